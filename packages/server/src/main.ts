@@ -136,21 +136,23 @@ export async function backup(
 ): Promise<Manifest> {
   await requireStore(config);
   const keyFile = withKey ? keyFilePath(keyLocation(config)) : undefined;
-  const place = dataPlace(config.data);
+  const place = await dataPlace(config);
   const stores = await openStores(config, place.folder);
-  return takeBackup(place, resolve(folder), { keyFile, stores, onProgress, now: systemClock.now });
+  return takeBackup(place, resolve(folder), { keyFile, stores, onProgress, now: systemClock.now }).finally(() =>
+    place.blobs.close(),
+  );
 }
 
-export const restore = (
+export async function restore(
   config: Config,
   folder: string,
   options: { cancelQueued: boolean; onProgress: Progress },
-): Promise<Restored> =>
-  restoreBackup(dataPlace(config.data), resolve(folder), {
-    ...options,
-    openStores: () => openStores(config, dataPlace(config.data).folder),
-    now: systemClock.now,
-  });
+): Promise<Restored> {
+  const place = await dataPlace(config);
+  const openHere = () => openStores(config, place.folder);
+  const restoring = restoreBackup(place, resolve(folder), { ...options, openStores: openHere, now: systemClock.now });
+  return restoring.finally(() => place.blobs.close());
+}
 
 /** Needs no server and no data folder. */
 export const verify = (
@@ -168,7 +170,7 @@ export const verify = (
 /** Never makes a store: a token for one that no server uses would be of no use to anybody. */
 async function withStore<T>(config: Config, work: (store: Store) => Promise<T>): Promise<T> {
   await requireStore(config);
-  const store = await openStore(dataPlace(config.data).store);
+  const store = await openStore(new DataFolder(config.data.dataDir).storeLocation(config.data));
   try {
     await prepareStore(store, systemClock.now());
     return await work(store);
@@ -179,7 +181,7 @@ async function withStore<T>(config: Config, work: (store: Store) => Promise<T>):
 
 async function requireStore({ data }: Config): Promise<void> {
   const { dataDir, databaseUrl } = data;
-  const file = dataPlace(data).folder.storeFile;
+  const file = new DataFolder(dataDir).storeFile;
   if (
     !databaseUrl &&
     !(await access(file).then(

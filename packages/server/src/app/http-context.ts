@@ -6,15 +6,15 @@ import { openConnections } from "./http-server.ts";
 import { signInLimits } from "./sign-in-limits.ts";
 import type { Wiring } from "./wiring.ts";
 
-export function httpContext({ config, machinery, folder, exports, publicUrl, readiness }: Wiring): HttpContext {
-  const { execution, warehouses, measures } = machinery;
+export function httpContext({ config, machinery, exports, publicUrl, readiness }: Wiring): HttpContext {
+  const { execution, warehouses, measures, blobs, archive } = machinery;
   const { store, keys, engines, signals, clock, log, faults, metrics, disk } = execution;
   const { listening, requests, localEngine, quotas } = config;
   const callers = new Callers(localEngine.users);
   return {
     ...{ store, keys, engines, signals, clock, log, faults, metrics, disk, warehouses, measures },
     ...{ listening, requests, quotas, callers, exports, publicUrl, version },
-    filePath: (blob) => folder.upload(blob),
+    ...{ blobs, archive },
     sendsMail: config.mail.smtpUrl !== "",
     tidyHours: config.warehouses.tidyHours,
     timezone: config.jobs.timezone,

@@ -1,6 +1,7 @@
 /** The loops that start jobs and follow them to their end. */
 import type { JobSettings } from "../configuration/groups/jobs.ts";
 import type { QuotaSettings } from "../configuration/groups/quotas.ts";
+import { archiveLogs } from "../loops/archive-logs.ts";
 import { beginRetries } from "../loops/begin-retries.ts";
 import { dispatchJobs } from "../loops/dispatch-jobs.ts";
 import { enforceLimits } from "../loops/enforce-limits.ts";
@@ -12,16 +13,15 @@ interface JobLoops {
   readonly machinery: Machinery;
   readonly jobs: JobSettings;
   readonly quotas: QuotaSettings;
-  readonly filePath: (blob: string) => string;
   readonly publicUrl: () => string;
 }
 
-export function jobLoops({ machinery, jobs, quotas, filePath, publicUrl }: JobLoops): Loop[] {
-  const { execution, warehouses, measures, hints } = machinery;
+export function jobLoops({ machinery, jobs, quotas, publicUrl }: JobLoops): Loop[] {
+  const { execution, warehouses, measures, blobs, archive, hints } = machinery;
   const { cancelGrace, libraryVersion } = jobs;
   const collecting = new Map<string, Promise<void>>();
-  const dispatching = { ...execution, quotas, filePath, publicUrl, libraryVersion };
-  const following = { ...execution, warehouses, measures, cancelGrace, collecting };
+  const dispatching = { ...execution, quotas, blobs, publicUrl, libraryVersion };
+  const following = { ...execution, warehouses, measures, archive, cancelGrace, collecting };
   const ofEngine = (kind: string) => [
     { ...followAttempts({ ...following, hints: hints.keys(kind) }, kind), settled },
     dispatchJobs(dispatching, kind),
@@ -33,5 +33,6 @@ export function jobLoops({ machinery, jobs, quotas, filePath, publicUrl }: JobLo
     ...execution.engines.kinds().flatMap(ofEngine),
     enforceLimits({ ...execution, measures }),
     beginRetries(execution),
+    ...(archive ? [archiveLogs({ ...execution, archive })] : []),
   ];
 }

@@ -9,14 +9,14 @@ import { upkeepLoops } from "./upkeep-loops.ts";
 import type { Wiring } from "./wiring.ts";
 
 export function allLoops({ config, machinery, folder, exports, publicUrl, readiness }: Wiring): Loop[] {
-  const { execution, warehouses, measures } = machinery;
+  const { execution } = machinery;
   const { jobs, quotas, webhooks, mail, retention } = config;
   const { stopping } = readiness;
   return [
     ...eventLoops({ execution, webhooks, mail, publicUrl, stopping }),
-    ...jobLoops({ machinery, jobs, quotas, filePath: (blob) => folder.upload(blob), publicUrl }),
+    ...jobLoops({ machinery, jobs, quotas, publicUrl }),
     ...scheduleLoops(execution, quotas),
-    ...upkeepLoops({ execution, warehouses, measures, folder, exports, keeping: config.warehouses, retention, quotas }),
+    ...upkeepLoops({ machinery, folder, exports, keeping: config.warehouses, retention, quotas }),
   ];
 }
 

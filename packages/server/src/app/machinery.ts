@@ -1,15 +1,18 @@
 /** What runs jobs: the engine, the teams' warehouses, and what both are used with. */
+import type { Blobs } from "../blobs/blobs.ts";
 import { prepareLocalCluster } from "../domain/lifecycle/first-start.ts";
 import type { LocalEngine } from "../engines/local/local-engine.ts";
 import type { OpenEngine } from "../engines/registry.ts";
 import type { WarehousePlaces } from "../engines/warehouse-view.ts";
 import type { ExecutionContext } from "../execution/execution-context.ts";
 import { WarehouseMeasures } from "../execution/measure-warehouses.ts";
+import type { LogArchive } from "../job-logs/log-archive.ts";
 import type { DataFolder } from "../machine/data-folder.ts";
 import { Disk } from "../machine/disk.ts";
 import { readFaults } from "../machine/faults.ts";
 import { Signals } from "../turns/signals.ts";
 import { Warehouses } from "../warehouses/warehouses.ts";
+import { claimedBlobs, logArchive } from "./blob-parts.ts";
 import { allEngines, Hints, localEngine } from "./engines.ts";
 import { opened, type Part, type StartedParts } from "./part.ts";
 import type { PreparedStore } from "./prepared-store.ts";
@@ -19,6 +22,8 @@ export interface Machinery {
   readonly execution: ExecutionContext;
   readonly warehouses: Warehouses;
   readonly measures: WarehouseMeasures;
+  readonly blobs: Blobs;
+  readonly archive: LogArchive | undefined;
   readonly hints: Hints;
 }
 
@@ -38,12 +43,14 @@ export async function startMachinery(
     remember: (team, python) => warehouses.remember(team, python),
   };
   const engine = await parts.start(localEngine(config, { folder, log, faults, hints, warehouses: places }));
+  const blobs = await claimedBlobs(folder, config, serverId);
+  const archive = logArchive(folder, blobs, faults);
   const warehouses: Warehouses = await parts.start(teamWarehouses(folder, engine));
   const engines = await parts.start(allEngines({ local: engine, others, hints, log }));
   const measures = new WarehouseMeasures({ store, engines, warehouses, serverId, quotas: config.quotas });
   await prepareLocalCluster(store, config.jobs.maxWorkers, engine.capabilities.isolation);
   const execution = { store, keys, serverId, engines, signals, clock, log, faults, metrics, disk };
-  return { execution, warehouses, measures, hints };
+  return { execution, warehouses, measures, blobs, archive, hints };
 }
 
 const teamWarehouses = (folder: DataFolder, engine: LocalEngine): Part<Warehouses> =>

@@ -7,7 +7,8 @@ import { DataFolder } from "../machine/data-folder.ts";
 import { ServerMetrics } from "../metrics/server-metrics.ts";
 import type { Store } from "../store/drivers/store.ts";
 import { timedStore } from "../store/drivers/timed-store.ts";
-import { exportPlace } from "./export-place.ts";
+import { closedBlobs } from "./blob-parts.ts";
+import { exportRules } from "./export-rules.ts";
 import { httpContext } from "./http-context.ts";
 import { admission, httpServer } from "./http-server.ts";
 import { database, databaseLock, lockedFolder } from "./locked-store.ts";
@@ -81,13 +82,14 @@ async function startServing(
     config,
     machinery,
     folder,
-    exports: exportPlace(folder, config.exports),
+    exports: exportRules(config.exports),
     publicUrl: url.read,
     readiness,
   };
   const server = await parts.start(httpServer(httpContext(wiring)));
   await url.listensAt(server.address, folder.serverUrl);
   await parts.start(runningLoops(allLoops(wiring), log));
+  await parts.start(closedBlobs(machinery.blobs));
   await parts.start(admission(readiness, server));
   return url.read();
 }

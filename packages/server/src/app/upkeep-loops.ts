@@ -2,8 +2,7 @@
 import type { QuotaSettings } from "../configuration/groups/quotas.ts";
 import type { RetentionSettings } from "../configuration/groups/retention.ts";
 import type { WarehouseSettings } from "../configuration/groups/warehouses.ts";
-import type { ExecutionContext } from "../execution/execution-context.ts";
-import type { WarehouseMeasures } from "../execution/measure-warehouses.ts";
+import type { ExportRules } from "../domain/datasets/exports.ts";
 import { countUsage } from "../loops/count-usage.ts";
 import { exportDatasets } from "../loops/export-datasets.ts";
 import { keepEnvironments } from "../loops/keep-environments.ts";
@@ -11,21 +10,19 @@ import { copyWarehouses, tidyWarehouses } from "../loops/keep-warehouses.ts";
 import type { Loop } from "../loops/loop.ts";
 import { sweep } from "../loops/sweep.ts";
 import type { DataFolder } from "../machine/data-folder.ts";
-import type { Warehouses } from "../warehouses/warehouses.ts";
-import type { ExportPlace } from "./export-place.ts";
+import type { Machinery } from "./machinery.ts";
 
 interface UpkeepLoops {
-  readonly execution: Pick<ExecutionContext, "store" | "engines" | "signals" | "clock" | "log" | "disk" | "serverId">;
-  readonly warehouses: Warehouses;
-  readonly measures: WarehouseMeasures;
+  readonly machinery: Machinery;
   readonly folder: DataFolder;
-  readonly exports: ExportPlace;
+  readonly exports: ExportRules;
   readonly keeping: WarehouseSettings;
   readonly retention: RetentionSettings;
   readonly quotas: QuotaSettings;
 }
 
-export function upkeepLoops({ execution, warehouses, measures, folder, exports, ...settings }: UpkeepLoops): Loop[] {
+export function upkeepLoops({ machinery, exports, ...settings }: UpkeepLoops): Loop[] {
+  const { execution, warehouses, measures, blobs, archive } = machinery;
   const { store, engines, signals, clock, log, disk, serverId } = execution;
   const { keeping, retention, quotas } = settings;
   const kept = {
@@ -35,15 +32,14 @@ export function upkeepLoops({ execution, warehouses, measures, folder, exports, 
     warehousePauseDays: keeping.pauseDays,
   };
   return [
-    countUsage({ store, engines, clock, log, measures, quotas, ...retention }),
+    countUsage({ store, engines, clock, log, archive, measures, quotas, ...retention }),
     keepEnvironments({ store, engines, clock, disk, serverId, quotas }),
     copyWarehouses(kept),
     tidyWarehouses(kept),
-    exportDatasets({ store, signals, disk, log, warehouses, exports, quotas }),
+    exportDatasets({ store, signals, disk, log, warehouses, blobs, quotas }),
     sweep({
-      ...{ store, engines, clock, log, serverId, warehouses, exports },
-      filesDir: folder.uploads,
-      filePath: (blob) => folder.upload(blob),
+      ...{ store, engines, clock, log, serverId, warehouses },
+      ...{ blobs, archive, exports },
       ...retention,
     }),
   ];

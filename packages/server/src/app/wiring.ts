@@ -1,7 +1,7 @@
 /** What the HTTP server and the loops are built from. Each function takes the few things that its part needs. */
 import type { Config } from "../configuration/config.ts";
+import type { ExportRules } from "../domain/datasets/exports.ts";
 import type { DataFolder } from "../machine/data-folder.ts";
-import type { ExportPlace } from "./export-place.ts";
 import type { Machinery } from "./machinery.ts";
 import type { Readiness } from "./readiness.ts";
 
@@ -9,7 +9,7 @@ export interface Wiring {
   readonly config: Config;
   readonly machinery: Machinery;
   readonly folder: DataFolder;
-  readonly exports: ExportPlace;
+  readonly exports: ExportRules;
   readonly publicUrl: () => string;
   readonly readiness: Readiness;
 }

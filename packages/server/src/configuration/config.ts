@@ -42,6 +42,8 @@ type Source = "flag" | "environment" | "default";
 export interface Config extends Groups {
   /** The variables of the server's environment that jobs may see: paths, proxies, certificates, package indexes. */
   readonly jobEnvironment: Readonly<Record<string, string>>;
+  /** Where the storage library looks for credentials and parameters. */
+  readonly storageEnvironment: Readonly<Record<string, string | undefined>>;
   /** Where each value comes from, by its environment variable. */
   readonly sources: Readonly<Record<string, Source>>;
 }
@@ -60,7 +62,7 @@ export function readConfig(flags: Flags = {}, env: NodeJS.ProcessEnv = process.e
     }
     values[groupName] = ofGroup;
   }
-  return { ...(values as unknown as Groups), jobEnvironment: jobEnvironment(env), sources };
+  return { ...(values as unknown as Groups), jobEnvironment: jobEnvironment(env), storageEnvironment: env, sources };
 }
 
 interface Given {

@@ -69,6 +69,14 @@ export function databaseUrl(given: string): string {
   return given;
 }
 
+export function storageUri(given: string): string {
+  if (given && !/^[a-z][a-z0-9+.-]*:\/\/[^\s/]/.test(given))
+    throw new Error("expected a URI such as s3://BUCKET/PREFIX");
+  if (/^[a-z][a-z0-9+.-]*:\/\/[^/]*:[^/]*@/.test(given))
+    throw new Error("expected a URI without a password: give it in a variable of the environment");
+  return given.replace(/\/+$/, "");
+}
+
 export function publicUrl(given: string): string {
   if (given && !(URL.canParse(given) && /^https?:$/.test(new URL(given).protocol)))
     throw new Error("expected an http:// or https:// URL");

@@ -1,5 +1,6 @@
 /** What an engine is given of a job: its script, files, variables and how it works with datasets, gathered in one place. */
-
+import { uploadName } from "../blobs/blob-names.ts";
+import { BlobMissing, type Blobs } from "../blobs/blobs.ts";
 import { withLibrary } from "../datachain/requirements.ts";
 import { clientVariables } from "../datachain/variables.ts";
 import { homeOf } from "../domain/datasets/dataset-names.ts";
@@ -21,8 +22,7 @@ import type { ExecutionContext } from "./execution-context.ts";
 import { fileAt } from "./job-file.ts";
 
 export interface BundleContext extends ExecutionContext {
-  /** Where the bytes of an uploaded file lie. */
-  readonly filePath: (blob: string) => string;
+  readonly blobs: Blobs;
   /** Where jobs reach this server. */
   readonly publicUrl: () => string;
   /** Of the dataset library, for teams that have not chosen one. */
@@ -33,7 +33,7 @@ export async function bundleOf(context: BundleContext, claimed: Claimed, key: st
   const { job } = claimed;
   const spec = readSpec(job);
   const files = await filesOfJob(context.store.db, spec.files);
-  if (files.length < spec.files.length) throw new CannotStart("A file that the job takes along is gone.");
+  if (files.length < spec.files.length) throw new CannotStart(fileGone);
   const covered = files.find(({ filename }) => filename === spec.script?.split("/")[0]);
   if (covered)
     throw new CannotStart(`The attached file ${covered.filename} would take the place of the script ${spec.script}.`);
@@ -56,10 +56,20 @@ export async function bundleOf(context: BundleContext, claimed: Claimed, key: st
     repository: spec.repository,
     ...(spec.script ? { script: spec.script } : {}),
     reset: spec.reset,
-    files: files.map(({ blob, filename }) => fileAt(context.filePath(blob), filename)),
+    files: await fetchFiles(context.blobs, files),
     datasets: uses ? datasetAccess(job, spec, username) : null,
   };
 }
+
+const fileGone = "A file that the job takes along is gone.";
+
+/** The files on this machine, in the order in which the job names them. */
+const fetchFiles = (blobs: Blobs, files: readonly { readonly blob: string; readonly filename: string }[]) =>
+  Promise.all(files.map(async ({ blob, filename }) => fileAt(await blobs.fetch(uploadName(blob)), filename))).catch(
+    (error: unknown) => {
+      throw error instanceof BlobMissing ? new CannotStart(fileGone) : error;
+    },
+  );
 
 /** Asked only for jobs that use the library. */
 const whoseWarehouse = async (db: Db, { team_id, user_id }: JobRow, uses: boolean) =>

@@ -4,11 +4,12 @@
  */
 import { attemptKey } from "../engines/engine.ts";
 import type { Engines, OnCluster } from "../engines/registry.ts";
+import type { LogArchive } from "../job-logs/log-archive.ts";
 import type { OpenAttempt } from "../store/queries/jobs/attempts.ts";
 import { attemptOf } from "./attempt-of.ts";
 import { announceFound, type EndContext, type Fence, fenceOf } from "./end-attempt.ts";
 
-type ClosedContext = EndContext & { readonly engines: Engines };
+type ClosedContext = EndContext & { readonly engines: Engines; readonly archive?: LogArchive | undefined };
 
 export class ClosedAttempts {
   readonly #context: ClosedContext;
@@ -47,6 +48,7 @@ export class ClosedAttempts {
     const key = attemptKey(id, attempt);
     this.#seen.delete(key);
     this.#ending.delete(key);
+    this.#context.archive?.add(key);
     this.#context.engines
       .of(this.#on)
       .cleanup(key)

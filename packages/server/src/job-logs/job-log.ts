@@ -7,14 +7,18 @@ import { type GrowingLog, JoinedLog, type Part, textPart } from "../logs/joined-
 import { MaskedLog } from "../logs/masked-log.ts";
 import { searchFor } from "../logs/secret-search.ts";
 import type { Store } from "../store/drivers/store.ts";
+import { isOpenAttempt } from "../store/queries/jobs/attempts.ts";
 import { type EndedAttempt, endedAttempts } from "../store/queries/jobs/ended-attempts.ts";
 import { getJobSecrets, type JobSecretsRow } from "../store/queries/jobs/jobs.ts";
+import type { LogArchive } from "./log-archive.ts";
 import { searchOf } from "./log-searches.ts";
 
 export interface JobLogContext {
   readonly store: Store;
   readonly engines: Engines;
   readonly keys: KeyRing;
+  /** Where logs of ended attempts are, unless their engine keeps them. */
+  readonly archive?: LogArchive | undefined;
 }
 
 interface Opened<Log> {
@@ -89,10 +93,18 @@ async function openNewest(context: JobLogContext, job: JobSecretsRow | undefined
   return { log: new MaskedLog(emptyLog, [], ended), ended };
 }
 
-async function openAttempt({ engines, keys }: JobLogContext, job: JobSecretsRow, ended: boolean): Promise<MaskedLog> {
+async function openAttempt(context: JobLogContext, job: JobSecretsRow, ended: boolean): Promise<MaskedLog> {
   // Before the file is opened: whoever waits for it may go.
-  const search = await searchOf(keys, job);
-  return new MaskedLog(await openLog(engines.of(job), attemptKey(job.id, job.attempt)), search, ended);
+  const search = await searchOf(context.keys, job);
+  return new MaskedLog(await openSource(context, job), search, ended);
+}
+
+async function openSource({ store, engines, archive }: JobLogContext, job: JobSecretsRow) {
+  const { id, attempt } = job;
+  const key = attemptKey(id, attempt);
+  const live = await openLog(engines.of(job), key);
+  const isOver = async () => attempt > 0 && !(await isOpenAttempt(store.db, id, attempt));
+  return archive?.open(key, live, isOver) ?? live;
 }
 
 /** Follows from what is in the store and in the log, so that it has the same length whenever it is asked for. */

@@ -4,7 +4,7 @@
  */
 import { type DiskQuotas, diskQuota } from "../domain/access/quotas.ts";
 import { iso } from "../domain/time/clock.ts";
-import { attemptKey, type Engine } from "../engines/engine.ts";
+import { attemptKey } from "../engines/engine.ts";
 import type { WarehouseMeasures } from "../execution/measure-warehouses.ts";
 import { allWarehouses } from "../store/queries/datasets/warehouses.ts";
 import { countLog, jobsWithUncountedLogs, markLogsRemoved, oldestLogs } from "../store/queries/jobs/jobs.ts";
@@ -40,21 +40,29 @@ export function countUsage(context: CountContext): Loop {
   };
 }
 
-async function countLogs({ store, engines }: CountContext): Promise<void> {
+async function countLogs(context: CountContext): Promise<void> {
+  const { store } = context;
   for (;;) {
     const jobs = await jobsWithUncountedLogs(store.db, batch);
     if (jobs.length === 0) return;
-    const sizes = await Promise.all(jobs.map((job) => sizeOfLogs(engines.of(job), job)));
+    const sizes = await Promise.all(jobs.map((job) => sizeOfLogs(context, job)));
     await store.write(async (db) => {
       for (const [index, { id }] of jobs.entries()) await countLog(db, id, sizes[index] ?? 0);
     });
   }
 }
 
-/** On the server's disk, of every attempt. */
-async function sizeOfLogs(engine: Engine, { id, attempt }: { id: string; attempt: number }): Promise<number> {
+/** On disk, of every attempt; or as blobs. */
+async function sizeOfLogs(
+  { engines, archive }: CountContext,
+  job: { id: string; attempt: number; engine: string },
+): Promise<number> {
+  const engine = engines.of(job);
   let bytes = 0;
-  for (let number = 1; number <= attempt; number++) bytes += (await engine.logBytes?.(attemptKey(id, number))) ?? 0;
+  for (let number = 1; number <= job.attempt; number++) {
+    const key = attemptKey(job.id, number);
+    bytes += (await engine.logBytes?.(key)) || ((await archive?.size(key)) ?? 0);
+  }
   return bytes;
 }
 

@@ -2,9 +2,9 @@
  * Writes the files of exports: of several teams side by side, one file of a team at a time. Teams take turns file by file,
  * and so do the exports of a team: neither large ones nor a store that is locked keep others waiting. A file is there when it has its name; a server that died in between writes that one file again.
  */
-import { mkdir, open, rename, rm } from "node:fs/promises";
-import { dirname } from "node:path";
 import type { Logger } from "pino";
+import { exportFolder, exportName } from "../blobs/blob-names.ts";
+import type { Blobs } from "../blobs/blobs.ts";
 import { type DiskQuotas, whyNoExports } from "../domain/access/quotas.ts";
 import { rowsOfFile } from "../domain/datasets/exports.ts";
 import type { Disk } from "../machine/disk.ts";
@@ -29,7 +29,7 @@ export interface ExportsContext {
   readonly disk: Disk;
   readonly log: Logger;
   readonly warehouses: Warehouses;
-  readonly exports: { readonly path: (id: string, file: number) => string };
+  readonly blobs: Blobs;
   readonly quotas: DiskQuotas;
 }
 
@@ -113,26 +113,16 @@ async function writeNext(context: ExportsContext, row: ExportRow): Promise<void>
     const why = error instanceof WarehouseUnusable ? error.message : "the server could not write it; its log says why";
     await store.write((db) => failExport(db, row.id, why));
     // What is left here goes with the next sweep.
-    await rm(dirname(context.exports.path(row.id, 0)), { recursive: true, force: true }).catch(() => {});
+    await removeFiles(context.blobs, row.id).catch(() => {});
   }
 }
 
 type Rows = Parameters<Warehouses["exportRows"]>[1];
 
-/** Returns its bytes on disk. */
-async function writeFile({ warehouses, exports }: ExportsContext, row: ExportRow, rows: Rows): Promise<number> {
-  const final = exports.path(row.id, row.files_done);
-  const draft = `${final}.part`;
-  await mkdir(dirname(final), { recursive: true, mode: 0o700 });
-  await rm(draft, { force: true });
-  await warehouses.exportRows(row.team_id, rows, draft);
-  const written = await open(draft, "r");
-  try {
-    await written.sync();
-    const { blocks } = await written.stat();
-    await rename(draft, final);
-    return blocks * 512;
-  } finally {
-    await written.close();
-  }
+/** Returns the bytes that it takes. */
+const writeFile = ({ warehouses, blobs }: ExportsContext, row: ExportRow, rows: Rows): Promise<number> =>
+  blobs.make(exportName(row.id, row.files_done), (path) => warehouses.exportRows(row.team_id, rows, path));
+
+async function removeFiles(blobs: Blobs, id: string): Promise<void> {
+  for await (const { name } of blobs.list(exportFolder(id))) await blobs.remove(name);
 }

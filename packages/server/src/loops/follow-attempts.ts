@@ -13,6 +13,7 @@ import { describeFailure } from "../execution/describe-failure.ts";
 import { acceptResults, fenceOf, type Result, requeueAttempt } from "../execution/end-attempt.ts";
 import { Grace } from "../execution/grace.ts";
 import { maskMetrics } from "../job-logs/job-log.ts";
+import type { LogArchive } from "../job-logs/log-archive.ts";
 import { isDiskFull } from "../machine/disk.ts";
 import { isPassing } from "../machine/passing.ts";
 import { describeExit } from "../reasons/exits.ts";
@@ -29,6 +30,7 @@ export interface FollowContext extends CollectContext {
   readonly hints: Set<string>;
   /** Attempts whose datasets are being read back, by key: nobody waits for them but their own result. */
   readonly collecting: Map<string, Promise<void>>;
+  readonly archive?: LogArchive | undefined;
 }
 
 const fullPassEvery = 1000;

@@ -1,6 +1,6 @@
 /** Removes exports that are older than their time, and files that belong to none. */
-import { readdir, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { exportsFolder } from "../blobs/blob-names.ts";
+import type { Blobs } from "../blobs/blobs.ts";
 import { type Clock, iso } from "../domain/time/clock.ts";
 import type { Store } from "../store/drivers/store.ts";
 import { deleteExportsBefore, findExport } from "../store/queries/datasets/exports.ts";
@@ -8,20 +8,27 @@ import { deleteExportsBefore, findExport } from "../store/queries/datasets/expor
 export interface OldExportsContext {
   readonly store: Store;
   readonly clock: Clock;
-  readonly exports: { readonly folder: string; readonly life: number };
+  readonly exports: { readonly life: number };
+  readonly blobs: Blobs;
 }
 
 const batch = 500;
 
-/** The rows first: without one no file is served. A server that dies in between leaves folders, which the next pass finds. */
-export async function removeOldExports({ store, clock, exports }: OldExportsContext): Promise<void> {
+/** The rows first: without one no file is served. A server that dies in between leaves files, which the next pass finds. */
+export async function removeOldExports({ store, clock, exports, blobs }: OldExportsContext): Promise<void> {
   const before = iso(clock.now() - exports.life);
   while ((await store.write((db) => deleteExportsBefore(db, before, batch))).length === batch) {
     // As long as a batch was full.
   }
-  for (const id of await readdir(exports.folder).catch(() => [])) {
-    const row = await findExport(store.db, id);
-    if (!row || row.status === "failed" || row.status === "removed")
-      await rm(join(exports.folder, id), { recursive: true, force: true });
+  const useless = new Map<string, boolean>();
+  for await (const { name } of blobs.list(exportsFolder)) {
+    const id = name.split("/")[1] ?? "";
+    if (!useless.has(id)) useless.set(id, await isUseless(store, id));
+    if (useless.get(id)) await blobs.remove(name);
   }
+}
+
+async function isUseless({ db }: Store, id: string): Promise<boolean> {
+  const row = await findExport(db, id);
+  return !row || row.status === "failed" || row.status === "removed";
 }

@@ -4,6 +4,7 @@ import { jobIdAt } from "../domain/lifecycle/job-ids.ts";
 import { type Clock, day, iso } from "../domain/time/clock.ts";
 import { attemptKey } from "../engines/engine.ts";
 import type { Engines } from "../engines/registry.ts";
+import type { LogArchive } from "../job-logs/log-archive.ts";
 import type { Db, Store } from "../store/drivers/store.ts";
 import { deleteDeliveriesBefore } from "../store/queries/events/deliveries.ts";
 import { deleteFailingBefore } from "../store/queries/events/outbox.ts";
@@ -23,6 +24,7 @@ export interface RetentionContext {
   readonly logDays: number;
   readonly auditDays: number;
   readonly deliveryDays: number;
+  readonly archive?: LogArchive | undefined;
 }
 
 /** Rows in one write, so that none is long. */
@@ -89,14 +91,18 @@ export async function removeOldTexts({ store, clock, logDays }: RetentionContext
   }
 }
 
-/** Everything that the engine has of a job that ended. */
+/** Everything that the engine and the archive have of a job that ended. */
 export async function removeLogs(
-  { engines, log }: RetentionContext,
+  { engines, archive, log }: RetentionContext,
   job: { id: string; attempt: number; engine: string },
 ): Promise<boolean> {
   const engine = engines.of(job);
   try {
-    for (let number = 1; number <= job.attempt; number++) await engine.forget?.(attemptKey(job.id, number));
+    for (let number = 1; number <= job.attempt; number++) {
+      const key = attemptKey(job.id, number);
+      await engine.forget?.(key);
+      await archive?.remove(key);
+    }
     return true;
   } catch (error) {
     log.warn({ err: error, job: job.id }, "an old log could not be removed; it is tried again later");

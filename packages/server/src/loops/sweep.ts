@@ -2,12 +2,13 @@
  * Removes what is of no use any more: what is older than its time, expired sign-ins, files that no job took, folders
  * whose cleaning was cut short.
  */
-import { readdir, rm, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { lastPart, logsFolder, uploadName, uploadsFolder } from "../blobs/blob-names.ts";
+import type { Blobs } from "../blobs/blobs.ts";
 import { day, iso } from "../domain/time/clock.ts";
 import { attemptKey } from "../engines/engine.ts";
 import { openAttempts } from "../store/queries/jobs/attempts.ts";
 import { deleteUnusedFiles, hasFile } from "../store/queries/jobs/files.ts";
+import { hasLog } from "../store/queries/jobs/jobs.ts";
 import { deleteExpiredSignIns } from "../store/queries/people/sessions.ts";
 import { Signal } from "../turns/signals.ts";
 import { clockBelief } from "./clock-care.ts";
@@ -24,8 +25,7 @@ export interface SweepContext
     ReplacedWarehousesContext {
   readonly serverId: string;
   readonly unusedFileDays: number;
-  readonly filesDir: string;
-  readonly filePath: (blob: string) => string;
+  readonly blobs: Blobs;
 }
 
 /** Files that one write removes: others wait for it. */
@@ -58,30 +58,39 @@ export function sweep(context: SweepContext): Loop {
       await removeOldEnvironments(context);
       await removeOldExports(context);
       await removeReplacedWarehouses(context);
+      await context.blobs.tidy({ leftBefore: begun, unusedSince: clock.now() - day });
       if (!first) return;
       // Once a start: only a server that died can have left these behind.
       await sweepUploads(context, begun);
+      await sweepLogs(context, begun);
       first = false;
     },
   };
 }
 
-async function sweepFiles({ store, clock, unusedFileDays, filePath }: SweepContext): Promise<void> {
+async function sweepFiles({ store, clock, unusedFileDays, blobs }: SweepContext): Promise<void> {
   const before = iso(clock.now() - unusedFileDays * day);
   for (;;) {
     const removed = await store.write((db) => deleteUnusedFiles(db, before, batch));
-    for (const { blob } of removed) await rm(filePath(blob), { force: true });
+    for (const { blob } of removed) await blobs.remove(uploadName(blob));
     if (removed.length === 0) return;
   }
 }
 
 /** Uploads that were cut short, and bytes whose row was never written. Younger ones may be under way. */
-async function sweepUploads({ store, filesDir }: SweepContext, begun: number): Promise<void> {
-  const entries = await readdir(filesDir, { recursive: true, withFileTypes: true }).catch(() => []);
-  for (const entry of entries.filter((candidate) => candidate.isFile())) {
-    const path = join(entry.parentPath, entry.name);
-    const { mtimeMs } = await stat(path);
-    if (mtimeMs < begun && !(await hasFile(store.db, entry.name))) await rm(path, { force: true });
+async function sweepUploads({ store, blobs }: SweepContext, begun: number): Promise<void> {
+  // Another machine's clock may be wrong.
+  const before = blobs.isLocal ? begun : begun - day;
+  for await (const { name, modifiedAt } of blobs.list(uploadsFolder))
+    if (modifiedAt < before && !(await hasFile(store.db, lastPart(name)))) await blobs.remove(name);
+}
+
+/** Logs whose time was over while they were on their way. */
+async function sweepLogs({ store, blobs }: SweepContext, begun: number): Promise<void> {
+  if (blobs.isLocal) return;
+  for await (const { name, modifiedAt } of blobs.list(logsFolder)) {
+    const id = lastPart(name).split(".")[0] ?? "";
+    if (modifiedAt < begun - day && !(await hasLog(store.db, id))) await blobs.remove(name);
   }
 }
 

@@ -10,6 +10,12 @@ interface StoreSettings {
   readonly databaseTimeout?: number;
 }
 
+/** What the server needs to find its blobs. */
+interface BlobSettings {
+  readonly data: { readonly blobs: string };
+  readonly storageEnvironment: Readonly<Record<string, string | undefined>>;
+}
+
 export class DataFolder {
   readonly path: string;
 
@@ -51,16 +57,15 @@ export class DataFolder {
     return join(this.path, "restore.unfinished");
   }
 
-  get uploads(): string {
-    return join(this.path, "files");
-  }
-
-  upload(name: string): string {
-    return join(this.uploads, name.slice(0, 2), name);
-  }
-
-  get exports(): string {
-    return join(this.path, "exports");
+  /** Uploads and exports: here, or at a storage URI. */
+  blobs({ data: { blobs: uri }, storageEnvironment: environment }: BlobSettings) {
+    return {
+      uri,
+      environment,
+      folders: { files: join(this.path, "files"), exports: join(this.path, "exports") },
+      copies: join(this.path, "blob-copies"),
+      mark: join(this.path, "blobs-uri"),
+    };
   }
 
   /** A folder for each attempt, named by its key. */

@@ -8,6 +8,7 @@ type FaultPoint =
   | "attempt-submitted"
   | "exit-observed"
   | "result-committed"
+  | "log-stored"
   | "events-told"
   | "delivery-taken"
   | "delivery-sent"

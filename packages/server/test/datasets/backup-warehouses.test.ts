@@ -10,7 +10,6 @@ import { whyNoDatachain, withLibrary } from "../../../../e2e/support/datachain-i
 import { createJob, python, readLog, runJob, waitForEnd } from "../../../../e2e/support/jobs.ts";
 import { until } from "../../../../e2e/support/millrace.ts";
 import { takeBackup } from "../../src/admin/backup/backup.ts";
-import { dataPlace } from "../../src/admin/backup/data-place.ts";
 import { restoreBackup } from "../../src/admin/backup/restore.ts";
 import { verifyBackup } from "../../src/admin/backup/verify.ts";
 import { openConfinement } from "../../src/engines/local/isolation/open-confinement.ts";
@@ -19,6 +18,7 @@ import { openStore } from "../../src/store/opening/open-store.ts";
 import { BackupWarehouses } from "../../src/warehouses/backup-warehouses.ts";
 import { Warehouses } from "../../src/warehouses/warehouses.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
+import { placeIn } from "../support/place-in.ts";
 import { storeIn } from "../support/store-in.ts";
 import { unconfined as confinement } from "../support/unconfined.ts";
 
@@ -62,12 +62,16 @@ describe("between the rows of a backup and the copy of a store", { skip }, () =>
 
   async function restored(name: string, stores: BackupWarehouses, open = async (data: DataFolder) => unconfined(data)) {
     const [backup, dataDir] = [join(folder, name), join(folder, `${name}-data`)];
-    const location = dataPlace({ dataDir: server.dataDir, databaseUrl: "" });
+    const location = await placeIn(server.dataDir);
     const manifest = await takeBackup(location, backup, { ...quiet, stores, keyFile: undefined });
     const openStores = (data = new DataFolder(dataDir)) => open(data);
     const { problems } = await verifyBackup(backup, { ...quiet, workDir: folder, openStores });
     assert.deepEqual(problems, [], "the backup says itself what was removed");
-    await restoreBackup(dataPlace({ dataDir, databaseUrl: "" }), backup, { ...quiet, openStores, cancelQueued: true });
+    await restoreBackup(await placeIn(dataDir), backup, {
+      ...quiet,
+      openStores,
+      cancelQueued: true,
+    });
     return { manifest, dataDir };
   }
 
@@ -134,11 +138,7 @@ while not os.path.exists(${JSON.stringify(gate)}): time.sleep(0.05)
   it("a warehouse whose copy would fill the disk is left out, and that is told; the rest is backed up", async () => {
     const stores = new BackupWarehouses(new DataFolder(server.dataDir).warehouses, () => [], 2 ** 60);
     const options = { ...quiet, stores, keyFile: undefined };
-    const manifest = await takeBackup(
-      dataPlace({ dataDir: server.dataDir, databaseUrl: "" }),
-      join(folder, "full"),
-      options,
-    );
+    const manifest = await takeBackup(await placeIn(server.dataDir), join(folder, "full"), options);
     const [part] = manifest.stores ?? [];
     assert.deepEqual([part?.from, part?.missing.length, part?.versions], ["nothing", 4, 4]);
     assert.match(part?.why ?? "", /no room for a copy of the warehouse, which is \d+\.\d GiB long/);

@@ -74,6 +74,8 @@ def plain(value):
 print(json.dumps({name: [plain(value) for value in data[name]] for name in data}))
 `;
 
+import { blobsIn } from "../support/folder-blobs.ts";
+
 describe("an export", { skip: await whyNoDatachain() }, () => {
   let server: InProcessServer;
   let client: Client;
@@ -265,7 +267,7 @@ describe("an export", { skip: await whyNoDatachain() }, () => {
     const exports = { folder: join(server.dataDir, "exports"), life: day };
     await writeFile(join(exports.folder, "orphan"), "");
     const clock = { now: () => Date.now() + 2 * day, monotonic: () => 0 };
-    await removeOldExports({ store: server.store, clock, exports });
+    await removeOldExports({ store: server.store, clock, exports, blobs: blobsIn(server.dataDir) });
     assert.deepEqual(await readdir(exports.folder), []);
     await refused(statusOf(export_id), "not_found");
     assert.notEqual((await ask("kinds")).export_id, export_id);

@@ -16,6 +16,7 @@ const server: Floors = {
   runtimes: ["datachain"],
   store: ["turns"],
   engines: ["datachain", "runtimes"],
+  blobs: [],
   logs: [],
   reasons: ["datachain", "runtimes"],
   metrics: [],
@@ -23,9 +24,10 @@ const server: Floors = {
   domain: ["datachain", "runtimes", "store", "turns"],
   warehouses: ["datachain", "engines"],
   senders: ["domain"],
-  machine: ["domain", "store"],
-  "job-logs": ["domain", "engines", "logs", "store", "turns"],
+  machine: ["blobs", "domain", "store"],
+  "job-logs": ["blobs", "domain", "engines", "logs", "store", "turns"],
   execution: [
+    "blobs",
     "datachain",
     "domain",
     "engines",
@@ -39,6 +41,7 @@ const server: Floors = {
     "turns",
   ],
   loops: [
+    "blobs",
     "domain",
     "engines",
     "execution",
@@ -52,6 +55,7 @@ const server: Floors = {
     "turns",
   ],
   http: [
+    "blobs",
     "configuration",
     "datachain",
     "domain",
@@ -64,14 +68,16 @@ const server: Floors = {
     "warehouses",
     "turns",
   ],
-  admin: ["configuration", "datachain", "domain", "engines", "machine", "store", "warehouses"],
+  admin: ["blobs", "configuration", "datachain", "domain", "engines", "machine", "store", "warehouses"],
   app: [
     "admin",
+    "blobs",
     "configuration",
     "domain",
     "engines",
     "execution",
     "http",
+    "job-logs",
     "loops",
     "machine",
     "metrics",
@@ -219,7 +225,7 @@ const houses: Readonly<Record<string, Floors>> = {
 /** What each package may import of ours. */
 const packages: Record<string, readonly string[]> = {
   contract: [],
-  server: ["@millrace/contract"],
+  server: ["@millrace/contract", "@millrace/storage"],
   storage: [],
   cli: ["@millrace/contract", "@millrace/server", "@millrace/storage"],
 };

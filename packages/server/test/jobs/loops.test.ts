@@ -1,11 +1,14 @@
 /** Loops with an injected clock: time passes without a sleep. */
 import assert from "node:assert/strict";
-import { access, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { access, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import { after, before, describe, it } from "node:test";
 import type { Job, JobInput } from "@millrace/contract";
 import { pino } from "pino";
+import { uploadName } from "../../src/blobs/blob-names.ts";
+import type { Blobs } from "../../src/blobs/blobs.ts";
 import { operator } from "../../src/domain/access/audit.ts";
 import type { Principal, Team } from "../../src/domain/access/principals.ts";
 import { cancelJob, createJob, type JobsContext } from "../../src/domain/jobs/jobs.ts";
@@ -36,6 +39,7 @@ import { insertTeam } from "../../src/store/queries/people/teams.ts";
 import { Signals } from "../../src/turns/signals.ts";
 import { Warehouses } from "../../src/warehouses/warehouses.ts";
 import { putVersion } from "../support/datasets.ts";
+import { blobsIn } from "../support/folder-blobs.ts";
 import { keyRing } from "../support/keys.ts";
 import { noQuotas as quotas } from "../support/quotas.ts";
 import { storeIn } from "../support/store-in.ts";
@@ -161,7 +165,7 @@ describe("loops", () => {
       withdraw: async () => true,
       cleanup: async () => {},
     } as unknown as Engine;
-    const place = { filePath: () => "", publicUrl: () => "", libraryVersion: "" };
+    const place = { blobs: blobsIn(dataDir), publicUrl: () => "", libraryVersion: "" };
     const engines = new Engines({ local: engine });
     const loop = dispatchJobs({
       ...{ store, engines, keys, signals, clock, log, metrics, disk, faults: readFaults(""), quotas },
@@ -171,6 +175,35 @@ describe("loops", () => {
     assert.deepEqual(submitted, [`${id}.8`, `${id}.9`]);
     const job = await getJob(store.db, id);
     assert.deepEqual([job?.status, job?.retried], ["INIT", 7]);
+  });
+
+  it("start other jobs while the files of one are fetched from another machine", async () => {
+    const row = { team_id: 1, user_id: 1, filename: "f", size: 1, sha256: "", created_at: iso(now), attached_at: null };
+    const file = await store.write((db) => insertFile(db, { ...row, blob: "elsewhere" }));
+    await store.write(async (db) => {
+      await db.deleteFrom("queue").execute();
+      await db.deleteFrom("attempts").execute();
+      await db.updateTable("clusters").set({ max_workers: 2 }).execute();
+    });
+    const withFile = await create({ files: [String(file)] });
+    const without = await create({});
+    const fetched = Promise.withResolvers<string>();
+    // A storage that takes its time, for as long as the test wants.
+    const blobs = { isLocal: false, fetch: () => fetched.promise } as unknown as Blobs;
+    const submitted: string[] = [];
+    const engine = { submit: async ({ key }: JobSpec) => submitted.push(key) } as unknown as Engine;
+    const place = { blobs, publicUrl: () => "", libraryVersion: "" };
+    const engines = new Engines({ local: engine });
+    const loop = dispatchJobs({
+      ...{ store, engines, keys, signals, clock, log, metrics, disk, faults: readFaults(""), quotas },
+      ...{ serverId: "s", ...place },
+    });
+    await loop.runOnce();
+    assert.deepEqual(submitted, [`${without.id}.1`]);
+    fetched.resolve("a path");
+    await loop.settled();
+    assert.deepEqual(submitted, [`${without.id}.1`, `${withFile.id}.1`]);
+    await store.write((db) => db.updateTable("clusters").set({ max_workers: 1 }).execute());
   });
 
   it("write files of exports for every team in turn, also where one has many and large ones", async () => {
@@ -192,8 +225,7 @@ describe("loops", () => {
         await writeFile(path, "");
       },
     } as unknown as Warehouses;
-    const exports = { path: (id: string, file: number) => join(dataDir, "exports", id, String(file)) };
-    const loop = exportDatasets({ store, signals, disk, log, warehouses, exports, quotas });
+    const loop = exportDatasets({ store, signals, disk, log, warehouses, blobs: blobsIn(dataDir), quotas });
     for (let turn = 0; turn < 6; turn++) {
       await loop.runOnce();
       await loop.settled();
@@ -224,8 +256,7 @@ describe("loops", () => {
         await writeFile(path, "");
       },
     } as unknown as Warehouses;
-    const exports = { path: (id: string, file: number) => join(dataDir, "exports", id, String(file)) };
-    const loop = exportDatasets({ store, signals, disk, log, warehouses, exports, quotas });
+    const loop = exportDatasets({ store, signals, disk, log, warehouses, blobs: blobsIn(dataDir), quotas });
     const statusOf = async (id: string) => (await findExport(store.db, id))?.status;
     const completed = async (id: string) => {
       for (; (await statusOf(id)) !== "complete"; await new Promise(setImmediate)) await loop.runOnce();
@@ -247,9 +278,8 @@ describe("loops", () => {
       exportRows: (_team: number, _rows: object, path: string) => writeFile(path, Buffer.alloc(1024 ** 2, 1)),
     } as unknown as Warehouses;
     const folder = join(dataDir, "exports", "much");
-    const exports = { path: (_id: string, file: number) => join(folder, String(file)) };
     const room = { ...quotas, exports: 3 * 1024 ** 2 };
-    const loop = exportDatasets({ store, signals, disk, log, warehouses, exports, quotas: room });
+    const loop = exportDatasets({ store, signals, disk, log, warehouses, blobs: blobsIn(dataDir), quotas: room });
     for (let turn = 0; turn < 4; turn++) {
       await loop.runOnce();
       await loop.settled();
@@ -265,14 +295,14 @@ describe("loops", () => {
   });
 
   it("sweep files that no job took along after the documented time, with their bytes", async () => {
-    const filePath = (blob: string) => join(dataDir, "files", blob);
-    await mkdir(join(dataDir, "files"));
+    const filePath = (blob: string) => join(dataDir, uploadName(blob));
     const row = { team_id: 1, user_id: 1, filename: "f", size: 1, sha256: "", created_at: iso(now), attached_at: null };
     const [used] = await store.write(async (db) => [
       await insertFile(db, { ...row, blob: "used" }),
       await insertFile(db, { ...row, blob: "unused" }),
     ]);
-    for (const blob of ["used", "unused"]) await writeFile(filePath(blob), "x");
+    for (const blob of ["used", "unused"])
+      await blobsIn(dataDir).put(uploadName(blob), Readable.from([Buffer.from("x")]));
     await create({ files: [String(used)] });
     const loop = sweep({
       store,
@@ -287,9 +317,8 @@ describe("loops", () => {
       deliveryDays: 30,
       warehouseReplacedDays: 0,
       warehouses: new Warehouses(new DataFolder(dataDir).warehouses, unconfined),
-      filesDir: join(dataDir, "files"),
-      filePath,
-      exports: { folder: join(dataDir, "exports"), life: day },
+      blobs: blobsIn(dataDir),
+      exports: { life: day },
     });
     await loop.runOnce();
     await access(filePath("unused"));

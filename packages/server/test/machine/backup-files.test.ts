@@ -7,11 +7,11 @@ import { after, before, describe, it } from "node:test";
 import { runJob, shell } from "../../../../e2e/support/jobs.ts";
 import { copyPlain, digestPlain } from "../../src/admin/backup/archive-files.ts";
 import { takeBackup } from "../../src/admin/backup/backup.ts";
-import { dataPlace } from "../../src/admin/backup/data-place.ts";
 import { restoreBackup } from "../../src/admin/backup/restore.ts";
 import { DataFolder } from "../../src/machine/data-folder.ts";
 import { BackupWarehouses } from "../../src/warehouses/backup-warehouses.ts";
 import { startInProcess } from "../support/in-process.ts";
+import { placeIn } from "../support/place-in.ts";
 
 const mebibyte = 1024 ** 2;
 const onDisk = async (path: string) => (await stat(path)).blocks * 512;
@@ -63,14 +63,14 @@ describe("a backup of files with holes", () => {
     const stores = (dataDir: string) => new BackupWarehouses(new DataFolder(dataDir).warehouses, () => []);
     const options = { onProgress: () => {}, now: Date.now, stores: stores(server.dataDir) };
     const backup = join(folder, "backup");
-    await takeBackup(dataPlace({ dataDir: server.dataDir, databaseUrl: "" }), backup, {
+    await takeBackup(await placeIn(server.dataDir), backup, {
       ...options,
       keyFile: undefined,
     });
     const restored = join(folder, "restored");
     await mkdir(restored);
     const openStores = async () => stores(restored);
-    await restoreBackup(dataPlace({ dataDir: restored, databaseUrl: "" }), backup, {
+    await restoreBackup(await placeIn(restored), backup, {
       ...options,
       openStores,
       cancelQueued: false,

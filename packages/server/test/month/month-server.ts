@@ -22,6 +22,7 @@ import { mailSender } from "../../src/senders/mail.ts";
 import { webhookSender } from "../../src/senders/webhook.ts";
 import type { Store } from "../../src/store/drivers/store.ts";
 import { Signals } from "../../src/turns/signals.ts";
+import { blobsIn } from "../support/folder-blobs.ts";
 import { noQuotas } from "../support/quotas.ts";
 import type { PlayedEngine } from "./played-engine.ts";
 
@@ -80,7 +81,7 @@ export class MonthServer {
       disk: new Disk(dataDir, diskFloor, clock),
       quotas: noQuotas,
       ...{ serverId: "month", libraryVersion: "", cancelGrace: 10 },
-      filePath: () => "",
+      blobs: blobsIn(dataDir),
       publicUrl: () => "https://millrace.example.com",
       warehouses: engine.warehouses(),
       measures: { measure: async () => {}, measureIfDue: async () => {} } as unknown as WarehouseMeasures,

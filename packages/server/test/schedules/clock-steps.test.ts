@@ -4,9 +4,11 @@ import { access, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { Readable } from "node:stream";
 import { after, beforeEach, describe, it } from "node:test";
 import type { Job, JobInput } from "@millrace/contract";
 import { pino } from "pino";
+import { uploadName } from "../../src/blobs/blob-names.ts";
 import { operator } from "../../src/domain/access/audit.ts";
 import { createJob } from "../../src/domain/jobs/jobs.ts";
 import { prepareLocalCluster, prepareStore } from "../../src/domain/lifecycle/first-start.ts";
@@ -34,6 +36,7 @@ import { readClockMark } from "../../src/store/queries/schedules/clock-marks.ts"
 import { Signals } from "../../src/turns/signals.ts";
 import { makeRoomFor } from "../../src/warehouses/copy-names.ts";
 import { Warehouses } from "../../src/warehouses/warehouses.ts";
+import { blobsIn } from "../support/folder-blobs.ts";
 import { keyRing } from "../support/keys.ts";
 import { noQuotas as quotas } from "../support/quotas.ts";
 import { ScheduledYear } from "../support/scheduled-year.ts";
@@ -323,8 +326,7 @@ describe("a clock that was wrong", () => {
         clock,
         log,
         serverId: "",
-        filesDir: join(dataDir, "files"),
-        filePath: (blob: string) => join(dataDir, "files", blob),
+        blobs: blobsIn(dataDir),
         unusedFileDays: 7,
         logDays: 90,
         auditDays: 365,
@@ -332,10 +334,9 @@ describe("a clock that was wrong", () => {
         warehouseReplacedDays: 7,
         warehouses: new Warehouses(new DataFolder(dataDir).warehouses, unconfined),
         envDays: 30,
-        exports: { folder: join(dataDir, "exports"), life: day },
+        exports: { life: day },
       });
     async function upload(): Promise<string> {
-      await mkdir(join(dataDir, "files"), { recursive: true });
       const row = { team_id: 1, user_id: 1, filename: "f", size: 1, sha256: "", attached_at: null };
       await store.write((db) => insertFile(db, { ...row, blob: "fresh", created_at: iso(clock.now()) }));
       await store.write((db) =>
@@ -344,8 +345,8 @@ describe("a clock that was wrong", () => {
           .values({ hash: "h", user_id: 1, created_at: iso(clock.now()), expires_at: iso(clock.now() + day) })
           .execute(),
       );
-      await writeFile(join(dataDir, "files", "fresh"), "x");
-      return join(dataDir, "files", "fresh");
+      await blobsIn(dataDir).put(uploadName("fresh"), Readable.from([Buffer.from("x")]));
+      return join(dataDir, uploadName("fresh"));
     }
     const sessions = async () => (await store.db.selectFrom("sessions").select("hash").execute()).length;
 

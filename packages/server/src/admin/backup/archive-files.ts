@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import { Transform } from "node:stream";
 import { finished } from "node:stream/promises";
 import { createGunzip, createGzip } from "node:zlib";
+import type { Measured } from "../../blobs/blobs.ts";
 
 const chunk = 256 * 1024;
 /** What file systems give space in. */
@@ -13,11 +14,6 @@ const block = 4096;
 const zeros = Buffer.alloc(block);
 /** Longer than any row can be. */
 const longestLine = 256 * 1024 * 1024;
-
-export interface Measured {
-  readonly size: number;
-  readonly sha256: string;
-}
 
 /** A plain file, or undefined where there is none. */
 async function openPlain(path: string): Promise<FileHandle | undefined> {

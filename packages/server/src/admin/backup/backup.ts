@@ -6,12 +6,15 @@ import { execFile } from "node:child_process";
 import { lstat, mkdir, open, rename, rm, stat, statfs, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
+import { logName, uploadName } from "../../blobs/blob-names.ts";
+import type { Blobs, Measured } from "../../blobs/blobs.ts";
 import { iso } from "../../domain/time/clock.ts";
 import { attemptKey } from "../../engines/engine.ts";
 import { recordNames } from "../../engines/local/attempt/records.ts";
 import { keptTables, openSnapshot, type Row, type Snapshot } from "../../store/opening/snapshot.ts";
 import type { BackupWarehouses } from "../../warehouses/backup-warehouses.ts";
 import { copyPlain, readLines, writeLines } from "./archive-files.ts";
+import { copyBlob } from "./copy-blob.ts";
 import { copyWarehouses } from "./copy-warehouses.ts";
 import type { DataPlace } from "./data-place.ts";
 import { type Manifest, names, newManifest } from "./format.ts";
@@ -104,25 +107,29 @@ async function writeRows(snapshot: Snapshot, part: string, { onProgress }: Backu
   return { counts, sha256: await lines.end() };
 }
 
+/** A file of this machine, a blob, or whichever of the two is there. */
 interface Wanted {
-  readonly from: string;
+  readonly file?: string;
+  readonly blob?: string;
   /** In the backup. */
   readonly path: string;
 }
 
 /** What the rows name, read from the backup's own list: the memory that this takes does not grow with the store. */
-async function* filesOf({ folder }: DataPlace, part: string): AsyncGenerator<Wanted> {
+async function* filesOf({ folder, blobs }: DataPlace, part: string): AsyncGenerator<Wanted> {
   for await (const line of readLines(join(part, names.rows))) {
     const [table, row] = line as [string, Row];
     if (table === "files") {
       const blob = String(row["blob"]);
-      yield { from: folder.upload(blob), path: join("files", blob.slice(0, 2), blob) };
+      yield { blob: uploadName(blob), path: uploadName(blob) };
     }
     if (table !== "jobs" || row["log_removed_at"]) continue;
     for (let attempt = 1; attempt <= Number(row["attempt"]); attempt++)
       for (const name of recordNames) {
         const key = attemptKey(String(row["id"]), attempt);
-        yield { from: folder.attemptFile(key, name), path: join("jobs", key, name) };
+        const file = { file: folder.attemptFile(key, name), path: join("jobs", key, name) };
+        // The log of an ended attempt goes to where blobs lie, unless that is the data folder.
+        yield name === "log" && !blobs.isLocal ? { ...file, blob: logName(key) } : file;
       }
   }
 }
@@ -133,12 +140,15 @@ const sizeOfWarehouses = async (part: string, { stores }: BackupOptions): Promis
 /** On disk. */
 async function sizeOfFiles(place: DataPlace, part: string): Promise<number> {
   let bytes = 0;
-  for await (const { from } of filesOf(place, part)) {
-    const found = await lstat(from).catch(() => undefined);
-    // Holes stay holes. Where a file system compresses, this is too little: then the copying finds out.
-    bytes += Math.min(found?.size ?? 0, (found?.blocks ?? 0) * 512);
-  }
+  for await (const wanted of filesOf(place, part)) bytes += await sizeOf(place.blobs, wanted);
   return bytes;
+}
+
+async function sizeOf(blobs: Blobs, { file, blob }: Wanted): Promise<number> {
+  const found = file === undefined ? undefined : await lstat(file).catch(() => undefined);
+  // Holes stay holes. Where a file system compresses, this is too little: then the copying finds out.
+  if (found) return Math.min(found.size, found.blocks * 512);
+  return blob === undefined ? 0 : ((await blobs.size(blob)) ?? 0);
 }
 
 async function copyFiles(place: DataPlace, part: string, options: BackupOptions) {
@@ -147,16 +157,19 @@ async function copyFiles(place: DataPlace, part: string, options: BackupOptions)
   let files = 0;
   let bytes = 0;
   // What is not there was removed since: an upload that nobody used, a log that got too old.
-  const copy = async (from: string, path: string) => {
-    const copied = await copyPlain(from, join(part, path));
+  const note = async (path: string, copied: Measured | undefined) => {
     if (!copied) return false;
     await lines.write({ path, ...copied });
     bytes += copied.size;
     if (++files % 100 === 0) onProgress(`${files} files, ${Math.round(bytes / 1024 ** 2)} MiB`);
     return true;
   };
+  const copy = async (from: string, path: string) => note(path, await copyPlain(from, join(part, path)));
   const stores = await copyWarehouses(part, { ...options, copy });
-  for await (const { from, path } of filesOf(place, part)) await copy(from, path);
+  for await (const { file, blob, path } of filesOf(place, part)) {
+    const there = file !== undefined && (await copy(file, path));
+    if (!there && blob !== undefined) await note(path, await copyBlob(place.blobs, blob, join(part, path)));
+  }
   const withKey = keyFile !== undefined && (await copy(keyFile, names.key));
   return { withKey, stores, files, bytes, sha256: await lines.end() };
 }

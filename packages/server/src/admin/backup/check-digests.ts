@@ -1,6 +1,7 @@
 /** Every file of a backup against its digest. */
 import { join } from "node:path";
-import { digestPlain, type Measured, readLines, requirePlainFolders } from "./archive-files.ts";
+import type { Measured } from "../../blobs/blobs.ts";
+import { digestPlain, readLines, requirePlainFolders } from "./archive-files.ts";
 import { checkEntry, type Entry, type Manifest, names } from "./format.ts";
 
 export const same = (a: Measured | undefined, b: Measured) => a?.size === b.size && a.sha256 === b.sha256;

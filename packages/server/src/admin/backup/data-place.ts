@@ -1,17 +1,17 @@
-/** Where all data of a server lies: its data folder and its store. */
+/** Where all data of a server lies: its data folder, its store and its blobs. */
+import type { Blobs } from "../../blobs/blobs.ts";
+import { openBlobs } from "../../blobs/open-blobs.ts";
+import type { Config } from "../../configuration/config.ts";
 import { DataFolder } from "../../machine/data-folder.ts";
 import type { StoreLocation } from "../../store/opening/open-store.ts";
 
 export interface DataPlace {
   readonly folder: DataFolder;
   readonly store: StoreLocation;
+  readonly blobs: Blobs;
 }
 
-export function dataPlace(settings: {
-  readonly dataDir: string;
-  readonly databaseUrl: string;
-  readonly databaseTimeout?: number;
-}): DataPlace {
-  const folder = new DataFolder(settings.dataDir);
-  return { folder, store: folder.storeLocation(settings) };
+export async function dataPlace(config: Pick<Config, "data" | "storageEnvironment">): Promise<DataPlace> {
+  const folder = new DataFolder(config.data.dataDir);
+  return { folder, store: folder.storeLocation(config.data), blobs: await openBlobs(folder.blobs(config)) };
 }

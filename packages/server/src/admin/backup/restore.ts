@@ -1,6 +1,9 @@
 /** Restores a backup into an empty data folder, and an empty database where that is the store. */
+import { createReadStream } from "node:fs";
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { lastPart, logsFolder, serverFolder, uploadsFolder } from "../../blobs/blob-names.ts";
+import type { Blobs } from "../../blobs/blobs.ts";
 import type { DataFolder } from "../../machine/data-folder.ts";
 import { lockDataFolder } from "../../machine/lock.ts";
 import { lockDatabase } from "../../store/opening/open-store.ts";
@@ -28,6 +31,7 @@ export async function restoreBackup(place: DataPlace, folder: string, options: R
   const data = place.folder;
   const manifest = await readManifest(folder);
   await requireEmptyFolder(data);
+  await requireEmptyBlobs(place.blobs);
   await checkDigests(folder, manifest, options.onProgress);
   await mkdir(data.path, { recursive: true, mode: 0o700 });
   const unlock = await lockAll(place);
@@ -35,7 +39,7 @@ export async function restoreBackup(place: DataPlace, folder: string, options: R
     // Another restore may have filled it while we read the backup.
     await requireEmptyFolder(data, basename(data.lock));
     await markUnfinished(data);
-    const blobs = await copyFiles(folder, data, options);
+    const blobs = await copyFiles(folder, place, options);
     const places = { onProgress: options.onProgress, moment: manifest.startedAt };
     const { stores, running } = await placeWarehouses(folder, await options.openStores(), places);
     const present = { blobs, lost: lostVersions(stores), running };
@@ -60,6 +64,16 @@ async function requireEmptyFolder(data: DataFolder, own?: string): Promise<void>
   );
 }
 
+/** Where they lie in the data folder, that is empty. */
+async function requireEmptyBlobs(blobs: Blobs): Promise<void> {
+  if (blobs.isLocal) return;
+  for (const folder of [serverFolder, uploadsFolder, logsFolder])
+    for await (const _ of blobs.list(folder))
+      throw new Error(
+        "Where MILLRACE_BLOBS points to there are files of a server already: a backup is restored into an empty place. Choose another URI.",
+      );
+}
+
 /** No server begins here meanwhile. */
 async function lockAll({ folder: data, store }: DataPlace): Promise<() => Promise<void>> {
   const { databaseUrl } = store;
@@ -81,14 +95,19 @@ async function lockAll({ folder: data, store }: DataPlace): Promise<() => Promis
 }
 
 /** Returns the names of the uploads that are there. */
-async function copyFiles(folder: string, data: DataFolder, { onProgress }: RestoreOptions): Promise<Set<string>> {
+async function copyFiles(folder: string, place: DataPlace, { onProgress }: RestoreOptions): Promise<Set<string>> {
   const blobs = new Set<string>();
-  let copied = 0;
+  let files = 0;
   for await (const entry of entriesOf(folder)) {
     if (entry.path.startsWith(`${warehousesFolder}/`)) continue;
-    if (!same(await copyPlain(join(folder, entry.path), data.restored(entry.path)), entry)) throw damaged(entry.path);
-    if (entry.path.startsWith("files/")) blobs.add(entry.path.slice("files/ab/".length));
-    if (++copied % 100 === 0) onProgress(`${copied} files`);
+    const isUpload = entry.path.startsWith(uploadsFolder);
+    const source = join(folder, entry.path);
+    const copied = isUpload
+      ? await place.blobs.put(entry.path, createReadStream(source))
+      : await copyPlain(source, place.folder.restored(entry.path));
+    if (!same(copied, entry)) throw damaged(entry.path);
+    if (isUpload) blobs.add(lastPart(entry.path));
+    if (++files % 100 === 0) onProgress(`${files} files`);
   }
   return blobs;
 }

@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import { lstat, mkdtemp, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { lastPart, uploadsFolder } from "../../blobs/blob-names.ts";
 import { DataFolder } from "../../machine/data-folder.ts";
 import type { BackupWarehouses } from "../../warehouses/backup-warehouses.ts";
 import { checkDigests, entriesOf } from "./check-digests.ts";
@@ -61,8 +62,7 @@ async function removeLeft(workDir: string): Promise<void> {
 
 async function blobsIn(folder: string): Promise<Set<string>> {
   const blobs = new Set<string>();
-  for await (const { path } of entriesOf(folder))
-    if (path.startsWith("files/")) blobs.add(path.slice("files/ab/".length));
+  for await (const { path } of entriesOf(folder)) if (path.startsWith(uploadsFolder)) blobs.add(lastPart(path));
   return blobs;
 }
 

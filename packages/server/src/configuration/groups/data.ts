@@ -1,6 +1,6 @@
 /** Where the server keeps its data. */
 import { resolve } from "node:path";
-import { bytes, databaseUrl, integer } from "../parse.ts";
+import { bytes, databaseUrl, integer, storageUri } from "../parse.ts";
 import { group, setting, type Values } from "../setting.ts";
 
 export const data = group("Data folder and database", {
@@ -25,6 +25,13 @@ export const data = group("Data folder and database", {
     description: "postgres://… URL of a PostgreSQL database; empty uses SQLite in the data folder",
     secret: true,
     parse: databaseUrl,
+  }),
+  blobs: setting({
+    env: "MILLRACE_BLOBS",
+    fallback: "",
+    description:
+      "storage URI for uploads, exports and logs of ended jobs, such as s3://BUCKET/PREFIX; credentials come from the environment; empty uses the data folder ([more](operations.md#files-at-a-storage-uri))",
+    parse: storageUri,
   }),
   databaseTimeout: setting({
     env: "MILLRACE_DATABASE_TIMEOUT",

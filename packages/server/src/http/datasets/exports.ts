@@ -1,7 +1,8 @@
 /** Exports over HTTP: asked for with a token, fetched by signed URLs. */
-import { open } from "node:fs/promises";
 import { ApiError, routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
+import { exportName } from "../../blobs/blob-names.ts";
+import { BlobMissing } from "../../blobs/blobs.ts";
 import { getLiveVersion, readNamed } from "../../domain/datasets/datasets.ts";
 import { checkSignature, exportUrls, getExport, wantExport } from "../../domain/datasets/exports.ts";
 import { findExport } from "../../store/queries/datasets/exports.ts";
@@ -37,16 +38,15 @@ export function exportRoutes(app: FastifyInstance, context: DatasetContext): voi
         "wrong_state",
         `The export ${row.status === "failed" ? `failed: ${row.error}` : "was removed"}`,
       );
-    const opened = await open(rules.path(id, file)).catch(notReady);
-    const { size } = await opened.stat();
-    reply.type("application/octet-stream").header("content-length", size);
-    await reply.send(opened.createReadStream());
+    const opened = await context.blobs.open(exportName(id, file)).catch(notReady);
+    reply.type("application/octet-stream").header("content-length", opened.size);
+    await reply.send(opened.stream());
     return undefined;
   });
 }
 
 /** Clients ask again and again while a file is being written. */
-function notReady(error: NodeJS.ErrnoException): never {
-  if (error.code !== "ENOENT") throw error;
+function notReady(error: unknown): never {
+  if (!(error instanceof BlobMissing)) throw error;
   throw new ApiError("not_found", "This file is not written yet. Try again in a moment.");
 }

@@ -1,13 +1,10 @@
-/** Uploads over HTTP: streamed to disk, on disk before they are acknowledged. */
-import { createHash, randomUUID } from "node:crypto";
-import { createWriteStream } from "node:fs";
-import { mkdir, open, rename, rm } from "node:fs/promises";
-import { dirname } from "node:path";
-import { Transform } from "node:stream";
-import { pipeline } from "node:stream/promises";
-import multipart from "@fastify/multipart";
+/** Uploads over HTTP: streamed to where blobs lie, and there before they are acknowledged. */
+import { randomUUID } from "node:crypto";
+import multipart, { type MultipartFile } from "@fastify/multipart";
 import { ApiError, routes } from "@millrace/contract";
 import type { FastifyInstance, FastifyRequest } from "fastify";
+import { uploadName } from "../../blobs/blob-names.ts";
+import { type Blobs, BlobsUnavailable } from "../../blobs/blobs.ts";
 import { audit } from "../../domain/access/audit.ts";
 import { requireRoomForUpload } from "../../domain/access/quotas.ts";
 import { safeFilename } from "../../domain/jobs/files.ts";
@@ -19,7 +16,7 @@ import type { JobContext } from "../requests/context.ts";
 import { register } from "../requests/route.ts";
 
 export async function fileRoutes(app: FastifyInstance, context: JobContext): Promise<void> {
-  const { store, clock, requests, filePath } = context;
+  const { store, clock, requests, blobs } = context;
   const limits = { fileSize: requests.uploadLimit, files: 1, fields: 10, fieldSize: 1024, parts: 11, headerPairs: 20 };
   await app.register(multipart, { limits });
 
@@ -37,9 +34,13 @@ export async function fileRoutes(app: FastifyInstance, context: JobContext): Pro
     const check = async (bytes: number) => {
       if (arriving.add(bytes)) await requireRoom();
     };
-    const { filename, size, sha256 } = await receive(request, filePath(blob), requests.uploadLimit, check).finally(
-      arriving.end,
-    );
+    const name = uploadName(blob);
+    const { filename, size, sha256 } = await receive(request, {
+      blobs,
+      name,
+      limit: requests.uploadLimit,
+      check,
+    }).finally(arriving.end);
     const row = {
       team_id: team.id,
       user_id: principal.userId,
@@ -59,7 +60,7 @@ export async function fileRoutes(app: FastifyInstance, context: JobContext): Pro
       })
       .catch(async (error) => {
         // Where the answer of the database was lost, the row may be there: then the next start removes what nobody names.
-        if (!isUnavailable(error)) await rm(filePath(blob), { force: true });
+        if (!isUnavailable(error)) await blobs.remove(name).catch(() => {});
         throw error;
       });
     return { id, filename, size, state: "uploaded" as const, error: "" };
@@ -69,53 +70,40 @@ export async function fileRoutes(app: FastifyInstance, context: JobContext): Pro
 /** Asked of every piece before it is written: a rejection ends the upload. */
 type Check = (bytes: number) => Promise<void>;
 
-async function receive(request: FastifyRequest, destination: string, limit: number, check: Check) {
+interface Upload {
+  readonly blobs: Blobs;
+  readonly name: string;
+  readonly limit: number;
+  readonly check: Check;
+}
+
+async function receive(request: FastifyRequest, { blobs, name, limit, check }: Upload) {
   if (!request.isMultipart())
     throw new ApiError("unsupported_media_type", "The file must come as multipart/form-data, in a part `file`.");
   const part = await request.file().catch(unreadable);
   if (!part) throw new ApiError("bad_request", "file: expected a multipart part with this name, got none");
-  const draft = `${destination}.part`;
-  await mkdir(dirname(destination), { recursive: true, mode: 0o700 });
-  try {
-    if (part.fieldname !== "file")
-      throw new ApiError("bad_request", `file: expected a multipart part with this name, got ${part.fieldname}`);
-    const { hash, size, meter } = measure(check);
-    await pipeline(part.file, meter, createWriteStream(draft, { mode: 0o444 })).catch(unreadable);
-    if (part.file.truncated)
-      throw new ApiError(
-        "too_large",
-        `The file is larger than ${limit} bytes, the limit of this server (MILLRACE_UPLOAD_LIMIT).`,
-      );
-    await sync(draft);
-    await rename(draft, destination);
-    await sync(dirname(destination));
-    return { filename: safeFilename(part.filename), size: size(), sha256: hash.digest("hex") };
-  } catch (error) {
-    await rm(draft, { force: true });
-    throw error;
+  if (part.fieldname !== "file")
+    throw new ApiError("bad_request", `file: expected a multipart part with this name, got ${part.fieldname}`);
+  const measured = await blobs.put(name, checked(part.file, limit, check)).catch(unreadable);
+  return { filename: safeFilename(part.filename), ...measured };
+}
+
+/** The reader of uploads ends a file at the limit without a word; what it gave until then must not be stored. */
+async function* checked(file: MultipartFile["file"], limit: number, check: Check): AsyncGenerator<Uint8Array> {
+  for await (const bytes of file as AsyncIterable<Buffer>) {
+    await check(bytes.length);
+    yield bytes;
   }
+  if (file.truncated)
+    throw new ApiError(
+      "too_large",
+      `The file is larger than ${limit} bytes, the limit of this server (MILLRACE_UPLOAD_LIMIT).`,
+    );
 }
 
-/** What the reader of uploads stumbles over is the sender's doing; what the disk says is not. */
+/** What the reader of uploads stumbles over is the sender's doing; what the disk or the storage says is not. */
 function unreadable(error: Error & { statusCode?: number; syscall?: string }): never {
-  if (error instanceof ApiError || error.statusCode !== undefined || error.syscall !== undefined) throw error;
+  const isOurs = error instanceof ApiError || error instanceof BlobsUnavailable;
+  if (isOurs || error.statusCode !== undefined || error.syscall !== undefined) throw error;
   throw new ApiError("bad_request", `The upload cannot be read: ${error.message}.`);
-}
-
-function measure(check: Check) {
-  const hash = createHash("sha256");
-  let size = 0;
-  const meter = new Transform({
-    transform(bytes: Buffer, _encoding, done) {
-      hash.update(bytes);
-      size += bytes.length;
-      check(bytes.length).then(() => done(null, bytes), done);
-    },
-  });
-  return { hash, meter, size: () => size };
-}
-
-async function sync(path: string): Promise<void> {
-  const file = await open(path, "r");
-  await file.sync().finally(() => file.close());
 }

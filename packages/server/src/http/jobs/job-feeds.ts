@@ -1,5 +1,7 @@
 /** What followers of a job are told, looked up once for all of them: where it stands, and the frames of its log. */
+
 import { isSettled } from "@millrace/contract";
+import { BlobsUnavailable } from "../../blobs/blobs.ts";
 import { openJobLog } from "../../job-logs/job-log.ts";
 import type { GrowingLog } from "../../logs/joined-log.ts";
 import { KeptFrames, LogFrames } from "../../logs/log-frames.ts";
@@ -160,7 +162,7 @@ class JobFeed {
     const wanted = this.#withLog && job && job.attempt > 0 && !job.log_removed_at;
     const opened = wanted ? await this.#open(job) : undefined;
     if (opened && job && isSettled(job.status)) opened.log.end();
-    const hasGrown = opened !== undefined && (await measure(opened));
+    const hasGrown = opened !== undefined && (await this.#untilReachable(() => measure(opened)));
     const before = this.#look;
     const isNew =
       before.version === 0 ||
@@ -173,13 +175,14 @@ class JobFeed {
     return isNew;
   }
 
-  /** The job goes on while the store is away; so do those who follow it. */
+  /** The job goes on while the store, or the storage of its log, is away; so do those who follow it. */
   async #untilReachable<T>(read: () => Promise<T>): Promise<T> {
     for (;;) {
       try {
         return await read();
       } catch (error) {
-        if (!isUnavailable(error) || this.#ended.signal.aborted) throw error;
+        const isAway = isUnavailable(error) || error instanceof BlobsUnavailable;
+        if (!isAway || this.#ended.signal.aborted) throw error;
         await new Signal().wait(outageMs, this.#ended.signal);
       }
     }
@@ -202,7 +205,7 @@ class JobFeed {
     const opened = this.#logs.at(-1) as OpenedLog;
     opened.reads++;
     try {
-      const bytes = await opened.log.read(offset, length);
+      const bytes = await this.#untilReachable(() => opened.log.read(offset, length));
       this.#context.metrics.logBytesRead.add({}, bytes.length);
       return bytes;
     } finally {

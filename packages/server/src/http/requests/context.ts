@@ -1,5 +1,6 @@
 /** What the routes work with, room by room. */
 import type { Logger } from "pino";
+import type { Blobs } from "../../blobs/blobs.ts";
 import type { ListeningSettings } from "../../configuration/groups/listening.ts";
 import type { RequestSettings } from "../../configuration/groups/requests.ts";
 import type { ExportRules } from "../../domain/datasets/exports.ts";
@@ -8,6 +9,7 @@ import type { JobsContext } from "../../domain/jobs/jobs.ts";
 import type { KeyRing } from "../../domain/secrets/key-ring.ts";
 import type { Clock } from "../../domain/time/clock.ts";
 import type { Engines } from "../../engines/registry.ts";
+import type { LogArchive } from "../../job-logs/log-archive.ts";
 import type { Disk } from "../../machine/disk.ts";
 import type { Faults } from "../../machine/faults.ts";
 import type { ServerMetrics } from "../../metrics/server-metrics.ts";
@@ -42,7 +44,8 @@ export interface WorkContext extends RequestContext, JobsContext {
 export interface JobContext extends WorkContext {
   readonly engines: Engines;
   readonly faults: Faults;
-  readonly filePath: (blob: string) => string;
+  readonly blobs: Blobs;
+  readonly archive?: LogArchive | undefined;
   readonly listening: ListeningSettings;
   readonly log: Logger;
   readonly metrics: ServerMetrics;
@@ -55,7 +58,8 @@ export interface DatasetContext
   extends RequestContext,
     Pick<JobsContext, "jobPaths" | "publicUrl" | "quotas" | "signals"> {
   readonly disk: Disk;
-  readonly exports: ExportRules & { readonly path: (id: string, file: number) => string };
+  readonly blobs: Blobs;
+  readonly exports: ExportRules;
   /** Measures what a team's warehouse takes on disk. */
   readonly measures: { measure(teamId: number): Promise<void> };
   /** Aborted when the server stops: what retries must give up. */

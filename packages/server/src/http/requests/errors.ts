@@ -2,6 +2,7 @@
 import { ApiError, type ErrorCode, errorCodes, invalid } from "@millrace/contract";
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { FastifySchemaValidationError } from "fastify/types/schema.js";
+import { BlobsUnavailable } from "../../blobs/blobs.ts";
 import { isDiskFull } from "../../machine/disk.ts";
 import { isUnavailable } from "../../store/drivers/unavailable.ts";
 import { tooLarge } from "./json-bodies.ts";
@@ -32,6 +33,7 @@ export function installErrors(app: FastifyInstance): void {
 export function refusalOf(error: FastifyError, request: FastifyRequest): ApiError {
   if (isUnavailable(error)) return unavailable(fateOf(error, request));
   if (isDiskFull(error)) request.log.error({ err: error }, "a disk is full");
+  if (error instanceof BlobsUnavailable) return filesUnavailable(error, request);
   const known = toApiError(error, request);
   if (known) return known;
   request.log.error({ err: error }, "request failed");
@@ -46,6 +48,16 @@ const nothingChanged = "Nothing was changed: try again in a moment.";
 /** What is said while the store cannot be reached; the reason is in the server's log, once. */
 export const unavailable = (fate = nothingChanged) =>
   new ApiError("unavailable", `The server's database cannot be reached; running jobs go on. ${fate}`, { retryAfter });
+
+/** The reason names buckets and hosts: it is for the operator. */
+function filesUnavailable(error: BlobsUnavailable, request: FastifyRequest): ApiError {
+  request.log.error({ err: error }, "the storage of files cannot be used");
+  return new ApiError(
+    "unavailable",
+    `The storage of the server's files cannot be reached; running jobs go on. ${nothingChanged}`,
+    { retryAfter },
+  );
+}
 
 /** What became of a request, and what to do now. A page has no key to repeat it with. */
 function fateOf(error: Error, request: FastifyRequest): string {

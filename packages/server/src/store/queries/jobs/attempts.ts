@@ -75,6 +75,15 @@ const ownerOfOpen = prepared<{ jobId: string; attempt: number }>()((db, value) =
 export const findAttemptOwner = async (db: Db, jobId: string, attempt: number) =>
   (await ownerOfOpen(db, { jobId, attempt })).rows[0];
 
+/** Whether an attempt has no result yet. */
+export const isOpenAttempt = async (db: Db, jobId: string, attempt: number): Promise<boolean> =>
+  (await db
+    .selectFrom("attempts")
+    .select("job_id")
+    .where("job_id", "=", jobId)
+    .where("attempt", "=", attempt)
+    .executeTakeFirst()) !== undefined;
+
 /** How many open attempts began before this. */
 export async function countAttemptsBefore(db: Db, time: string): Promise<number> {
   const count = db.selectFrom("attempts").select((eb) => eb.fn.countAll<number>().as("count"));

@@ -214,6 +214,15 @@ export async function markLogsRemoved(db: Db, ids: readonly string[], now: strin
   for (const { team_id, log_bytes } of removed) await addUsage(db, team_id, "logs", -(log_bytes ?? 0));
 }
 
+/** Whether the logs of a job are kept. */
+export const hasLog = async (db: Db, id: string): Promise<boolean> =>
+  (await db
+    .selectFrom("jobs")
+    .select("id")
+    .where("id", "=", id)
+    .where("log_removed_at", "is", null)
+    .executeTakeFirst()) !== undefined;
+
 /** Jobs that have ended, and whose logs nobody has counted. */
 export const jobsWithUncountedLogs = (db: Db, limit: number) =>
   db

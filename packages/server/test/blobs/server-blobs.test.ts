@@ -1,0 +1,206 @@
+/** A server whose blobs lie on an S3 server: what is where, and what happens when that server is away. */
+import assert from "node:assert/strict";
+import { access, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { type Client, routes } from "@millrace/contract";
+import { pino } from "pino";
+import { createJob, readJob, readLog, runJob, shell, waitForEnd } from "../../../../e2e/support/jobs.ts";
+import { TestServer } from "../../../../e2e/support/server.ts";
+import { type FaultProxy, startFaultProxy } from "../../../storage/test/support/fault-proxy.ts";
+import { takeBackup } from "../../src/admin/backup/backup.ts";
+import { dataPlace } from "../../src/admin/backup/data-place.ts";
+import { restoreBackup } from "../../src/admin/backup/restore.ts";
+import { startServer } from "../../src/app/server.ts";
+import { claimBlobs, openBlobs } from "../../src/blobs/open-blobs.ts";
+import { readConfig } from "../../src/configuration/config.ts";
+import { DataFolder } from "../../src/machine/data-folder.ts";
+import { BackupWarehouses } from "../../src/warehouses/backup-warehouses.ts";
+import { type InProcessServer, startInProcess } from "../support/in-process.ts";
+import { type S3Blobs, startS3Blobs, whyNoVersitygw } from "../support/s3-blobs.ts";
+
+const skip = await whyNoVersitygw();
+
+/** Asks until it holds; the bound is for a test that would otherwise hang. */
+async function until(holds: () => Promise<boolean>, seconds = 60): Promise<void> {
+  for (const deadline = Date.now() + seconds * 1000; !(await holds()); ) {
+    if (Date.now() > deadline) throw new Error("it does not become true");
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+const exists = (path: string) =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
+
+const logFile = (dataDir: string, id: string) => join(dataDir, "jobs", `${id}.1`, "log");
+const archived = (dataDir: string, id: string) => until(async () => !(await exists(logFile(dataDir, id))));
+const upload = (client: Client, text: string, name: string) =>
+  client.upload(routes.uploadFile, new Blob([text]), name).then(({ id }) => String(id));
+
+describe("a server with MILLRACE_BLOBS", { skip, timeout: 300_000 }, () => {
+  let away = false;
+  let proxy: FaultProxy;
+  let blobs: S3Blobs;
+  let server: InProcessServer;
+  let client: Client;
+  before(async () => {
+    blobs = await startS3Blobs(async ({ port }) => {
+      proxy = await startFaultProxy(port, () => (away ? { kind: "refuse" } : undefined));
+      return proxy.url;
+    });
+    server = await startInProcess({ ...blobs.settings, AWS_MAX_ATTEMPTS: "1" });
+    client = await server.client();
+  });
+  after(async () => {
+    away = false;
+    await server.dispose();
+    await proxy.stop();
+    await blobs.stop();
+  });
+
+  it("keeps uploads and logs of ended jobs there, and nothing of them in the data folder", async () => {
+    const file = await upload(client, "payload", "data.txt");
+    const { job, log } = await runJob(client, shell("cat data.txt; echo; echo hello", { files: [file] }));
+    assert.deepEqual([job.status, log], ["COMPLETE", "payload\nhello\n"]);
+    await archived(server.dataDir, job.id);
+    assert.equal(await readLog(client, job.id), "payload\nhello\n");
+    assert.equal(await exists(join(server.dataDir, "files")), false);
+  });
+
+  it("counts logs there against the quota of their team", async () => {
+    const { job } = await runJob(client, shell("head -c 100000 /dev/zero | tr '\\0' x"));
+    await archived(server.dataDir, job.id);
+    const counted = async () =>
+      (await server.store.db.selectFrom("jobs").select("log_bytes").where("id", "=", job.id).executeTakeFirst())
+        ?.log_bytes;
+    await until(async () => Number(await counted()) >= 100_000);
+  });
+
+  it("answers 503 to uploads while the storage is away; nothing is kept of them", async () => {
+    away = true;
+    const form = new FormData();
+    form.set("file", new Blob(["x"]), "x");
+    const response = await server.fetch("/api/datachain/jobs/files?team_name=main", { method: "POST", body: form });
+    const { message } = (await response.json()) as { message: string };
+    away = false;
+    assert.deepEqual([response.status, response.headers.get("retry-after")], [503, "2"]);
+    assert.match(
+      message,
+      /^The storage of the server's files cannot be reached; running jobs go on\. Nothing was changed/,
+    );
+    const rows = await server.store.db.selectFrom("files").select("filename").where("filename", "=", "x").execute();
+    assert.equal(rows.length, 0);
+  });
+
+  it("starts jobs without files while the storage is away; one with files waits, and runs when it is back", async () => {
+    const file = await upload(client, "late", "late.txt");
+    away = true;
+    const waiting = await createJob(client, shell("cat late.txt", { files: [file] }));
+    const { job, log } = await runJob(client, shell("echo meanwhile"));
+    assert.deepEqual([job.status, log], ["COMPLETE", "meanwhile\n"]);
+    assert.match((await readJob(client, waiting.id)).status, /^(CREATED|QUEUED|INIT)$/);
+    assert.equal(await exists(logFile(server.dataDir, job.id)), true, "its log is kept until it is stored");
+    away = false;
+    assert.equal((await waitForEnd(client, waiting.id)).status, "COMPLETE");
+    assert.equal(await readLog(client, waiting.id), "late");
+    await archived(server.dataDir, job.id);
+    assert.equal(await readLog(client, job.id), "meanwhile\n");
+  });
+
+  it("answers 503 to readers of a log that is there while the storage is away", async () => {
+    const { job } = await runJob(client, shell("echo there"));
+    await archived(server.dataDir, job.id);
+    away = true;
+    const response = await server.fetch(`/api/datachain/jobs/${job.id}/logs`);
+    away = false;
+    assert.equal(response.status, 503);
+    assert.equal(await readLog(client, job.id), "there\n");
+  });
+
+  it("is alone there: another server is refused, and so is another place for the same data folder", async () => {
+    const other = await mkdtemp(join(tmpdir(), "millrace-other-"));
+    const start = startServer(
+      readConfig({}, { ...blobs.settings, MILLRACE_DATA_DIR: other }),
+      pino({ level: "silent" }),
+    );
+    await assert.rejects(start, /Another Millrace keeps its files at s3:/);
+    await rm(other, { recursive: true });
+    const settings = { MILLRACE_DATA_DIR: server.dataDir };
+    const place = new DataFolder(server.dataDir).blobs(readConfig({}, settings));
+    await assert.rejects(
+      claimBlobs(await openBlobs(place), place, "any"),
+      /The files of this server are in s3:.*, and MILLRACE_BLOBS names the data folder/,
+    );
+  });
+
+  it("may start again while the storage is away, but not for the first time", async () => {
+    const claim = async (dataDir: string) => {
+      const place = new DataFolder(dataDir).blobs(readConfig({}, { ...blobs.settings, AWS_MAX_ATTEMPTS: "1" }));
+      await claimBlobs(await openBlobs(place), place, "any");
+    };
+    const fresh = await mkdtemp(join(tmpdir(), "millrace-fresh-"));
+    away = true;
+    await claim(server.dataDir);
+    await assert.rejects(claim(fresh), /The storage of files \(MILLRACE_BLOBS\) cannot be used/);
+    away = false;
+    await rm(fresh, { recursive: true });
+  });
+
+  it("has all of it in a backup, which restores into a data folder, and into another bucket", async () => {
+    const file = await upload(client, "in the backup", "kept.txt");
+    const { job } = await runJob(client, shell("cat kept.txt", { files: [file] }));
+    await archived(server.dataDir, job.id);
+    const folder = await mkdtemp(join(tmpdir(), "millrace-blobs-backup-"));
+    const config = (dataDir: string, settings: Record<string, string>) =>
+      readConfig({}, { ...settings, MILLRACE_DATA_DIR: dataDir });
+    const stores = ({ warehouses }: DataFolder) => new BackupWarehouses(warehouses, () => []);
+    const quiet = { onProgress: () => {}, now: Date.now };
+    const source = await dataPlace(config(server.dataDir, blobs.settings));
+    const backup = join(folder, "backup");
+    await takeBackup(source, backup, { ...quiet, keyFile: undefined, stores: stores(source.folder) });
+    assert.equal(await readFile(join(backup, "jobs", `${job.id}.1`, "log"), "utf8"), "in the backup");
+    for (const [name, settings] of Object.entries({ plain: {}, bucket: blobs.another() })) {
+      const dataDir = join(folder, name);
+      const place = await dataPlace(config(dataDir, settings));
+      const options = { ...quiet, openStores: async () => stores(place.folder), cancelQueued: false };
+      await restoreBackup(place, backup, options);
+      const key = await readFile(join(server.dataDir, "secret.key"), "utf8");
+      await writeFile(join(dataDir, "secret.key"), key, { mode: 0o600 });
+      const restored = await startInProcess({ ...settings, MILLRACE_DATA_DIR: dataDir });
+      const again = await restored.client();
+      assert.equal(await readLog(again, job.id), "in the backup");
+      const second = await runJob(again, shell("cat kept.txt", { files: [file] }));
+      assert.deepEqual([second.job.status, second.log], ["COMPLETE", "in the backup"]);
+      if (name === "bucket") await archived(dataDir, job.id);
+      assert.equal(await readLog(again, job.id), "in the backup");
+      await restored.dispose();
+    }
+    const taken = await dataPlace(config(join(folder, "third"), blobs.settings));
+    const options = { ...quiet, openStores: async () => stores(taken.folder), cancelQueued: false };
+    await assert.rejects(restoreBackup(taken, backup, options), /there are files of a server already/);
+    await rm(folder, { recursive: true, force: true });
+  });
+});
+
+it("a log is whole after a server was killed that had stored it, and not yet removed its copy", { skip }, async () => {
+  const blobs = await startS3Blobs();
+  const env = { ...blobs.settings, MILLRACE_FAULT: "log-stored:1", MILLRACE_ISOLATION: "none" };
+  const server = await TestServer.start({ env });
+  try {
+    const client = await server.client();
+    const { id } = await createJob(client, shell("seq 1 1000"));
+    await server.ended();
+    const before = await readdir(join(server.dataDir, "jobs", `${id}.1`));
+    assert.ok(before.includes("log"), "the copy is there");
+    await server.start({ MILLRACE_FAULT: "" });
+    await archived(server.dataDir, id);
+    assert.equal(await readLog(client, id), `${Array.from({ length: 1000 }, (_, index) => index + 1).join("\n")}\n`);
+  } finally {
+    await server.dispose();
+    await blobs.stop();
+  }
+});
