@@ -63,12 +63,15 @@ it("a job of another boot is lost, unless it had ended", async () => {
 
 it("a start that another server handed over, and that nobody has claimed, has gone astray", async () => {
   const fixture = await localFixture("none");
-  const before = await fixture.open({ claimDelay: "100" });
+  const before = await fixture.open({ claimDelay: "3" });
   await before.submit(job("echo ran"));
   assert.equal((await observeOne(before, "job.1")).state, "SUBMITTED");
   const after = await fixture.open();
   assert.equal((await observeOne(after, "job.1")).state, "ABSENT");
   assert.equal(await after.withdraw(attemptNamed("job.1")), true);
+  const supervisor = () => fixture.folder("job.1").supervisor();
+  for (let late = supervisor(); !late || isAlive(late); late = supervisor()) await sleep(20);
+  assert.equal((await observeOne(after, "job.1")).state, "ABSENT", "it came late, and did nothing");
   await before.close();
   await after.close();
   await fixture.stop();

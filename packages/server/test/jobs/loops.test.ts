@@ -14,7 +14,7 @@ import type { Principal, Team } from "../../src/domain/access/principals.ts";
 import { cancelJob, createJob, type JobsContext } from "../../src/domain/jobs/jobs.ts";
 import { prepareLocalCluster, prepareStore } from "../../src/domain/lifecycle/first-start.ts";
 import { day, iso } from "../../src/domain/time/clock.ts";
-import type { Engine, JobSpec } from "../../src/engines/engine.ts";
+import { type Engine, EngineUnreachable, type JobSpec } from "../../src/engines/engine.ts";
 import { Engines } from "../../src/engines/registry.ts";
 import { acceptResults, type Result } from "../../src/execution/end-attempt.ts";
 import { dispatchJobs } from "../../src/loops/dispatch-jobs.ts";
@@ -204,6 +204,47 @@ describe("loops", () => {
     await loop.settled();
     assert.deepEqual(submitted, [`${without.id}.1`, `${withFile.id}.1`]);
     await store.write((db) => db.updateTable("clusters").set({ max_workers: 1 }).execute());
+  });
+
+  it("start nothing on an engine that did not answer, and take nothing back: it may have arrived", async () => {
+    await store.write(async (db) => {
+      await db.deleteFrom("queue").execute();
+      await db.deleteFrom("attempts").execute();
+    });
+    await prepareLocalCluster(store, 2, "none");
+    const { id } = await create({});
+    const submitted: string[] = [];
+    let isAway = true;
+    // No engine goes away on demand between two of its calls.
+    const engine = {
+      submit: async ({ key }: JobSpec) => {
+        submitted.push(key);
+        if (isAway) throw new EngineUnreachable("no answer");
+        return null;
+      },
+      observe: async () => new Map(),
+      withdraw: () => assert.fail("it was taken back"),
+    } as unknown as Engine;
+    const engines = new Engines({ local: engine });
+    const place = { blobs: blobsIn(dataDir), publicUrl: () => "", libraryVersion: "" };
+    const loop = dispatchJobs({
+      ...{ store, engines, keys, signals, clock, log, metrics, disk, faults: readFaults(""), quotas },
+      ...{ serverId: "s", ...place },
+    });
+    await loop.runOnce();
+    const next = await create({});
+    await loop.runOnce();
+    assert.deepEqual(submitted, [`${id}.1`]);
+    assert.deepEqual(
+      (await openAttempts(store.db, "s")).map(({ job_id }) => job_id),
+      [id],
+      "what it may have stays open",
+    );
+    isAway = false;
+    await engines.ask({ engine: "local" }, ({ observe }) => observe([]));
+    await loop.runOnce();
+    assert.deepEqual(submitted, [`${id}.1`, `${next.id}.1`]);
+    await prepareLocalCluster(store, 1, "none");
   });
 
   it("write files of exports for every team in turn, also where one has many and large ones", async () => {
