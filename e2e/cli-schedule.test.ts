@@ -157,7 +157,7 @@ describe("millrace schedule", () => {
   });
 
   test("delete removes it, and says what is not there", async () => {
-    assert.equal(await cli.print("schedule", "delete", "once"), "The schedule once is deleted\n");
+    assert.equal(await cli.print("schedule", "delete", "once"), "Deleted schedule once\n");
     assert.deepEqual(await cli.json("schedule", "delete", "renamed"), { ok: true });
     assert.match(await cli.refused(1, "schedule", "show", "nighlty"), /There is no schedule 'nighlty'.*\n.*nightly\?/);
     assert.match(await cli.refused(1, "schedule", "delete", "once"), /There is no schedule 'once'/);

@@ -237,7 +237,10 @@ describe("millrace storage on files of this machine", { timeout: 120_000 }, () =
   test("sync from what is not there, or is a file, touches nothing", async () => {
     const cli = await withFiles(commandLine, "file", "to/a", "to/b");
     for (const flags of [[], ["--delete", "--yes"], ["--delete", "--dry-run"]]) {
-      assert.match(await cli.refused(1, "storage", "sync", "none", "to", ...flags), /^error: none: there is no such/);
+      assert.match(
+        await cli.refused(1, "storage", "sync", "none", "to", ...flags),
+        /^error: none: no such file or folder/,
+      );
       assert.match(
         await cli.refused(64, "storage", "sync", "file", "to", ...flags),
         /^error: file is a file, not a folder\n next: Use plain cp: millrace storage cp file to/,
@@ -484,7 +487,7 @@ describe("millrace storage on s3://", { skip, timeout: 120_000 }, () => {
     const sync = ["to", "--delete", "--yes", ...config];
     assert.match(
       await cli.refused(1, "storage", "sync", "s3://bucket/none", ...sync),
-      /bucket\/none: there is no such/,
+      /bucket\/none: no such file or folder/,
     );
     assert.match(await cli.refused(1, "storage", "sync", "s3://nowhere", ...sync), /NoSuchBucket/);
     assert.deepEqual(await readdir(cli.path("work/to")), ["a"]);

@@ -28,7 +28,7 @@ export type Access =
 /** For people and the tokens they made, never for the token of a job: nothing that a job can read may make new rights. */
 type People = true;
 
-/** Write access includes read access; a role includes the ones before it. */
+/** Checks scopes and roles: write access includes read access, and a role includes the ones before it. */
 export function permits(granted: readonly Scope[], wanted: Scope): boolean {
   return (
     granted.includes(wanted) ||

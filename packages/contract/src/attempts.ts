@@ -11,23 +11,23 @@ const JobAttempt = Type.Object({
   started_at: nullable(Timestamp),
   finished_at: nullable(Timestamp),
   exit_code: nullable(Type.Integer()),
-  error_message: nullable(Type.String({ description: "why it failed; of a long text its beginning" })),
-  error_stack: nullable(Type.String({ description: "of a long text its beginning" })),
+  error_message: nullable(Type.String({ description: "why the attempt failed; a long text is cut to its beginning" })),
+  error_stack: nullable(Type.String({ description: "a long text is cut to its beginning" })),
 });
 export type JobAttempt = Static<typeof JobAttempt>;
 
 export const JobAttempts = Type.Object(
   {
-    attempts: Type.Array(JobAttempt, { description: "those that began, oldest first" }),
+    attempts: Type.Array(JobAttempt, { description: "attempts that have started, oldest first" }),
     next_attempt_at: nullable({
       ...Timestamp,
-      description: "while the job waits for a retry: from when on it may begin",
+      description: "earliest start of the next attempt, while the job waits for a retry",
     }),
-    timeout: Type.Integer({ description: "seconds that an attempt may run; 0: no limit of its own" }),
-    retries: Type.Integer({ description: "how often the job is tried again at most" }),
+    timeout: Type.Integer({ description: "seconds that an attempt may run; 0 means no limit" }),
+    retries: Type.Integer({ description: "largest number of retries" }),
     retry_delay: Type.Integer({ description: "seconds before the first retry" }),
   },
-  { $id: "JobAttempts", description: "The limits hold for the next attempt: the job's own, or its team's defaults." },
+  { $id: "JobAttempts", description: "The limits apply to the next attempt: the job's own, or its team's defaults." },
 );
 export type JobAttempts = Static<typeof JobAttempts>;
 
@@ -36,7 +36,7 @@ export const getJobAttempts = defineRoute({
   method: "GET",
   path: "/api/datachain/jobs/{job_id}/attempts",
   tag: "Jobs",
-  summary: "The attempts of a job, each with its times, its result and its reason",
+  summary: "List the attempts of a job, each with its times, exit code and reason for failing",
   access: access("JOB", "read", "viewer"),
   params: JobParams,
   query: Type.Object({ team_name: Type.Optional(TeamName) }),

@@ -9,8 +9,10 @@ export const AuditEntry = Type.Object(
   {
     id: Type.Integer(),
     at: Timestamp,
-    username: Type.String({ description: "as it was then; empty: somebody on the machine of the server" }),
-    via: Type.String({ description: "with what: a token by name, a browser session, a password, the command line" }),
+    username: Type.String({ description: "user name at that time; empty for an operator on the server's machine" }),
+    via: Type.String({
+      description: "how the user was signed in: a token by name, a browser session, a password, the command line",
+    }),
     address: Type.String(),
     action: Type.String({ description: "noun and verb, such as user.create" }),
     team_name: nullable(Type.String()),
@@ -26,7 +28,7 @@ export const listAudit = defineRoute({
   method: "GET",
   path: "/api/audit",
   tag: "Audit",
-  summary: "What was changed, newest first: everything for administrators of the server, a team's for its admins",
+  summary: "List changes, newest first: administrators of the server see all, admins of a team see their team's",
   access: { kind: "signed-in", scope: "ADMIN:read", why: "an admin sees what happened in the team" },
   query: Type.Object({
     team_name: Type.Optional(TeamName),
@@ -42,7 +44,7 @@ export const listAudit = defineRoute({
       Type.Integer({
         minimum: 1,
         maximum: 2_147_483_647,
-        description: "id of the last entry of the page before: only older ones follow",
+        description: "id of the last entry of the previous page; older entries follow",
       }),
     ),
   }),

@@ -5,49 +5,51 @@ import { access, defineRoute } from "./routes.ts";
 import { maybe, nextCursor, nullable, oneOf, TeamName, Timestamp, Uuid } from "./schema.ts";
 import { Type } from "./type.ts";
 
-/** FAILED: some of its runs did; with `on_failure` stop, moments may be left that never had one. */
+/** FAILED means that some runs failed; with `on_failure` stop, some moments may never have had a run. */
 const backfillStatuses = ["RUNNING", "COMPLETED", "FAILED", "CANCELED"] as const;
 export type BackfillStatus = (typeof backfillStatuses)[number];
 
-/** What becomes of the moments that are left when one has failed. */
+/** What happens to the remaining moments after a run has failed. */
 export const backfillFailurePolicies = ["stop", "continue"] as const;
 export type BackfillFailurePolicy = (typeof backfillFailurePolicies)[number];
 
 export const backfillLimits = {
-  /** Of one backfill. */
+  /** Moments of one backfill. */
   moments: 1000,
-  /** Runs side by side. */
+  /** Runs at the same time. */
   parallel: 100,
-  /** Backfills of a team at once. */
+  /** Unfinished backfills of a team. */
   running: 20,
 } as const;
 
 const parallel = Type.Integer({
   minimum: 1,
   maximum: backfillLimits.parallel,
-  description: "runs side by side; 1: in order, each after the end of the one before",
+  description: "runs at the same time; 1 runs them in order, one after another",
 });
 const onFailure = oneOf(backfillFailurePolicies, {
-  description: "when a run has failed: `stop` begins no more, `continue` goes on with the other moments",
+  description: "after a failed run, `stop` starts no more runs and `continue` goes on with the other moments",
 });
 
 const shownFields = {
   id: Type.Integer(),
   pipeline_name: Type.String({ description: "the pipeline that was copied" }),
-  status: oneOf(backfillStatuses, { description: "FAILED: some run failed, and nothing begins any more" }),
-  cron_expression: Type.String({ description: "which moments: its ticks" }),
+  status: oneOf(backfillStatuses, { description: "FAILED means that a run failed and no more runs will start" }),
+  cron_expression: Type.String({ description: "the ticks of this expression are the moments" }),
   timezone: Type.String({ description: "an IANA name" }),
   from: { ...Timestamp, description: "the first moment" },
-  to: { ...Timestamp, description: "the last one" },
+  to: { ...Timestamp, description: "the last moment" },
   parallel,
   on_failure: onFailure,
-  total: Type.Integer({ description: "moments" }),
-  waiting: Type.Integer({ description: "moments without a run so far" }),
+  total: Type.Integer({ description: "number of moments" }),
+  waiting: Type.Integer({ description: "moments that have had no run yet" }),
   running: Type.Integer(),
   completed: Type.Integer(),
   failed: Type.Integer({ description: "moments whose newest run failed or was canceled" }),
   last_error: nullable(
-    Type.String({ description: "why the next moment could not begin when it was last tried; null once one could" }),
+    Type.String({
+      description: "why the run of the next moment could not start at the last try; null once a run starts",
+    }),
   ),
   created_by: Type.String({ description: "user name" }),
   created_at: Timestamp,
@@ -61,9 +63,11 @@ export type BackfillItem = Static<typeof BackfillItem>;
 const BackfillMoment = Type.Object(
   {
     moment: Timestamp,
-    status: oneOf(["WAITING", ...pipelineStatuses], { description: "of its newest run; WAITING: it has none yet" }),
+    status: oneOf(["WAITING", ...pipelineStatuses], {
+      description: "status of its newest run; WAITING means that it has none yet",
+    }),
     pipeline_id: nullable(Uuid),
-    pipeline_name: nullable(Type.String({ description: "its newest run" })),
+    pipeline_name: nullable(Type.String({ description: "name of its newest run" })),
     error_message: nullable(Type.String({ description: "why that run failed" })),
   },
   { $id: "BackfillMoment" },
@@ -73,8 +77,8 @@ export type BackfillMoment = Static<typeof BackfillMoment>;
 export const Backfill = Type.Object(
   {
     ...shownFields,
-    template_name: Type.String({ description: "what every run is a copy of; takes `pipeline/settings`" }),
-    moments: Type.Array(BackfillMoment, { description: "in their order" }),
+    template_name: Type.String({ description: "the template that every run copies; `pipeline/settings` changes it" }),
+    moments: Type.Array(BackfillMoment, { description: "oldest moment first" }),
   },
   { $id: "Backfill" },
 );
@@ -91,14 +95,14 @@ const CreateBackfillInput = Type.Object(
     pipeline_name: Type.String({
       minLength: 1,
       maxLength: 255,
-      description: "the pipeline to copy, also the template of a schedule; it stays as it is",
+      description: "the pipeline to copy, which may be the template of a schedule; it is not changed",
     }),
-    from: Type.String({ maxLength: 64, description: `the first moment is not before it: ${time}` }),
-    to: Type.String({ maxLength: 64, description: `the last moment is not after it, and it has passed: ${time}` }),
+    from: Type.String({ maxLength: 64, description: `start of the range, inclusive: ${time}` }),
+    to: Type.String({ maxLength: 64, description: `end of the range, inclusive and in the past: ${time}` }),
     every: maybe(
       Type.String({
         maxLength: 255,
-        description: "hour, day (default), week, month, or a cron expression, as of a schedule",
+        description: "hour, day (default), week, month, or a cron expression",
       }),
     ),
     timezone: maybe(Type.String({ maxLength: 64, description: "an IANA name such as Europe/Berlin; default UTC" })),
@@ -109,7 +113,7 @@ const CreateBackfillInput = Type.Object(
 );
 export type CreateBackfillInput = Static<typeof CreateBackfillInput>;
 
-/** A backfill outlives whoever makes it: that is not a job's to do. */
+/** A backfill outlives the caller, so a job's own token may not create one. */
 const write = { ...access("PIPELINES", "write", "editor"), people: true } as const;
 const read = access("PIPELINES", "read", "viewer");
 const OneBackfill = Type.Object({ team_name: maybe(TeamName), backfill_id: BackfillId }, { $id: "BackfillInput" });
@@ -131,7 +135,7 @@ export const getBackfill = defineRoute({
   method: "GET",
   path: "/api/datachain/pipeline/backfill",
   tag: "Backfills",
-  summary: "Read one backfill with its moments and how each fares",
+  summary: "Read one backfill with its moments and the status of each",
   access: read,
   query: Type.Object({ team_name: Type.Optional(TeamName), backfill_id: BackfillId }),
   response: Backfill,
@@ -158,7 +162,7 @@ export const cancelBackfill = defineRoute({
   method: "POST",
   path: "/api/datachain/pipeline/cancel-backfill",
   tag: "Backfills",
-  summary: "Begin no more runs of a backfill, and cancel those that are under way",
+  summary: "Cancel a backfill: no more runs start, and runs under way are canceled",
   access: write,
   body: OneBackfill,
   response: BackfillOutput,
@@ -170,7 +174,7 @@ export const retryBackfill = defineRoute({
   method: "POST",
   path: "/api/datachain/pipeline/retry-backfill",
   tag: "Backfills",
-  summary: "Run the moments again that failed or were canceled, and go on with those that had no run",
+  summary: "Retry a backfill: run failed and canceled moments again, and go on with the rest",
   access: write,
   body: OneBackfill,
   response: BackfillOutput,

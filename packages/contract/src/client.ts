@@ -4,10 +4,10 @@ import type { UploadedFile } from "./files.ts";
 import type { Route, RouteInput, RouteOutput } from "./routes.ts";
 
 interface ClientOptions {
-  /** Where the server is, without `/api`. */
+  /** Base URL of the server, without `/api`. */
   readonly url: string;
   readonly token?: string | undefined;
-  /** Put into every query or body that has a `team_name` and none given. */
+  /** Default for `team_name` in every query and body that has the field. */
   readonly team?: string | undefined;
   readonly fetch?: typeof fetch;
 }
@@ -20,7 +20,7 @@ interface CallOptions {
 export interface Client {
   readonly url: string;
   call<R extends Route>(route: R, input: RouteInput<R>, options?: CallOptions): Promise<RouteOutput<R>>;
-  /** The raw answer, already checked for errors: for streams and ranges. */
+  /** Returns the raw response after checking it for errors; for streams and ranges. */
   request<R extends Route>(route: R, input: RouteInput<R>, options?: CallOptions): Promise<Response>;
   upload(route: Route & { upload: true }, file: Blob, filename: string): Promise<UploadedFile>;
 }
@@ -93,7 +93,7 @@ async function readError(response: Response): Promise<ApiError> {
     if (typeof body.message === "string" && code in errorCodes)
       return new ApiError(code as ErrorCode, body.message, { hint });
   } catch {
-    // Not our shape: something between us and the server answered.
+    // Not an error of this API: a proxy in front of the server answered.
   }
   const code = (Object.keys(errorCodes) as ErrorCode[]).find((c) => errorCodes[c].status === response.status);
   return new ApiError(code ?? "internal", `HTTP ${response.status} ${response.statusText}: ${text.slice(0, 200)}`);

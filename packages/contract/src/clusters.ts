@@ -10,7 +10,9 @@ export const Cluster = Type.Object(
   {
     id: Type.Integer(),
     name: Type.String(),
-    status: oneOf(["ACTIVE", "INACTIVE"], { description: "INACTIVE: starts no jobs now, for want of free disk" }),
+    status: oneOf(["ACTIVE", "INACTIVE"], {
+      description: "INACTIVE means that no jobs start because the disk is nearly full",
+    }),
     cloud_provider: Type.String({ description: "`local` for the machine of the server" }),
     cloud_credentials: nullable(Type.String()),
     cloud_region: nullable(Type.String()),
@@ -21,8 +23,8 @@ export const Cluster = Type.Object(
     default: Type.Boolean(),
     max_workers: Type.Integer({ description: "slots" }),
     busy_workers: Type.Integer({ description: "slots in use" }),
-    active_workers: Type.Integer({ description: "slots up and running; 0 while INACTIVE" }),
-    isolation: oneOf(isolationLevels, { description: "what stands between a job and the machine" }),
+    active_workers: Type.Integer({ description: "slots that can run jobs; 0 while INACTIVE" }),
+    isolation: oneOf(isolationLevels, { description: "how jobs are isolated from the machine and from each other" }),
   },
   { $id: "ComputeClusterOutput" },
 );

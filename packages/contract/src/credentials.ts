@@ -1,4 +1,4 @@
-/** Credentials: named sets of variables that jobs are given. Secret values go in and never come out. */
+/** Credentials: named sets of variables for jobs. The API never returns secret values. */
 import type { Static } from "typebox";
 import { processLimits } from "./limits.ts";
 import { access, defineRoute } from "./routes.ts";
@@ -19,13 +19,13 @@ export const Credentials = Type.Object(
   {
     name: Type.String(),
     owner: oneOf(credentialOwners, {
-      description: "`team`: any job of the team may name it; `user`: only your own jobs",
+      description: "`team`: any job of the team may use it; `user`: only your own jobs",
     }),
-    variables: Type.Array(Type.String(), { description: "names only: secret values are never shown" }),
+    variables: Type.Array(Type.String(), { description: "names of the variables; secret values are never shown" }),
     plain: Type.Record(Type.String(), Type.String(), {
-      description: "those that were marked as not secret, with their values",
+      description: "variables that are not secret, with their values",
     }),
-    default: Type.Boolean({ description: "given to jobs of the team that name no credentials" }),
+    default: Type.Boolean({ description: "used by jobs of the team that name no credentials" }),
     created_at: Timestamp,
     updated_at: Timestamp,
   },
@@ -38,7 +38,7 @@ export const listCredentials = defineRoute({
   method: "GET",
   path: "/api/datachain/credentials/",
   tag: "Credentials",
-  summary: "List the credentials that your jobs in a team may name: the team's and your own, without values",
+  summary: "List the credentials that your jobs in a team can use: the team's and your own, without secret values",
   access: access("JOB", "read", "editor"),
   query: Type.Object({ team_name: Type.Optional(TeamName) }),
   response: Type.Array(Credentials),
@@ -105,7 +105,7 @@ export const deleteTeamCredentials = defineRoute({
   method: "DELETE",
   path: "/api/datachain/credentials/team",
   tag: "Credentials",
-  summary: "Delete credentials of the team; jobs that name them and have not begun will fail",
+  summary: "Delete credentials of the team; jobs that use them and have not started will fail",
   access: { ...access("ADMIN", "write", "admin"), people: true },
   body: Named,
   response: ActionFeedback,
@@ -117,7 +117,7 @@ export const deleteOwnCredentials = defineRoute({
   method: "DELETE",
   path: "/api/datachain/credentials/own",
   tag: "Credentials",
-  summary: "Delete credentials of your own; jobs that name them and have not begun will fail",
+  summary: "Delete credentials of your own; jobs that use them and have not started will fail",
   access: { ...access("JOB", "write", "editor"), people: true },
   body: Named,
   response: ActionFeedback,
@@ -131,7 +131,10 @@ export const setDefaultCredentials = defineRoute({
   tag: "Credentials",
   summary: "Set the team's default credentials for jobs that name none",
   access: { ...access("ADMIN", "write", "admin"), people: true },
-  body: Type.Object({ team_name: maybe(TeamName), name: nullable({ ...Name, description: "null: none" }) }),
+  body: Type.Object({
+    team_name: maybe(TeamName),
+    name: nullable({ ...Name, description: "null removes the default" }),
+  }),
   response: ActionFeedback,
   errors: ["not_found"],
 });

@@ -8,7 +8,7 @@ import { Type } from "./type.ts";
 export const DatasetCopy = Type.Object(
   {
     created_at: Timestamp,
-    kind: oneOf(["daily", "replaced"], { description: "`replaced`: the store that a copy took the place of then" }),
+    kind: oneOf(["daily", "replaced"], { description: "`replaced` is the warehouse that a restored copy replaced" }),
   },
   { $id: "DatasetCopy" },
 );
@@ -19,7 +19,7 @@ export const listDatasetCopies = defineRoute({
   method: "GET",
   path: "/api/teams/{team_name}/dataset-copies",
   tag: "Teams",
-  summary: "List the copies of a team's warehouse, newest first: daily ones, and stores that a copy took the place of",
+  summary: "List the copies of a team's warehouse, newest first: daily copies, and warehouses that a copy replaced",
   access: teamAccess("read", "viewer"),
   params: TeamParams,
   response: Type.Array(DatasetCopy),
@@ -31,11 +31,11 @@ export const restoreDatasetCopy = defineRoute({
   method: "POST",
   path: "/api/teams/{team_name}/dataset-copies/restore",
   tag: "Teams",
-  summary: "Put a copy in the place of a team's warehouse, while none of its jobs run",
+  summary: "Restore a copy of a team's warehouse, while none of the team's jobs run",
   access: { ...teamAccess("write", "admin"), people: true },
   params: TeamParams,
   body: Type.Object({
-    created_at: maybe({ ...Timestamp, description: "of which copy; absent: of the newest daily one" }),
+    created_at: maybe({ ...Timestamp, description: "which copy; default: the newest daily copy" }),
   }),
   response: ActionFeedback,
   errors: ["not_found", "wrong_state"],

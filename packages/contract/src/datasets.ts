@@ -4,7 +4,7 @@ import { access, defineRoute } from "./routes.ts";
 import { ActionFeedback, AnyMap, Cut, maybe, nextCursor, nullable, TeamName, Timestamp, Uuid } from "./schema.ts";
 import { Type } from "./type.ts";
 
-/** Of a version, in the library's own numbers; others are not kept. */
+/** States of a version, with the numbers of the library; versions in other states are not kept. */
 export const versionStatus = { complete: 4, removed: 8 } as const;
 
 const Place = Type.Object({
@@ -19,7 +19,7 @@ const Project = Type.Object({ ...Place.properties, namespace: Place });
 
 const versionFields = {
   id: Type.Integer(),
-  uuid: Type.String({ description: "never changes: whoever fetched the version knows it by this" }),
+  uuid: Type.String({ description: "identifies the version for ever" }),
   dataset_id: Type.Integer(),
   version: Type.String({ description: "three numbers, such as 1.0.2" }),
   status: Type.Integer({ description: "4 complete, 8 removed" }),
@@ -38,18 +38,20 @@ const ListedVersion = Type.Object(versionFields);
 const DatasetVersion = Type.Object(
   {
     ...versionFields,
-    schema: Type.Record(Type.String(), Type.Unknown(), { description: "column to `{type}`, in the library's words" }),
+    schema: Type.Record(Type.String(), Type.Unknown(), {
+      description: "`{type}` of each column, in the library's words",
+    }),
     feature_schema: AnyMap,
     preview: Type.Unsafe<Record<string, unknown>[] | null>({
       type: ["array", "null"],
       items: { type: "object" },
-      description: "the first rows; whole numbers may need more than 53 bits",
+      description: "the first rows; integers may need more than 53 bits",
     }),
     _preview_loaded: Type.Boolean({
-      description: "false: first rows and scripts did not fit into the answer; ask for NAME@VERSION",
+      description: "false if first rows and scripts did not fit into the response; ask for NAME@VERSION",
     }),
     sources: Type.String(),
-    query_script: Type.String({ description: "what made it" }),
+    query_script: Type.String({ description: "the script that made the version" }),
     script_output: Type.String(),
     content_hash: nullable(Type.String()),
     pending_metadata_drop: Type.Boolean(),
@@ -94,11 +96,11 @@ const NamePart = Type.String({ maxLength: 255 });
 const DatasetReference = Type.String({
   maxLength: 1024,
   description:
-    "as people type it: name, project.name or namespace.project.name, where it may have one perhaps with @1.2.3; short names lie in your @username.default",
+    "as people type it: name, project.name or namespace.project.name, optionally followed by @1.2.3 where a version is allowed; short names belong to your @username.default",
 });
-const Version = Type.String({ maxLength: 64, description: "three numbers such as 1.0.2, perhaps after a v" });
+const Version = Type.String({ maxLength: 64, description: "three numbers such as 1.0.2, optionally with a leading v" });
 
-/** The client sends the three parts; people's tools may send all in `name`. */
+/** The client sends the three parts; other tools may put all of them into `name`. */
 const named = { name: DatasetReference, namespace: maybe(NamePart), project: maybe(NamePart) };
 const namedInQuery = {
   name: DatasetReference,
@@ -117,9 +119,11 @@ export const listDatasets = defineRoute({
   summary: "List the datasets of a team with their versions, by name",
   access: access("DATASETS", "read", "viewer"),
   query: Type.Object({
-    prefix: Type.Optional(Type.String({ maxLength: 1024, description: "of the name, or of the name in full" })),
+    prefix: Type.Optional(Type.String({ maxLength: 1024, description: "beginning of the name, or of the full name" })),
     include_removed: IncludeRemoved,
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000, description: "default: as many as fit" })),
+    limit: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 10_000, description: "default: as many as fit into a response" }),
+    ),
     cursor: Type.Optional(Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: "from x-next-cursor" })),
     team_name: Type.Optional(TeamName),
   }),
@@ -132,7 +136,7 @@ export const getDataset = defineRoute({
   method: "GET",
   path: "/api/datachain/datasets/info",
   tag: "Datasets",
-  summary: "Everything about a dataset, with the schema and the first rows of each version",
+  summary: "Read a dataset with the schema and the first rows of each version",
   access: access("DATASETS", "read", "viewer"),
   query: Type.Object({ ...namedInQuery, include_removed: IncludeRemoved }),
   response: Dataset,
@@ -144,11 +148,13 @@ export const editDataset = defineRoute({
   method: "POST",
   path: "/api/datachain/datasets",
   tag: "Datasets",
-  summary: "Rename a dataset, or change what is said of it",
+  summary: "Rename a dataset, or change its description and attributes",
   access: access("DATASETS", "write", "editor"),
   body: Type.Object({
     ...named,
-    new_name: maybe(Type.String({ maxLength: 255, description: "the name alone; namespace and project stay" })),
+    new_name: maybe(
+      Type.String({ maxLength: 255, description: "the new name without namespace and project, which do not change" }),
+    ),
     description: maybe(Type.String({ maxLength: 65_536, description: "empty: none" })),
     attrs: maybe(Type.Array(Type.String({ maxLength: 255 }), { maxItems: 100, description: "words, or name=value" })),
     team_name: maybe(TeamName),
@@ -163,12 +169,12 @@ export const removeDataset = defineRoute({
   method: "DELETE",
   path: "/api/datachain/datasets",
   tag: "Datasets",
-  summary: "Remove a version, or with `force` all versions: the rows go, the numbers stay taken",
+  summary: "Remove a version, or with `force` all versions; removed version numbers are not used again",
   access: access("DATASETS", "write", "editor"),
   body: Type.Object({
     ...named,
     version: maybe(Version),
-    force: maybe(Type.Boolean({ description: "without a version: all of them" })),
+    force: maybe(Type.Boolean({ description: "needed to remove all versions" })),
     team_name: maybe(TeamName),
   }),
   response: ActionFeedback,
@@ -180,7 +186,7 @@ export const datasetJobVersions = defineRoute({
   method: "GET",
   path: "/api/datachain/datasets/dataset_job_versions",
   tag: "Datasets",
-  summary: "Dataset versions that a job made, or found made and reused",
+  summary: "List the dataset versions that a job made or reused",
   access: access("JOB", "read", "viewer"),
   query: Type.Object({ job_id: Uuid, team_name: Type.Optional(TeamName) }),
   response: Type.Object({
@@ -194,14 +200,14 @@ export const registerVersion = defineRoute({
   method: "POST",
   path: "/api/datachain/datasets/versions",
   tag: "Datasets",
-  summary: "Register a version whose rows lie elsewhere, with what it was made from",
+  summary: "Register a version whose rows are stored elsewhere, with its dependencies",
   access: access("DATASETS", "write", "editor"),
   body: Type.Object({
     name: DatasetReference,
-    version: maybe({ ...Version, description: "absent: the next one; the first is 1.0.0" } as typeof Version),
+    version: maybe({ ...Version, description: "default: the next version; the first is 1.0.0" } as typeof Version),
     uuid: maybe({
       ...Uuid,
-      description: "chosen by you: the same one again gives the version that is there",
+      description: "chosen by the caller; registering the same uuid again returns the existing version",
     } as typeof Uuid),
     dependencies: maybe(
       Type.Array(Type.String({ minLength: 1, maxLength: 1000 }), {

@@ -2,7 +2,7 @@
 
 type Reviver = (this: unknown, key: string, value: unknown, context: { readonly source?: string }) => unknown;
 
-/** Of the platform; not in the types of the language yet. */
+/** The platform has these; TypeScript has no types for them yet. */
 const { parse, rawJSON } = JSON as unknown as {
   parse(text: string, reviver: Reviver): unknown;
   rawJSON(text: string): unknown;

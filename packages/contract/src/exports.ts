@@ -6,14 +6,14 @@ import { Type } from "./type.ts";
 const exportStatuses = ["pending", "running", "complete", "failed", "removed"] as const;
 export type ExportStatus = (typeof exportStatuses)[number];
 
-const ExportId = Type.String({ maxLength: 64, description: "as the export gave it" });
+const ExportId = Type.String({ maxLength: 64, description: "id from the creation of the export" });
 
 export const exportDataset = defineRoute({
   id: "exportDataset",
   method: "GET",
   path: "/api/datachain/datasets/export",
   tag: "Datasets",
-  summary: "Have the rows of a version written to files, and get their URLs",
+  summary: "Export the rows of a version to files; returns their URLs",
   access: access("DATASETS", "read", "viewer"),
   query: Type.Object({
     name: Type.String({ maxLength: 1024 }),
@@ -26,7 +26,7 @@ export const exportDataset = defineRoute({
   response: Type.Object({
     export_id: ExportId,
     signed_urls: Type.Array(Type.String(), {
-      description: "of all files; each needs no token, and is a 404 until its file is written",
+      description: "URLs of all files, which need no token; each answers 404 until its file is written",
     }),
   }),
   errors: ["not_found", "wrong_state", "insufficient_storage"],
@@ -37,7 +37,7 @@ export const exportStatus = defineRoute({
   method: "GET",
   path: "/api/datachain/datasets/export-status",
   tag: "Datasets",
-  summary: "How far an export is",
+  summary: "Read the progress of an export",
   access: access("DATASETS", "read", "viewer"),
   query: Type.Object({ export_id: ExportId, team_name: Type.Optional(TeamName) }),
   response: Type.Object({
@@ -54,7 +54,7 @@ export const downloadExport = defineRoute({
   method: "GET",
   path: "/api/datachain/datasets/export-files/{export_id}/{file}",
   tag: "Datasets",
-  summary: "One file of an export: Parquet in an LZ4 frame",
+  summary: "Download one file of an export: Parquet in an LZ4 frame",
   access: { kind: "public", why: "the URL is signed, for this file and a time" },
   params: Type.Object({ export_id: ExportId, file: Type.String({ pattern: "^\\d{1,9}$", description: "a number" }) }),
   query: Type.Object({

@@ -1,4 +1,4 @@
-/** Files that jobs take along. */
+/** Files that are attached to jobs. */
 import type { Static } from "typebox";
 import { access, defineRoute } from "./routes.ts";
 import { oneOf, TeamName } from "./schema.ts";
@@ -21,7 +21,7 @@ export const uploadFile = defineRoute({
   method: "POST",
   path: "/api/datachain/jobs/files",
   tag: "Files",
-  summary: "Upload a file for jobs to take along",
+  summary: "Upload a file to attach to jobs",
   access: access("JOB", "write", "editor"),
   query: Type.Object({ team_name: Type.Optional(TeamName) }),
   upload: true,

@@ -1,4 +1,4 @@
-/** Firings: what became of the ticks of a schedule, and how the schedule fares by them. */
+/** Firings: the outcome of each tick of a schedule, and the health that follows from them. */
 import type { Static } from "typebox";
 import { pipelineStatuses } from "./pipelines.ts";
 import { nullable, oneOf, Timestamp } from "./schema.ts";
@@ -10,32 +10,32 @@ export type ScheduleHealth = (typeof scheduleHealths)[number];
 const firingOutcomes = ["fired", "failed", "skipped", "missed", "waits"] as const;
 export type FiringOutcome = (typeof firingOutcomes)[number];
 
-/** Firings that are kept of a schedule, the newest ones. */
+/** The store keeps this many firings of a schedule, the newest. */
 export const mostFirings = 50;
 
-/** What lists and single schedules tell of how one fares. */
+/** Health of a schedule, in lists and in single schedules. */
 export const healthFields = {
   health: oneOf(scheduleHealths, {
     description:
-      "`overdue`: its time has passed, and it has not fired; `failing`: the newest tick could not run, or the last run that ended failed; `skipping`: the newest tick was dropped; a run that completes ends `failing`, one that begins ends `skipping`",
+      "`overdue`: it should have fired and has not; `failing`: the newest tick could not run, or the newest ended run failed, until a run completes; `skipping`: the newest tick was dropped, until a run starts",
   }),
-  health_reason: nullable(Type.String({ description: "in plain words; null: it is ok" })),
-  skipped: Type.Integer({ description: "how many ticks came to nothing, because of `overlap`, `catch_up` or a pause" }),
+  health_reason: nullable(Type.String({ description: "why the health is not ok; null if it is" })),
+  skipped: Type.Integer({ description: "ticks that started no run because of `overlap`, `catch_up` or a pause" }),
 };
 
 export const ScheduleFiring = Type.Object(
   {
-    tick: { ...Timestamp, description: "the time that it was meant for; of several the first" },
-    ticks: Type.Integer({ description: "how many ticks it stands for; counted up to 100" }),
-    at: { ...Timestamp, description: "when that was decided" },
-    late_seconds: Type.Integer({ description: "how long after its time that was; within a minute it is on time" }),
+    tick: { ...Timestamp, description: "the scheduled time; the first one if the firing stands for several ticks" },
+    ticks: Type.Integer({ description: "number of ticks that the firing stands for, at most 100" }),
+    at: { ...Timestamp, description: "when the outcome was decided" },
+    late_seconds: Type.Integer({ description: "delay after the scheduled time; up to a minute counts as on time" }),
     outcome: oneOf(firingOutcomes, {
       description:
-        "`fired`: a pipeline began; `failed`: none could, or it failed at once; `skipped` and `missed`: none was to; `waits`: it begins when the last run has ended",
+        "`fired`: a pipeline started; `failed`: it could not start, or failed at once; `skipped`: dropped because of `overlap`; `missed`: nothing fired in time, and `catch_up` does not make up for it; `waits`: a pipeline starts when the last run has ended",
     }),
-    reason: nullable(Type.String({ description: "why it did not begin" })),
-    pipeline_name: nullable(Type.String({ description: "the pipeline that began" })),
-    pipeline_status: nullable(oneOf(pipelineStatuses, { description: "how it fares now" })),
+    reason: nullable(Type.String({ description: "why no run started" })),
+    pipeline_name: nullable(Type.String({ description: "the pipeline that started" })),
+    pipeline_status: nullable(oneOf(pipelineStatuses, { description: "its present status" })),
     finished_at: nullable({ ...Timestamp, description: "when it ended" }),
   },
   { $id: "ScheduleFiring" },

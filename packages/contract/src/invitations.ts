@@ -10,7 +10,7 @@ import { Password, personFields } from "./users.ts";
 const fields = {
   id: Type.Integer(),
   role: oneOf(roles),
-  email: Type.String({ description: "for whom, as a note; empty: whoever has the link" }),
+  email: Type.String({ description: "note of who is invited; anybody who has the link can use it" }),
   created_by: Type.String({ description: "user name" }),
   created_at: Timestamp,
   expires_at: Timestamp,
@@ -20,12 +20,12 @@ export const Invitation = Type.Object(fields, { $id: "Invitation" });
 export type Invitation = Static<typeof Invitation>;
 
 export const NewInvitation = Type.Object(
-  { ...fields, url: Type.String({ description: "the link; shown this once, works once" }) },
+  { ...fields, url: Type.String({ description: "the link, which works once; shown only now" }) },
   { $id: "NewInvitation" },
 );
 export type NewInvitation = Static<typeof NewInvitation>;
 
-/** What whoever has the link is told. */
+/** What the holder of the link is shown. */
 export const InvitationOffer = Type.Object(
   { team_name: Type.String(), role: oneOf(roles), invited_by: Type.String(), expires_at: Timestamp },
   { $id: "InvitationOffer" },
@@ -78,7 +78,7 @@ export const readInvitation = defineRoute({
   method: "POST",
   path: "/api/invitations/read",
   tag: "Invitations",
-  summary: "What an invitation offers",
+  summary: "Read what an invitation offers",
   access: stranger,
   body: Type.Object({ code: Code }),
   bodyLimit: 4 * 1024,
@@ -109,7 +109,7 @@ export const signUp = defineRoute({
   method: "POST",
   path: "/api/invitations/sign-up",
   tag: "Invitations",
-  summary: "Use an invitation to make an account",
+  summary: "Create an account with an invitation",
   access: stranger,
   body: Type.Object({ code: Code, username: Name, ...personFields, password: Password }),
   bodyLimit: 32 * 1024,

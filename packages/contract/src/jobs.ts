@@ -50,7 +50,7 @@ export const jobStatuses = Object.keys(jobTransitions) as JobStatus[];
 export const jobStates = {
   /** A run of a pipeline whose turn has not come. */
   draft: ["PENDING"],
-  /** For slots: the row in the queue decides whether the job begins. */
+  /** The job waits for slots; its row in the queue decides whether it begins. */
   waiting: ["CREATED", "SCHEDULED", "QUEUED"],
   /** An attempt is open, and nobody has asked for its end. */
   begun: ["PROVISIONING", "INIT", "RUNNING"],
@@ -63,13 +63,13 @@ export type FinalStatus = (typeof jobStates.final)[number];
 export const isIn = (group: keyof typeof jobStates, status: JobStatus | null) =>
   (jobStates[group] as readonly (JobStatus | null)[]).includes(status);
 
-/** What following a job waits for: a TASK only ever fires others. */
+/** Whether a follower can stop: the job has ended, or it is a TASK, which only creates other jobs. */
 export const isSettled = (status: JobStatus) => status === "TASK" || isIn("final", status);
 
-/** As clients know it: without PROVISIONING. */
+/** The clients' definition of active, which leaves out PROVISIONING. */
 const active: readonly JobStatus[] = [...jobStates.waiting, "INIT", "RUNNING", ...jobStates.canceling];
 
-/** Names for sets of states that the status filter takes beside the states themselves. */
+/** Names of groups of states that the status filter accepts besides the states. */
 export const statusGroups: Record<string, readonly JobStatus[]> = {
   ACTIVE: active,
   INACTIVE: jobStatuses.filter((s) => !active.includes(s)),
@@ -105,7 +105,7 @@ export const Job = Type.Object(
     created_by: Type.String({ description: "user name" }),
     home: Type.Optional(
       Type.String({
-        description: "user in whose namespace short names of datasets lie, where that is not `created_by`",
+        description: "user whose namespace short dataset names belong to, if it is not `created_by`",
       }),
     ),
     created_at: Timestamp,
@@ -118,10 +118,10 @@ export const Job = Type.Object(
     requirements: nullable(Type.String()),
     repository: nullable(Type.String()),
     script: Type.Optional(
-      nullable(Type.String({ description: "path of the script in the repository, where `query` is not it" })),
+      nullable(Type.String({ description: "path of the script in the repository, if the job has no `query`" })),
     ),
     reuse_listings: Type.Optional(
-      Type.Boolean({ description: "set by its pipeline: the run may use listings of storages from before it began" }),
+      Type.Boolean({ description: "set by the pipeline: the run may use cached listings of storages" }),
     ),
     environment: Type.Record(Type.String(), Type.String(), {
       description:
@@ -132,38 +132,36 @@ export const Job = Type.Object(
     priority: Type.Integer({ description: "0 runs first, 5 last" }),
     compute_cluster_id: nullable(Type.Integer()),
     compute_cluster_name: nullable(Type.String()),
-    credentials_name: nullable(
-      Type.String({ description: "the credentials that the job is given; of several, the first" }),
-    ),
+    credentials_name: nullable(Type.String({ description: "credentials of the job; the first if it has several" })),
     credentials_names: Type.Optional(
-      Type.Array(Type.String(), { description: "where there are several: all of them" }),
+      Type.Array(Type.String(), { description: "all credentials of the job, if it has several" }),
     ),
     start_after: nullable(Timestamp),
     cron_expression: nullable(Type.String()),
     timezone: Type.Optional({
       ...Timezone,
-      description: "of a task's cron expression; absent: UTC",
+      description: "time zone of the task's cron expression; absent: UTC",
     } as typeof Timezone),
     next_run: nullable(Timestamp),
     scheduled_at: Type.Optional({
       ...Timestamp,
-      description: "the moment that the run is for: the tick of its task or schedule, however late it began",
+      description: "the scheduled time of the run, however late it started",
     } as typeof Timestamp),
     scheduled_timezone: Type.Optional(
-      Type.String({ description: "where that moment has its date: an IANA name; both absent: asked for by hand" }),
+      Type.String({ description: "IANA time zone of `scheduled_at`; both are absent for a run that a user started" }),
     ),
     reset: Type.Boolean(),
     ...retrySettings,
-    retried: Type.Integer({ description: "attempts that failed and that another one followed" }),
+    retried: Type.Integer({ description: "number of retries so far" }),
     exit_code: nullable(Type.Integer()),
-    error_message: nullable(Type.String({ description: "why the job failed, and what helps where that is known" })),
+    error_message: nullable(Type.String({ description: "why the job failed and, if known, what to do about it" })),
     error_stack: nullable(
-      Type.String({ description: "the traceback of a Python script, or the last lines of a log without one" }),
+      Type.String({ description: "the traceback of a Python script, or the last lines of the log if there is none" }),
     ),
     params: AnyMap,
     metrics: AnyMap,
     parent_job_id: nullable(Uuid),
-    pipeline_id: nullable({ ...Uuid, description: "the pipeline whose run it is" }),
+    pipeline_id: nullable({ ...Uuid, description: "the pipeline that the run belongs to" }),
     rerun_from_job_id: nullable(Uuid),
     run_group_id: Uuid,
     steps: nullable(Type.Array(Step)),
@@ -180,13 +178,13 @@ const PythonVersion = Type.String({
   description: "a version such as 3.12, or conditions such as >=3.10,<3.13",
 });
 
-/** Clients send either. */
+/** Clients send a string or a number. */
 const FileId = Type.Unsafe<string | number>({
   type: ["string", "integer"],
   pattern: "^\\d{1,10}$",
   minimum: 1,
   maximum: 2_147_483_647,
-  description: "an id that the upload gave",
+  description: "id of an uploaded file",
 });
 
 export const JobInput = Type.Object(
@@ -194,7 +192,7 @@ export const JobInput = Type.Object(
     query: Type.Optional(
       boundedText(
         fieldLimits.query,
-        "the text of the script; needed unless `script` names one in the repository",
+        "the text of the script; required unless `script` names one in the repository",
         "Put data and modules into attached files or a repository.",
       ),
     ),
@@ -226,20 +224,20 @@ export const JobInput = Type.Object(
     script: maybe(
       Type.String({
         maxLength: fieldLimits.script,
-        description: "path of a script in the repository, read there at each start, in the place of `query`",
+        description: "path of a script in the repository, read at each start; replaces `query`",
       }),
     ),
     files: maybe(
       Type.Array(FileId, {
         maxItems: fieldLimits.files,
-        description: "ids that the upload gave",
+        description: "ids of uploaded files",
         "x-instead": "Attach an archive.",
       }),
     ),
     tags: maybe(
       Type.Array(JobTag, {
         maxItems: fieldLimits.tags,
-        description: "for finding the job again; repetitions count once",
+        description: "labels for finding the job; duplicates are ignored",
       }),
     ),
     priority: maybe(Type.Integer({ minimum: 0, maximum: 5, description: "0 runs first; default 5" })),
@@ -250,7 +248,7 @@ export const JobInput = Type.Object(
     start_after: maybe(
       Type.String({
         maxLength: 64,
-        description: "ISO 8601; without an offset in `timezone`, or else in the server's time zone",
+        description: "ISO 8601; a time without an offset is in `timezone`, or by default in the server's time zone",
       }),
     ),
     cron_expression: maybe(
@@ -261,23 +259,24 @@ export const JobInput = Type.Object(
     ),
     timezone: maybe({
       ...Timezone,
-      description: "of `cron_expression` and `start_after`: an IANA name such as Europe/Berlin; default UTC for cron",
+      description:
+        "time zone of `cron_expression` and `start_after`: an IANA name such as Europe/Berlin; default UTC for cron",
     }),
     credentials_name: maybe(
       Type.String({
         maxLength: 255,
         description:
-          "credentials of your own or of the team, several with commas between them; absent: the team's default; empty: none",
+          "names of your own or the team's credentials, separated by commas; absent: the team's default; empty: none",
       }),
     ),
     credentials_names: maybe(
       Type.Array(Type.String({ maxLength: 255 }), {
         maxItems: 100,
         description:
-          "the same as a list; sets with a variable in common are refused; not together with credentials_name",
+          "the same as a list; credentials that share a variable are refused; not together with credentials_name",
       }),
     ),
-    rerun_from_job_id: maybe(Type.String({ maxLength: 255, description: "an id that is not known here is ignored" })),
+    rerun_from_job_id: maybe(Type.String({ maxLength: 255, description: "an unknown id is ignored" })),
     reset: maybe(Type.Boolean({ description: "ignore checkpoints" })),
     ...retryInput,
     params: maybe({
@@ -296,7 +295,7 @@ const ListJobsQuery = Type.Object({
   status: Type.Optional(
     Type.Array(Type.String({ maxLength: fieldLimits.name }), {
       maxItems: 100,
-      description: "states, ACTIVE or INACTIVE, in any letter case; repeated or comma-separated",
+      description: "states, ACTIVE or INACTIVE, case-insensitive; repeated or comma-separated",
     }),
   ),
   job_id: Type.Optional(Uuid),
@@ -306,15 +305,21 @@ const ListJobsQuery = Type.Object({
   search: Type.Optional(
     Type.String({
       maxLength: 255,
-      description: "text in the name, or in as much of the query as lists show, in any letter case",
+      description: "text in the name, or in the beginning of the query that lists show; case-insensitive",
     }),
   ),
-  tag: Type.Optional(Type.Array(JobTag, { maxItems: 20, description: "repeated: jobs with all of them" })),
+  tag: Type.Optional(Type.Array(JobTag, { maxItems: 20, description: "repeat it to find jobs that have all tags" })),
   created_after: Type.Optional(
-    Type.String({ maxLength: 64, description: "ISO 8601, without an offset in the server's time zone; inclusive" }),
+    Type.String({
+      maxLength: 64,
+      description: "ISO 8601, inclusive; a time without an offset is in the server's time zone",
+    }),
   ),
   created_before: Type.Optional(
-    Type.String({ maxLength: 64, description: "ISO 8601, without an offset in the server's time zone; exclusive" }),
+    Type.String({
+      maxLength: 64,
+      description: "ISO 8601, exclusive; a time without an offset is in the server's time zone",
+    }),
   ),
   cluster: Type.Optional(Type.String({ maxLength: 255, description: "name or id of a cluster" })),
   parent_job_id: Type.Optional(Uuid),
@@ -341,11 +346,11 @@ export const createJob = defineRoute({
   method: "POST",
   path: "/api/datachain/jobs/",
   tag: "Jobs",
-  summary: "Create a job, or with start_after or cron_expression a task that creates jobs",
+  summary: "Create a job, or a task that creates jobs if start_after or cron_expression is given",
   access: access("JOB", "write", "editor"),
   headers: Type.Object({
     "idempotency-key": Type.Optional(
-      Type.String({ maxLength: 255, description: "a repeated creation with the same key returns the first job" }),
+      Type.String({ maxLength: 255, description: "a repeated request with the same key returns the first job" }),
     ),
   }),
   body: JobInput,
@@ -356,15 +361,15 @@ export const createJob = defineRoute({
 
 const UsageSample = Type.Object({
   at: Timestamp,
-  cpu_seconds: Type.Number({ description: "used so far, by all its processes" }),
-  memory_bytes: Type.Integer({ description: "in use at that moment" }),
+  cpu_seconds: Type.Number({ description: "CPU time of all its processes so far" }),
+  memory_bytes: Type.Integer({ description: "memory in use at that time" }),
   processes: Type.Integer(),
 });
 export type UsageSample = Static<typeof UsageSample>;
 
 export const JobUsage = Type.Object(
   {
-    samples: Type.Array(UsageSample, { description: "every second at first, more seldom the longer the job runs" }),
+    samples: Type.Array(UsageSample, { description: "every second at first, less often the longer the job runs" }),
     peak_memory_bytes: nullable(Type.Integer({ description: "the largest sample" })),
     cpu_seconds: nullable(Type.Number()),
   },
@@ -377,7 +382,7 @@ export const getJobUsage = defineRoute({
   method: "GET",
   path: "/api/datachain/jobs/{job_id}/usage",
   tag: "Jobs",
-  summary: "What a job uses of processors and memory, during the run and after it",
+  summary: "Read the CPU and memory usage of a job, during the run and after it",
   access: access("JOB", "read", "viewer"),
   params: JobParams,
   query: Type.Object({ team_name: Type.Optional(TeamName) }),
@@ -390,7 +395,7 @@ export const cancelJob = defineRoute({
   method: "POST",
   path: "/api/datachain/jobs/{job_id}/cancel",
   tag: "Jobs",
-  summary: "Cancel a job that waits or runs, or a task",
+  summary: "Cancel a waiting or running job, or a task",
   access: access("JOB", "write", "editor"),
   params: JobParams,
   body: Type.Object({ team_name: maybe(TeamName) }),

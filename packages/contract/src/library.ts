@@ -1,11 +1,11 @@
 /** Releases of the dataset library: `datachain` on PyPI. */
 
-/** The first whose tables have all that is read of them; docs/library.md has the range that was tried. */
+/** The oldest release whose tables have all that the server reads; docs/library.md has the tested range. */
 export const oldestLibrary = "0.56.1";
 
 const numbersOf = (version: string): number[] => version.split(".").map((part) => Number.parseInt(part, 10) || 0);
 
-/** Below zero: the first is older. Numbers that are not there count as 0. */
+/** Returns a negative number if the first is older. Missing numbers count as 0. */
 export function compareReleases(one: string, other: string): number {
   const [first, second] = [numbersOf(one), numbersOf(other)];
   const length = Math.max(first.length, second.length);

@@ -1,6 +1,6 @@
-/** How large things may be: what requests bring, what a process can be handed, what an answer holds. docs/limits.md tells people. */
+/** Limits of requests, of the variables of a process, and of responses. docs/limits.md lists them. */
 
-/** Characters of texts, and numbers of elements, that a request may bring. */
+/** Limits of a request: characters of texts, and elements of lists. */
 export const fieldLimits = {
   query: 1_048_576,
   requirements: 262_144,
@@ -21,7 +21,7 @@ export const fieldLimits = {
 export const processLimits = {
   /** One variable as `NAME=VALUE` with the NUL at its end. */
   variable: 131_072,
-  /** How many there may be in one text. */
+  /** Number of variables in one text. */
   count: 1000,
   /** The name of a variable. */
   variableName: 255,
@@ -33,9 +33,9 @@ export const processLimits = {
   requirementsLine: 65_536,
 } as const;
 
-/** What one answer holds. */
+/** Limits of one response. */
 export const answerLimits = {
-  /** Bytes after which a list ends; the rest follows by its cursor. */
+  /** A list ends after this many bytes; the cursor leads to the rest. */
   bytes: 16 * 1024 * 1024,
   /** Characters of a text in a list, and bytes of an object as JSON: longer texts are cut, longer objects left empty. */
   listed: 8192,
@@ -43,10 +43,10 @@ export const answerLimits = {
 
 const encoder = new TextEncoder();
 
-/** As the kernel counts a variable: `NAME=VALUE` and a NUL. */
+/** Size of a variable as the kernel counts it: `NAME=VALUE` and a NUL. */
 export const variableBytes = (name: string, value: string): number =>
   encoder.encode(name).length + encoder.encode(value).length + 2;
 
-/** All variables of a process, each with the pointer to it. */
+/** Size of all variables of a process, each with the pointer to it. */
 export const environmentBytes = (values: Readonly<Record<string, string>>): number =>
   Object.entries(values).reduce((sum, [name, value]) => sum + variableBytes(name, value) + 8, 0);

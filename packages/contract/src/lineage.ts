@@ -9,7 +9,7 @@ export const lineageDirections = ["upstream", "downstream", "both"] as const;
 const LineageNode = Type.Object({
   id: Type.String({ description: "the uuid of a version, a storage URI, or the id of a job" }),
   kind: oneOf(["dataset", "storage", "job"]),
-  name: Type.String({ description: "in full; of a job its name" }),
+  name: Type.String({ description: "full name of a version, or name of a job" }),
   version: maybe(Type.String()),
   removed: Type.Optional(Type.Boolean()),
   num_objects: maybe(Type.Integer()),
@@ -23,12 +23,16 @@ export const Lineage = Type.Object(
     nodes: Type.Array(LineageNode),
     edges: Type.Array(
       Type.Object({
-        from: Type.String({ description: "what was there first" }),
-        to: Type.String({ description: "the version that came of it" }),
-        kind: oneOf(["input", "made"], { description: "input: read; made: the job that made it" }),
+        from: Type.String({ description: "id of the input" }),
+        to: Type.String({ description: "id of the version that was made from it" }),
+        kind: oneOf(["input", "made"], {
+          description: "`input`: the version read it; `made`: the job made the version",
+        }),
       }),
     ),
-    truncated: Type.Boolean({ description: "there is more than was asked for, or than one answer holds" }),
+    truncated: Type.Boolean({
+      description: "whether nodes are missing because of `depth` or the size of the response",
+    }),
   },
   { $id: "Lineage" },
 );
@@ -39,13 +43,13 @@ export const getLineage = defineRoute({
   method: "GET",
   path: "/api/datachain/datasets/lineage",
   tag: "Datasets",
-  summary: "What a version was made from, and what was made from it",
+  summary: "Read what a version was made from, and what was made from it",
   access: access("DATASETS", "read", "viewer"),
   query: Type.Object({
     dataset: Type.Optional(
-      Type.String({ maxLength: 1024, description: "as people type it; without a version the newest" }),
+      Type.String({ maxLength: 1024, description: "name of a dataset; without a version, the newest" }),
     ),
-    uuid: Type.Optional({ ...Uuid, description: "of a version, instead of dataset" } as typeof Uuid),
+    uuid: Type.Optional({ ...Uuid, description: "uuid of a version, instead of `dataset`" } as typeof Uuid),
     direction: Type.Optional(oneOf(lineageDirections, { default: "both" })),
     depth: Type.Optional(
       Type.Integer({ minimum: 1, maximum: 100, default: 10, description: "steps from the version" }),

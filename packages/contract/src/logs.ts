@@ -8,7 +8,7 @@ import { Type } from "./type.ts";
 
 const LogPiece = Type.Object({
   id: Type.Integer({ minimum: 1, description: "byte offset of the piece + 1" }),
-  message: Type.String({ description: "text with its line end; bytes that are not UTF-8 are U+FFFD" }),
+  message: Type.String({ description: "text with its line end; invalid UTF-8 becomes U+FFFD" }),
 });
 export type LogPiece = Static<typeof LogPiece>;
 
@@ -29,11 +29,15 @@ const LogsQuery = Type.Object({
     Type.Integer({
       minimum: 0,
       maximum: Number.MAX_SAFE_INTEGER,
-      description: "JSON: start at this byte offset, a `next` of the page before",
+      description: "JSON: start at this byte offset, the `next` of the previous page",
     }),
   ),
   attempt: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 1000, description: "only the log of this attempt; default: of all, in order" }),
+    Type.Integer({
+      minimum: 1,
+      maximum: 1000,
+      description: "only the log of this attempt; default: all attempts in order",
+    }),
   ),
   limit: Type.Optional(
     Type.Integer({ minimum: 1, maximum: 10000, default: 1000, description: "JSON: pieces in a page" }),
@@ -45,7 +49,7 @@ export const getJobLogs = defineRoute({
   method: "GET",
   path: "/api/datachain/jobs/{job_id}/logs",
   tag: "Logs",
-  summary: "The log of a job, during the run and after it",
+  summary: "Read the log of a job, during the run and after it",
   access: access("JOB", "read", "viewer"),
   params: JobParams,
   query: LogsQuery,
@@ -72,7 +76,7 @@ export const followLogs = defineRoute({
       Type.Integer({
         minimum: 0,
         maximum: Number.MAX_SAFE_INTEGER,
-        description: "start at this byte offset: the id of the next piece wanted, less one",
+        description: "start at this byte offset: the id of the next wanted piece minus one",
       }),
     ),
   }),
@@ -81,7 +85,7 @@ export const followLogs = defineRoute({
   errors: ["bad_request"],
 });
 
-/** One kind to a frame: readers look at the first key they know and drop the rest. */
+/** A frame has one kind: readers use the first key that they know and ignore the rest. */
 export type LogFrame =
   | { type: "ping" }
   | { message: string }

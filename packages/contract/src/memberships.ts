@@ -14,7 +14,9 @@ export const Member = Type.Object(
     last_name: Type.String(),
     role: oneOf(roles),
     disabled: Type.Boolean(),
-    service_account: Type.Boolean({ description: "of the team: no person, and nobody signs in as it" }),
+    service_account: Type.Boolean({
+      description: "whether this is the team's service account, as which nobody signs in",
+    }),
   },
   { $id: "Member" },
 );
@@ -53,7 +55,7 @@ export const updateMember = defineRoute({
   method: "PATCH",
   path: "/api/teams/{team_name}/members/{username}",
   tag: "Teams",
-  summary: "Change the role of a member; holds from the next request on",
+  summary: "Change the role of a member, effective from the next request",
   access: write,
   params: MemberParams,
   body: Type.Object({ role: oneOf(roles) }),

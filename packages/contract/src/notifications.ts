@@ -1,4 +1,4 @@
-/** Notifications: e-mail addresses of a team that are told what happens, where the operator has set up e-mail. */
+/** Notifications: e-mail addresses that get a team's events, if the operator has set up e-mail. */
 import type { Static } from "typebox";
 import { access, defineRoute } from "./routes.ts";
 import { ActionFeedback, maybe, TeamName } from "./schema.ts";
@@ -25,7 +25,7 @@ export const listNotifications = defineRoute({
   method: "GET",
   path: "/api/datachain/notifications",
   tag: "Notifications",
-  summary: "List the e-mail addresses that a team has told what happens",
+  summary: "List the e-mail addresses that get a team's events",
   access: read,
   query: Type.Object({ team_name: Type.Optional(TeamName) }),
   response: Type.Array(Notification),
@@ -36,7 +36,7 @@ const SetNotificationInput = Type.Object(
     team_name: maybe(TeamName),
     address: Address,
     events: maybe(ToldEvents),
-    enabled: maybe(Type.Boolean({ description: "true: what waits is sent now, and failures count anew" })),
+    enabled: maybe(Type.Boolean({ description: "true sends waiting deliveries now and resets the count of failures" })),
   },
   { $id: "SetNotificationInput" },
 );
@@ -47,8 +47,7 @@ export const setNotification = defineRoute({
   method: "POST",
   path: "/api/datachain/notifications",
   tag: "Notifications",
-  summary:
-    "Have an e-mail address told of these events, or change which; a new one is told of all unless it says which",
+  summary: "Add an e-mail address, or change its events; a new address gets all events unless it names some",
   access: write,
   body: SetNotificationInput,
   response: Notification,
@@ -62,7 +61,7 @@ export const deleteNotification = defineRoute({
   method: "DELETE",
   path: "/api/datachain/notifications",
   tag: "Notifications",
-  summary: "Have an e-mail address told nothing any more; what waits is not sent",
+  summary: "Remove an e-mail address; waiting deliveries are not sent",
   access: write,
   body: OneAddress,
   response: ActionFeedback,
@@ -74,7 +73,7 @@ export const testNotification = defineRoute({
   method: "POST",
   path: "/api/datachain/notifications/test",
   tag: "Notifications",
-  summary: "Send an e-mail that says that e-mails arrive",
+  summary: "Send a test e-mail",
   access: write,
   body: OneAddress,
   response: Delivery,

@@ -29,7 +29,7 @@ export function openapiDocument(routes: readonly Route[]): Json {
         token: {
           type: "http",
           scheme: "bearer",
-          description: "`Authorization: Bearer isat_…`; `token isat_…` is taken too.",
+          description: "`Authorization: Bearer isat_…`; `token isat_…` works too.",
         },
       },
     },
@@ -91,7 +91,7 @@ function parameters(route: Route): Json[] {
 
 function requestBody(route: Route, components: Json): Json {
   if (route.upload) {
-    // Without a type: whatever bytes come are a file.
+    // No type: a file is any bytes.
     const schema = {
       type: "object",
       required: ["file"],
@@ -105,7 +105,7 @@ function requestBody(route: Route, components: Json): Json {
   }
   if (!route.body) return {};
   const description = `At most ${route.bodyLimit === "large" ? "MILLRACE_BODY_LIMIT, by default 16 MiB" : `${bodyLimitOf(route, Number.POSITIVE_INFINITY)} bytes`}.`;
-  // A body of which nothing is needed may as well be left out.
+  // A body without required fields may be left out.
   const required = ((route.body as { required?: readonly string[] }).required ?? []).length > 0;
   return {
     requestBody: {
@@ -116,7 +116,7 @@ function requestBody(route: Route, components: Json): Json {
   };
 }
 
-/** What any route of this kind can refuse with, and what it says itself. */
+/** Errors that every route of this kind can answer with, and those that the route declares. */
 function routeErrors(route: Route): ErrorCode[] {
   const codes: ErrorCode[] = ["misdirected", ...(route.errors ?? [])];
   if (route.access.kind !== "public" || route.method !== "GET") codes.push("unavailable");
@@ -126,13 +126,13 @@ function routeErrors(route: Route): ErrorCode[] {
   if (route.access.kind === "public" && route.method === "POST") codes.push("too_many_requests");
   if (route.method !== "GET") codes.push("bad_request", "request_timeout", "too_large", "unsupported_media_type");
   if (route.bodyInQuery) codes.push("bad_request", "request_timeout", "too_large");
-  // A path or a query may be longer than a request can have.
+  // A path or a query may be longer than the limit of a request.
   if (route.params || route.query) codes.push("bad_request");
   if (route.query || route.body || route.params) codes.push("invalid");
   return [...new Set(codes)];
 }
 
-/** In which form a route refuses: what reads MessagePack reads nothing else. */
+/** Content type of a route's errors: a client of a MessagePack route reads nothing else. */
 export const errorsAs = ({ answersAs }: Pick<Route, "answersAs">) =>
   answersAs === "application/msgpack" ? answersAs : "application/json";
 
@@ -152,7 +152,7 @@ function refusals(route: Route): Json {
   );
 }
 
-/** A named schema goes into components once; its users point at it. */
+/** Puts a named schema into components once, and refers to it everywhere else. */
 function reference(schema: TSchema, components: Json): unknown {
   const json = plain(schema);
   if ([json["type"]].flat().includes("array"))
@@ -165,5 +165,5 @@ function reference(schema: TSchema, components: Json): unknown {
   return { $ref: `#/components/schemas/${id}` };
 }
 
-/** Schema objects carry hidden keys of their library; JSON drops them. */
+/** Drops the hidden keys that the schema library adds. */
 const plain = (schema: TSchema): Json => JSON.parse(JSON.stringify(schema)) as Json;

@@ -1,4 +1,4 @@
-/** Pipelines: datasets rebuilt by running again, in order, the jobs that made them. */
+/** Pipelines rebuild datasets: they run the jobs that made them again, in order. */
 import type { Static } from "typebox";
 import { JobInput, jobStatuses } from "./jobs.ts";
 import { fieldLimits } from "./limits.ts";
@@ -25,7 +25,7 @@ export const pipelineStatuses = Object.keys(pipelineTransitions) as PipelineStat
 
 /** States that are treated alike. */
 export const pipelineStates = {
-  /** Runs may begin, now or when it is resumed. */
+  /** Runs may begin, now or after the pipeline is resumed. */
   live: ["RUNNING", "PAUSED"],
   final: ["COMPLETED", "FAILED", "CANCELED"],
 } as const satisfies Record<string, readonly PipelineStatus[]>;
@@ -44,7 +44,7 @@ export const pipelineActions = {
 
 export type PipelineAction = keyof typeof pipelineActions;
 
-/** Whether its runs may still begin by themselves. */
+/** Whether the pipeline has not ended. */
 export const isUnfinished = (status: PipelineStatus): boolean =>
   !(pipelineStates.final as readonly PipelineStatus[]).includes(status);
 
@@ -54,10 +54,12 @@ export const watchExitCode = (status: PipelineStatus) => (status === "FAILED" ? 
 export const JobPipelineRun = Type.Object(
   {
     job_id: { ...Uuid, description: "the job that originally made the dataset" },
-    created_job_id: nullable({ ...Uuid, description: "the job that repeats it; null in a template" }),
+    created_job_id: nullable({ ...Uuid, description: "the job of this run; null in a template" }),
     name: Type.String({ description: "name of the original job, or its id" }),
-    status: oneOf(jobStatuses, { description: "of the job that repeats it: PENDING until its turn comes" }),
-    parent_job_ids: Type.Array(Uuid, { description: "`job_id` of the runs that must be COMPLETE before" }),
+    status: oneOf(jobStatuses, {
+      description: "status of the run's job: PENDING until the runs it depends on are COMPLETE",
+    }),
+    parent_job_ids: Type.Array(Uuid, { description: "`job_id` of the runs that it depends on" }),
     started_at: nullable(Timestamp),
     finished_at: nullable(Timestamp),
   },
@@ -73,36 +75,36 @@ export const Pipeline = Type.Object(
     name: Type.String({ description: "unique in the team" }),
     status: oneOf(pipelineStatuses, { description: "PENDING: the template of a schedule" }),
     job_runs: Type.Array(JobPipelineRun, { description: "parents before children" }),
-    completed: Type.Integer({ description: "runs that are COMPLETE" }),
-    total: Type.Integer({ description: "runs" }),
+    completed: Type.Integer({ description: "number of COMPLETE runs" }),
+    total: Type.Integer({ description: "number of runs" }),
     error_message: nullable(Type.String()),
     error_stack: nullable(Type.String()),
     triggered_from: Type.String({ description: "the first dataset as namespace.project.dataset, without a version" }),
-    datasets: Type.Array(Type.String(), { description: "all of them, each with its version" }),
+    datasets: Type.Array(Type.String(), { description: "all datasets that it rebuilds, each with its version" }),
     created_at: Timestamp,
     created_by: Type.String({ description: "user name" }),
     updated_at: Timestamp,
     finished_at: nullable(Timestamp),
     is_template: Type.Boolean(),
-    schedule_name: nullable(Type.String({ description: "the schedule that it belongs to, or that fired it" })),
+    schedule_name: nullable(Type.String({ description: "the schedule that fired it, or whose template it is" })),
     scheduled_at: nullable({
       ...Timestamp,
-      description: "the moment that its runs are for, however late they begin; null: it was asked for by hand",
+      description: "the scheduled time of its runs, however late they start; null if a user started it",
     }),
-    scheduled_timezone: nullable(Type.String({ description: "where that moment has its date: an IANA name" })),
+    scheduled_timezone: nullable(Type.String({ description: "IANA time zone of `scheduled_at`" })),
     python_version: nullable(Type.String({ description: given })),
     requirements: nullable(Type.String({ description: given })),
     repository: nullable(Type.String({ description: given })),
     workers: nullable(Type.Integer({ description: given })),
     priority: nullable(Type.Integer({ description: given })),
     environment_variables: Type.Record(Type.String(), Type.String(), {
-      description: "added to those of every run; viewers see the names, each with the value `***`",
+      description: "variables added to every run; viewers see the names, each with the value `***`",
     }),
     files: nullable(Type.Array(Type.String(), { description: given })),
     credentials_names: nullable(Type.Array(Type.String(), { description: given })),
     reuse_listings: nullable(
       Type.Boolean({
-        description: "true: runs may use listings of storages that the library has kept; otherwise they list anew",
+        description: "true lets runs use cached listings of storages; otherwise they list again",
       }),
     ),
     timeout: nullable(Type.Integer({ description: `${timeoutText}; ${given}` })),
@@ -117,7 +119,7 @@ export type Pipeline = Static<typeof Pipeline>;
 export const PipelineOutput = Type.Object({ ok: Type.Boolean(), pipeline: Pipeline }, { $id: "PipelineOutput" });
 export type PipelineOutput = Static<typeof PipelineOutput>;
 
-const PipelineName = Type.String({ maxLength: 64, description: "of a pipeline of the team" });
+const PipelineName = Type.String({ maxLength: 64, description: "name of a pipeline of the team" });
 
 const TriggerPipelineInput = Type.Object(
   {
@@ -126,9 +128,9 @@ const TriggerPipelineInput = Type.Object(
       minItems: 1,
       maxItems: 1000,
       description:
-        "name, project.name or namespace.project.name, each perhaps with @1.2.3; without it the latest version",
+        "name, project.name or namespace.project.name, optionally followed by @1.2.3; default: the latest version",
     }),
-    review: maybe(Type.Boolean({ description: "true: created PAUSED, for somebody to look at and resume" })),
+    review: maybe(Type.Boolean({ description: "true creates the pipeline PAUSED, for review" })),
   },
   { $id: "TriggerPipelineInput" },
 );
@@ -139,7 +141,7 @@ export const triggerPipeline = defineRoute({
   method: "POST",
   path: "/api/datachain/pipeline/trigger",
   tag: "Pipelines",
-  summary: "Rebuild datasets: run again, in order, all jobs that they and their dependencies were made by",
+  summary: "Rebuild datasets: run the jobs that made them and their dependencies again, in order",
   access: access("PIPELINES", "write", "editor"),
   body: TriggerPipelineInput,
   bodyLimit: "large",
@@ -164,11 +166,11 @@ const UpdatePipelineSettingsInput = Type.Object(
     credentials_names: maybe(
       Type.Array(Type.String({ maxLength: 255 }), {
         maxItems: 100,
-        description: "sets with a variable in common are refused",
+        description: "credentials that share a variable are refused",
       }),
     ),
     reuse_listings: maybe(
-      Type.Boolean({ description: "true: runs may use listings that the library has kept; false: they list anew" }),
+      Type.Boolean({ description: "true lets runs use cached listings of storages; false makes them list again" }),
     ),
     ...retryInput,
   },
@@ -212,11 +214,11 @@ const ListPipelinesQuery = Type.Object({
   status: Type.Optional(
     Type.Array(Type.String({ maxLength: fieldLimits.name }), {
       maxItems: 100,
-      description: "states, in any letter case; repeated or comma-separated",
+      description: "states, case-insensitive; repeated or comma-separated",
     }),
   ),
   search: Type.Optional(
-    Type.String({ maxLength: 255, description: "text in its name or in one of its datasets, in any letter case" }),
+    Type.String({ maxLength: 255, description: "text in its name or in one of its datasets; case-insensitive" }),
   ),
   cursor: Type.Optional(Uuid),
 });
@@ -227,7 +229,8 @@ export const listPipelines = defineRoute({
   method: "GET",
   path: "/api/datachain/pipeline/list",
   tag: "Pipelines",
-  summary: "List pipelines, newest first, without the templates of schedules; shorter where they have very many runs",
+  summary:
+    "List pipelines, newest first, without the templates of schedules; a page is shorter if they have very many runs",
   access: access("PIPELINES", "read", "viewer"),
   query: ListPipelinesQuery,
   bodyInQuery: "status",
@@ -288,7 +291,7 @@ export const removeJobFromPipeline = defineRoute({
   method: "POST",
   path: "/api/datachain/pipeline/remove-job",
   tag: "Pipelines",
-  summary: "Take a run out of a paused pipeline; those that waited for it wait for its parents instead",
+  summary: "Remove a run from a paused pipeline; its children then depend on its parents",
   access: access("PIPELINES", "write", "editor"),
   body: PipelineJobInput,
   response: PipelineOutput,
@@ -300,7 +303,7 @@ export const retryPipelineJob = defineRoute({
   method: "POST",
   path: "/api/datachain/pipeline/retry-job",
   tag: "Pipelines",
-  summary: "Run again one run that failed or was canceled, and nothing else",
+  summary: "Retry one run that failed or was canceled, and no other",
   access: access("PIPELINES", "write", "editor"),
   body: PipelineJobInput,
   response: PipelineOutput,

@@ -1,4 +1,4 @@
-/** One's own profile: what people change about themselves. */
+/** The profile of the signed-in user. */
 import { WhoAmI } from "./auth.ts";
 import { defineRoute } from "./routes.ts";
 import { ActionFeedback, maybe } from "./schema.ts";

@@ -1,4 +1,4 @@
-/** A route as data: what it takes, what it answers, who may call it. Server, client and OpenAPI read the same. */
+/** A route as data: its input, its output, who may call it. Server, client and OpenAPI read the same definition. */
 import type { Static, TObject, TSchema } from "typebox";
 import type { Access, Level, Role, ScopeName } from "./access.ts";
 import type { ErrorCode } from "./errors.ts";
@@ -17,33 +17,33 @@ export interface Route {
   readonly query?: TObject;
   readonly headers?: TObject;
   readonly body?: TSchema;
-  /** Bytes of a JSON body, where the usual limit does not fit; `large`: as many as the server's setting allows. */
+  /** Largest JSON body in bytes, if not the usual limit; `large` is the limit from the server's configuration. */
   readonly bodyLimit?: number | "large";
-  /** A budget of the caller's that each call takes from, before its body is read. */
+  /** Rate limit that each call counts against, before its body is read. */
   readonly rateLimit?: "devices" | "strangers";
-  /** A GET whose JSON body, where one is sent, is this field of the query. */
+  /** A GET that accepts a JSON body as this field of the query. */
   readonly bodyInQuery?: string;
   /** A multipart upload with one part `file`, streamed. */
   readonly upload?: true;
   readonly response: TSchema;
-  /** Also answers with these content types, as described. */
+  /** Further content types of the response, with descriptions. */
   readonly alsoAnswers?: Readonly<Record<string, string>>;
-  /** Answers with this and nothing else; refusals stay JSON, unless it is MessagePack. */
+  /** The only content type of the response; errors are JSON, unless it is MessagePack. */
   readonly answersAs?: "text/plain" | "application/octet-stream" | "application/msgpack";
-  /** Handlers see the body's text too: numbers beyond 2^53 are there in full. */
+  /** Handlers also get the text of the body, which has all digits of numbers beyond 2^53. */
   readonly keepsNumbers?: true;
-  /** Headers of a good answer, as described. */
+  /** Headers of a successful response, with descriptions. */
   readonly responseHeaders?: Readonly<Record<string, string>>;
   /** An upgrade to a WebSocket: not called through the client. */
   readonly socket?: true;
-  /** Refusals beyond those that any route of its kind can give. */
+  /** Errors besides those that every route of its kind can answer with. */
   readonly errors?: readonly ErrorCode[];
 }
 
-/** Enough for names, choices and short texts: all that most routes take. */
+/** The usual limit of a body, enough for names, choices and short texts. */
 const usualBodyLimit = 64 * 1024;
 
-/** Bytes that a body of this route may have on a server whose setting allows `largest`. */
+/** Largest body of this route in bytes, on a server whose configured limit is `largest`. */
 export const bodyLimitOf = ({ bodyLimit = usualBodyLimit }: Pick<Route, "bodyLimit">, largest: number): number =>
   bodyLimit === "large" ? largest : Math.min(bodyLimit, largest);
 
@@ -57,7 +57,7 @@ export const access = (scope: ScopeName, level: Level, role: Role): Access & { k
 
 type In<T> = T extends TSchema ? Static<T> : undefined;
 
-/** What a call of this route takes, for the client and for handlers. */
+/** Input of a call of this route, for the client and for handlers. */
 export type RouteInput<R extends Route> = (R["params"] extends TObject ? { params: In<R["params"]> } : unknown) &
   (R["query"] extends TObject ? { query: In<R["query"]> } : unknown) &
   (R["body"] extends TSchema ? { body: In<R["body"]> } : unknown);

@@ -1,4 +1,4 @@
-/** Schedules: pipelines that are run again at their times. */
+/** Schedules run copies of a pipeline at set times, or when a dataset changes. */
 import type { Static } from "typebox";
 import { healthFields, mostFirings, ScheduleFiring } from "./firings.ts";
 import { Pipeline } from "./pipelines.ts";
@@ -6,38 +6,38 @@ import { access, defineRoute } from "./routes.ts";
 import { maybe, Name, nextCursor, nullable, oneOf, TeamName, Timestamp, Timezone, Uuid } from "./schema.ts";
 import { Type } from "./type.ts";
 
-/** What happens to a tick that comes while the last run is still going. */
+/** What happens to a tick while the previous run is still active. */
 export const overlapPolicies = ["skip", "wait", "allow"] as const;
 export type OverlapPolicy = (typeof overlapPolicies)[number];
 
-/** What happens to ticks that were missed because no server ran. */
+/** What happens to ticks that were missed while no server ran. */
 export const catchUpPolicies = ["one", "none", "all"] as const;
 export type CatchUpPolicy = (typeof catchUpPolicies)[number];
 
-/** Whether a firing runs the scripts that the schedule was made with, or first takes the newest. */
+/** Whether a firing runs the scripts of the schedule, or first takes the newest scripts. */
 export const followPolicies = ["none", "latest"] as const;
 export type FollowPolicy = (typeof followPolicies)[number];
 
-/** Missed ticks that `all` makes up for, the newest ones. */
+/** Number of missed ticks that `all` makes up for, the newest. */
 export const mostCaughtUp = 100;
 
 const overlap = oneOf(overlapPolicies, {
   description:
-    "a tick while the last run is still going: `skip` drops it; `wait` runs once when that run has ended, however many ticks came; `allow` runs beside it",
+    "a tick while the previous run is still active: `skip` drops it; `wait` runs once after that run, however many ticks came; `allow` runs at the same time",
 });
 const catchUp = oneOf(catchUpPolicies, {
   description: `ticks that were missed because no server ran: \`one\` run for all of them, \`none\`, or \`all\`, at most the newest ${mostCaughtUp}`,
 });
 const follow = oneOf(followPolicies, {
   description:
-    "`none`: every run repeats the scripts that it has; `latest`: each firing first takes the newest script that made each of its datasets",
+    "`none` keeps the scripts of the schedule; `latest` takes the newest script that made each of its datasets before each run",
 });
 const NewerScript = Type.Object(
   {
     dataset: Type.String({ description: "namespace.project.dataset" }),
     runs_job_id: { ...Uuid, description: "the job that the schedule repeats" },
     job_id: { ...Uuid, description: "the newest job with another script that made the dataset" },
-    name: nullable(Type.String({ description: "of that job" })),
+    name: nullable(Type.String({ description: "name of that job" })),
     created_at: Timestamp,
     created_by: Type.String({ description: "user name" }),
   },
@@ -65,30 +65,35 @@ const shownFields = {
   newer_scripts: nullable(
     Type.Array(NewerScript, {
       description:
-        "datasets that were made by newer scripts than those that it runs, at most 20; null: not looked for, since its versions were named, or the list is too long",
+        "datasets that newer scripts have made, at most 20; null if not checked, because the schedule names versions or the list is too long",
     }),
   ),
-  is_paused: Type.Boolean({ description: "true: it does not fire" }),
-  next_run: nullable({ ...Timestamp, description: "null: it is paused, over, or fired by a dataset only" }),
-  waiting_since: nullable({ ...Timestamp, description: "the tick that waits for the end of the last run" }),
-  fired: Type.Integer({ description: "how many runs it has started" }),
+  is_paused: Type.Boolean({ description: "whether it is paused and does not fire" }),
+  next_run: nullable({
+    ...Timestamp,
+    description: "next tick; null if it is paused, over, or fired only by a dataset",
+  }),
+  waiting_since: nullable({ ...Timestamp, description: "the tick that waits for the end of the previous run" }),
+  fired: Type.Integer({ description: "number of runs that it has started" }),
   trigger_dataset: nullable(
-    Type.String({ description: "its new versions fire it, too: namespace.project.name; null: times only" }),
+    Type.String({ description: "dataset whose new versions fire the schedule: namespace.project.name; null if none" }),
   ),
-  quiet_seconds: Type.Integer({ description: "how long that dataset must have had no further version" }),
+  quiet_seconds: Type.Integer({
+    description: "seconds without a further version of that dataset before the schedule fires",
+  }),
   trigger_version: nullable(Type.String({ description: "the newest version that it has not fired for yet" })),
-  trigger_due_at: nullable({ ...Timestamp, description: "when it fires for that version, unless another comes" }),
-  last_error: nullable(Type.String({ description: "why the newest tick could not run; null once one could again" })),
+  trigger_due_at: nullable({ ...Timestamp, description: "when it fires for that version, unless a newer one comes" }),
+  last_error: nullable(Type.String({ description: "why the newest tick could not run; null after one that could" })),
   ...healthFields,
   created_by: Creator,
   owner: Type.Object(
     { ...Creator.properties, service_account: Type.Boolean() },
-    { description: "whose name its pipelines carry: who made it, or whoever it was handed over to" },
+    { description: "user as whom its pipelines run: its creator, or the user it was handed over to" },
   ),
   owner_problem: nullable(
     Type.String({
       description:
-        "why no run of it can begin: whoever it runs as is disabled, left the team or may not run jobs there; null: nothing is in the way",
+        "why its runs cannot start: the user it runs as is disabled, left the team or may not run jobs there; null if they can",
     }),
   ),
 };
@@ -102,7 +107,7 @@ export const PipelineSchedule = Type.Object(
     next_runs: Type.Array(Timestamp, { description: "the next five at most" }),
     firings: Type.Array(ScheduleFiring, { description: `newest first, the last ${mostFirings} at most` }),
     latest_run: nullable(Pipeline),
-    pipeline: { ...Pipeline, description: "the template: what every run is a copy of" },
+    pipeline: { ...Pipeline, description: "the template that every run copies" },
   },
   { $id: "PipelineScheduleOutput" },
 );
@@ -117,25 +122,24 @@ export type PipelineScheduleUpdateOutput = Static<typeof PipelineScheduleUpdateO
 const ScheduleName = Type.String({ minLength: 1, maxLength: 255, description: "unique in the team" });
 const ScheduleId = Type.Integer({ minimum: 1, maximum: 2_147_483_647 });
 const startAfter =
-  "ISO 8601, without an offset in the schedule's time zone; alone it runs once, with cron not before it";
-const triggerDataset =
-  "fires when this dataset has a new version, whoever made it: name, project.name or namespace.project.name";
+  "ISO 8601; a time without an offset is in the schedule's time zone. Alone it runs once; with cron it is the earliest start";
+const triggerDataset = "fires when this dataset gets a new version: name, project.name or namespace.project.name";
 const quietSeconds = Type.Integer({
   minimum: 0,
   maximum: 604_800,
-  description: "fires once that dataset has had no further version for so long; 60 by default",
+  description: "seconds without a further version of that dataset before the schedule fires; default 60",
 });
-const oneIsNeeded = "a time or a trigger_dataset is needed";
+const oneIsNeeded = "start_after, cron_expression or trigger_dataset is required";
 const cronExpression = "five fields, or @hourly @daily @midnight @weekly @monthly @yearly @annually";
 
-/** Who owns it, and as whom all its runs run: with that user's rights and credentials. */
+/** The owner of a schedule. Its runs have the owner's rights and credentials. */
 const newOwner = {
   owner: maybe({
     ...Name,
     description:
-      "a new owner, as whom all runs run: you, the team's service account, or anybody where an administrator says so",
+      "new owner, as whom all runs run: you or the team's service account; administrators of the server may name any user",
   } as typeof Name),
-  force: maybe(Type.Boolean({ description: "also where the new owner lacks credentials that the runs name" })),
+  force: maybe(Type.Boolean({ description: "hand over even if the new owner lacks credentials that the runs name" })),
 };
 
 const CreatePipelineScheduleInput = Type.Object(
@@ -145,7 +149,7 @@ const CreatePipelineScheduleInput = Type.Object(
     pipeline_name: Type.String({
       minLength: 1,
       maxLength: 255,
-      description: "the pipeline to copy; it stays as it is, and what happens to it later does not matter",
+      description: "the pipeline to copy; later changes of it do not affect the schedule",
     }),
     start_after: maybe(Type.String({ maxLength: 64, description: `${startAfter}; ${oneIsNeeded}` })),
     cron_expression: maybe(Type.String({ maxLength: 255, description: `${cronExpression}; ${oneIsNeeded}` })),
@@ -161,7 +165,7 @@ const CreatePipelineScheduleInput = Type.Object(
 );
 export type CreatePipelineScheduleInput = Static<typeof CreatePipelineScheduleInput>;
 
-/** A schedule outlives whoever makes or changes it: that is not a job's to do. */
+/** A schedule outlives the caller, so a job's own token may not create or change one. */
 const write = { ...access("PIPELINES", "write", "editor"), people: true } as const;
 
 export const createSchedule = defineRoute({
@@ -169,7 +173,7 @@ export const createSchedule = defineRoute({
   method: "POST",
   path: "/api/datachain/pipeline/create-schedule",
   tag: "Schedules",
-  summary: "Run a copy of a pipeline at its times",
+  summary: "Create a schedule that runs copies of a pipeline",
   access: write,
   body: CreatePipelineScheduleInput,
   response: PipelineScheduleUpdateOutput,
@@ -189,11 +193,10 @@ const UpdatePipelineScheduleInput = Type.Object(
     overlap: maybe(overlap),
     catch_up: maybe(catchUp),
     follow: maybe(follow),
-    refresh: maybe(Type.Boolean({ description: "true: takes the newest script that made each of its datasets, now" })),
+    refresh: maybe(Type.Boolean({ description: "true takes the newest script that made each of its datasets, now" })),
     pause_pipeline: maybe(
       Type.Boolean({
-        description:
-          "true: it fires no more, and its running pipelines are paused; false: it fires again, from its next tick on, and they go on",
+        description: "true pauses the schedule and its running pipelines; false resumes them, from the next tick on",
       }),
     ),
     ...newOwner,
@@ -207,7 +210,7 @@ export const updateSchedule = defineRoute({
   method: "POST",
   path: "/api/datachain/pipeline/update-schedule",
   tag: "Schedules",
-  summary: "Change a schedule, pause it or let it go on; null and absent change nothing",
+  summary: "Change, pause or resume a schedule; null and absent fields change nothing",
   access: write,
   body: UpdatePipelineScheduleInput,
   response: PipelineScheduleUpdateOutput,
@@ -219,7 +222,7 @@ export const deleteSchedule = defineRoute({
   method: "POST",
   path: "/api/datachain/pipeline/delete-schedule",
   tag: "Schedules",
-  summary: "Delete a schedule and its template; pipelines that it has started go on",
+  summary: "Delete a schedule and its template; pipelines that it has started continue",
   access: write,
   body: Type.Object({ team_name: maybe(TeamName), schedule_id: ScheduleId }, { $id: "DeletePipelineScheduleInput" }),
   response: Type.Object({ ok: Type.Boolean() }, { $id: "DeletePipelineScheduleOutput" }),

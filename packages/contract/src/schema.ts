@@ -26,13 +26,13 @@ export const Timestamp = Type.String({ format: "date-time", description: "ISO 86
 export const Timezone = Type.String({ maxLength: 64, description: "an IANA name such as Europe/Berlin" });
 export const TeamName = Type.String({
   maxLength: 64,
-  description: "the team; may be left out, or empty, when the token belongs to one team only",
+  description: "the team; may be left out or empty if the token is for one team only",
 });
 export const JobTag = Type.String({
   pattern: "^[A-Za-z0-9._:/-]{1,64}$",
   description: "1 to 64 letters, digits and - _ . : /",
 });
-/** Of users and teams: stands in paths as it is. No dot: dataset namespaces are `@username`, split at dots. */
+/** Name of a user or a team, as part of paths. It has no dot: dataset namespaces are `@username`, split at dots. */
 export const Name = Type.String({
   pattern: "^[a-z0-9][a-z0-9_-]{0,38}$",
   description: "1 to 39 lower-case letters, digits, hyphens and underscores, a letter or digit first",
@@ -44,24 +44,24 @@ export const Email = Type.String({
 });
 export const AnyMap = Type.Record(Type.String(), Type.Unknown());
 
-/** A bounded text, with what to do where it is too long: the refusal says it. */
+/** A bounded text, with the advice that the error gives if it is too long. */
 export const boundedText = (maxLength: number, description: string, instead: string, options: object = {}) =>
   Type.String({ maxLength, description, "x-instead": instead, ...options });
 
-/** Fields of a list's items that were too long for it. */
+/** Names of the fields that were too long for a list. */
 export const Cut = Type.Optional(
   Type.Array(Type.String(), {
     description:
-      "fields that are too long for a list. Texts are cut to their beginning, objects are empty, lists have their first element; ask for the one item to get all. Of one job: what was removed long after its end",
+      "fields that are too long for a list: texts are cut to their beginning, objects are empty, lists have their first element. Read the single item to get all. In a single job: fields that retention has removed",
   }),
 );
 
-/** Where a list may go on. */
+/** Response header of lists that may have another page. */
 export const nextCursor = {
-  "x-next-cursor": "Where more may follow: pass it as `cursor`. A page may be short, even empty, and have it.",
+  "x-next-cursor": "Pass it as `cursor` to get the next page. A short or empty page may have one, too.",
 };
 
-/** A value that goes in and never comes out: refusals do not repeat it. */
+/** A secret of a request: no response contains it, and errors do not repeat it. */
 export const secretText = (maxLength: number, description: string) =>
   Type.String({ maxLength, description, writeOnly: true });
 

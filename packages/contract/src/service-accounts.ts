@@ -1,4 +1,4 @@
-/** Service accounts: a user of a team that is no person, so that nobody's leaving stops what runs at night. */
+/** Service accounts: a team's user that is not a person, so that schedules go on when people leave. */
 import { fieldLimits } from "./limits.ts";
 import { Member } from "./memberships.ts";
 import { defineRoute } from "./routes.ts";
@@ -9,7 +9,7 @@ import { Type } from "./type.ts";
 
 const write = { ...teamAccess("write", "admin"), people: true } as const;
 
-/** It signs in nowhere, so it administers nothing. */
+/** Nobody signs in as a service account, so it cannot be an admin. */
 export const serviceRoles = ["viewer", "editor"] as const;
 
 export const createServiceAccount = defineRoute({
@@ -17,7 +17,7 @@ export const createServiceAccount = defineRoute({
   method: "POST",
   path: "/api/teams/{team_name}/service-account",
   tag: "Teams",
-  summary: "Make the service account of a team: no password, no sign-in, its tokens are made by the team's admins",
+  summary: "Create the service account of a team. It has no password; admins of the team create its tokens",
   access: write,
   params: TeamParams,
   body: Type.Object({
@@ -33,7 +33,7 @@ export const listServiceTokens = defineRoute({
   method: "GET",
   path: "/api/teams/{team_name}/service-account/tokens",
   tag: "Teams",
-  summary: "List the tokens of a team's service account that work, the newest thousand",
+  summary: "List the valid tokens of a team's service account, the newest thousand",
   access: { ...teamAccess("read", "admin"), people: true },
   params: TeamParams,
   response: Type.Array(Token),
@@ -45,7 +45,7 @@ export const createServiceToken = defineRoute({
   method: "POST",
   path: "/api/teams/{team_name}/service-account/tokens",
   tag: "Teams",
-  summary: "Make a token of a team's service account; it reaches no further than the caller's, and never has ADMIN",
+  summary: "Create a token of a team's service account, with no more rights than the caller's and never ADMIN",
   access: write,
   params: TeamParams,
   body: Type.Object({

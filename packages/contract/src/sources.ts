@@ -1,4 +1,4 @@
-/** Sources: what lies at a storage URI, as the client lists it. */
+/** Sources: the listing of a storage URI for the client. */
 import { access, defineRoute } from "./routes.ts";
 import { maybe, nullable, TeamName, Timestamp } from "./schema.ts";
 import { Type } from "./type.ts";
@@ -8,10 +8,10 @@ export const listSource = defineRoute({
   method: "POST",
   path: "/api/datachain/ls",
   tag: "Datasets",
-  summary: "List a folder: answers and refusals are MessagePack",
+  summary: "List a folder; responses and errors are MessagePack",
   access: access("DATASETS", "read", "viewer"),
   body: Type.Object({
-    source: Type.String({ maxLength: 4096, description: "file:///folder, below one that jobs may use" }),
+    source: Type.String({ maxLength: 4096, description: "file:///folder, inside a folder that jobs may use" }),
     team_name: maybe(TeamName),
   }),
   answersAs: "application/msgpack",

@@ -8,13 +8,13 @@ import { Type } from "./type.ts";
 const toWhom = {
   ...Name,
   description:
-    "who takes over what runs in their name, as an editor or admin of each team where something does: you, the team's service account, or anybody where an administrator of the server says so",
+    "new owner of what runs in their name, an editor or admin of each team concerned: you or the team's service account; administrators of the server may name any user",
 } as typeof Name;
-const force = Type.Boolean({ description: "also where the new owner lacks credentials that the runs name" });
+const force = Type.Boolean({ description: "hand over even if the new owner lacks credentials that the runs name" });
 
-/** Of a body. */
+/** Fields of a request body. */
 export const successor = { transfer_to: maybe(toWhom), force: maybe(force) };
-/** Of a query. */
+/** Fields of a query string. */
 export const SuccessorQuery = Type.Object({ transfer_to: Type.Optional(toWhom), force: Type.Optional(force) });
 
 /** What a new owner has instead of credentials that somebody's runs name. */
@@ -25,7 +25,7 @@ const team = Type.String({ description: "name of the team" });
 export const Work = Type.Object(
   {
     jobs: Type.Array(Type.Object({ team, id: Uuid, name: nullable(Type.String()), status: Type.String() }), {
-      description: "that run or wait for slots: they go on, and are not handed over",
+      description: "jobs that run or wait; they continue and are not handed over",
     }),
     tasks: Type.Array(
       Type.Object({
@@ -43,12 +43,12 @@ export const Work = Type.Object(
         name: Type.String(),
         next_run: nullable(Timestamp),
         is_owner: Type.Boolean(),
-        runs: Type.Integer({ description: "how many of its runs have the rights of this person; 0: it goes on" }),
+        runs: Type.Integer({ description: "number of its runs that run as this user; 0 means that it continues" }),
       }),
     ),
     pipelines: Type.Array(
       Type.Object({ team, id: Uuid, name: Type.String(), status: Type.String(), runs: Type.Integer() }),
-      { description: "not finished, with runs of this person that have not begun" },
+      { description: "unfinished pipelines with runs of this user that have not started" },
     ),
     credentials: Type.Array(
       Type.Object({
@@ -57,23 +57,23 @@ export const Work = Type.Object(
         replaced_by: nullable(
           oneOf(replacements, {
             description:
-              "what the new owner has by this name: a set of their `own`, the `team`'s, or none (`missing`); null where no new owner is named",
+              "credentials of this name that the new owner would use: their `own`, the `team`'s, or none (`missing`); null if no new owner is named",
           }),
         ),
       }),
-      { description: "of the person's own, that tasks, schedules or pipelines above name" },
+      { description: "the user's own credentials that these tasks, schedules or pipelines name" },
     ),
     tokens: Type.Array(Type.Object({ id: Type.Integer(), name: Type.String(), last_used_at: nullable(Timestamp) }), {
-      description: "that work, for administrators of the server; they are not handed over",
+      description: "valid tokens, shown to administrators of the server; they are not handed over",
     }),
     transfer_refused: nullable(
-      Type.String({ description: "why the new owner that was named cannot take it over; null: nothing is in the way" }),
+      Type.String({ description: "why the named new owner cannot take over; null if they can" }),
     ),
   },
   {
     $id: "Work",
     description:
-      "What runs in somebody's name; of jobs, pipelines and tokens the first hundred, of tasks and schedules the first thousand.",
+      "What runs in a user's name: the first hundred jobs, pipelines and tokens, and the first thousand tasks and schedules.",
   },
 );
 export type Work = Static<typeof Work>;
@@ -81,7 +81,7 @@ export type Work = Static<typeof Work>;
 const WorkQuery = Type.Object({
   transfer_to: Type.Optional({
     ...toWhom,
-    description: "look also at what this user would have and lack",
+    description: "a possible new owner, to see which credentials they have and lack",
   } as typeof toWhom),
 });
 
@@ -90,7 +90,7 @@ export const getUserWork = defineRoute({
   method: "GET",
   path: "/api/users/{username}/work",
   tag: "Users",
-  summary: "What runs in the name of a user, in all teams: look before disabling one",
+  summary: "List what runs in the name of a user in all teams, before disabling the user",
   access: { kind: "admin", scope: "ADMIN:read", why: "work in other teams is nobody else's business" },
   params: Type.Object({ username: Name }),
   query: WorkQuery,
@@ -103,7 +103,7 @@ export const getMemberWork = defineRoute({
   method: "GET",
   path: "/api/teams/{team_name}/members/{username}/work",
   tag: "Teams",
-  summary: "What runs in the name of a member in the team: look before removing one",
+  summary: "List what runs in the name of a member of the team, before removing the member",
   access: { ...teamAccess("read", "admin"), people: true },
   params: Type.Object({ ...TeamParams.properties, username: Name }),
   query: WorkQuery,
@@ -111,12 +111,12 @@ export const getMemberWork = defineRoute({
   errors: ["not_found"],
 });
 
-/** A task and a pipeline outlive whoever hands them over: that is not a job's to do. */
+/** Tasks and pipelines outlive the caller, so a job's own token may not hand them over. */
 const people = true;
 const newOwner = {
   owner: {
     ...toWhom,
-    description: "you, the team's service account, or anybody where an administrator says so",
+    description: "you or the team's service account; administrators of the server may name any user",
   } as typeof toWhom,
   force: successor.force,
 };
@@ -126,7 +126,7 @@ export const handOverTask = defineRoute({
   method: "POST",
   path: "/api/datachain/jobs/{job_id}/hand-over",
   tag: "Jobs",
-  summary: "Jobs that a task fires from now on are another user's, with that user's rights and credentials",
+  summary: "Hand over a task: the jobs that it creates from now on have another user's rights and credentials",
   access: { ...access("JOB", "write", "editor"), people },
   params: Type.Object({ job_id: Uuid }),
   body: Type.Object({ team_name: maybe(TeamName), ...newOwner }),
@@ -139,7 +139,7 @@ export const handOverPipeline = defineRoute({
   method: "POST",
   path: "/api/datachain/pipeline/hand-over",
   tag: "Pipelines",
-  summary: "Runs of a pipeline that have not begun are another user's, with that user's rights and credentials",
+  summary: "Hand over a pipeline: runs that have not started get another user's rights and credentials",
   access: { ...access("PIPELINES", "write", "editor"), people },
   body: Type.Object({
     team_name: maybe(TeamName),

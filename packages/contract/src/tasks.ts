@@ -1,4 +1,4 @@
-/** Tasks: jobs that wait for their time, once or again and again, and then start others. */
+/** Tasks create jobs at a set time, or repeatedly by a cron expression. */
 import type { Static } from "typebox";
 import { JobParams } from "./jobs.ts";
 import { fieldLimits } from "./limits.ts";
@@ -7,19 +7,19 @@ import { maybe, nextCursor, nullable, TeamName, Timestamp, Timezone, Uuid } from
 import { Type } from "./type.ts";
 
 const shownFields = {
-  id: { ...Uuid, description: "the job that it is" },
+  id: { ...Uuid, description: "id of the task, which is a job with the status TASK" },
   name: nullable(Type.String()),
   created_by: Type.String({ description: "user name" }),
-  owner: Type.String({ description: "user name: as whom its jobs run" }),
+  owner: Type.String({ description: "name of the user as whom its jobs run" }),
   created_at: Timestamp,
   cron_expression: nullable(Type.String({ description: "null: it fires once" })),
   start_after: nullable(Timestamp),
   timezone: { ...Timezone, description: "the IANA time zone of its cron expression" },
-  is_paused: Type.Boolean({ description: "true: it does not fire" }),
-  next_run: nullable({ ...Timestamp, description: "null: it is paused" }),
-  fired: Type.Integer({ description: "how many jobs it has started" }),
-  skipped: Type.Integer({ description: "how many times it could not start one" }),
-  last_error: nullable(Type.String({ description: "why the newest tick started nothing; null once one did again" })),
+  is_paused: Type.Boolean({ description: "whether it is paused and does not fire" }),
+  next_run: nullable({ ...Timestamp, description: "null while it is paused" }),
+  fired: Type.Integer({ description: "number of jobs that it has created" }),
+  skipped: Type.Integer({ description: "number of ticks that created no job" }),
+  last_error: nullable(Type.String({ description: "why the newest tick created no job; null after one that did" })),
 };
 
 export const TaskItem = Type.Object(shownFields, { $id: "TaskItem" });
@@ -73,13 +73,11 @@ const UpdateTaskInput = Type.Object(
     start_after: maybe(
       Type.String({
         maxLength: 64,
-        description: "ISO 8601, without an offset in the task's time zone; empty: none",
+        description: "ISO 8601; a time without an offset is in the task's time zone; empty: none",
       }),
     ),
     timezone: maybe({ ...Timezone, description: "an IANA name such as Europe/Berlin; empty: UTC" }),
-    is_paused: maybe(
-      Type.Boolean({ description: "true: it fires no more; false: it fires again, from its next tick on" }),
-    ),
+    is_paused: maybe(Type.Boolean({ description: "true pauses the task; false resumes it, from the next tick on" })),
   },
   { $id: "UpdateTaskInput" },
 );
@@ -90,8 +88,8 @@ export const updateTask = defineRoute({
   method: "PATCH",
   path: "/api/datachain/tasks/{job_id}",
   tag: "Tasks",
-  summary: "Change a task, pause it or let it go on; null and absent change nothing. Cancelling its job removes it",
-  // It outlives whoever changes it: that is not a job's to do.
+  summary: "Change, pause or resume a task; null and absent fields change nothing. Cancel its job to remove it",
+  // A task outlives the caller, so a job's own token may not change one.
   access: { ...access("JOB", "write", "editor"), people: true },
   params: JobParams,
   body: UpdateTaskInput,

@@ -1,4 +1,4 @@
-/** Teams: who works together, and how much of the machine they may take. */
+/** Teams: their members work together, within the team's quotas. */
 import type { Static } from "typebox";
 import { roles } from "./access.ts";
 import { oldestLibrary } from "./library.ts";
@@ -11,30 +11,38 @@ import { Type } from "./type.ts";
 export const Team = Type.Object(
   {
     name: Type.String(),
-    role: nullable(oneOf(roles, { description: "the caller's own; null: not a member" })),
+    role: nullable(oneOf(roles, { description: "the caller's role; null if not a member" })),
     members: Type.Integer(),
     max_running: nullable(Type.Integer({ description: "jobs that may run at once; null: the server's default" })),
     max_queued: nullable(Type.Integer({ description: "jobs that may wait; null: the server's default" })),
     max_tasks: nullable(Type.Integer({ description: "tasks that may wait; null: the server's default" })),
     max_schedules: nullable(Type.Integer({ description: "schedules that it may have; null: the server's default" })),
-    max_dataset_bytes: nullable(Type.Integer({ description: "of its warehouse; null: the server's default" })),
-    max_upload_bytes: nullable(Type.Integer({ description: "of its uploads; null: the server's default" })),
-    max_log_bytes: nullable(Type.Integer({ description: "of the logs of its ended jobs; null: the server's default" })),
+    max_dataset_bytes: nullable(
+      Type.Integer({ description: "largest size of its warehouse; null: the server's default" }),
+    ),
+    max_upload_bytes: nullable(
+      Type.Integer({ description: "largest size of its uploads; null: the server's default" }),
+    ),
+    max_log_bytes: nullable(
+      Type.Integer({ description: "largest size of the logs of its ended jobs; null: the server's default" }),
+    ),
     max_text_bytes: nullable(
-      Type.Integer({ description: "of the long texts of its jobs in the store; null: the server's default" }),
+      Type.Integer({
+        description: "largest size of the long texts of its jobs in the database; null: the server's default",
+      }),
     ),
     max_export_bytes: nullable(
-      Type.Integer({ description: "of the files of its exports; null: the server's default" }),
+      Type.Integer({ description: "largest size of its export files; null: the server's default" }),
     ),
     max_environment_bytes: nullable(
-      Type.Integer({ description: "of the environments of its jobs; null: the server's default" }),
+      Type.Integer({ description: "largest size of the environments of its jobs; null: the server's default" }),
     ),
     library_version: nullable(
-      Type.String({ description: "of datachain, for jobs that name none; null: the server's default" }),
+      Type.String({ description: "datachain release for jobs that pin none; null: the server's default" }),
     ),
-    job_timeout: nullable(Type.Integer({ description: `for jobs that name none: ${timeoutText}; null: no limit` })),
-    job_retries: nullable(Type.Integer({ description: `for jobs that name none: ${retriesText}; null: never` })),
-    job_retry_delay: nullable(Type.Integer({ description: `for jobs that name none: ${retryDelayText}` })),
+    job_timeout: nullable(Type.Integer({ description: `default for the team's jobs: ${timeoutText}; null: no limit` })),
+    job_retries: nullable(Type.Integer({ description: `default for the team's jobs: ${retriesText}; null: never` })),
+    job_retry_delay: nullable(Type.Integer({ description: `default for the team's jobs: ${retryDelayText}` })),
     created_at: Timestamp,
   },
   { $id: "Team" },
@@ -52,7 +60,7 @@ export const TeamUsage = Type.Object(
     datasets: used("the team's warehouse, without its daily copies, on disk"),
     uploads: used("uploaded files, on disk"),
     logs: used("logs of ended jobs, on disk"),
-    texts: used("long texts of jobs in the store; a text that several have counts once"),
+    texts: used("long texts of jobs in the database; a text that several jobs share counts once"),
     exports: used("files of exports, on disk"),
     environments: used("environments of jobs, on disk"),
   },
@@ -63,7 +71,7 @@ export type TeamUsage = Static<typeof TeamUsage>;
 /** The team as part of the path. */
 export const TeamParams = Type.Object({ team_name: TeamName });
 
-/** In every team for administrators of the server. */
+/** Access that administrators of the server have in every team. */
 export const teamAccess = (level: "read" | "write", role: "viewer" | "admin") =>
   ({ ...access("ADMIN", level, role), administrators: true }) as const;
 
@@ -128,7 +136,7 @@ export const getTeam = defineRoute({
   method: "GET",
   path: "/api/teams/{team_name}",
   tag: "Teams",
-  summary: "One team",
+  summary: "Read one team",
   access: teamAccess("read", "viewer"),
   params: TeamParams,
   response: Team,
@@ -140,7 +148,7 @@ export const getTeamUsage = defineRoute({
   method: "GET",
   path: "/api/teams/{team_name}/usage",
   tag: "Teams",
-  summary: "What a team keeps on disk and in the store, and how much it may",
+  summary: "Read the disk and database usage of a team, with its quotas",
   access: teamAccess("read", "viewer"),
   params: TeamParams,
   response: TeamUsage,
@@ -153,7 +161,7 @@ export const updateTeam = defineRoute({
   path: "/api/teams/{team_name}",
   tag: "Teams",
   summary:
-    "Rename a team, choose its library version, its time limit and retries; administrators of the server also set its quotas",
+    "Rename a team, or set its library release, time limit and retries; administrators of the server also set its quotas",
   access: { ...teamAccess("write", "admin"), people: true },
   params: TeamParams,
   body: Type.Object({
@@ -161,7 +169,7 @@ export const updateTeam = defineRoute({
     library_version: maybe(
       Type.String({
         pattern: "^(\\d{1,6}\\.\\d{1,6}\\.\\d{1,6})?$",
-        description: `of datachain, such as 0.62.0, ${oldestLibrary} or newer; empty: the server's default`,
+        description: `datachain release such as 0.62.0, ${oldestLibrary} or newer; empty: the server's default`,
       }),
     ),
     ...teamRetryInput,

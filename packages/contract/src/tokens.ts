@@ -1,4 +1,4 @@
-/** Tokens: what programs show instead of a password. */
+/** Tokens: programs use them instead of a password. */
 import type { Static } from "typebox";
 import { fieldLimits } from "./limits.ts";
 import { defineRoute } from "./routes.ts";
@@ -10,18 +10,18 @@ const fields = {
   name: Type.String(),
   username: Type.String(),
   scopes: Type.Array(Type.String()),
-  team_names: nullable(Type.Array(Type.String(), { description: "null: all teams of the user, also later ones" })),
+  team_names: nullable(Type.Array(Type.String(), { description: "null: all teams of the user, including later ones" })),
   created_at: Timestamp,
   expires_at: nullable(Timestamp),
   last_used_at: nullable(Timestamp),
-  current: Type.Boolean({ description: "the token that this request is made with" }),
+  current: Type.Boolean({ description: "whether this request was made with it" }),
 };
 
 export const Token = Type.Object(fields, { $id: "Token" });
 export type Token = Static<typeof Token>;
 
 export const NewToken = Type.Object(
-  { ...fields, access_token: Type.String({ description: "the token itself; shown this once" }) },
+  { ...fields, access_token: Type.String({ description: "the token itself; shown only now" }) },
   { $id: "NewToken" },
 );
 export type NewToken = Static<typeof NewToken>;
@@ -31,11 +31,13 @@ export const listTokens = defineRoute({
   method: "GET",
   path: "/api/tokens",
   tag: "Tokens",
-  summary: "List your tokens that work, newest first; administrators of the server see anybody's",
+  summary: "List your valid tokens, newest first; administrators of the server see anybody's",
   access: { kind: "signed-in", people: true, why: "everybody may see their own tokens; values are never shown" },
   query: Type.Object({
-    username: Type.Optional(Type.String({ maxLength: fieldLimits.name, description: "whose; default: yours" })),
-    all_users: Type.Optional(Type.Boolean({ default: false, description: "everybody's: for administrators" })),
+    username: Type.Optional(
+      Type.String({ maxLength: fieldLimits.name, description: "user whose tokens to list; default: the caller" }),
+    ),
+    all_users: Type.Optional(Type.Boolean({ default: false, description: "tokens of all users, for administrators" })),
     cursor: Type.Optional(Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: "from x-next-cursor" })),
   }),
   response: Type.Array(Token),
@@ -48,7 +50,7 @@ export const createToken = defineRoute({
   method: "POST",
   path: "/api/tokens",
   tag: "Tokens",
-  summary: "Create a token of your own, which reaches no further than the one you use",
+  summary: "Create a token of your own, with no more rights than the one you use",
   access: { kind: "signed-in", people: true, why: "the new token gets at most the rights of the caller's" },
   body: Type.Object({
     name: Type.String({ minLength: 1, maxLength: 255 }),
@@ -61,7 +63,7 @@ export const createToken = defineRoute({
     team_names: maybe(
       Type.Array(Type.String({ maxLength: fieldLimits.name }), {
         maxItems: 50,
-        description: "default: all that the caller reaches",
+        description: "default: all teams of the caller's token",
       }),
     ),
     expires_in_days: maybe(Days),

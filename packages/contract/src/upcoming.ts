@@ -6,10 +6,10 @@ import { Type } from "./type.ts";
 
 export const Upcoming = Type.Object(
   {
-    at: { ...Timestamp, description: "when it fires next; a time that has passed: it is overdue" },
-    following: nullable({ ...Timestamp, description: "and when after that; null: it fires once" }),
+    at: { ...Timestamp, description: "when it fires next; a time in the past means that it is overdue" },
+    following: nullable({ ...Timestamp, description: "the tick after that; null: it fires once" }),
     kind: oneOf(["schedule", "task"]),
-    id: Type.String({ description: "of the schedule, or of the task" }),
+    id: Type.String({ description: "id of the schedule or the task" }),
     name: nullable(Type.String()),
     cron_expression: nullable(Type.String({ description: "null: it fires once" })),
     timezone: { ...Timezone, description: "the IANA time zone of its cron expression" },

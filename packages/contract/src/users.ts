@@ -1,4 +1,4 @@
-/** Users: people who may sign in, and who of them administers the server. */
+/** Users: people who may sign in, administrators of the server among them. */
 import type { Static } from "typebox";
 import { type Access, roles } from "./access.ts";
 import { fieldLimits } from "./limits.ts";
@@ -7,7 +7,7 @@ import { Email, maybe, Name, nullable, oneOf, secretText, Timestamp, Timezone } 
 import { successor } from "./succession.ts";
 import { Type } from "./type.ts";
 
-/** Not for users and teams: they stand where paths of ours may stand, or read like something else. */
+/** Reserved names: they would clash with paths of the server, or be mistaken for something else. */
 export const reservedNames: readonly string[] =
   "all api auth docs everybody healthz local me new nobody none null readyz self settings system team teams undefined user users".split(
     " ",
@@ -21,24 +21,26 @@ export const User = Type.Object(
     first_name: Type.String(),
     last_name: Type.String(),
     email: nullable(Type.String()),
-    timezone: nullable(Type.String({ description: "in which times are shown" })),
+    timezone: nullable(Type.String({ description: "time zone in which times are shown" })),
     is_admin: Type.Boolean({ description: "administers the whole server" }),
     has_password: Type.Boolean(),
     created_at: Timestamp,
     disabled_at: nullable(Timestamp),
-    service_account: Type.Boolean({ description: "of a team: no person, and nobody signs in as it" }),
+    service_account: Type.Boolean({
+      description: "whether this is a team's service account, as which nobody signs in",
+    }),
     teams: Type.Array(TeamRole),
   },
   { $id: "User" },
 );
 export type User = Static<typeof User>;
 
-/** What people may say about themselves. */
+/** Fields that users may change about themselves. */
 export const personFields = {
   first_name: maybe(Type.String({ maxLength: 100 })),
   last_name: maybe(Type.String({ maxLength: 100 })),
   email: maybe(Email),
-  timezone: maybe({ ...Timezone, description: "in which times are shown: an IANA name; empty: none" }),
+  timezone: maybe({ ...Timezone, description: "time zone in which times are shown: an IANA name; empty: none" }),
 };
 
 export const shortestPassword = 10;
@@ -62,7 +64,7 @@ export const listUsers = defineRoute({
   query: Type.Object({
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 100 })),
     cursor: Type.Optional(
-      Type.String({ maxLength: fieldLimits.name, description: "name of the last user of the page before" }),
+      Type.String({ maxLength: fieldLimits.name, description: "name of the last user of the previous page" }),
     ),
   }),
   response: Type.Array(User),
@@ -73,7 +75,7 @@ export const createUser = defineRoute({
   method: "POST",
   path: "/api/users",
   tag: "Users",
-  summary: "Create a user; without a password they sign in by a link or an invitation",
+  summary: "Create a user; without a password, the user signs in with a link",
   access: administrator("write", "an account lets somebody in"),
   body: Type.Object({
     username: Name,
@@ -90,7 +92,7 @@ export const getUser = defineRoute({
   method: "GET",
   path: "/api/users/{username}",
   tag: "Users",
-  summary: "One user",
+  summary: "Read one user",
   access: administrator("read", "people of other teams are nobody else's business"),
   params: UserParams,
   response: User,
@@ -102,13 +104,13 @@ export const updateUser = defineRoute({
   method: "PATCH",
   path: "/api/users/{username}",
   tag: "Users",
-  summary: "Change a user: names, administration, a new password; disable and enable",
+  summary: "Change a user's names, password or administrator rights; disable or enable the user",
   access: administrator("write", "it changes what somebody may do"),
   params: UserParams,
   body: Type.Object({
     ...personFields,
     is_admin: maybe(Type.Boolean({ description: "the last enabled administrator stays one" })),
-    disabled: maybe(Type.Boolean({ description: "true: tokens, sessions and the password stop working at once" })),
+    disabled: maybe(Type.Boolean({ description: "true stops the user's tokens, sessions and password at once" })),
     password: maybe(Password),
     ...successor,
   }),

@@ -1,11 +1,11 @@
-/** Webhooks: HTTP requests, signed, that tell what became of jobs, pipelines and schedules. */
+/** Webhooks: signed HTTP requests about events of jobs, pipelines and schedules. */
 import type { Static } from "typebox";
 import { type JobStatus, jobStatuses } from "./jobs.ts";
 import { access, defineRoute } from "./routes.ts";
 import { ActionFeedback, maybe, nextCursor, nullable, oneOf, secretText, TeamName, Timestamp, Uuid } from "./schema.ts";
 import { Type } from "./type.ts";
 
-/** What may be told beside the states of jobs. */
+/** Events that can be sent, besides the states of jobs. */
 export const toldEvents = [
   "job.failure",
   "job.recovery",
@@ -18,7 +18,7 @@ export const toldEvents = [
 ] as const;
 export type ToldEvent = (typeof toldEvents)[number];
 
-/** Two states are passed through too quickly to be told. */
+/** States of jobs that can be sent; two are too short-lived. */
 export const toldStatuses: readonly JobStatus[] = jobStatuses.filter(
   (status) => status !== "PROVISIONING" && status !== "CANCELING_SCHEDULED",
 );
@@ -32,13 +32,12 @@ export type WebhookMethod = (typeof webhookMethods)[number];
 export const deliveryStatuses = ["pending", "delivered", "failed"] as const;
 export type DeliveryStatus = (typeof deliveryStatuses)[number];
 
-/** How many a team may have, and how many deliveries may wait for one of them. */
+/** Limits of a team's receivers, and of the deliveries that wait for one. */
 export const webhookLimits = { webhooks: 50, addresses: 50, waiting: 1000, failuresInRow: 10, attempts: 12 } as const;
 
 export const ToldEvents = Type.Array(oneOf(toldEvents), {
   maxItems: toldEvents.length,
-  description:
-    "`job.failure` and `job.recovery` are of jobs that are no run of a pipeline: the pipeline tells of those",
+  description: "`job.failure` and `job.recovery` leave out runs of pipelines, which have events of their own",
 });
 
 const fields = {
@@ -47,24 +46,24 @@ const fields = {
     description: "`json`; `form`: the same JSON in the form field `payload`; `slack`: only `text`, for Slack",
   }),
   method: oneOf(webhookMethods),
-  verify_tls: Type.Boolean({ description: "false: any certificate of the receiver is accepted" }),
+  verify_tls: Type.Boolean({ description: "false accepts any certificate of the receiver" }),
   events: ToldEvents,
   job_statuses: Type.Array(oneOf(toldStatuses), {
     maxItems: toldStatuses.length,
-    description: "states of jobs that are told, of every job of the team",
+    description: "states that are sent for every job of the team",
   }),
 };
 
-/** How a receiver fares; the same for webhooks and for e-mail addresses. */
+/** State of a receiver, which is a webhook or an e-mail address. */
 export const receiverState = {
-  enabled: Type.Boolean({ description: "false: nothing is told; what waits is kept" }),
+  enabled: Type.Boolean({ description: "false sends nothing; waiting deliveries are kept" }),
   disabled_reason: nullable(Type.String()),
   failures: Type.Integer({
-    description: `attempts that failed since the last success; ${webhookLimits.failuresInRow} in a row disable it`,
+    description: `failed attempts since the last success; ${webhookLimits.failuresInRow} in a row disable the receiver`,
   }),
-  waiting: Type.Integer({ description: "deliveries that are still to be made" }),
+  waiting: Type.Integer({ description: "deliveries that have not been made yet" }),
   dropped: Type.Integer({
-    description: `events that were not told because ${webhookLimits.waiting} deliveries waited already`,
+    description: `events that were dropped because ${webhookLimits.waiting} deliveries were waiting`,
   }),
   created_at: Timestamp,
   updated_at: Timestamp,
@@ -76,7 +75,7 @@ export type Webhook = Static<typeof Webhook>;
 const NewWebhook = Type.Object(
   {
     ...Webhook.properties,
-    secret: Type.String({ description: "signs every request; shown now and never again" }),
+    secret: Type.String({ description: "signs every request; shown only now" }),
   },
   { $id: "NewWebhook" },
 );
@@ -124,7 +123,7 @@ export const createWebhook = defineRoute({
   path: "/api/datachain/webhooks",
   tag: "Webhooks",
   summary:
-    "Tell a URL what happens; a PING is sent at once. Without events and states it tells every failure, recovery, skip and lateness",
+    "Create a webhook and send it a PING. Without events and states it gets every failure, recovery, skip and overdue schedule",
   access: write,
   body: CreateWebhookInput,
   response: NewWebhook,
@@ -138,7 +137,7 @@ const UpdateWebhookInput = Type.Object(
     url: maybe(Url),
     secret: maybe(Secret),
     ...choices,
-    enabled: maybe(Type.Boolean({ description: "true: what waits is sent now, and failures count anew" })),
+    enabled: maybe(Type.Boolean({ description: "true sends waiting deliveries now and resets the count of failures" })),
   },
   { $id: "UpdateWebhookInput" },
 );
@@ -149,7 +148,7 @@ export const updateWebhook = defineRoute({
   method: "POST",
   path: "/api/datachain/webhooks/update",
   tag: "Webhooks",
-  summary: "Change a webhook, disable it or enable it again; null and absent change nothing",
+  summary: "Change, disable or enable a webhook; null and absent fields change nothing",
   access: write,
   body: UpdateWebhookInput,
   response: Webhook,
@@ -163,7 +162,7 @@ export const deleteWebhook = defineRoute({
   method: "DELETE",
   path: "/api/datachain/webhooks",
   tag: "Webhooks",
-  summary: "Delete a webhook and its deliveries; what waits is not sent",
+  summary: "Delete a webhook and its deliveries; waiting deliveries are not sent",
   access: write,
   body: OneWebhook,
   response: ActionFeedback,
@@ -172,15 +171,17 @@ export const deleteWebhook = defineRoute({
 
 export const Delivery = Type.Object(
   {
-    id: { ...Uuid, description: "the same in every attempt: the header x-millrace-delivery" },
+    id: { ...Uuid, description: "the same in every attempt; sent in the header x-millrace-delivery" },
     webhook_id: nullable(Type.Integer({ description: "null: an e-mail" })),
-    address: nullable(Type.String({ description: "of an e-mail" })),
+    address: nullable(Type.String({ description: "e-mail address; null: a webhook" })),
     event: Type.String({ description: "such as `PING`, `job FAILED`, `schedule.skip`" }),
     text: Type.String({ description: "the event as a sentence" }),
     status: oneOf(deliveryStatuses),
     attempts: Type.Integer(),
-    next_attempt_at: nullable({ ...Timestamp, description: "null: none is due" }),
-    response_status: nullable(Type.Integer({ description: "of the newest attempt; null: there was no answer" })),
+    next_attempt_at: nullable({ ...Timestamp, description: "null if no attempt is due" }),
+    response_status: nullable(
+      Type.Integer({ description: "HTTP status of the newest attempt; null if there was no response" }),
+    ),
     error: nullable(Type.String({ description: "why the newest attempt failed" })),
     created_at: Timestamp,
     attempted_at: nullable(Timestamp),
@@ -195,7 +196,7 @@ export const testWebhook = defineRoute({
   method: "POST",
   path: "/api/datachain/webhooks/test",
   tag: "Webhooks",
-  summary: "Send a PING to a webhook, also where it is disabled",
+  summary: "Send a PING to a webhook, even if it is disabled",
   access: write,
   body: OneWebhook,
   response: Delivery,

@@ -102,7 +102,7 @@ describe("loops", () => {
       if (new Date(time).getUTCDay() === 1) expected.push(iso(time + 5 * 3_600_000));
     }
     assert.deepEqual(await firings(task.id), expected);
-    await cancelJob(jobs, operator, team, task.id, now);
+    await cancelJob(jobs, { actor: operator, team }, task.id, now);
   });
 
   it("fire one job after an outage, not a burst", async () => {
@@ -115,7 +115,7 @@ describe("loops", () => {
     now += 3_600_000;
     await loop.runOnce();
     assert.equal((await firings(task.id)).length, 2);
-    await cancelJob(jobs, operator, team, task.id, now);
+    await cancelJob(jobs, { actor: operator, team }, task.id, now);
     now += 24 * 3_600_000;
     await loop.runOnce();
     assert.equal((await firings(task.id)).length, 2, "a cancelled task fires no more");

@@ -55,7 +55,12 @@ export class MonthTeam {
     const { store } = this.#ground;
     for (const username of people) {
       await createUser(store, operator, { username }, this.#now);
-      await addMember(store, operator, team, { username, role: username === "lead" ? "admin" : "editor" }, this.#now);
+      await addMember(
+        store,
+        { actor: operator, team },
+        { username, role: username === "lead" ? "admin" : "editor" },
+        this.#now,
+      );
     }
     await createServiceAccount(store, { actor: operator, team }, { account_name: serviceAccount }, this.#now);
   }

@@ -124,7 +124,7 @@ export function retryConformance(open: () => Store): void {
     const waiting = await running();
     await plan(waiting.id);
     const context = { store: open(), signals: new Signals() } as unknown as JobsContext;
-    await cancelJob(context, operator, { id: 1, name: "main", role: "admin" }, waiting.id, now);
+    await cancelJob(context, { actor: operator, team: { id: 1, name: "main", role: "admin" } }, waiting.id, now);
     assert.deepEqual([await statusOf(waiting.id), await waits(waiting.id)], ["CANCELED", undefined]);
   });
 

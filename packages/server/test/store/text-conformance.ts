@@ -78,7 +78,7 @@ export function textConformance(storeOf: () => Store, openAgain: () => Promise<S
       /** Said to have made a dataset of this name. */
       async make(dataset: string, input: Partial<JobInput>): Promise<Job> {
         const job = await create(input);
-        await cancelJob(contextOf(), operator, team, job.id, now);
+        await cancelJob(contextOf(), { actor: operator, team }, job.id, now);
         await recordMade(storeOf(), job.id, dataset, { teamId: id });
         return job;
       },

@@ -144,7 +144,7 @@ export class FiringGround {
     this.store.write((db) => fireTaskTick(db, this.#ground(this.store), { job_id: id, next_run: tick }, this.now));
 
   cancelTask = (team: Team, { id }: { readonly id: string }): Promise<string> =>
-    cancelJob(this.#context, operator, team, id, this.now);
+    cancelJob(this.#context, { actor: operator, team }, id, this.now);
 
   /** The name of a pipeline that schedules can be made from. */
   async pipeline(team: Team): Promise<string> {

@@ -27,7 +27,8 @@ import { deleteTask, insertTask } from "../../store/queries/schedules/tasks.ts";
 import { BoundedList } from "../../turns/bounded-list.ts";
 import { nextLook, nextStretch } from "../../turns/large-answers.ts";
 import type { Signals } from "../../turns/signals.ts";
-import { type Actor, audit } from "../access/audit.ts";
+import { audit } from "../access/audit.ts";
+import type { TeamCall } from "../access/call.ts";
 import type { Team } from "../access/principals.ts";
 import {
   type DefaultQuotas,
@@ -224,8 +225,7 @@ function readStatuses(texts: readonly string[]): JobStatus[] {
 /** Cancels, and says what happened. */
 export async function cancelJob(
   context: JobsContext,
-  actor: Actor,
-  team: Team,
+  { actor, team }: TeamCall,
   id: string,
   now: number,
 ): Promise<string> {

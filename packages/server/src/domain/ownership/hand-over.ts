@@ -6,10 +6,11 @@ import { lockPipeline, updatePipeline } from "../../store/queries/pipelines/pipe
 import { type ScheduleRow, updateSchedule } from "../../store/queries/schedules/schedules.ts";
 import { setTaskRunAs } from "../../store/queries/schedules/tasks.ts";
 import { audit } from "../access/audit.ts";
+import type { Call } from "../access/call.ts";
 import { existingUser } from "../access/existing-user.ts";
 import type { JobsContext } from "../jobs/jobs.ts";
 import { readSpec } from "../lifecycle/job-documents.ts";
-import { type Call, changePipeline } from "../pipelines/pipelines.ts";
+import { changePipeline } from "../pipelines/pipelines.ts";
 import { runsWithOriginals } from "../pipelines/update-pipeline-settings.ts";
 import { allAs, requireNewOwner, requireSets, setRunAs } from "./new-owner.ts";
 import { credentialsOf, namesIn } from "./work.ts";

@@ -13,7 +13,8 @@ import {
 import { findToken } from "../../store/queries/people/tokens.ts";
 import { getUser } from "../../store/queries/people/users.ts";
 import { type Actor, audit } from "../access/audit.ts";
-import { type Principal, refuseServiceAccount } from "../access/principals.ts";
+import type { Caller } from "../access/call.ts";
+import { refuseServiceAccount } from "../access/principals.ts";
 import { hashSecret, newSecret } from "../secrets/random-secrets.ts";
 import { day, iso } from "../time/clock.ts";
 import { mintToken, readScopes, teamsWithin } from "./tokens.ts";
@@ -86,8 +87,7 @@ const unknownCode = (userCode: string) =>
 /** The new token reaches as far as was asked, and never further than the rights of the one who approves. */
 export async function approveLogin(
   store: Store,
-  principal: Principal,
-  actor: Actor,
+  { principal, actor }: Caller,
   userCode: string,
   now: number,
 ): Promise<void> {
@@ -109,8 +109,7 @@ export async function approveLogin(
 
 export async function denyLogin(
   store: Store,
-  principal: Principal,
-  actor: Actor,
+  { principal, actor }: Caller,
   userCode: string,
   now: number,
 ): Promise<void> {

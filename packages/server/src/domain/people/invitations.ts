@@ -16,6 +16,7 @@ import {
   useInvitation,
 } from "../../store/queries/people/invitations.ts";
 import { type Actor, audit } from "../access/audit.ts";
+import type { Caller, TeamCall } from "../access/call.ts";
 import type { Principal, Team } from "../access/principals.ts";
 import { hashSecret, newSecret } from "../secrets/random-secrets.ts";
 import { day, iso } from "../time/clock.ts";
@@ -72,7 +73,7 @@ export async function createInvitation(
   return { ...describe({ ...row, id, username: principal.username, team_name: team.name }), url };
 }
 
-export async function endInvitation(store: Store, actor: Actor, team: Team, id: number, now: number): Promise<void> {
+export async function endInvitation(store: Store, { actor, team }: TeamCall, id: number, now: number): Promise<void> {
   await store.write(async (db) => {
     if (!(await revokeInvitation(db, team.id, id, iso(now))))
       throw new ApiError("not_found", `There is no open invitation ${id} in the team ${team.name}.`);
@@ -98,8 +99,7 @@ export async function readOffer(db: Db, code: string, now: number): Promise<Invi
 /** As somebody who has an account. Returns the name of the team. */
 export async function acceptInvitation(
   store: Store,
-  principal: Principal,
-  actor: Actor,
+  { principal, actor }: Caller,
   code: string,
   now: number,
 ): Promise<string> {

@@ -11,6 +11,7 @@ import {
 } from "../../store/queries/people/memberships.ts";
 import { getUser } from "../../store/queries/people/users.ts";
 import { type Actor, audit } from "../access/audit.ts";
+import type { TeamCall } from "../access/call.ts";
 import { existingUser } from "../access/existing-user.ts";
 import type { Team } from "../access/principals.ts";
 import { type Handover, handOverWork } from "../ownership/succession.ts";
@@ -39,11 +40,15 @@ export async function memberInTeam(db: Db, team: Team, username: string): Promis
   return row;
 }
 
+interface NewRole {
+  readonly username: string;
+  readonly role: Role;
+}
+
 export async function addMember(
   store: Store,
-  actor: Actor,
-  team: Team,
-  { username, role }: { username: string; role: Role },
+  { actor, team }: TeamCall,
+  { username, role }: NewRole,
   now: number,
 ): Promise<Member> {
   return store.write(async (db) => {
@@ -93,10 +98,8 @@ async function checkServiceAccount(
 
 export async function changeRole(
   store: Store,
-  actor: Actor,
-  team: Team,
-  username: string,
-  role: Role,
+  { actor, team }: TeamCall,
+  { username, role }: NewRole,
   now: number,
 ): Promise<Member> {
   return store.write(async (db) => {
@@ -112,8 +115,7 @@ export async function changeRole(
 /** With a handover: all that runs in their name in the team changes hands in the same write. */
 export async function removeMember(
   store: Store,
-  actor: Actor,
-  team: Team,
+  { actor, team }: TeamCall,
   username: string,
   now: number,
   handover?: Handover,

@@ -2,7 +2,8 @@
 import { ApiError, allScopes, type RouteInput, type routes, type WhoAmI } from "@millrace/contract";
 import type { Db, Store } from "../../store/drivers/store.ts";
 import { getUser, type UserRow, updateUser } from "../../store/queries/people/users.ts";
-import { type Actor, audit } from "../access/audit.ts";
+import { audit } from "../access/audit.ts";
+import type { Caller } from "../access/call.ts";
 import { describeVia, type Principal, refuseServiceAccount } from "../access/principals.ts";
 import { hashPassword, verifyPassword } from "./passwords.ts";
 import { personChanges, setPassword } from "./users.ts";
@@ -35,8 +36,7 @@ async function ownRow(db: Db, { userId, username }: Principal): Promise<UserRow>
 
 export async function changeProfile(
   store: Store,
-  principal: Principal,
-  actor: Actor,
+  { principal, actor }: Caller,
   input: ProfileChanges,
   now: number,
 ): Promise<WhoAmI> {
@@ -54,8 +54,7 @@ export async function changeProfile(
 /** Whoever has a password must know it. The first one can be set by somebody whose token reaches everything they have. */
 export async function changePassword(
   store: Store,
-  principal: Principal,
-  actor: Actor,
+  { principal, actor }: Caller,
   { current_password, password }: PasswordChange,
   now: number,
 ): Promise<void> {

@@ -3,9 +3,10 @@ import { ApiError, type Member, type NewToken, type RouteInput, type routes, typ
 import type { Db, Store } from "../../store/drivers/store.ts";
 import { findToken, listTokens, revokeToken } from "../../store/queries/people/tokens.ts";
 import { insertUser, serviceAccountOf, type UserRow } from "../../store/queries/people/users.ts";
-import { type Actor, audit } from "../access/audit.ts";
+import { audit } from "../access/audit.ts";
+import type { Call, TeamCall } from "../access/call.ts";
 import { checkName } from "../access/names.ts";
-import type { Principal, Team } from "../access/principals.ts";
+import type { Team } from "../access/principals.ts";
 import { iso } from "../time/clock.ts";
 import { join, readMember } from "./memberships.ts";
 import { describeTokens, endWithin, mintToken, scopesWithin } from "./tokens.ts";
@@ -13,16 +14,9 @@ import { describeTokens, endWithin, mintToken, scopesWithin } from "./tokens.ts"
 type Wishes = RouteInput<typeof routes.createServiceAccount>["body"];
 type TokenWishes = RouteInput<typeof routes.createServiceToken>["body"];
 
-/** Who asks for what in which team. */
-interface Call {
-  readonly principal: Principal;
-  readonly actor: Actor;
-  readonly team: Team;
-}
-
 export async function createServiceAccount(
   store: Store,
-  { actor, team }: Omit<Call, "principal">,
+  { actor, team }: TeamCall,
   { account_name, role }: Wishes,
   now: number,
 ): Promise<Member> {
@@ -91,7 +85,7 @@ export async function createServiceToken(
 
 export async function revokeServiceToken(
   store: Store,
-  { actor, team }: Omit<Call, "principal">,
+  { actor, team }: TeamCall,
   tokenId: number,
   now: number,
 ): Promise<void> {

@@ -11,10 +11,11 @@ import {
   type TeamRetries,
   updateTeam,
 } from "../../store/queries/people/teams.ts";
-import { type Actor, audit } from "../access/audit.ts";
+import { audit } from "../access/audit.ts";
+import type { Call, Caller } from "../access/call.ts";
 import { existingUser } from "../access/existing-user.ts";
 import { checkName } from "../access/names.ts";
-import type { Principal, Team } from "../access/principals.ts";
+import type { Principal } from "../access/principals.ts";
 import { iso } from "../time/clock.ts";
 
 type NewTeam = RouteInput<typeof routes.createTeam>["body"];
@@ -40,8 +41,7 @@ export async function readTeam(db: Db, principal: Principal, teamId: number): Pr
 
 export async function createTeam(
   store: Store,
-  principal: Principal,
-  actor: Actor,
+  { principal, actor }: Caller,
   input: NewTeam,
   now: number,
 ): Promise<TeamDocument> {
@@ -91,9 +91,7 @@ const nameTaken = (name: string) =>
 
 export async function changeTeam(
   store: Store,
-  principal: Principal,
-  actor: Actor,
-  team: Team,
+  { principal, actor, team }: Call,
   input: TeamChanges,
   now: number,
 ): Promise<TeamDocument> {

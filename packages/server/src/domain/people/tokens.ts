@@ -16,6 +16,7 @@ import { findTeam, namesOfTeams } from "../../store/queries/people/teams.ts";
 import { findToken, insertToken, listTokens, revokeToken, type TokenRow } from "../../store/queries/people/tokens.ts";
 import { findUser } from "../../store/queries/people/users.ts";
 import { type Actor, audit, operator } from "../access/audit.ts";
+import type { Caller } from "../access/call.ts";
 import { existingUser } from "../access/existing-user.ts";
 import { type Principal, refuseServiceAccount, requireScope } from "../access/principals.ts";
 import { hashSecret, newSecret } from "../secrets/random-secrets.ts";
@@ -96,8 +97,7 @@ type TokenQuery = RouteInput<typeof routes.listTokens>["query"];
 /** A token of one's own. It reaches no further than the one that makes it: scopes, teams, time. */
 export async function createToken(
   store: Store,
-  principal: Principal,
-  actor: Actor,
+  { principal, actor }: Caller,
   wishes: TokenWishes,
   now: number,
 ): Promise<NewToken> {
@@ -208,13 +208,7 @@ export async function describeTokens(db: Db, rows: readonly TokenRow[], { via }:
   }));
 }
 
-export async function endToken(
-  store: Store,
-  principal: Principal,
-  actor: Actor,
-  id: number,
-  now: number,
-): Promise<void> {
+export async function endToken(store: Store, { principal, actor }: Caller, id: number, now: number): Promise<void> {
   const { via, userId, isAdmin } = principal;
   const itself = via.kind === "token" && via.id === id;
   if (!itself) requireScope(principal, "ADMIN:write");

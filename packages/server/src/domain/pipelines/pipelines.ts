@@ -31,8 +31,9 @@ import {
 } from "../../store/queries/pipelines/pipelines.ts";
 import { BoundedList } from "../../turns/bounded-list.ts";
 import { nextLook, nextStretch } from "../../turns/large-answers.ts";
-import { type Actor, audit } from "../access/audit.ts";
-import type { Principal, Team } from "../access/principals.ts";
+import { audit } from "../access/audit.ts";
+import type { Call, TeamCall } from "../access/call.ts";
+import type { Team } from "../access/principals.ts";
 import { requireRoomForDatasets, requireRoomForTexts, requireRoomInQueue } from "../access/quotas.ts";
 import type { JobsContext } from "../jobs/jobs.ts";
 import { cancelDrafts, cancelPipelineRuns } from "../lifecycle/end-job.ts";
@@ -47,13 +48,6 @@ import { mostNeeds } from "./pipeline-graph.ts";
 import { beginReady, pauseRuns, resumeRuns } from "./pipeline-pauses.ts";
 import { noSettings } from "./pipeline-settings.ts";
 import { findSources, type Sources, whyNot } from "./pipeline-sources.ts";
-
-/** Who does something in which team. */
-export interface Call {
-  readonly principal: Principal;
-  readonly actor: Actor;
-  readonly team: Team;
-}
 
 const frameOf = ({ keys }: JobsContext, team: Team): PipelineFrame => ({
   keys,
@@ -198,7 +192,7 @@ type Work = (db: Db, pipeline: PipelineRow) => Promise<string | undefined>;
 export async function changePipeline(
   context: JobsContext,
   action: PipelineAction,
-  { actor, team }: Omit<Call, "principal">,
+  { actor, team }: TeamCall,
   input: PipelineInput,
   now: number,
   work: Work,

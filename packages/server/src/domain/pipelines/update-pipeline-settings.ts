@@ -15,6 +15,7 @@ import { getShortJobs, type Rewritten, rewriteJobs, type ShortJob } from "../../
 import { requeueAs } from "../../store/queries/jobs/queue.ts";
 import { serviceAccountOf, usernameOf } from "../../store/queries/people/users.ts";
 import { type PipelineRow, type RunState, runsOf, updatePipeline } from "../../store/queries/pipelines/pipelines.ts";
+import type { Call } from "../access/call.ts";
 import { requirePerson } from "../access/principals.ts";
 import { requireRoomForTexts } from "../access/quotas.ts";
 import { resolveCluster } from "../jobs/clusters.ts";
@@ -32,7 +33,7 @@ import type { KeyRing } from "../secrets/key-ring.ts";
 import { iso } from "../time/clock.ts";
 import { type DraftFrame, draftContent, mostDraftText } from "./pipeline-drafts.ts";
 import { type PipelineSettings, readSettings } from "./pipeline-settings.ts";
-import { type Call, changePipeline } from "./pipelines.ts";
+import { changePipeline } from "./pipelines.ts";
 
 /** Drafts that are rewritten before others have a turn. */
 const atOnce = 100;

@@ -27,10 +27,10 @@ import {
 } from "../../store/queries/schedules/backfills.ts";
 import type { Signals } from "../../turns/signals.ts";
 import { audit } from "../access/audit.ts";
+import type { Call, TeamCall } from "../access/call.ts";
 import type { Team } from "../access/principals.ts";
 import { cancelPipelineRuns } from "../lifecycle/end-job.ts";
 import { makeTemplate } from "../pipelines/new-pipeline.ts";
-import type { Call } from "../pipelines/pipelines.ts";
 import type { KeyRing } from "../secrets/key-ring.ts";
 import { iso } from "../time/clock.ts";
 import { checkCron, firstTicks, readTime } from "../time/ticks.ts";
@@ -181,7 +181,7 @@ export async function cancelTeamBackfill(
 
 async function cancelRun(
   db: Db,
-  { actor, team }: Omit<Call, "principal">,
+  { actor, team }: TeamCall,
   pipelineId: string,
   backfillId: number,
   now: number,

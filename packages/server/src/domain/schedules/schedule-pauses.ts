@@ -4,9 +4,9 @@ import type { Db } from "../../store/drivers/store.ts";
 import { lockPipeline, type PipelineRow, pipelinesOfSchedule } from "../../store/queries/pipelines/pipelines.ts";
 import type { ScheduleRow } from "../../store/queries/schedules/schedules.ts";
 import { audit } from "../access/audit.ts";
+import type { Call } from "../access/call.ts";
 import { type DefaultQuotas, type DiskQuotas, requireRoomForDatasets, requireRoomInQueue } from "../access/quotas.ts";
 import { pauseRuns, resumeRuns } from "../pipelines/pipeline-pauses.ts";
-import type { Call } from "../pipelines/pipelines.ts";
 
 /** Their runs follow the schedule also where somebody paused or resumed one of them by itself. */
 export async function setRunsPaused(

@@ -29,6 +29,7 @@ import {
 } from "../../store/queries/schedules/schedules.ts";
 import type { Signals } from "../../turns/signals.ts";
 import { audit } from "../access/audit.ts";
+import type { Call } from "../access/call.ts";
 import type { Team } from "../access/principals.ts";
 import type { DefaultQuotas, DiskQuotas } from "../access/quotas.ts";
 import { requireRoomForSchedule, type TaskQuotas } from "../jobs/task-quotas.ts";
@@ -37,7 +38,6 @@ import { giveSchedule } from "../ownership/hand-over.ts";
 import { makeTemplate } from "../pipelines/new-pipeline.ts";
 import { newerScripts } from "../pipelines/newer-scripts.ts";
 import { pipelineDocument } from "../pipelines/pipeline-documents.ts";
-import type { Call } from "../pipelines/pipelines.ts";
 import type { KeyRing } from "../secrets/key-ring.ts";
 import { iso } from "../time/clock.ts";
 import { refreshTemplate } from "./refresh-schedule.ts";

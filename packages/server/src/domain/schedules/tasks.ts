@@ -5,10 +5,10 @@ import { usersByIds } from "../../store/queries/people/users.ts";
 import { findTask, listTasks, lockTask, type ShownTask, updateTask } from "../../store/queries/schedules/tasks.ts";
 import type { Signals } from "../../turns/signals.ts";
 import { audit } from "../access/audit.ts";
+import type { Call } from "../access/call.ts";
 import type { Team } from "../access/principals.ts";
 import { readSpec } from "../lifecycle/job-documents.ts";
 import { readRunAs, runsAs } from "../lifecycle/run-as.ts";
-import type { Call } from "../pipelines/pipelines.ts";
 import { firstRun, readTimes, runAfter, runsFrom, type ScheduleTimes } from "./schedule-times.ts";
 
 export interface TasksContext {

@@ -48,6 +48,6 @@ export function jobRoutes(app: FastifyInstance, context: JobContext): void {
   });
 
   register(app, context, routes.cancelJob, async ({ actor, team, params }) => ({
-    message: await cancelJob(context, actor, team, params.job_id.toLowerCase(), clock.now()),
+    message: await cancelJob(context, { actor, team }, params.job_id.toLowerCase(), clock.now()),
   }));
 }

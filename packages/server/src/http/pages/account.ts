@@ -35,14 +35,14 @@ async function change(
   const actor = actorOf(principal, request.ip);
   if (text("change") === "profile") {
     const fields = { first_name: text("first_name"), last_name: text("last_name"), email: text("email").trim() };
-    await changeProfile(store, principal, actor, checkForm(request, routes.updateProfile, fields), clock.now());
+    await changeProfile(store, { principal, actor }, checkForm(request, routes.updateProfile, fields), clock.now());
     return "Your profile is changed.";
   }
   if (text("password") !== text("again")) throw new ApiError("invalid", "The two new passwords are not the same.");
   limits.passwords.take(principal.username);
   const passwords = { current_password: text("current_password"), password: text("password") };
   const input = checkForm(request, routes.changePassword, passwords);
-  await changePassword(store, principal, actor, input, clock.now());
+  await changePassword(store, { principal, actor }, input, clock.now());
   return "Your password is changed. Other browsers are signed out.";
 }
 

@@ -20,7 +20,7 @@ export function deviceLoginPages(app: FastifyInstance, context: RequestContext):
     const code = field(request.body, "code");
     const approve = field(request.body, "answer") === "approve";
     const actor = actorOf(principal, request.ip);
-    await (approve ? approveLogin : denyLogin)(store, principal, actor, code, clock.now());
+    await (approve ? approveLogin : denyLogin)(store, { principal, actor }, code, clock.now());
     return {
       title: "Device login",
       body: html`<h1>${approve ? "Approved" : "Denied"}</h1><p>${approve ? "The program that asked is signed in within a few seconds. You can close this page." : "The program that asked gets no token."}</p>`,

@@ -36,7 +36,7 @@ export function invitationPages(app: FastifyInstance, context: PeopleContext): v
       const principal = await visitor(context, request);
       if (!principal) throw new ApiError("unauthorized", "You are not signed in any more.");
       const actor = actorOf(principal, request.ip);
-      await limits.secrets.countRefused(caller, () => acceptInvitation(store, principal, actor, code, clock.now()));
+      await limits.secrets.countRefused(caller, () => acceptInvitation(store, { principal, actor }, code, clock.now()));
       reply.redirect("/", 303);
       return undefined;
     } catch (error) {

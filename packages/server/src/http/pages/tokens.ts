@@ -30,7 +30,7 @@ async function change({ store, clock }: RequestContext, request: FastifyRequest,
   const actor = actorOf(principal, request.ip);
   if (text("revoke") !== "") {
     const id = /^\d{1,9}$/.test(text("revoke")) ? Number(text("revoke")) : 0;
-    await endToken(store, principal, actor, id, clock.now());
+    await endToken(store, { principal, actor }, id, clock.now());
     return html`<p class="good" role="status">The token is revoked.</p>`;
   }
   const days = text("expires_in_days");
@@ -41,7 +41,7 @@ async function change({ store, clock }: RequestContext, request: FastifyRequest,
       .filter(Boolean),
     expires_in_days: days === "" ? null : Number(days),
   });
-  return newToken(await createToken(store, principal, actor, wishes, clock.now()));
+  return newToken(await createToken(store, { principal, actor }, wishes, clock.now()));
 }
 
 const newToken = ({

@@ -47,18 +47,18 @@ export function deviceLoginRoutes(app: FastifyInstance, context: PeopleContext):
 
   register(app, context, routes.approveDeviceLogin, async ({ principal, actor, body }) => {
     limits.answers.take(principal.username);
-    await approveLogin(store, principal, actor, body.user_code, clock.now());
+    await approveLogin(store, { principal, actor }, body.user_code, clock.now());
     return { message: `The login is approved as ${principal.username}.` };
   });
 
   register(app, context, routes.denyDeviceLogin, async ({ principal, actor, body }) => {
     limits.answers.take(principal.username);
-    await denyLogin(store, principal, actor, body.user_code, clock.now());
+    await denyLogin(store, { principal, actor }, body.user_code, clock.now());
     return { message: "The login is denied." };
   });
 
   register(app, context, routes.deviceLogout, async ({ principal, actor }) => {
-    if (principal.via.kind === "token") await endToken(store, principal, actor, principal.via.id, clock.now());
+    if (principal.via.kind === "token") await endToken(store, { principal, actor }, principal.via.id, clock.now());
     return { message: "The token is revoked." };
   });
 }

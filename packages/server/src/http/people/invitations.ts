@@ -22,7 +22,7 @@ export function invitationRoutes(app: FastifyInstance, context: PeopleContext): 
   );
 
   register(app, context, routes.revokeInvitation, async ({ actor, team, params }) => {
-    await endInvitation(store, actor, team, Number(params.invitation_id), clock.now());
+    await endInvitation(store, { actor, team }, Number(params.invitation_id), clock.now());
     return { message: `The invitation ${params.invitation_id} is revoked.` };
   });
 
@@ -32,7 +32,7 @@ export function invitationRoutes(app: FastifyInstance, context: PeopleContext): 
   });
 
   register(app, context, routes.joinTeam, async ({ principal, actor, body, request }) => {
-    const accept = () => acceptInvitation(store, principal, actor, body.code, clock.now());
+    const accept = () => acceptInvitation(store, { principal, actor }, body.code, clock.now());
     const name = await limits.secrets.countRefused(await callers.keyOf(request), accept);
     return { message: `You are in the team ${name} now.` };
   });

@@ -10,16 +10,18 @@ export function membershipRoutes(app: FastifyInstance, context: RequestContext):
 
   register(app, context, routes.listMembers, ({ team }) => readMembers(store.db, team));
 
-  register(app, context, routes.addMember, ({ actor, team, body }) => addMember(store, actor, team, body, clock.now()));
+  register(app, context, routes.addMember, ({ actor, team, body }) =>
+    addMember(store, { actor, team }, body, clock.now()),
+  );
 
   register(app, context, routes.updateMember, ({ actor, team, params, body }) =>
-    changeRole(store, actor, team, params.username, body.role, clock.now()),
+    changeRole(store, { actor, team }, { username: params.username, role: body.role }, clock.now()),
   );
 
   register(app, context, routes.removeMember, async ({ actor, principal, team, params, query }) => {
     const { transfer_to: to, force = false } = query;
     const handover = to === undefined ? undefined : { actor, principal, to, force };
-    await removeMember(store, actor, team, params.username, clock.now(), handover);
+    await removeMember(store, { actor, team }, params.username, clock.now(), handover);
     return { message: `${params.username} is no longer in the team ${team.name}.` };
   });
 }

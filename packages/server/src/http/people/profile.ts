@@ -11,12 +11,12 @@ export function profileRoutes(app: FastifyInstance, context: RequestContext): vo
   register(app, context, routes.whoAmI, ({ principal }) => describePrincipal(store.db, principal));
 
   register(app, context, routes.updateProfile, ({ principal, actor, body }) =>
-    changeProfile(store, principal, actor, body, clock.now()),
+    changeProfile(store, { principal, actor }, body, clock.now()),
   );
 
   register(app, context, routes.changePassword, async ({ principal, actor, body }) => {
     limits.passwords.take(principal.username);
-    await changePassword(store, principal, actor, body, clock.now());
+    await changePassword(store, { principal, actor }, body, clock.now());
     return { message: `The password of ${principal.username} is changed; browser sessions are ended.` };
   });
 }

@@ -12,7 +12,7 @@ export function teamRoutes(app: FastifyInstance, context: PeopleContext): void {
   register(app, context, routes.listTeams, ({ principal }) => readTeams(store.db, principal));
 
   register(app, context, routes.createTeam, ({ principal, actor, body }) =>
-    createTeam(store, principal, actor, body, clock.now()),
+    createTeam(store, { principal, actor }, body, clock.now()),
   );
 
   register(app, context, routes.getTeam, ({ principal, team }) => readTeam(store.db, principal, team.id));
@@ -20,6 +20,6 @@ export function teamRoutes(app: FastifyInstance, context: PeopleContext): void {
   register(app, context, routes.getTeamUsage, ({ team }) => readUsage(store.db, team.id, context.quotas));
 
   register(app, context, routes.updateTeam, ({ principal, actor, team, body }) =>
-    changeTeam(store, principal, actor, team, body, clock.now()),
+    changeTeam(store, { principal, actor, team }, body, clock.now()),
   );
 }

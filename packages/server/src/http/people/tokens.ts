@@ -15,11 +15,11 @@ export function tokenRoutes(app: FastifyInstance, context: RequestContext): void
   });
 
   register(app, context, routes.createToken, ({ principal, actor, body }) =>
-    createToken(store, principal, actor, body, clock.now()),
+    createToken(store, { principal, actor }, body, clock.now()),
   );
 
   register(app, context, routes.revokeToken, async ({ principal, actor, params }) => {
-    await endToken(store, principal, actor, Number(params.token_id), clock.now());
+    await endToken(store, { principal, actor }, Number(params.token_id), clock.now());
     return { message: `The token ${params.token_id} is revoked.` };
   });
 }
