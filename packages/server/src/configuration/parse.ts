@@ -142,7 +142,7 @@ export function libraryVersion(given: string): string {
   return given;
 }
 
-interface JobPath {
+export interface JobPath {
   path: string;
   mode: "ro" | "rw";
 }
