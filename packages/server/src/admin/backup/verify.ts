@@ -72,5 +72,5 @@ function problemsOf(manifest: Manifest, { teamId, team, missing, unreadable }: P
   const untold = missing.filter((uuid) => !told.has(uuid));
   if (untold.length === 0) return [];
   const versions = untold.length === 1 ? "One dataset version" : `${untold.length} dataset versions`;
-  return [`${versions} of the team ${team} ${untold.length === 1 ? "is" : "are"} not in its store.`];
+  return [`${versions} of the team ${team} ${untold.length === 1 ? "is" : "are"} not in its warehouse.`];
 }
