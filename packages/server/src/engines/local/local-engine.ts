@@ -405,7 +405,9 @@ export class LocalEngine implements Engine {
 
   #exited(folder: AttemptFolder, exit: Exit): Observation {
     const steps = folder.steps(exit);
-    const worked = steps.some(({ name }) => name === "datasets") ? folder.python() : null;
+    // A job that ended in that phase was refused there: its library does not suit the warehouse.
+    const hasWorked = exit.phase !== "datasets" && steps.some(({ name }) => name === "datasets");
+    const worked = hasWorked ? folder.python() : null;
     if (worked) this.#options.warehouses.remember(worked.teamId, worked.python);
     const overLimit = this.#whyEnded(folder, exit.code);
     return { state: "EXITED", steps, exit, metrics: folder.metrics(), overLimit };

@@ -20,9 +20,11 @@ const open = prepared<{ serverId: string }>()((db, value) =>
   db
     .selectFrom("attempts")
     .innerJoin("jobs", "jobs.id", "attempts.job_id")
-    .innerJoin("clusters", "clusters.id", "attempts.cluster_id")
+    .leftJoin("clusters", "clusters.id", "attempts.cluster_id")
     .selectAll("attempts")
-    .select(["jobs.status", "jobs.steps", "jobs.pipeline_id", "clusters.engine"])
+    .select(["jobs.status", "jobs.steps", "jobs.pipeline_id"])
+    // Somebody looks after every open attempt, whatever became of its cluster.
+    .select((eb) => eb.fn.coalesce("clusters.engine", eb.val("local")).as("engine"))
     .where("server_id", "=", value("serverId")),
 );
 /** With the state of their jobs, and the kind of their engine. */
