@@ -104,7 +104,10 @@ curl -sf -H "Authorization: Bearer $MILLRACE_TOKEN" "$MILLRACE_URL/api/whoami" |
       const json = { query: ":", query_type: "SHELL", ...times };
       const response = await server.fetch("/api/datachain/jobs/", { token, json });
       assert.equal(response.status, 403);
-      assert.match(await response.text(), /may not create a job that begins later or repeats.*Use the token of a person/);
+      assert.match(
+        await response.text(),
+        /may not create a job that begins later or repeats.*Use the token of a person/,
+      );
     }
     assert.equal(await count(), 0);
     assert.equal(
