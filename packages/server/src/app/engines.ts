@@ -5,7 +5,7 @@ import type { Config } from "../configuration/config.ts";
 import type { Engine } from "../engines/engine.ts";
 import { LocalEngine } from "../engines/local/local-engine.ts";
 import { readBootId } from "../engines/local/processes/processes.ts";
-import { type EngineEvents, Engines, localKind, type OpenEngine } from "../engines/registry.ts";
+import { type EngineEvents, Engines, localKind, type OpenEngine, type ReachEvents } from "../engines/registry.ts";
 import type { WarehousePlaces } from "../engines/warehouse-view.ts";
 import type { DataFolder } from "../machine/data-folder.ts";
 import type { Faults } from "../machine/faults.ts";
@@ -93,21 +93,20 @@ interface Opening {
 /** The local engine is a part of its own: it closes after what it confines. */
 export const allEngines = ({ local, others, hints, log }: Opening): Part<Engines> => {
   const added: Record<string, Engine> = {};
-  return opened(
-    async () => {
+  const closeAdded = () => Promise.all(Object.values(added).map((engine) => engine.close()));
+  return opened(async () => {
+    try {
       for (const [kind, open] of Object.entries(others)) added[kind] = await open(hints.of(kind));
-      return new Engines(
-        { [localKind]: local, ...added },
-        {
-          onPause: (kind, error) =>
-            log.warn(
-              { engine: kind, why: error.message },
-              "the engine cannot be reached: no job of its clusters is started",
-            ),
-          onResume: (kind) => log.info({ engine: kind }, "the engine answers again: jobs of its clusters are started"),
-        },
-      );
-    },
-    () => Promise.all(Object.values(added).map((engine) => engine.close())),
-  );
+    } catch (error) {
+      await closeAdded();
+      throw error;
+    }
+    return new Engines({ [localKind]: local, ...added }, reachEvents(log));
+  }, closeAdded);
 };
+
+const reachEvents = (log: Logger): ReachEvents => ({
+  onPause: (kind, error) =>
+    log.warn({ engine: kind, why: error.message }, "the engine cannot be reached: no job of its clusters is started"),
+  onResume: (kind) => log.info({ engine: kind }, "the engine answers again: jobs of its clusters are started"),
+});

@@ -1,6 +1,7 @@
 /** What a warehouse must know of a job before the library works as it. */
 import { randomUUID } from "node:crypto";
 import { oldestLibrary } from "@millrace/contract";
+import type { DatasetAccess } from "./dataset-access.ts";
 import { jobRuns } from "./statuses.ts";
 import { libraryTime } from "./times.ts";
 
@@ -14,14 +15,9 @@ interface Job {
   readonly params: Readonly<Record<string, unknown>>;
 }
 
-interface DatasetUse {
+interface DatasetUse extends DatasetAccess {
   /** Whether the warehouse was used before: then it must still be there. */
   readonly made: boolean;
-  readonly home: { readonly namespace: string };
-  readonly createdAt: string;
-  readonly workers: number;
-  readonly runGroupId: string;
-  readonly rerunFromJobId: string | null;
 }
 
 /** The job and its creator's namespace as rows of the library's own tables, for the plug-in `datasets.py`. */

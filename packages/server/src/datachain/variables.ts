@@ -1,4 +1,5 @@
 /** Variables that the library and its client read. */
+import type { DatasetAccess } from "./dataset-access.ts";
 
 /** What is known of datasets, and their rows. */
 export interface WarehouseFiles {
@@ -16,12 +17,8 @@ export const warehouseVariables = ({ metadata, rows }: WarehouseFiles, root: str
   DATACHAIN_ROOT_DIR: root,
 });
 
-interface WorkingJob {
+interface WorkingJob extends Pick<DatasetAccess, "home" | "listingsSince"> {
   readonly jobId: string;
-  /** Where short names lie. */
-  readonly home: { readonly namespace: string; readonly project: string };
-  /** As `listingVariables` has it. */
-  readonly listingsSince?: string | null;
 }
 
 /** How the library works as this job. */

@@ -3,23 +3,9 @@
  * dependencies are not its business. What only some engines can do is optional, and whoever asks for it does without.
  */
 import type { isolationLevels, QueryType, Step, UsageSample } from "@millrace/contract";
+import type { DatasetAccess } from "../datachain/dataset-access.ts";
 
 export type IsolationLevel = (typeof isolationLevels)[number];
-
-/** How a job works with the datasets of its team, wherever the engine keeps them. */
-export interface DatasetAccess {
-  /** Where short names lie. */
-  readonly home: { readonly namespace: string; readonly project: string };
-  readonly createdAt: string;
-  readonly workers: number;
-  readonly runGroupId: string;
-  readonly rerunFromJobId: string | null;
-  /**
-   * Listings of storages from before this time are made anew; null: the library decides. In both cases the log says which
-   * listing is used; absent: nothing of this.
-   */
-  readonly listingsSince?: string | null;
-}
 
 /** A file that a job takes along: its name in the job's folder, and its content, wherever that lies. */
 export interface JobFile {

@@ -1,5 +1,5 @@
 /** What the local engine and whoever looks after the warehouses on this machine tell each other. */
-import type { DatasetAccess } from "./engine.ts";
+import type { DatasetAccess } from "../datachain/dataset-access.ts";
 
 /** Where a team's warehouse lies on this machine. */
 export interface WarehousePlace {

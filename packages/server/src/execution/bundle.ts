@@ -1,6 +1,7 @@
 /** What an engine is given of a job: its script, files, variables and how it works with datasets, gathered in one place. */
 import { uploadName } from "../blobs/blob-names.ts";
 import { BlobMissing, type Blobs } from "../blobs/blobs.ts";
+import type { DatasetAccess } from "../datachain/dataset-access.ts";
 import { withLibrary } from "../datachain/requirements.ts";
 import { clientVariables } from "../datachain/variables.ts";
 import { homeOf } from "../domain/datasets/dataset-names.ts";
@@ -11,7 +12,7 @@ import { decryptEnvironment } from "../domain/secrets/encryption.ts";
 import { parseEnvironment } from "../domain/secrets/environment-text.ts";
 import { newJobToken } from "../domain/secrets/job-tokens.ts";
 import { secretsOfEnvironment } from "../domain/secrets/log-secrets.ts";
-import { CannotStart, type DatasetAccess, type JobSpec } from "../engines/engine.ts";
+import { CannotStart, type JobSpec } from "../engines/engine.ts";
 import { usesLibrary } from "../runtimes/uses-library.ts";
 import type { Db } from "../store/drivers/store.ts";
 import type { JobRow } from "../store/queries/jobs/jobs.ts";

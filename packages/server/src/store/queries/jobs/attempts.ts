@@ -3,6 +3,7 @@ import { type Insertable, type Selectable, sql } from "kysely";
 import { prepared } from "../../drivers/prepared.ts";
 import type { Db } from "../../drivers/store.ts";
 import type { Tables } from "../../schema/tables.ts";
+import { engineOfJob } from "./clusters.ts";
 
 export type AttemptRow = Selectable<Tables["attempts"]>;
 
@@ -20,11 +21,8 @@ const open = prepared<{ serverId: string }>()((db, value) =>
   db
     .selectFrom("attempts")
     .innerJoin("jobs", "jobs.id", "attempts.job_id")
-    .leftJoin("clusters", "clusters.id", "attempts.cluster_id")
     .selectAll("attempts")
-    .select(["jobs.status", "jobs.steps", "jobs.pipeline_id"])
-    // Somebody looks after every open attempt, whatever became of its cluster.
-    .select((eb) => eb.fn.coalesce("clusters.engine", eb.val("local")).as("engine"))
+    .select(["jobs.status", "jobs.steps", "jobs.pipeline_id", engineOfJob])
     .where("server_id", "=", value("serverId")),
 );
 /** With the state of their jobs, and the kind of their engine. */
