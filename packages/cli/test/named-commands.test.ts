@@ -33,16 +33,17 @@ async function filesBelow(folder: string, pattern: RegExp): Promise<string[]> {
 }
 
 describe("every command that is named", () => {
-  const places: Record<string, () => Promise<string[]>> = {
-    "in README.md and docs/": async () => [join(repository, "README.md"), ...(await filesBelow("docs", /\.md$/))],
-    "in messages of the server": () => filesBelow("packages/server/src", /\.(ts|py|sh)$/),
-    "in help and messages of the command line": () => filesBelow("packages/cli/src", /\.ts$/),
-  };
-  for (const [place, files] of Object.entries(places)) {
-    it(`${place} is one, with flags that it has`, async () => {
+  // With how many there are at least. The server names few: how a command continues from its errors is in the cli's next-steps.ts.
+  const places: [place: string, atLeast: number, files: () => Promise<string[]>][] = [
+    ["README.md and docs/", 50, async () => [join(repository, "README.md"), ...(await filesBelow("docs", /\.md$/))]],
+    ["messages of the server", 5, () => filesBelow("packages/server/src", /\.(ts|py|sh)$/)],
+    ["help and messages of the command line", 20, () => filesBelow("packages/cli/src", /\.ts$/)],
+  ];
+  for (const [place, atLeast, files] of places) {
+    it(`in ${place} is one, with flags that it has`, async () => {
       const texts = await Promise.all((await files()).map((path) => readFile(path, "utf8")));
       const commands = texts.flatMap(named);
-      assert.ok(commands.length > 10, `${commands.length}`);
+      assert.ok(commands.length >= atLeast, `${commands.length} are named`);
       assert.deepEqual(
         commands.flatMap((command) => wrong(command) ?? []),
         [],
