@@ -1,6 +1,6 @@
 /** Hostile bodies: what it costs to refuse one, beside what it costs to parse it. */
 import { readFile } from "node:fs/promises";
-import { TestServer } from "../e2e/support/server.ts";
+import { TestServer } from "@millrace/testing/millrace/server.ts";
 import { compare, inTurns, type Measurement } from "./measure.ts";
 
 const size = 16_000_000;

@@ -9,10 +9,11 @@ import {
   type PipelineSchedule,
   type Token,
 } from "@millrace/contract";
+import { shell } from "@millrace/testing/millrace/jobs.ts";
+import { openLineage } from "@millrace/testing/millrace/made-datasets.ts";
+import { until } from "@millrace/testing/until.ts";
 import { ClientSuite } from "./support/client-suite.ts";
-import { shell } from "./support/jobs.ts";
-import { openLineage } from "./support/lineage.ts";
-import { Millrace, until } from "./support/millrace.ts";
+import { Millrace } from "./support/millrace.ts";
 
 const noTerminal = /^ *why: There is no terminal to ask on; nothing was changed$/m;
 

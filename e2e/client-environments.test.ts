@@ -1,10 +1,10 @@
 /** Python versions and requirements of a job, with the real client and the real package index. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { readJob } from "@millrace/testing/millrace/jobs.ts";
+import { whyNoDatachain } from "@millrace/testing/programs/datachain-install.ts";
 import { assertFollowed, assertStatuses, jobIdOf, logOf } from "./support/client-output.ts";
 import { ClientSuite } from "./support/client-suite.ts";
-import { whyNoDatachain } from "./support/datachain-install.ts";
-import { readJob } from "./support/jobs.ts";
 
 const skip = await whyNoDatachain();
 const building = /^Building virtualenv with Python 3\.\d+\.\d+$/m;

@@ -7,9 +7,9 @@ import { randomUUID } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { after, before, describe, it } from "node:test";
 import { type Client, createClient, type Job, routes } from "@millrace/contract";
-import { whyNoDatachain, withLibrary, withReachableLibrary } from "./support/datachain-install.ts";
-import { createJob, python, readLog, waitForEnd } from "./support/jobs.ts";
-import { TestServer } from "./support/server.ts";
+import { createJob, python, readLog, waitForEnd } from "@millrace/testing/millrace/jobs.ts";
+import { TestServer } from "@millrace/testing/millrace/server.ts";
+import { whyNoDatachain, withLibrary, withReachableLibrary } from "@millrace/testing/programs/datachain-install.ts";
 
 const noLibrary = await whyNoDatachain();
 const isRoot = process.getuid?.() === 0;

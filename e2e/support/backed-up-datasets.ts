@@ -1,9 +1,9 @@
 /** Datasets for tests of backups: made by jobs with the real library, read back through the real client, with known rows. */
 import assert from "node:assert/strict";
 import { type Client, type Job, routes } from "@millrace/contract";
+import { python, runJob } from "@millrace/testing/millrace/jobs.ts";
+import type { TestServer } from "@millrace/testing/millrace/server.ts";
 import { Datachain } from "./datachain.ts";
-import { python, runJob } from "./jobs.ts";
-import type { TestServer } from "./server.ts";
 
 /** Rows follow from the name that a dataset was saved under. */
 const numbersOf = (name: string) => {

@@ -6,9 +6,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after } from "node:test";
 import { promisify } from "node:util";
+import { millrace } from "@millrace/testing/millrace/server.ts";
+import { until } from "@millrace/testing/until.ts";
 import type { ClientSuite } from "./client-suite.ts";
 import { type Result, RunningCommand } from "./datachain.ts";
-import { millrace } from "./server.ts";
 
 interface MillraceSettings {
   readonly url?: string;
@@ -141,17 +142,6 @@ export class Millrace {
     for (const command of this.#running) command.kill("SIGKILL");
     await Promise.all([...this.#running].map((command) => command.ended()));
     await rm(this.folder, { recursive: true, force: true });
-  }
-}
-
-/** Asks until there is an answer; the bound is for a test that would otherwise hang. */
-export async function until<T>(what: string, ask: () => T | Promise<T>, seconds = 30): Promise<NonNullable<T>> {
-  const deadline = Date.now() + seconds * 1000;
-  for (;;) {
-    const answer = await ask();
-    if (answer) return answer;
-    assert.ok(Date.now() < deadline, `${what}: not within ${seconds} s`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
 

@@ -5,11 +5,11 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { it, type TestContext } from "node:test";
+import { unconfined } from "@millrace/testing/millrace/unconfined.ts";
 import { compactWarehouse } from "../../src/warehouses/programs/compact-warehouse.ts";
 import { copyWarehouse } from "../../src/warehouses/programs/copy-warehouse.ts";
 import { WarehouseFolder } from "../../src/warehouses/warehouse-folder.ts";
 import { WarehouseProcesses } from "../../src/warehouses/warehouse-processes.ts";
-import { unconfined } from "../support/unconfined.ts";
 
 /** An empty store, and a place for its copy. */
 function openFixture(t: TestContext) {

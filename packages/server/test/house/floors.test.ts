@@ -212,6 +212,16 @@ const storage: Floors = {
   "index.ts": [...ground, ...face, "client-configs.ts", "files", "open.ts", "registry.ts", "scheme.ts", "sync.ts"],
 };
 
+const testing: Floors = {
+  "repository.ts": [],
+  "until.ts": [],
+  "random.ts": [],
+  programs: ["repository.ts"],
+  servers: ["programs", "repository.ts"],
+  objects: ["servers", "programs"],
+  millrace: ["servers", "programs", "repository.ts"],
+};
+
 const houses: Readonly<Record<string, Floors>> = {
   "server/src": server,
   "server/src/domain": domain,
@@ -220,6 +230,7 @@ const houses: Readonly<Record<string, Floors>> = {
   "server/src/http": http,
   "server/src/engines/local": localEngine,
   "storage/src": storage,
+  "testing/src": testing,
 };
 
 /** What each package may import of ours. */
@@ -228,6 +239,7 @@ const packages: Record<string, readonly string[]> = {
   server: ["@millrace/contract", "@millrace/storage"],
   storage: [],
   cli: ["@millrace/contract", "@millrace/server", "@millrace/storage"],
+  testing: ["@millrace/contract"],
 };
 
 async function sources(folder: string): Promise<string[]> {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { ApiError, type Client, type Credentials, createClient, routes } from "@millrace/contract";
-import { createJob, python, readJob, runJob, shell, waitForEnd } from "../../../../e2e/support/jobs.ts";
+import { createJob, python, readJob, runJob, shell, waitForEnd } from "@millrace/testing/millrace/jobs.ts";
 import { insertMembership } from "../../src/store/queries/people/memberships.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 import { addPerson, addTeam } from "../support/people.ts";

@@ -4,7 +4,8 @@ import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import { type Client, fieldLimits, type JobInput, processLimits, routes } from "@millrace/contract";
-import { createJob, python, readLog, runJob, shell, waitForEnd } from "../../../../e2e/support/jobs.ts";
+import { createJob, python, readLog, runJob, shell, waitForEnd } from "@millrace/testing/millrace/jobs.ts";
+import { makeDataset, originalJob, recordMade } from "@millrace/testing/millrace/lineage.ts";
 import { keyLocation, openKeys } from "../../src/admin/keys/key-file.ts";
 import { readConfig } from "../../src/configuration/config.ts";
 import { newJobId } from "../../src/domain/lifecycle/job-ids.ts";
@@ -14,7 +15,6 @@ import { writeEnv } from "../../src/engines/local/plan.ts";
 import { variablesRoom, whyNotGiven } from "../../src/engines/local/processes/process-room.ts";
 import { getJob, insertJobs, type JobRow, rewriteJobs } from "../../src/store/queries/jobs/jobs.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
-import { makeDataset, originalJob, recordMade } from "../support/lineage.ts";
 
 const { variable, params, requirementsLine } = processLimits;
 

@@ -11,7 +11,7 @@ import {
   shell,
   waitForEnd,
   waitForStatus,
-} from "../../../../e2e/support/jobs.ts";
+} from "@millrace/testing/millrace/jobs.ts";
 import { blobPlaces, type PlacedBlobs } from "../support/blob-places.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 

@@ -1,7 +1,7 @@
 /** What leaves the server of a log: every byte of every secret masked, however the log is cut. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { Random } from "../../../storage/test/support/random.ts";
+import { Random } from "@millrace/testing/random.ts";
 import { secretsOfEnvironment, spellings } from "../../src/domain/secrets/log-secrets.ts";
 import { searchOf } from "../../src/job-logs/log-searches.ts";
 import { MaskedLog, maskBytes } from "../../src/logs/masked-log.ts";

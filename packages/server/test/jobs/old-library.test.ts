@@ -8,7 +8,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { type Client, routes } from "@millrace/contract";
-import { python, runJob } from "../../../../e2e/support/jobs.ts";
+import { python, runJob } from "@millrace/testing/millrace/jobs.ts";
 import { readConfig } from "../../src/configuration/config.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 import { makeWheel } from "../support/wheels.ts";

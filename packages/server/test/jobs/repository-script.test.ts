@@ -7,9 +7,9 @@ import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
 import { type Client, type JobInput, routes } from "@millrace/contract";
-import { createJob, readJob, readLog, runJob, waitForEnd } from "../../../../e2e/support/jobs.ts";
+import { createJob, readJob, readLog, runJob, waitForEnd } from "@millrace/testing/millrace/jobs.ts";
+import { originalJob, recordMade } from "@millrace/testing/millrace/lineage.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
-import { originalJob, recordMade } from "../support/lineage.ts";
 import { refused } from "../support/people.ts";
 import { trigger, waitForPipelineEnd } from "../support/pipelines.ts";
 

@@ -8,8 +8,16 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, it } from "node:test";
 import { ApiError, type Client, type Job, routes } from "@millrace/contract";
-import { createJob, readJob, readLog, runJob, shell, waitForEnd, waitForStatus } from "../../../../e2e/support/jobs.ts";
-import { TestServer } from "../../../../e2e/support/server.ts";
+import {
+  createJob,
+  readJob,
+  readLog,
+  runJob,
+  shell,
+  waitForEnd,
+  waitForStatus,
+} from "@millrace/testing/millrace/jobs.ts";
+import { TestServer } from "@millrace/testing/millrace/server.ts";
 import { isDiskFull } from "../../src/machine/disk.ts";
 import { startInProcess } from "../support/in-process.ts";
 

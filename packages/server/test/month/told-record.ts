@@ -1,6 +1,6 @@
 /** What listeners of the month were told, read from what came to them. */
-import type { MailServer } from "../../../../e2e/support/mail-server.ts";
-import type { Received, Receiver } from "../../../../e2e/support/receiver.ts";
+import type { MailServer } from "@millrace/testing/servers/mail-server.ts";
+import type { Received, Receiver } from "@millrace/testing/servers/receiver.ts";
 import { readSpec } from "../../src/domain/lifecycle/job-documents.ts";
 import type { Store } from "../../src/store/drivers/store.ts";
 import type { Told } from "./record.ts";

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type Client, routes } from "@millrace/contract";
+import { type Made, makeDataset, recordMade } from "@millrace/testing/millrace/lineage.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
-import { type Made, makeDataset, recordMade } from "../support/lineage.ts";
 import { refused } from "../support/people.ts";
 import { trigger } from "../support/pipelines.ts";
 

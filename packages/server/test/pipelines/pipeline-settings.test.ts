@@ -4,10 +4,10 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { type Client, type Pipeline, routes, type UpdatePipelineSettingsInput } from "@millrace/contract";
-import { readJob, readLog } from "../../../../e2e/support/jobs.ts";
+import { readJob, readLog } from "@millrace/testing/millrace/jobs.ts";
+import { makeDataset } from "@millrace/testing/millrace/lineage.ts";
 import { readEnvironment, writeEnvironment } from "../../src/domain/secrets/environment-text.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
-import { makeDataset } from "../support/lineage.ts";
 import { addPerson, refused } from "../support/people.ts";
 import { statesOf, trigger, waitForPipeline, waitForPipelineEnd } from "../support/pipelines.ts";
 

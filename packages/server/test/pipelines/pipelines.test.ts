@@ -4,9 +4,9 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { type Client, type Pipeline, routes } from "@millrace/contract";
-import { readJob, waitForStatus } from "../../../../e2e/support/jobs.ts";
+import { readJob, waitForStatus } from "@millrace/testing/millrace/jobs.ts";
+import { type Made, makeDataset } from "@millrace/testing/millrace/lineage.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
-import { type Made, makeDataset } from "../support/lineage.ts";
 import { refused } from "../support/people.ts";
 import { statesOf, trigger, waitForPipeline, waitForPipelineEnd } from "../support/pipelines.ts";
 

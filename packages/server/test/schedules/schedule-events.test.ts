@@ -4,6 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { storeIn } from "@millrace/testing/millrace/store-in.ts";
 import type { Team } from "../../src/domain/access/principals.ts";
 import { newReceiver } from "../../src/domain/events/receivers.ts";
 import { day } from "../../src/domain/time/clock.ts";
@@ -12,7 +13,6 @@ import type { Store } from "../../src/store/drivers/store.ts";
 import { openStore } from "../../src/store/opening/open-store.ts";
 import { insertReceiver } from "../../src/store/queries/events/receivers.ts";
 import { FiringGround, turnsOf } from "../support/firing-ground.ts";
-import { storeIn } from "../support/store-in.ts";
 
 const minute = 60_000;
 

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type Client, type CreatePipelineScheduleInput, type PipelineSchedule, routes } from "@millrace/contract";
+import { type Made, makeDataset, recordMade } from "@millrace/testing/millrace/lineage.ts";
 import { iso } from "../../src/domain/time/clock.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
-import { type Made, makeDataset, recordMade } from "../support/lineage.ts";
 import { addPerson, refused } from "../support/people.ts";
 import { trigger } from "../support/pipelines.ts";
 

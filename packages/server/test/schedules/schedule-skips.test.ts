@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, beforeEach, describe, it } from "node:test";
 import type { CreatePipelineScheduleInput, PipelineSchedule } from "@millrace/contract";
-import { startPostgres, type TestPostgres } from "../../../../e2e/support/postgres.ts";
+import { storeIn } from "@millrace/testing/millrace/store-in.ts";
+import { startPostgres, type TestPostgres } from "@millrace/testing/servers/postgres.ts";
 import type { Team } from "../../src/domain/access/principals.ts";
 import { newReceiver } from "../../src/domain/events/receivers.ts";
 import { iso } from "../../src/domain/time/clock.ts";
@@ -13,7 +14,6 @@ import type { Store } from "../../src/store/drivers/store.ts";
 import { openStore } from "../../src/store/opening/open-store.ts";
 import { insertReceiver } from "../../src/store/queries/events/receivers.ts";
 import { FiringGround, turnsOf } from "../support/firing-ground.ts";
-import { storeIn } from "../support/store-in.ts";
 
 const minute = 60_000;
 const hour = 60 * minute;

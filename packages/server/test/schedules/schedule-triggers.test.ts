@@ -6,8 +6,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { type Client, type CreatePipelineScheduleInput, type PipelineSchedule, routes } from "@millrace/contract";
-import { readJob, readLog } from "../../../../e2e/support/jobs.ts";
-import { startPostgres, type TestPostgres } from "../../../../e2e/support/postgres.ts";
+import { readJob, readLog } from "@millrace/testing/millrace/jobs.ts";
+import { foundOf, makeDataset, recordMade } from "@millrace/testing/millrace/lineage.ts";
+import { storeIn } from "@millrace/testing/millrace/store-in.ts";
+import { startPostgres, type TestPostgres } from "@millrace/testing/servers/postgres.ts";
 import type { Team } from "../../src/domain/access/principals.ts";
 import { recordCollected } from "../../src/domain/datasets/record-collected.ts";
 import { iso } from "../../src/domain/time/clock.ts";
@@ -16,11 +18,9 @@ import type { Store } from "../../src/store/drivers/store.ts";
 import { openStore } from "../../src/store/opening/open-store.ts";
 import { FiringGround, turnsOf } from "../support/firing-ground.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
-import { foundOf, makeDataset, recordMade } from "../support/lineage.ts";
 import { chances, mortal } from "../support/mortal-servers.ts";
 import { refused } from "../support/people.ts";
 import { trigger, waitForPipelineEnd } from "../support/pipelines.ts";
-import { storeIn } from "../support/store-in.ts";
 
 const second = 1000;
 

@@ -8,9 +8,9 @@ import {
   routes,
   type UpdatePipelineScheduleInput,
 } from "@millrace/contract";
+import { makeDataset } from "@millrace/testing/millrace/lineage.ts";
 import { iso } from "../../src/domain/time/clock.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
-import { makeDataset } from "../support/lineage.ts";
 import { addPerson, refused } from "../support/people.ts";
 
 const past = "2020-01-01T00:00:00.000Z";

@@ -5,13 +5,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, afterEach, before, describe, it, type TestContext } from "node:test";
-import { startPostgres, type TestPostgres } from "../../../../e2e/support/postgres.ts";
+import { storeIn } from "@millrace/testing/millrace/store-in.ts";
+import { startPostgres, type TestPostgres } from "@millrace/testing/servers/postgres.ts";
 import { iso } from "../../src/domain/time/clock.ts";
 import type { Store } from "../../src/store/drivers/store.ts";
 import { openStore } from "../../src/store/opening/open-store.ts";
 import { FiringGround, turnsOf } from "../support/firing-ground.ts";
 import { chances, mortal } from "../support/mortal-servers.ts";
-import { storeIn } from "../support/store-in.ts";
 
 const minute = 60_000;
 

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import type { JobStatus, PipelineStatus } from "@millrace/contract";
+import { recordMade } from "@millrace/testing/millrace/lineage.ts";
 import { cancelPipelineRuns, endJob } from "../../src/domain/lifecycle/end-job.ts";
 import { newJobId } from "../../src/domain/lifecycle/job-ids.ts";
 import { beginDrafts } from "../../src/domain/lifecycle/pipeline-progress.ts";
@@ -36,7 +37,6 @@ import {
 } from "../../src/store/queries/pipelines/pipelines.ts";
 import { countStore } from "../support/counted-reads.ts";
 import { keyRing } from "../support/keys.ts";
-import { recordMade } from "../support/lineage.ts";
 
 const now = Date.UTC(2030, 0, 1);
 const keys = keyRing();

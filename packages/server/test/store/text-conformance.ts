@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { ApiError, type Job, type JobInput, type Pipeline } from "@millrace/contract";
+import { recordAllMade, recordMade } from "@millrace/testing/millrace/lineage.ts";
 import { sql } from "kysely";
 import { pino } from "pino";
 import { operator } from "../../src/domain/access/audit.ts";
@@ -34,7 +35,6 @@ import { runsOf } from "../../src/store/queries/pipelines/pipelines.ts";
 import { Signals } from "../../src/turns/signals.ts";
 import { countStore } from "../support/counted-reads.ts";
 import { keyRing } from "../support/keys.ts";
-import { recordAllMade, recordMade } from "../support/lineage.ts";
 import { noQuotas as quotas } from "../support/quotas.ts";
 
 const now = Date.UTC(2030, 0, 1);

@@ -1,10 +1,10 @@
 /** Lineage without the library: jobs that are written down as having made versions of datasets from one another. */
 import { randomUUID } from "node:crypto";
 import { type Client, type Job, type JobInput, routes } from "@millrace/contract";
-import { createJob, shell } from "../../../../e2e/support/jobs.ts";
-import type { FoundVersion } from "../../src/domain/datasets/parse-collected.ts";
-import { recordVersions } from "../../src/domain/datasets/record-collected.ts";
-import type { Store } from "../../src/store/drivers/store.ts";
+import type { FoundVersion } from "../../../server/src/domain/datasets/parse-collected.ts";
+import { recordVersions } from "../../../server/src/domain/datasets/record-collected.ts";
+import type { Store } from "../../../server/src/store/drivers/store.ts";
+import { createJob, shell } from "./jobs.ts";
 
 /** A version that was made, by the name that a pipeline is triggered with. */
 export interface Made {
