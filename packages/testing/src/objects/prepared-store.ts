@@ -7,7 +7,7 @@ import { mkdir, truncate, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { startNginx, type WebServer } from "../servers/nginx.ts";
 import { receiving } from "./answered-writes.ts";
-import type { Dialect } from "./dialect.ts";
+import type { Dialect, PreparedFolder } from "./dialect.ts";
 import { preparedS3 } from "./prepared-s3.ts";
 
 export interface PreparedStore<Config> extends WebServer {
