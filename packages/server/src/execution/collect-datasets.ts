@@ -57,7 +57,7 @@ export async function collectDatasets(context: CollectContext, job: CollectedJob
 /** Returns the result as FAILED, with the reason why the job's datasets were not registered. */
 export function withoutDatasets(
   { collected: _, ...result }: Result,
-  why = "The server could not register the dataset versions that the job created. Its operator finds the cause in the server's log.",
+  why = "The server could not register the dataset versions that the job created. The server's log has the cause.",
 ): Result {
   const own = result.status === "FAILED" ? result.changes.error_message : null;
   return { ...result, status: "FAILED", changes: { ...result.changes, error_message: own ? `${own} ${why}` : why } };
