@@ -86,11 +86,11 @@ const datasetAccess = (job: JobRow, spec: JobSpecFields, username: string): Data
   workers: spec.workers,
   runGroupId: spec.run_group_id ?? job.id,
   rerunFromJobId: spec.rerun_from_job_id,
-  // A pipeline rebuilds datasets from the current content of the storage, so listings from before its start are refreshed.
+  // A pipeline rebuilds datasets from the current content of the storage, so listings older than the job are refreshed.
   ...(job.pipeline_id === null ? {} : { listingsSince: spec.reuse_listings ? null : job.started_at }),
 });
 
-/** Merges the variables of credentials, the job's own variables, and the URL and token for this server; the last one wins. */
+/** Returns all variables of a job: those of its credentials, then its own, then the URL and token of this server. Later ones win. */
 async function environmentOf(
   { store, keys, publicUrl }: BundleContext,
   { job, credentials }: Claimed,

@@ -19,7 +19,7 @@ export interface CollectContext extends ExecutionContext {
 }
 
 const tries = 3;
-/** Tries while the warehouse is locked; each waits a minute for the lock. */
+/** Maximum number of tries while the warehouse is locked. Each try waits a minute for the lock. */
 const busyTries = 10;
 
 export interface CollectedJob {

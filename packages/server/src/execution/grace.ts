@@ -1,4 +1,4 @@
-/** Measures the grace period of attempts that were asked to end. It uses the monotonic clock and starts again with the server. */
+/** Measures the grace period of attempts that were asked to end, by the monotonic clock. A server restart begins it anew. */
 import type { Clock } from "../domain/time/clock.ts";
 
 export class Grace {

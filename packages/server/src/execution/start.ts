@@ -10,7 +10,7 @@ import { type BundleContext, bundleOf } from "./bundle.ts";
 import type { Claimed } from "./claim.ts";
 import { failAttempt, requeueAttempt } from "./end-attempt.ts";
 
-/** Number of times that a job is submitted before it fails. */
+/** A job fails after this many failed submissions to its engine. */
 const maxStarts = 5;
 
 /** Submits the job. Returns whether the engine accepted it. */

@@ -77,7 +77,7 @@ export class DataFolder {
     return join(this.jobs, key, name);
   }
 
-  /** Returns the place of a file from a backup. Paths in a backup are relative to the data folder. */
+  /** Returns where a restore writes a file of a backup. Paths in a backup are relative to the data folder. */
   restored(path: string): string {
     return join(this.path, path);
   }
@@ -107,7 +107,7 @@ export class DataFolder {
     return {
       /** Parent folder of the teams' warehouses. */
       teams: join(this.path, "team-stores"),
-      /** Compile cache of the child programs that open warehouses. */
+      /** Node's compile cache for the child processes that open warehouses. */
       compiled: join(this.path, "compiled"),
     };
   }

@@ -56,7 +56,8 @@ export function openLogSink(): LogSink {
 /** Writes to a pipe or socket through Node's stream, which buffers until the reader takes the bytes. */
 function writeToReader(bytes: Buffer): number {
   const { stderr } = process;
-  if (!stderr.writable || stderr.writableLength > mostWaiting) throw new Error("nobody reads the log");
+  if (!stderr.writable || stderr.writableLength > mostWaiting)
+    throw new Error("the reader of the log is gone or too slow");
   stderr.write(bytes);
   return bytes.length;
 }

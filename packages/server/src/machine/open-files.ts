@@ -13,7 +13,7 @@ function limitsText(): string {
   try {
     return readFileSync("/proc/self/limits", "utf8");
   } catch {
-    // Not on Linux.
+    // Only Linux has this file.
     return "";
   }
 }

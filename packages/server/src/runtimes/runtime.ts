@@ -17,7 +17,7 @@ export interface Runtime {
   readonly interpreter: readonly Word[];
   /** Reads settings from the script itself; they apply where the job request has none. */
   readMetadata(query: string): ScriptMetadata;
-  /** The library's number for queries of this kind. */
+  /** The dataset library's numeric code for this query type. */
   readonly libraryKind: number;
   /** Whether the script may import the dataset library. `query` is undefined if the script is in a repository. */
   mayImportLibrary(query: string | undefined): boolean;

@@ -67,7 +67,7 @@ function pick(meta: Record<string, unknown>): ScriptMetadata {
   }
   const misplaced = ruleNames.find((name) => name in tools);
   if (misplaced) throw wrong(`${misplaced} below [tool.millrace], not [tools.${libraryName}]`);
-  if (typeof version === "string" && version.length > 100) throw wrong("a short requires-python");
+  if (typeof version === "string" && version.length > 100) throw wrong("a requires-python of at most 100 characters");
   return {
     ...(Array.isArray(dependencies) && dependencies.length > 0
       ? { requirements: dependencies.map(String).join("\n") }

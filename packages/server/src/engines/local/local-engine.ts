@@ -654,7 +654,7 @@ export class LocalEngine implements Engine {
     }
   }
 
-  /** Deletes an attempt's files and releases its user id last, so that the next attempt with this id finds no files of it. */
+  /** Deletes an attempt's files, then releases its user id, so that the next attempt with that id cannot find these files. */
   async #clean(key: string): Promise<void> {
     const folder = this.#folder(key);
     const uid = folder.owner();

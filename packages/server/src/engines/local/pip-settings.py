@@ -25,7 +25,7 @@ settings = read_file()
 
 
 def told(name):
-    """Returns the words of a pip setting."""
+    """Returns the value of a pip setting, split at spaces as pip does. A PIP_* variable wins over /etc/pip.conf."""
     variable = os.environ.get("PIP_" + name.upper().replace("-", "_"))
     return (variable or settings.get(name, "")).split()
 

@@ -66,7 +66,7 @@ export class AttemptProcesses {
     return sort(folders.filter((folder) => !hasOwnUser(folder) || folder.sandbox() || this.#holds(folder)));
   }
 
-  /** Returns the server's shells that are about to start a phase of these attempts; their working directory shows that. */
+  /** Returns the ids of shells that are about to start a phase of these attempts, recognized by their working directory. */
   starting(folders: readonly AttemptFolder[]): number[] {
     return this.#search.all(byFolder(folders.map(({ path }) => path))).pids;
   }

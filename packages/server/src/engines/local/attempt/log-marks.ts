@@ -36,7 +36,7 @@ export class LogMarks {
     else if (mark.end > 0) this.#marks.set(folder.key, this.#restore(folder.log, mark));
   }
 
-  /** Ignores errors: neither a full disk nor a deleted log may prevent the job from ending. */
+  /** Adds the note to the log if needed. It ignores errors: neither a full disk nor a deleted log may block the job's end. */
   #restore(path: string, mark: Mark): Mark {
     try {
       return restore(path, mark);

@@ -1,4 +1,4 @@
-/** The input from which the plan of an attempt is written. */
+/** The input for the plan of an attempt, which is a shell script with a function for each phase. */
 import type { PlugIns } from "../../../datachain/plug-ins/plug-ins.ts";
 import type { AttemptFolder } from "../attempt/attempt-folder.ts";
 import type { LocalSpec } from "../attempt/local-spec.ts";

@@ -35,7 +35,7 @@ export interface Inside {
   readonly command: string;
 }
 
-/** A folder that several users share through its group. */
+/** The folder of a team's warehouse, which the users of the team's jobs share through its group. */
 interface WarehouseAccess {
   readonly folder: string;
   readonly group: number | undefined;
@@ -43,7 +43,7 @@ interface WarehouseAccess {
 
 export interface Isolation {
   readonly level: IsolationLevel;
-  /** Warnings for the operator, although this level works. */
+  /** Warnings for the operator about this isolation level, which works with restrictions. */
   readonly warnings: readonly string[];
   /** Reserves a user id for a new attempt. Returns undefined if jobs run as the server's user. */
   takeUser(folder: AttemptFolder): Promise<number | undefined>;
@@ -85,7 +85,7 @@ export interface Programs {
   readonly find: string | undefined;
 }
 
-/** Returns the command's working folder and its file of variables, both in the attempt's folder, and the path back up. */
+/** Returns the command's working folder and its file of variables, relative to the attempt's folder; `back` leads up there. */
 const placeOf = (building: Inside["building"]) => ({
   cwd: building === "files" ? "build/files" : "work",
   environment: building === undefined ? "input/env" : "build/env",
@@ -93,8 +93,8 @@ const placeOf = (building: Inside["building"]) => ({
 });
 
 /**
- * Restores SIGINT and SIGQUIT. A shell starts background processes with both signals ignored and cannot undo that; `env`
- * can.
+ * Makes a command receive SIGINT and SIGQUIT. A shell starts background processes with both signals ignored and cannot undo
+ * that; `env` can.
  */
 const defaults = ({ env }: Programs) => words(env, "--default-signal=INT,QUIT");
 
@@ -145,8 +145,8 @@ export class NoIsolation implements Isolation {
 }
 
 /**
- * Shell script that sets the job's variables after privileges were dropped. Variables such as LD_PRELOAD must not reach the
- * programs that drop them.
+ * Shell script that sets the job's variables, run after privileges were dropped. The programs that drop the privileges must
+ * not see variables such as LD_PRELOAD.
  */
 const start = `. "$1"; MILLRACE_VENV=$2; shift 2; [ -z "$MILLRACE_VENV" ] || { ${activate}; }; exec "$@"`;
 const startInside = (environment: string, command: string) =>

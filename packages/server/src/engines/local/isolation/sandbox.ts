@@ -54,8 +54,8 @@ export class Sandbox {
   }
 
   /**
-   * Returns arguments that make the mount parents read-only. They are tmpfs, whose content no limit counts. The arguments
-   * come after the last mount, which may still need to create its mount point.
+   * Returns arguments that make the parent folders of all mounts read-only. These folders are in a tmpfs, whose content no
+   * limit counts. The arguments come after the last mount, which may still need to create its mount point.
    */
   seal(): string[] {
     return ["--remount-ro", this.#options.folders.root, "--remount-ro", "/dev", "--remount-ro", "/"];

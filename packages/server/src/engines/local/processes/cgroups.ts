@@ -110,8 +110,8 @@ export class Cgroups {
   }
 
   /**
-   * Returns a group after its attempt has ended. A group that still has exiting processes or charged memory is not reused,
-   * because that would count against the limits of the next attempt.
+   * Releases a control group after its attempt has ended. A group that still has exiting processes or charged memory is not
+   * reused, because these would count against the limits of the next attempt.
    */
   give({ name }: Pick<Group, "name">): void {
     for (const old of this.#retired) this.#remove(old);

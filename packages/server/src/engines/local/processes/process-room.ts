@@ -1,4 +1,4 @@
-/** Checks that a job's environment variables fit the kernel's limit. Otherwise the job would end with exit code 126 only. */
+/** Checks a job's environment variables against the kernel's limit. Above it the job would fail with 126 and no message. */
 import { readFileSync } from "node:fs";
 import { environmentBytes, processLimits, variableBytes } from "@millrace/contract";
 

@@ -20,7 +20,7 @@ interface Stat {
   readonly startTime: string;
 }
 
-/** Reads a process from /proc. Returns undefined if it does not exist. Throws on any other error, which proves no exit. */
+/** Reads a process from /proc. Returns undefined if it does not exist. Throws on other errors: they do not prove an exit. */
 function statOf(pid: number): Stat | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, "utf8");
@@ -64,7 +64,7 @@ export interface Found {
   readonly unclear: boolean;
 }
 
-/** To whom a process belongs: `ours` to the attempts searched for, `foreign` perhaps to another job, `stranger` to no job. */
+/** `ours`: a process of the attempts searched for; `foreign`: perhaps of another job; `stranger`: of no job. */
 export type Belonging = "ours" | "foreign" | "stranger" | "unclear";
 
 /** Searches all processes of the machine for those of certain attempts. */
@@ -106,7 +106,7 @@ export class ProcessSearch {
     return { pids, unclear };
   }
 
-  /** Treats a process without environment as a stranger after a while: an `exec` takes only a moment. */
+  /** Treats a process that stays without environment as one that belongs to no job: an `exec` takes only a moment. */
   #settle(pid: number, whose: Belonging): Belonging {
     if (whose !== "unclear") {
       this.#unclear.delete(pid);
@@ -150,7 +150,7 @@ export function byUser(users: ReadonlySet<number>): (pid: number) => Belonging {
     const status = statusOf(pid);
     if (!status) return "stranger";
     if (users.has(status.uid)) return status.dead ? "foreign" : "ours";
-    // Only processes of root and of system accounts can be skipped later; any other may still switch to a job's user.
+    // Only processes of root and of system accounts certainly belong to no job. Any other user id may be another job's.
     return status.uid < firstJobUser ? "stranger" : "foreign";
   };
 }
