@@ -1,4 +1,4 @@
-/** Lets only one server use a data folder. A kill releases the lock too. The lock of a database: store/drivers/database-lock.ts. */
+/** The lock by which only one server uses a data folder. It ends with the process, even after a kill. */
 import { chmodSync, closeSync, openSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import type { DataFolder } from "./data-folder.ts";

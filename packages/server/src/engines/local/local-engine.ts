@@ -43,7 +43,7 @@ import { variablesRoom, whyNotGiven } from "./processes/process-room.ts";
 import { ageOf, bytesInMemory, isAlive, keyVariable, signalAll, usageOf } from "./processes/processes.ts";
 import { Starter } from "./processes/starter.ts";
 
-/** Which uv builds virtualenvs. `auto` installs uv if the machine has none, `machine` uses only the machine's, `never` uses pip. */
+/** Which uv builds virtualenvs: `auto` installs one if the machine has none, `machine` does not, `never` means pip. */
 const uvChoices = ["auto", "machine", "never"] as const;
 
 export interface LocalEngineOptions extends Omit<IsolationOptions, "wanted" | "countsMemory"> {

@@ -29,7 +29,7 @@ const putAway = `
 [ "$(stat -c %Y "$1${mark}")" -lt "$2" ] && rm -f "$1${mark}" "$1.size" "$1.compile" && mv -T "$1" "$1${trash}"
 `;
 
-/** Runs a command under an exclusive lock, without waiting for it. Returns whether the lock was free and the command succeeded. */
+/** Runs a command under an exclusive lock. Returns false if the lock is taken or the command fails. */
 const withLock = (lock: string, ...command: string[]): Promise<boolean> =>
   promisify(execFile)("flock", ["-n", lock, ...command]).then(
     () => true,

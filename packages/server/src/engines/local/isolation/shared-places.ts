@@ -57,7 +57,7 @@ export class SharedPlaces {
     this.#folders = folders.filter((path) => lstatSync(path, { throwIfNoEntry: false })?.isDirectory());
   }
 
-  /** Deletes everything that these users own in shared places; they must have no processes left. Throws LeftBehind if it fails. */
+  /** Deletes everything that these users own in shared places. They must have no processes left. Throws if something stays. */
   async clear(users: readonly number[]): Promise<void> {
     if (users.length === 0) return;
     const left = await this.#join(users);
