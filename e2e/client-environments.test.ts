@@ -76,7 +76,7 @@ describe("environments of datachain jobs", { skip, concurrency: 2 }, () => {
     assert.equal(unknown.code, 1, unknown.stderr);
     assertStatuses(unknown.stdout, "FAILED");
     const { error_message } = await readJob(suite.api, jobIdOf(unknown));
-    const list = /^Python 3\.99 is not on this machine\. Versions that are: ([\d., ]+)\.$/.exec(
+    const list = /^Python 3\.99 is not installed on this machine\. Installed versions: ([\d., ]+)\.$/.exec(
       error_message ?? "",
     )?.[1];
     assert.ok(list, error_message ?? "no message");

@@ -51,5 +51,5 @@ it("what the cache grows by is shared out among those who build from it", async 
   assert.equal(await watch.over(other, limits, 0), undefined);
   watch.forget(one.key);
   watch.forget(other.key);
-  assert.match((await watch.over(other, limits, 0)) ?? "", /over its limit of 1 MiB/);
+  assert.match((await watch.over(other, limits, 0)) ?? "", /exceeded its limit of 1 MiB/);
 });

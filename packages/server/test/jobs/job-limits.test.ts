@@ -231,7 +231,7 @@ describe("limits of a job", () => {
       );
 
     const cases: [string, string, object, RegExp][] = [
-      ["a variable", overlong, {}, /could not begin: its variable BIG has 262005 bytes with its name.*131072/],
+      ["a variable", overlong, {}, /could not start: its variable BIG has 262005 bytes with its name.*131072/],
       [
         "params",
         "",
@@ -306,6 +306,6 @@ describe("room for variables", () => {
   it("is told in words for the job's owner, with the largest variables", () => {
     assert.equal(whyNotGiven({ A: "1" }, 1000), undefined);
     const why = whyNotGiven({ A: "a".repeat(600), B: "b".repeat(700), C: "c" }, 1000);
-    assert.match(why ?? "", /have 1334 bytes together, and a process can be given 1000\. The largest are B \(703\), A/);
+    assert.match(why ?? "", /have 1334 bytes together, and the limit is 1000\. The largest are B \(703\), A/);
   });
 });

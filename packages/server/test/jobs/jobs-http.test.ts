@@ -235,7 +235,10 @@ for (const place of blobPlaces)
       it("on an unknown Python version fails and names the versions that exist", async () => {
         const { job } = await runJob(client, python("print(1)", { python_version: "3.99" }));
         assert.equal(job.status, "FAILED");
-        assert.match(job.error_message ?? "", /Python 3\.99 is not on this machine\. Versions that are: .*3\./);
+        assert.match(
+          job.error_message ?? "",
+          /Python 3\.99 is not installed on this machine\. Installed versions: .*3\./,
+        );
       });
 
       it("finds its script beside its files, under its own name", async () => {

@@ -85,7 +85,7 @@ describe("a repository served as plain files", () => {
   it("is cloned whole, with its submodules, and the log says why", async () => {
     const { job, log } = await runJob(admin, shell(subjects, { repository: `${address}/whole/.git` }));
     assert.equal(job.status, "COMPLETE", log);
-    assert.match(log, /^The repository is served as plain files: getting all of its history$/m);
+    assert.match(log, /^The repository is served as plain files: downloading its whole history$/m);
     assert.deepEqual(ending(log), ["two of whole", "two of part", ""]);
   });
 

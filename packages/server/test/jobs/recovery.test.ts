@@ -57,7 +57,7 @@ describe("recovery", () => {
     await large.stop();
     const small = await start({ MILLRACE_DATA_DIR: dataDir, MILLRACE_MAX_WORKERS: "2" });
     const failed = await waitForEnd(small.client, wide.id);
-    assert.match(failed.error_message ?? "", /wants 4 workers, and the cluster local now has 2/);
+    assert.match(failed.error_message ?? "", /needs 4 workers, and the cluster local now has only 2/);
     assert.equal((await waitForEnd(small.client, behind.id)).status, "COMPLETE");
     await small.stop();
     await rm(dataDir, { recursive: true });

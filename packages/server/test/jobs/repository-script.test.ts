@@ -101,9 +101,9 @@ describe("a script in a repository", () => {
     await symlink(".git/HEAD", join(place, "head.sh"));
     await commit({});
     for (const [script, why] of [
-      ["file.sh", /The script file\.sh is a link that leads out of the repository/],
-      ["folder/evil.sh", /The script folder\/evil\.sh is a link that leads out of the repository/],
-      ["head.sh", /lies in git's own folder/],
+      ["file.sh", /The script file\.sh is a link to a file outside the repository/],
+      ["folder/evil.sh", /The script folder\/evil\.sh is a link to a file outside the repository/],
+      ["head.sh", /is in the folder \.git, which is not part of the repository/],
       ["etl", /The script etl is not a file/],
       ["absent.sh", /The repository has no script absent\.sh/],
     ] as const) {
@@ -138,13 +138,13 @@ describe("a script in a repository", () => {
     const { job } = await runJob(client, input("named.sh", { files: [String(id)] }));
     assert.deepEqual(
       [job.status, job.error_message],
-      ["FAILED", "The attached file named.sh would take the place of the script named.sh."],
+      ["FAILED", "The attached file named.sh would replace the script named.sh of the repository. Rename the file."],
     );
   });
 
   it("says that its metadata is not read, rather than leave that to an import that fails", async () => {
     await commit({ "meta.sh": '# /// script\n# dependencies = ["x"]\n# ///\necho ran\n' });
-    assert.match((await runJob(client, input("meta.sh"))).log, /metadata .* is not read: name its requirements/);
+    assert.match((await runJob(client, input("meta.sh"))).log, /metadata .* is not read: set its requirements/);
   });
 
   for (const [what, body, why] of [

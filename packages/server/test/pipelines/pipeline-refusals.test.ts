@@ -205,7 +205,7 @@ describe("a pipeline is refused", () => {
       await writeFile(gate, "");
       const failed = await waitForPipelineEnd(client, pipeline.name);
       assert.equal(failed.status, "FAILED");
-      assert.match(failed.error_message ?? "", new RegExp(`could not begin: .* is ${username}'s, who ${why}\\.`));
+      assert.match(failed.error_message ?? "", new RegExp(`could not start: .* is ${username}'s, who ${why}\\.`));
       assert.equal((await readJob(client, failed.job_runs[1]?.created_job_id ?? "")).started_at, null);
     }
   });
