@@ -145,7 +145,7 @@ export function textConformance(storeOf: () => Store, openAgain: () => Promise<S
     const moment = { scheduled_at: iso(now), scheduled_timezone: "UTC" };
     for (let times = 0; times < 10; times++)
       await storeOf().write(async (db) =>
-        fireTask(db, keys, (await getShortJob(db, task.id)) as ShortJob, moment, now),
+        fireTask({ db, now }, keys, (await getShortJob(db, task.id)) as ShortJob, moment),
       );
     await create({ query: scripts[1] as string, rerun_from_job_id: task.id });
 
@@ -357,7 +357,9 @@ export function textConformance(storeOf: () => Store, openAgain: () => Promise<S
     // Of a run they end with a line break.
     const copies = async () => Math.round((await bytes()) / one);
     const moment = { scheduled_at: iso(now), scheduled_timezone: "UTC" };
-    await storeOf().write(async (db) => fireTask(db, keys, (await getShortJob(db, task.id)) as ShortJob, moment, now));
+    await storeOf().write(async (db) =>
+      fireTask({ db, now }, keys, (await getShortJob(db, task.id)) as ShortJob, moment),
+    );
     assert.equal(await copies(), 2);
 
     for (const name of ["a", "b"]) await make(name, {});

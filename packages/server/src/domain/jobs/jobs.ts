@@ -29,6 +29,7 @@ import { nextLook, nextStretch } from "../../turns/large-answers.ts";
 import type { Signals } from "../../turns/signals.ts";
 import { audit } from "../access/audit.ts";
 import type { TeamCall } from "../access/call.ts";
+import type { Transaction } from "../access/edit.ts";
 import type { Team } from "../access/principals.ts";
 import {
   type DefaultQuotas,
@@ -115,7 +116,7 @@ function firstFiring(spec: JobSpecFields, now: number): string {
 }
 
 /** A tick of a task: a job like it, its child, with the same long texts. Runs inside the write that moves the task on. */
-export async function fireTask(db: Db, keys: KeyRing, task: ShortJob, moment: Moment, now: number): Promise<void> {
+export async function fireTask({ db, now }: Transaction, keys: KeyRing, task: ShortJob, moment: Moment): Promise<void> {
   const id = newJobId(now);
   const { timezone: _, ...same } = readSpec(task);
   const spec: JobSpecFields = {

@@ -29,52 +29,59 @@ export interface Meant {
   readonly ticks: number;
 }
 
+/** Ticks that fired nothing, and why. */
+export interface Unfired extends Meant {
+  readonly reason: string;
+}
+
 /** Characters of a reason. */
 const mostReason = 1000;
 
 /** A tick that comes while the last run is still going. */
-export async function recordSkip(db: Db, row: ScheduleRow, meant: Meant, reason: string, now: number): Promise<void> {
-  await insert(db, row, meant, { outcome: "skipped", at: iso(now), reason, pipeline_id: null });
-  await tellSkip(db, row, await countSkips(db, row.id, meant.ticks, reason), { tick: meant.tick, reason }, now);
+export async function recordSkip(db: Db, row: ScheduleRow, skipped: Unfired, now: number): Promise<void> {
+  const { ticks, reason } = skipped;
+  await insert(db, row, skipped, { outcome: "skipped", at: iso(now), reason, pipeline_id: null });
+  await tellSkip(db, { ...row, ...(await countSkips(db, row.id, ticks, reason)) }, skipped, now);
 }
 
 /** Ticks that nobody fired in time, and that are not made up for. */
 export async function recordMissed(db: Db, row: ScheduleRow, meant: Meant, now: number): Promise<void> {
   const reason = `nothing fired at its time: no server ran, its disk was nearly full, or its clock was in doubt (catch_up is ${row.catch_up}).`;
   await insert(db, row, meant, { outcome: "missed", at: iso(now), reason, pipeline_id: null });
-  await tellSkip(db, row, await countSkips(db, row.id, meant.ticks, reason), { tick: meant.tick, reason }, now);
+  await tellSkip(db, { ...row, ...(await countSkips(db, row.id, meant.ticks, reason)) }, { ...meant, reason }, now);
 }
 
-export const recordWait = (db: Db, row: ScheduleRow, meant: Meant, reason: string, now: number) =>
-  insert(db, row, meant, { outcome: "waits", at: iso(now), reason, pipeline_id: null });
+export const recordWait = (db: Db, row: ScheduleRow, waiting: Unfired, now: number) =>
+  insert(db, row, waiting, { outcome: "waits", at: iso(now), reason: waiting.reason, pipeline_id: null });
 
 interface Begun {
+  /** Undefined: the tick that waited. */
+  readonly meant: Meant | undefined;
   readonly outcome: "fired" | "failed";
   readonly pipelineId: string;
   readonly reason: string | null;
 }
 
-/** A pipeline has begun, or has failed at once. Without a tick it is the one that waited. */
+/** A pipeline has begun, or has failed at once. */
 export async function recordBegun(
   db: Db,
   row: ScheduleRow,
-  meant: Meant | undefined,
-  { outcome, pipelineId, reason }: Begun,
+  { meant, outcome, pipelineId, reason }: Begun,
   now: number,
 ): Promise<void> {
   await record(db, row, meant, { outcome, at: iso(now), reason, pipeline_id: pipelineId });
   await forgetSkips(db, row.id, meant === undefined);
-  if (outcome === "fired") await noteSchedule(db, row, "fired", null, now);
+  if (outcome === "fired") await noteSchedule(db, row, { event: "fired", message: null }, now);
 }
 
-/** A tick that could not run. Without a tick it is the one that waited. */
-export async function recordRefused(
-  db: Db,
-  row: ScheduleRow,
-  meant: Meant | undefined,
-  reason: string,
-  now: number,
-): Promise<void> {
+interface Refused {
+  /** Undefined: the tick that waited. */
+  readonly meant: Meant | undefined;
+  readonly reason: string;
+}
+
+/** A tick that could not run. */
+export async function recordRefused(db: Db, row: ScheduleRow, { meant, reason }: Refused, now: number): Promise<void> {
   await record(db, row, meant, { outcome: "failed", at: iso(now), reason, pipeline_id: null });
   await countFailure(db, row.id, beginningOf(reason, mostReason));
 }

@@ -24,14 +24,16 @@ export function wantedWords(events: readonly ToldEvent[], statuses: readonly Job
 }
 
 /** What became of a tick of a schedule, or of one that did not come. */
-export type ScheduleEvent = "failure" | "fired" | "skip" | "overdue";
+export interface ScheduleEvent {
+  readonly event: "failure" | "fired" | "skip" | "overdue";
+  readonly message: string | null;
+}
 
 /** Call it inside the write that makes it so. Returns whether somebody listens. */
 export const noteSchedule = (
   db: Db,
   { team_id, id, name, created_at }: Pick<ScheduleRow, "team_id" | "id" | "name" | "created_at">,
-  event: ScheduleEvent,
-  message: string | null,
+  { event, message }: ScheduleEvent,
   now: number,
 ): Promise<boolean> =>
   noteEvent(db, {

@@ -13,20 +13,14 @@ interface Skip {
   readonly reason: string;
 }
 
-/** Call it inside the write that counts the skip. */
-export async function tellSkip(
-  db: Db,
-  row: ScheduleRow,
-  told: ToldSkips,
-  { tick, reason }: Skip,
-  now: number,
-): Promise<void> {
+/** Call it inside the write that counts the skip, with the row as that write left it. */
+export async function tellSkip(db: Db, row: ScheduleRow, { tick, reason }: Skip, now: number): Promise<void> {
   const date = dateAt(Date.parse(tick), row.timezone);
-  if (told.skip_told_on === date) return;
-  const message = `The tick of ${tick} came to nothing: ${reason}${othersOf(told)}`;
+  if (row.skip_told_on === date) return;
+  const message = `The tick of ${tick} came to nothing: ${reason}${othersOf(row)}`;
   // Where nobody listens nothing was told: whoever comes to listen hears of the next one.
-  if (await noteSchedule(db, row, "skip", message, now))
-    await updateSchedule(db, row.id, { skip_told_on: date, skips_told: told.skips });
+  if (await noteSchedule(db, row, { event: "skip", message }, now))
+    await updateSchedule(db, row.id, { skip_told_on: date, skips_told: row.skips });
 }
 
 function othersOf({ skips, skips_told }: ToldSkips): string {

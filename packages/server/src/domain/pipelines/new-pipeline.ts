@@ -1,8 +1,9 @@
 /** Pipelines come into being: triggered from lineage, copied as a schedule's template, fired from one. */
 
 import type { Db } from "../../store/drivers/store.ts";
-import { getShortJobs, type ShortJob } from "../../store/queries/jobs/jobs.ts";
+import { getShortJobs } from "../../store/queries/jobs/jobs.ts";
 import { insertPipeline, insertRuns, type PipelineRow, runsOf } from "../../store/queries/pipelines/pipelines.ts";
+import type { Transaction } from "../access/edit.ts";
 import { failPipeline } from "../lifecycle/end-job.ts";
 import { newJobId } from "../lifecycle/job-ids.ts";
 import { beginDrafts, settle } from "../lifecycle/pipeline-progress.ts";
@@ -16,7 +17,7 @@ import { type DraftFrame, insertDrafts } from "./pipeline-drafts.ts";
 import type { GraphNode } from "./pipeline-graph.ts";
 import { pipelineName } from "./pipeline-names.ts";
 import { readSettings, readVariables } from "./pipeline-settings.ts";
-import { whyNot } from "./pipeline-sources.ts";
+import { type SourceGraph, whyNot } from "./pipeline-sources.ts";
 
 type Named = Omit<PipelineRow, "name" | "run_as"> & Partial<Pick<PipelineRow, "run_as">>;
 
@@ -30,6 +31,7 @@ export async function insertNamed(db: Db, row: Named): Promise<PipelineRow> {
 
 /** What a pipeline gives to all its drafts. */
 export const draftFrame = (keys: KeyRing, pipeline: PipelineRow): DraftFrame => ({
+  keys,
   pipelineId: pipeline.id,
   settings: readSettings(pipeline),
   variables: readVariables(keys, pipeline),
@@ -43,17 +45,15 @@ interface NewRuns {
   readonly added: number;
 }
 
-/** The runs of a pipeline, each with a draft; `jobs` are the originals. */
+/** The runs of a pipeline, each with a draft. */
 export async function insertRunsWithDrafts(
-  db: Db,
+  transaction: Transaction,
   keys: KeyRing,
   pipeline: PipelineRow,
-  nodes: readonly GraphNode[],
-  jobs: ReadonlyMap<string, ShortJob>,
-  now: number,
+  { nodes, jobs }: SourceGraph,
 ): Promise<NewRuns> {
-  const { ids: drafts, added } = await insertDrafts(db, keys, jobs.values(), draftFrame(keys, pipeline), now);
-  await insertGraph(db, pipeline.id, nodes, (jobId) => ({
+  const { ids: drafts, added } = await insertDrafts(transaction, jobs.values(), draftFrame(keys, pipeline));
+  await insertGraph(transaction.db, pipeline.id, nodes, (jobId) => ({
     created_job_id: drafts.get(jobId) ?? null,
     name: jobs.get(jobId)?.name ?? jobId,
   }));
@@ -84,13 +84,13 @@ function insertGraph(db: Db, pipelineId: string, nodes: readonly GraphNode[], ru
 
 /** A copy of a pipeline that never runs itself: what a schedule or a backfill runs. Returns the template's id. */
 export async function makeTemplate(
-  db: Db,
+  transaction: Transaction,
   keys: KeyRing,
   source: PipelineRow,
   scheduleId: number | null,
-  now: number,
 ): Promise<string> {
-  const copy = await copyOf(db, keys, source, now);
+  const { db } = transaction;
+  const copy = await copyOf(transaction, keys, source);
   const template = { ...copy, status: "PENDING", is_template: 1, schedule_id: scheduleId, open_runs: 0 } as const;
   await insertNamed(db, template);
   const names = new Map((await runsOf(db, source.id)).map(({ job_id, name }) => [job_id, name]));
@@ -109,14 +109,14 @@ type Occasion = Partial<Moment & Pick<PipelineRow, "chain">>;
  * fail where a person triggering it would be refused, but for the quota of texts: ask for that after it.
  */
 export async function runTemplate(
-  db: Db,
+  transaction: Transaction,
   keys: KeyRing,
   template: PipelineRow,
-  now: number,
   occasion: Occasion = {},
 ): Promise<{ readonly pipelineId: string; readonly added: number }> {
+  const { db, now } = transaction;
   const nodes = await nodesOf(db, template.id);
-  const copy = { ...(await copyOf(db, keys, template, now)), ...occasion };
+  const copy = { ...(await copyOf(transaction, keys, template)), ...occasion };
   const pipeline = await insertNamed(db, { ...copy, status: "RUNNING", is_template: 0, open_runs: nodes.length });
   const originals = await getShortJobs(
     db,
@@ -124,7 +124,7 @@ export async function runTemplate(
   );
   const found = await allInNameOf(db, template, originals);
   const jobs = new Map(found.map((job) => [job.id, job]));
-  const { ready, added } = await insertRunsWithDrafts(db, keys, pipeline, nodes, jobs, now);
+  const { ready, added } = await insertRunsWithDrafts(transaction, keys, pipeline, { nodes, jobs });
   const why = jobs.size < nodes.length ? "a job that it repeats is gone." : await whyNot(db, [...jobs.values()]);
   if (why !== undefined)
     await failPipeline(db, pipeline, { error_message: `It could not begin: ${why}`, error_stack: null }, now);
@@ -135,7 +135,7 @@ export async function runTemplate(
 }
 
 /** The settings come along; their environment is encrypted anew, since it is bound to its row. */
-async function copyOf(db: Db, keys: KeyRing, source: PipelineRow, now: number): Promise<Named> {
+async function copyOf({ db, now }: Transaction, keys: KeyRing, source: PipelineRow): Promise<Named> {
   const { name: _, ...rest } = source;
   const id = newJobId(now);
   const text = decryptPipelineEnvironment(keys, source.id, source.environment);

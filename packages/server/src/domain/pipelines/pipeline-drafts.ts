@@ -4,6 +4,7 @@ import type { Db } from "../../store/drivers/store.ts";
 import { insertTagRows } from "../../store/queries/jobs/job-tags.ts";
 import type { TextRefs } from "../../store/queries/jobs/job-texts.ts";
 import { insertJobs, type NewJob, type ShortJob } from "../../store/queries/jobs/jobs.ts";
+import type { Transaction } from "../access/edit.ts";
 import { type JobSpecFields, readSpec } from "../lifecycle/job-documents.ts";
 import { newJobId } from "../lifecycle/job-ids.ts";
 import { type Moment, withMoment } from "../lifecycle/scheduled-moments.ts";
@@ -14,6 +15,7 @@ import { type PipelineSettings, withSettings, withVariables } from "./pipeline-s
 
 /** What a pipeline gives to all its drafts. */
 export interface DraftFrame {
+  readonly keys: KeyRing;
   readonly pipelineId: string;
   readonly settings: PipelineSettings;
   readonly variables: Readonly<Record<string, string>>;
@@ -33,14 +35,13 @@ interface Drafts {
 
 /** A draft for each original. */
 export async function insertDrafts(
-  db: Db,
-  keys: KeyRing,
+  transaction: Transaction,
   originals: Iterable<ShortJob>,
   frame: DraftFrame,
-  now: number,
 ): Promise<Drafts> {
+  const { db } = transaction;
   const drafts = new Map<string, NewJob>();
-  for (const original of originals) drafts.set(original.id, await newDraft(db, keys, original, frame, now));
+  for (const original of originals) drafts.set(original.id, await newDraft(transaction, original, frame));
   const jobs = [...drafts.values()];
   const added = await insertJobs(db, jobs);
   const tagsOf = (job: NewJob) => readSpec(job).tags.map((tag) => ({ team_id: job.team_id, tag, job_id: job.id }));
@@ -49,10 +50,10 @@ export async function insertDrafts(
 }
 
 /** A run group of its own and nothing to rerun from: no checkpoint is found, so everything is made anew. */
-async function newDraft(db: Db, keys: KeyRing, original: ShortJob, frame: DraftFrame, now: number): Promise<NewJob> {
+async function newDraft({ db, now }: Transaction, original: ShortJob, frame: DraftFrame): Promise<NewJob> {
   const id = newJobId(now);
   const own = { id, created_at: iso(now) };
-  const { spec, texts, environment } = await draftContent(db, keys, original, own, frame);
+  const { spec, texts, environment } = await draftContent(db, original, own, frame);
   return {
     ...own,
     team_id: original.team_id,
@@ -75,10 +76,9 @@ async function newDraft(db: Db, keys: KeyRing, original: ShortJob, frame: DraftF
 /** What a draft is made of, also when the settings change before it begins. The environment is encrypted anew: it is bound to its row. */
 export async function draftContent(
   db: Db,
-  keys: KeyRing,
   original: ShortJob,
   { id, created_at }: Pick<JobSpecFields, "id" | "created_at">,
-  { settings, variables, moment }: DraftFrame,
+  { keys, settings, variables, moment }: DraftFrame,
 ): Promise<{ spec: JobSpecFields; texts: TextRefs; environment: string }> {
   const fresh = { start_after: null, cron_expression: null, parent_job_id: null, rerun_from_job_id: null };
   // What another pipeline set for its runs is not part of what they are.

@@ -34,13 +34,26 @@ interface Target extends UpstreamTarget {
   readonly version: string;
 }
 
-export interface Sources {
+/** The jobs to run again, and the order in which they have to run. */
+export interface SourceGraph {
+  readonly nodes: readonly GraphNode[];
+  /** The originals of the nodes, by id. */
+  readonly jobs: ReadonlyMap<string, ShortJob>;
+}
+
+/** Datasets to rebuild. */
+interface Wanted extends Partial<HandedOver> {
+  /** Names as people typed them. */
+  readonly datasets: readonly string[];
+  /** The user in whose namespace short names are looked up. */
+  readonly username: string;
+}
+
+export interface Sources extends SourceGraph {
   /** In full, each with its version. */
   readonly targets: readonly string[];
   /** The same as they were asked for, with a version only where one was named; null: no version was named. */
   readonly asked: readonly string[] | null;
-  readonly nodes: readonly GraphNode[];
-  readonly jobs: ReadonlyMap<string, ShortJob>;
 }
 
 /** More would not fit one answer, nor one write. */
@@ -50,9 +63,7 @@ const refusal = (why: string) => new ApiError("invalid", `datasets: ${why}`);
 export async function findSources(
   db: Db,
   team: SourceTeam,
-  username: string,
-  datasets: readonly string[],
-  handedOver: HandedOver = { run_as: "" },
+  { datasets, username, run_as = "" }: Wanted,
 ): Promise<Sources> {
   const references = datasets.map((text) => readReference(text, username, "datasets"));
   const targets = await findTargets(db, team, references);
@@ -74,7 +85,7 @@ export async function findSources(
   }
   if (graph.nodes.length > mostRuns)
     throw refusal(`${graph.nodes.length} jobs would have to run again; a pipeline has at most ${mostRuns} runs.`);
-  const jobs = await findJobs(db, team, graph.nodes, handedOver);
+  const jobs = await findJobs(db, team, graph.nodes, { run_as });
   const withVersion = ({ name, version }: Target) => `${name}@${version}`;
   return {
     targets: targets.map(withVersion),

@@ -32,7 +32,8 @@ import {
 import { BoundedList } from "../../turns/bounded-list.ts";
 import { nextLook, nextStretch } from "../../turns/large-answers.ts";
 import { audit } from "../access/audit.ts";
-import type { Call, TeamCall } from "../access/call.ts";
+import type { Call } from "../access/call.ts";
+import type { Edit } from "../access/edit.ts";
 import type { Team } from "../access/principals.ts";
 import { requireRoomForDatasets, requireRoomForTexts, requireRoomInQueue } from "../access/quotas.ts";
 import type { JobsContext } from "../jobs/jobs.ts";
@@ -63,17 +64,19 @@ export async function triggerPipeline(
   const { store, keys, signals } = context;
   const { team, principal, actor } = call;
   const pipeline = await store.write(async (db) => {
-    const { targets, asked, nodes, jobs } = await findSources(db, team, principal.username, input.datasets);
+    const { username } = principal;
+    const sources = await findSources(db, team, { datasets: input.datasets, username });
+    const { targets, nodes } = sources;
     if (!input.review) await requireRoomInQueue(db, team, context.quotas);
     await requireRoomForDatasets(db, team, context.quotas);
     const { via } = principal;
     const row = await insertNamed(db, {
-      ...newRow(call, targets, asked, now),
+      ...newRow(call, sources, now),
       chain: via.kind === "job" ? await chainOfJob(db, via.jobId) : null,
       status: input.review ? "PAUSED" : "RUNNING",
       open_runs: nodes.length,
     });
-    const { ready, added } = await insertRunsWithDrafts(db, keys, row, nodes, jobs, now);
+    const { ready, added } = await insertRunsWithDrafts({ db, now }, keys, row, sources);
     await requireRoomForTexts(db, team, added, context.quotas);
     if (!input.review) await beginDrafts(db, ready);
     await audit(db, actor, { action: "pipeline.trigger", team, target: row.name, detail: targets.join(", ") }, now);
@@ -83,7 +86,7 @@ export async function triggerPipeline(
   return pipeline;
 }
 
-const newRow = ({ team, principal }: Call, targets: readonly string[], asked: Sources["asked"], now: number) => ({
+const newRow = ({ team, principal }: Call, { targets, asked }: Sources, now: number) => ({
   id: newJobId(now),
   team_id: team.id,
   user_id: principal.userId,
@@ -186,15 +189,27 @@ function readStatuses(texts: readonly string[]): PipelineStatus[] | undefined {
   return found.length === 0 ? undefined : [...new Set(found)];
 }
 
-type Work = (db: Db, pipeline: PipelineRow) => Promise<string | undefined>;
+/** What somebody wants to do with which pipeline. */
+interface PipelineChange {
+  readonly action: PipelineAction;
+  readonly input: PipelineInput;
+  readonly now: number;
+}
 
-/** One change of a pipeline: found, held, allowed in its state, done, written down, shown. The work may say what for the audit. */
+/** A transaction that holds the lock of the pipeline that somebody changes. */
+export interface PipelineEdit extends Edit {
+  readonly team: Team;
+  readonly pipeline: PipelineRow;
+}
+
+/** Changes the pipeline. Returns the detail of the audit entry, if there is one. */
+type Work = (edit: PipelineEdit) => Promise<string | undefined>;
+
+/** Finds a pipeline, locks it, checks that its state allows the action, runs the work, audits it, and returns the pipeline. */
 export async function changePipeline(
   context: JobsContext,
-  action: PipelineAction,
-  { actor, team }: TeamCall,
-  input: PipelineInput,
-  now: number,
+  { actor, team }: Call,
+  { action, input, now }: PipelineChange,
   work: Work,
 ): Promise<Pipeline> {
   const { store, signals } = context;
@@ -202,7 +217,7 @@ export async function changePipeline(
     const { id } = await findTeamPipeline(db, team, input);
     const row = await lockPipeline(db, id);
     requireAllowed(action, row);
-    const detail = await work(db, row);
+    const detail = await work({ db, now, actor, team, pipeline: row });
     await audit(db, actor, { action: `pipeline.${action}`, team, target: row.name, detail: detail ?? "" }, now);
     return pipelineDocument(db, await lockPipeline(db, id), frameOf(context, team));
   });
@@ -223,10 +238,10 @@ function requireAllowed(action: PipelineAction, { name, status, is_template }: P
 }
 
 export const pausePipeline = (context: JobsContext, call: Call, input: PipelineInput, now: number) =>
-  changePipeline(context, "pause", call, input, now, async (db, { id }) => pauseRuns(db, id, now));
+  changePipeline(context, call, { action: "pause", input, now }, ({ db, pipeline }) => pauseRuns(db, pipeline.id, now));
 
 export const resumePipeline = (context: JobsContext, call: Call, input: PipelineInput, now: number) =>
-  changePipeline(context, "resume", call, input, now, async (db, pipeline) => {
+  changePipeline(context, call, { action: "resume", input, now }, async ({ db, pipeline }) => {
     await requireRoomInQueue(db, call.team, context.quotas);
     await requireRoomForDatasets(db, call.team, context.quotas);
     await resumeRuns(db, pipeline, now);
@@ -235,8 +250,8 @@ export const resumePipeline = (context: JobsContext, call: Call, input: Pipeline
 
 /** What runs is ended, nothing begins. */
 export const cancelPipeline = (context: JobsContext, call: Call, input: PipelineInput, now: number) =>
-  changePipeline(context, "cancel", call, input, now, async (db, { id }) => {
-    await cancelPipelineRuns(db, id, now);
+  changePipeline(context, call, { action: "cancel", input, now }, async ({ db, pipeline }) => {
+    await cancelPipelineRuns(db, pipeline.id, now);
     return undefined;
   });
 
@@ -261,7 +276,7 @@ async function findRun(db: Db, pipeline: PipelineRow, jobId: string): Promise<Ru
 
 /** Those that waited for it wait for its parents instead. */
 export const removeJob = (context: JobsContext, call: Call, input: JobInPipeline, now: number) =>
-  changePipeline(context, "remove-job", call, input, now, async (db, pipeline) => {
+  changePipeline(context, call, { action: "remove-job", input, now }, async ({ db, pipeline }) => {
     const run = await findRun(db, pipeline, input.job_id);
     const id = run.created_job_id as string;
     if ((await cancelDrafts(db, [id], now)) === 0)
@@ -314,16 +329,17 @@ function requireNoneEnding(runs: readonly RunState[]): void {
 
 /** What failed or was canceled gets a new draft; what is complete stays as it is. */
 export const rerunPipeline = (context: JobsContext, call: Call, input: PipelineInput, now: number) =>
-  changePipeline(context, "rerun", call, input, now, async (db, pipeline) => {
-    const runs = await runsOf(db, pipeline.id);
+  changePipeline(context, call, { action: "rerun", input, now }, async (edit) => {
+    const runs = await runsOf(edit.db, edit.pipeline.id);
     requireNoneEnding(runs);
-    await goOnWith(db, context, call, pipeline, runs.filter(isOver), now);
+    await goOnWith(edit, context, runs.filter(isOver));
     return undefined;
   });
 
 /** One run and nothing else: what came after it stays canceled, and is retried when it is wanted. */
 export const retryJob = (context: JobsContext, call: Call, input: JobInPipeline, now: number) =>
-  changePipeline(context, "retry-job", call, input, now, async (db, pipeline) => {
+  changePipeline(context, call, { action: "retry-job", input, now }, async (edit) => {
+    const { db, pipeline } = edit;
     const run = await findRun(db, pipeline, input.job_id);
     const what = `${run.name} (job ${run.created_job_id})`;
     if (!isOver(run))
@@ -341,27 +357,19 @@ export const retryJob = (context: JobsContext, call: Call, input: JobInPipeline,
         `${what} needs what ${open.name} makes, which is ${open.status}. Retry that first, or rerun the pipeline, which retries all.`,
         { hint: "rerun_pipeline" },
       );
-    await goOnWith(db, context, call, pipeline, [run], now);
+    await goOnWith(edit, context, [run]);
     return what;
   });
 
 /** New drafts for these runs, in a pipeline that runs again. */
-async function goOnWith(
-  db: Db,
-  context: JobsContext,
-  { team }: Call,
-  pipeline: PipelineRow,
-  runs: readonly RunState[],
-  now: number,
-): Promise<void> {
-  const { keys, quotas } = context;
+async function goOnWith(edit: PipelineEdit, { keys, quotas }: JobsContext, runs: readonly RunState[]): Promise<void> {
+  const { db, now, team, pipeline } = edit;
   await requireRoomInQueue(db, team, quotas);
   await requireRoomForDatasets(db, team, quotas);
-  const frame = draftFrame(keys, pipeline);
   const originals = await originalsOf(db, pipeline, runs);
   const why = await whyNot(db, originals);
   if (why !== undefined) throw new ApiError("wrong_state", `It cannot run again: ${why}`);
-  const { ids: drafts, added } = await insertDrafts(db, keys, originals, frame, now);
+  const { ids: drafts, added } = await insertDrafts(edit, originals, draftFrame(keys, pipeline));
   await requireRoomForTexts(db, team, added, quotas);
   for (const run of runs) await replaceDraft(db, run, drafts.get(run.job_id) as string);
   const changes = { error_message: null, error_stack: null, finished_at: null, updated_at: iso(now) };

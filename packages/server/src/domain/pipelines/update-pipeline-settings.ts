@@ -29,11 +29,10 @@ import { allInNameOf } from "../lifecycle/run-as.ts";
 import { momentOfPipeline } from "../lifecycle/scheduled-moments.ts";
 import { decryptEnvironment, decryptPipelineEnvironment, encryptPipelineEnvironment } from "../secrets/encryption.ts";
 import { parseEnvironment } from "../secrets/environment-text.ts";
-import type { KeyRing } from "../secrets/key-ring.ts";
 import { iso } from "../time/clock.ts";
 import { type DraftFrame, draftContent, mostDraftText } from "./pipeline-drafts.ts";
 import { type PipelineSettings, readSettings } from "./pipeline-settings.ts";
-import { changePipeline } from "./pipelines.ts";
+import { changePipeline, type PipelineEdit } from "./pipelines.ts";
 
 /** Drafts that are rewritten before others have a turn. */
 const atOnce = 100;
@@ -52,22 +51,23 @@ export function updateSettings(
 ): Promise<Pipeline> {
   const { keys } = context;
   const selector = { name: input.pipeline_name ?? null, pipeline_id: input.pipeline_id ?? null };
-  return changePipeline(context, "settings", call, selector, now, async (db, pipeline) => {
+  return changePipeline(context, call, { action: "settings", input: selector, now }, async (edit) => {
+    const { db, pipeline } = edit;
     if (pipeline.is_template === 1)
       requirePerson(call.principal, "change what a schedule runs: it would outlive this job");
     const repeated = await runsWithOriginals(db, pipeline);
     if (bringsCode(input)) await requireOwnRuns(db, call, repeated);
-    const settings = await readChanges(db, context, call, input, readSettings(pipeline), repeated, now);
+    const settings = await readChanges(edit, context, input, repeated);
     const environment =
       input.environment == null
         ? decryptPipelineEnvironment(keys, pipeline.id, pipeline.environment)
         : checkedEnvironment(input.environment);
-    if (input.environment != null || input.credentials_names != null)
-      await requireRoom(db, keys, repeated, settings, parseEnvironment(environment));
-    requireShortDrafts(repeated, Buffer.byteLength(JSON.stringify(settings)) + Buffer.byteLength(environment));
     const variables = parseEnvironment(environment);
-    const frame = { pipelineId: pipeline.id, settings, variables, moment: momentOfPipeline(pipeline) };
-    const added = await rewriteDrafts(db, keys, repeated, frame);
+    const frame = { keys, pipelineId: pipeline.id, settings, variables, moment: momentOfPipeline(pipeline) };
+    if (input.environment != null || input.credentials_names != null)
+      await requireRoomForVariables(db, repeated, frame);
+    requireShortDrafts(repeated, Buffer.byteLength(JSON.stringify(settings)) + Buffer.byteLength(environment));
+    const added = await rewriteDrafts(db, repeated, frame);
     await requireRoomForTexts(db, call.team, added, context.quotas);
     await updatePipeline(db, pipeline.id, {
       settings: JSON.stringify(settings),
@@ -105,14 +105,12 @@ export async function runsWithOriginals(db: Db, pipeline: PipelineRow): Promise<
 
 /** Checked as for a job; an empty text or list takes a setting back. */
 async function readChanges(
-  db: Db,
+  { db, now, team, pipeline }: PipelineEdit,
   { jobPaths }: JobsContext,
-  { team }: Call,
   input: UpdatePipelineSettingsInput,
-  before: PipelineSettings,
   repeated: readonly Repeated[],
-  now: number,
 ): Promise<PipelineSettings> {
+  const before = readSettings(pipeline);
   const changed = <T>(given: unknown, old: T, read: () => T): T => (given == null ? old : read());
   const workers = changed(input.workers, before.workers, () => Math.max(1, input.workers ?? 1));
   const credentials_names = changed(input.credentials_names, before.credentials_names, () =>
@@ -156,17 +154,15 @@ async function checkCredentials(db: Db, names: readonly string[], repeated: read
 }
 
 /** All that a run is given, as far as it is known now: credentials are read again when it begins. */
-async function requireRoom(
+async function requireRoomForVariables(
   db: Db,
-  keys: KeyRing,
   repeated: readonly Repeated[],
-  { credentials_names }: PipelineSettings,
-  variables: Readonly<Record<string, string>>,
+  { keys, settings, variables }: DraftFrame,
 ): Promise<void> {
   const given = new Map<number, Readonly<Record<string, string>>>();
   for (const { original } of repeated) {
     const { id, user_id, environment } = original;
-    const gather = () => gatherCredentials(db, keys, original, credentials_names ?? []);
+    const gather = () => gatherCredentials(db, keys, original, settings.credentials_names ?? []);
     const known = given.get(user_id) ?? (await gather()).variables;
     given.set(user_id, known);
     const own = parseEnvironment(decryptEnvironment(keys, id, environment));
@@ -213,10 +209,10 @@ async function requireOwnRuns(db: Db, { principal, team }: Call, repeated: reado
  * Drafts as they would be had they been made now. What waits for slots is held by its row in the queue; what has begun
  * stays, and so does what waits for a retry: its log must not show what it was given. Returns the bytes of new texts.
  */
-async function rewriteDrafts(db: Db, keys: KeyRing, repeated: readonly Repeated[], frame: DraftFrame): Promise<number> {
+async function rewriteDrafts(db: Db, repeated: readonly Repeated[], frame: DraftFrame): Promise<number> {
   let added = 0;
   const rewrite = async (part: readonly Repeated[]) => {
-    const drafts = await redraft(db, keys, part, frame);
+    const drafts = await redraft(db, part, frame);
     const held = await holdWaiting(db, drafts);
     const fresh = drafts
       .filter(({ place, isWaiting }) => !isWaiting || held.has(place.job_id))
@@ -237,14 +233,14 @@ interface Redrafted {
   readonly isWaiting: boolean;
 }
 
-async function redraft(db: Db, keys: KeyRing, repeated: readonly Repeated[], frame: DraftFrame): Promise<Redrafted[]> {
+async function redraft(db: Db, repeated: readonly Repeated[], frame: DraftFrame): Promise<Redrafted[]> {
   const ids = repeated.flatMap(({ run }) => run.created_job_id ?? []);
   const found = new Map((await getShortJobs(db, ids)).map((job) => [job.id, job]));
   const redrafted: Redrafted[] = [];
   for (const { run, original } of repeated) {
     const draft = found.get(run.created_job_id ?? "");
     if (!draft || draft.retried > 0) continue;
-    const { spec, texts, environment } = await draftContent(db, keys, original, draft, frame);
+    const { spec, texts, environment } = await draftContent(db, original, draft, frame);
     const content = { id: draft.id, spec: JSON.stringify(spec), texts, environment };
     redrafted.push({ content, place: queueRow(draft, spec), isWaiting: isIn("waiting", run.status) });
   }

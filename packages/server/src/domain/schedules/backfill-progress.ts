@@ -60,7 +60,7 @@ export async function advanceBackfill(
   await requireRoomForDatasets(db, team, quotas);
   const template = (await getPipeline(db, row.pipeline_id)) as PipelineRow;
   const moment = { scheduled_at: next.moment, scheduled_timezone: row.timezone };
-  const { pipelineId, added } = await runTemplate(db, keys, template, now, moment);
+  const { pipelineId, added } = await runTemplate({ db, now }, keys, template, moment);
   await requireRoomForTexts(db, team, added, quotas);
   if (!(await takeMoment(db, id, next.position, pipelineId))) throw new Error("the moment was begun by somebody else");
   await updateBackfill(db, id, { last_error: null, updated_at: iso(now) });

@@ -27,7 +27,8 @@ import {
 } from "../../store/queries/schedules/backfills.ts";
 import type { Signals } from "../../turns/signals.ts";
 import { audit } from "../access/audit.ts";
-import type { Call, TeamCall } from "../access/call.ts";
+import type { Call } from "../access/call.ts";
+import type { Edit } from "../access/edit.ts";
 import type { Team } from "../access/principals.ts";
 import { cancelPipelineRuns } from "../lifecycle/end-job.ts";
 import { makeTemplate } from "../pipelines/new-pipeline.ts";
@@ -105,7 +106,7 @@ export async function createTeamBackfill(
     const source = await requirePipeline(db, team, input.pipeline_name);
     await requireRoomForBackfill(db, team);
     const own = { ...source, user_id: principal.userId, scopes: JSON.stringify(principal.scopes) };
-    const pipeline_id = await makeTemplate(db, keys, own, null, now);
+    const pipeline_id = await makeTemplate({ db, now }, keys, own, null);
     const id = await insertBackfill(db, { ...row, pipeline_id, source_name: source.name }, moments);
     const detail = `${moments.length} moments from ${row.from_moment} to ${row.to_moment}`;
     await audit(db, actor, { action: "backfill.create", team, target: source.name, detail }, now);
@@ -169,7 +170,7 @@ export async function cancelTeamBackfill(
     await updateBackfill(db, id, { status: "CANCELED", updated_at: iso(now), finished_at: iso(now) });
     for (const { pipeline_id: run, status } of await momentsOf(db, id)) {
       if (!run || !status || !isUnfinished(status)) continue;
-      await cancelRun(db, { actor, team }, run, id, now);
+      await cancelRun({ db, now, actor }, team, run, id);
       await nextTurn();
     }
     await audit(db, actor, { action: "backfill.cancel", team, target: row.source_name, detail: `backfill ${id}` }, now);
@@ -179,13 +180,7 @@ export async function cancelTeamBackfill(
   return backfill;
 }
 
-async function cancelRun(
-  db: Db,
-  { actor, team }: TeamCall,
-  pipelineId: string,
-  backfillId: number,
-  now: number,
-): Promise<void> {
+async function cancelRun({ db, now, actor }: Edit, team: Team, pipelineId: string, backfillId: number): Promise<void> {
   // Looked at again: while it was waited for it may have ended.
   const { name, status } = await lockPipeline(db, pipelineId);
   if (!isUnfinished(status)) return;

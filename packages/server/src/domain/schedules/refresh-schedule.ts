@@ -28,7 +28,11 @@ export async function refreshTemplate(
   now: number,
 ): Promise<string | undefined> {
   const template = await lockPipeline(db, templateId);
-  const { targets, nodes, jobs } = await findSources(db, team, "", askedOf(template), template);
+  const { targets, nodes, jobs } = await findSources(db, team, {
+    datasets: askedOf(template),
+    username: "",
+    run_as: template.run_as,
+  });
   const before = await runsOf(db, template.id);
   const own = before.map(({ job_id }) => job_id);
   const fresh = await keepingOwn(db, own, nodes);

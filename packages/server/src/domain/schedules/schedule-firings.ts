@@ -15,6 +15,7 @@ import {
   updateSchedule,
 } from "../../store/queries/schedules/schedules.ts";
 import { type Actor, audit } from "../access/audit.ts";
+import type { Transaction } from "../access/edit.ts";
 import {
   type DefaultQuotas,
   type DiskQuotas,
@@ -30,6 +31,7 @@ import {
   recordRefused,
   recordSkip,
   recordWait,
+  type Unfired,
 } from "../lifecycle/schedule-record.ts";
 import { noteSchedule } from "../lifecycle/told-events.ts";
 import { runTemplate } from "../pipelines/new-pipeline.ts";
@@ -63,12 +65,12 @@ interface Occasion {
 
 /** Undefined: there is no such tick any more, another server took it, or somebody changed the schedule. */
 export async function fireTick(
-  db: Db,
+  transaction: Transaction,
   context: FiringContext,
   id: number,
   tick: string,
-  now: number,
 ): Promise<Firing | undefined> {
+  const { db, now } = transaction;
   const row = await lockSchedule(db, id);
   if (!row) return undefined;
   const plan = planTick(row, tick, now);
@@ -79,36 +81,37 @@ export async function fireTick(
   const meant = { tick: first, ticks };
   const obstacle = row.overlap === "allow" ? undefined : await runUnderWay(db, row);
   if (row.overlap === "wait" && (row.waiting_since || obstacle))
-    return wait(db, row, { meant, moment: plan.moment }, obstacle, now);
-  if (obstacle) return skip(db, row, meant, `the run ${obstacle.name} is still going (overlap is skip).`, now);
-  return run(db, context, row, { meant, moment: plan.moment }, now);
+    return wait(transaction, row, { meant, moment: plan.moment }, obstacle);
+  if (obstacle)
+    return skip(transaction, row, { ...meant, reason: `the run ${obstacle.name} is still going (overlap is skip).` });
+  return run(transaction, context, row, { meant, moment: plan.moment });
 }
 
 /** The tick that waited for the newest run, which has ended. */
 export async function fireWaiting(
-  db: Db,
+  transaction: Transaction,
   context: FiringContext,
   id: number,
-  now: number,
 ): Promise<Firing | undefined> {
+  const { db } = transaction;
   const row = await lockSchedule(db, id);
   if (!row?.waiting_since || (await runUnderWay(db, row))) return undefined;
-  return run(db, context, row, { meant: undefined, moment: row.waiting_since }, now);
+  return run(transaction, context, row, { meant: undefined, moment: row.waiting_since });
 }
 
 /** Its dataset has been quiet for long enough. While a run is going the notice waits, unless the two may go side by side. */
 export async function fireTrigger(
-  db: Db,
+  transaction: Transaction,
   context: FiringContext,
   due: DueNotice,
-  now: number,
 ): Promise<Firing | undefined> {
+  const { db } = transaction;
   const row = await lockSchedule(db, due.schedule_id);
   if (!row || (row.overlap !== "allow" && (await runUnderWay(db, row)))) return undefined;
   const notice = await takeNotice(db, due);
   if (!notice) return undefined;
   const meant = { tick: notice.due_at, ticks: 1 };
-  return run(db, context, row, { meant, moment: notice.due_at, ledTo: readChain(notice.chain) }, now);
+  return run(transaction, context, row, { meant, moment: notice.due_at, ledTo: readChain(notice.chain) });
 }
 
 async function runUnderWay(db: Db, { latest_pipeline_id: id }: ScheduleRow): Promise<PipelineRow | undefined> {
@@ -116,39 +119,41 @@ async function runUnderWay(db: Db, { latest_pipeline_id: id }: ScheduleRow): Pro
   return latest && isUnfinished(latest.status) ? latest : undefined;
 }
 
-async function skip(db: Db, row: ScheduleRow, meant: Meant, reason: string, now: number): Promise<Firing> {
-  await recordSkip(db, row, meant, reason, now);
+async function skip({ db, now }: Transaction, row: ScheduleRow, skipped: Unfired): Promise<Firing> {
+  await recordSkip(db, row, skipped, now);
   return { outcome: "skipped", team: row.team_id };
 }
 
 /** At most one waits. */
 async function wait(
-  db: Db,
+  transaction: Transaction,
   row: ScheduleRow,
   { meant, moment }: Occasion & { readonly meant: Meant },
   obstacle: PipelineRow | undefined,
-  now: number,
 ): Promise<Firing> {
+  const { db, now } = transaction;
   const { waiting_since: earlier, id, team_id: team } = row;
-  if (earlier) return skip(db, row, meant, `the tick of ${earlier} waits already (overlap is wait).`, now);
+  if (earlier)
+    return skip(transaction, row, { ...meant, reason: `the tick of ${earlier} waits already (overlap is wait).` });
   await updateSchedule(db, id, { waiting_since: moment });
-  await recordWait(db, row, meant, `the run ${obstacle?.name} is still going (overlap is wait).`, now);
+  const reason = `the run ${obstacle?.name} is still going (overlap is wait).`;
+  await recordWait(db, row, { ...meant, reason }, now);
   return { outcome: "waits", team };
 }
 
 async function run(
-  db: Db,
+  transaction: Transaction,
   { keys, quotas }: FiringContext,
   row: ScheduleRow,
   { meant, moment, ledTo }: Occasion,
-  now: number,
 ): Promise<Firing> {
+  const { db, now } = transaction;
   const team = { id: row.team_id, name: await teamNameOf(db, row.team_id) };
   await requireRoomInQueue(db, team, quotas);
   await requireRoomForDatasets(db, team, quotas);
-  if (row.follow === "latest") await followLatest(db, team, row, now);
+  if (row.follow === "latest") await followLatest(transaction, team, row);
   const template = (await getPipeline(db, row.pipeline_id)) as PipelineRow;
-  const { pipelineId, added } = await runTemplate(db, keys, template, now, {
+  const { pipelineId, added } = await runTemplate(transaction, keys, template, {
     scheduled_at: moment,
     scheduled_timezone: row.timezone,
     chain: writeChain([...(ledTo ?? []), row.id]),
@@ -162,12 +167,12 @@ async function run(
   };
   await updateSchedule(db, row.id, { ...fired, last_error: started?.error_message ?? null });
   const outcome = started?.status === "FAILED" ? "failed" : "fired";
-  await recordBegun(db, row, meant, { outcome, pipelineId, reason: started?.error_message ?? null }, now);
+  await recordBegun(db, row, { meant, outcome, pipelineId, reason: started?.error_message ?? null }, now);
   return { outcome, team: row.team_id };
 }
 
 /** What cannot be taken fires nothing: old scripts in the place of new ones would go unnoticed. */
-async function followLatest(db: Db, team: SourceTeam, row: ScheduleRow, now: number): Promise<void> {
+async function followLatest({ db, now }: Transaction, team: SourceTeam, row: ScheduleRow): Promise<void> {
   const detail = await refreshTemplate(db, team, row.pipeline_id, now);
   if (detail === undefined) return;
   const target = { team: { id: team.id }, target: row.name, detail };
@@ -179,42 +184,43 @@ const patience = 60_000;
 
 /** What a dataset should have fired, and could not. Undefined as for the firing. */
 export async function recordTriggerFailure(
-  db: Db,
+  transaction: Transaction,
   notice: DueNotice,
   why: string,
-  now: number,
 ): Promise<Firing | undefined> {
+  const { db, now } = transaction;
   const row = await lockSchedule(db, notice.schedule_id);
   if (!row || !(await postponeNotice(db, notice, iso(now + patience)))) return undefined;
   await updateSchedule(db, row.id, { last_error: why });
   // It is tried every minute: the same reason is one firing.
-  if (why !== row.last_error) await recordRefused(db, row, { tick: notice.due_at, ticks: 1 }, why, now);
-  await auditFailure(db, row, why, now);
+  const meant = { tick: notice.due_at, ticks: 1 };
+  if (why !== row.last_error) await recordRefused(db, row, { meant, reason: why }, now);
+  await auditFailure(transaction, row, why);
   return { outcome: "failed", team: row.team_id };
 }
 
 /** A tick, or what waited, that could not be fired. The schedule goes on, and says why; undefined as for the firing. */
 export async function recordFailure(
-  db: Db,
+  transaction: Transaction,
   id: number,
   tick: string | undefined,
   why: string,
-  now: number,
 ): Promise<Firing | undefined> {
+  const { db, now } = transaction;
   const row = await lockSchedule(db, id);
   if (!row) return undefined;
   const next = tick && (row.cron_expression ? planTick(row, tick, now).next : iso(now + patience));
   if (tick ? !(await advanceSchedule(db, id, tick, next ?? null)) : !row.waiting_since) return undefined;
   await updateSchedule(db, id, { waiting_since: null, last_error: why });
-  await recordRefused(db, row, tick ? { tick, ticks: 1 } : undefined, why, now);
-  await auditFailure(db, row, why, now);
+  await recordRefused(db, row, { meant: tick ? { tick, ticks: 1 } : undefined, reason: why }, now);
+  await auditFailure(transaction, row, why);
   return { outcome: "failed", team: row.team_id };
 }
 
 /** A schedule that fails at every tick says so once. */
-async function auditFailure(db: Db, row: ScheduleRow, why: string, now: number): Promise<void> {
+async function auditFailure({ db, now }: Transaction, row: ScheduleRow, why: string): Promise<void> {
   if (why === row.last_error) return;
-  await noteSchedule(db, row, "failure", why, now);
+  await noteSchedule(db, row, { event: "failure", message: why }, now);
   const event = { action: "schedule.fail", team: { id: row.team_id }, target: row.name, detail: why };
   await audit(db, await actorOf(db, row), event, now);
 }

@@ -30,6 +30,7 @@ import {
 import type { Signals } from "../../turns/signals.ts";
 import { audit } from "../access/audit.ts";
 import type { Call } from "../access/call.ts";
+import type { Transaction } from "../access/edit.ts";
 import type { Team } from "../access/principals.ts";
 import type { DefaultQuotas, DiskQuotas } from "../access/quotas.ts";
 import { requireRoomForSchedule, type TaskQuotas } from "../jobs/task-quotas.ts";
@@ -37,13 +38,13 @@ import { dropWaiting, firingDocument } from "../lifecycle/schedule-record.ts";
 import { giveSchedule } from "../ownership/hand-over.ts";
 import { makeTemplate } from "../pipelines/new-pipeline.ts";
 import { newerScripts } from "../pipelines/newer-scripts.ts";
-import { pipelineDocument } from "../pipelines/pipeline-documents.ts";
+import { type PipelineFrame, pipelineDocument } from "../pipelines/pipeline-documents.ts";
 import type { KeyRing } from "../secrets/key-ring.ts";
 import { iso } from "../time/clock.ts";
 import { refreshTemplate } from "./refresh-schedule.ts";
 import { healthOf } from "./schedule-health.ts";
 import { type Owned, ownersOf } from "./schedule-owners.ts";
-import { setRunsPaused } from "./schedule-pauses.ts";
+import { pausePipelinesOf, resumePipelinesOf } from "./schedule-pauses.ts";
 import { firstRun, readTimes, runAfter, runsFrom, type ScheduleTimes } from "./schedule-times.ts";
 import {
   noTrigger,
@@ -99,11 +100,11 @@ export async function createTeamSchedule(
     if (id === undefined) throw nameTaken(team, name);
     await requireNoCircle(db, team, { id, name, pipeline_id: source.id, ...trigger });
     const own = { ...source, user_id: principal.userId, scopes: JSON.stringify(principal.scopes) };
-    const template = await makeTemplate(db, context.keys, own, id, now);
+    const template = await makeTemplate({ db, now }, context.keys, own, id);
     await updateSchedule(db, id, { pipeline_id: template });
     await audit(db, actor, { action: "schedule.create", team, target: name, detail: source.name }, now);
-    await giveTo(db, call, await requireSchedule(db, team, id), input, now);
-    return scheduleDocument(db, context, team, await requireSchedule(db, team, id), now);
+    await giveTo({ db, now }, call, await requireSchedule(db, team, id), input);
+    return scheduleDocument(db, await requireSchedule(db, team, id), frameOf(context, team, now));
   });
   context.signals.schedules.wake();
   return schedule;
@@ -111,11 +112,10 @@ export async function createTeamSchedule(
 
 /** Where a new owner is named. */
 async function giveTo(
-  db: Db,
+  { db, now }: Transaction,
   call: Call,
   row: ScheduleRow,
   { owner, force }: Pick<UpdatePipelineScheduleInput, "owner" | "force">,
-  now: number,
 ): Promise<void> {
   if (typeof owner === "string") await giveSchedule(db, call, row, { owner, force: force === true }, now);
 }
@@ -172,11 +172,11 @@ export async function updateTeamSchedule(
         now,
       );
     const taken = input.refresh ? await refreshTemplate(db, team, row.pipeline_id, now) : undefined;
-    if (typeof input.pause_pipeline === "boolean")
-      await setRunsPaused(db, row, input.pause_pipeline, { actor, team, quotas: context.quotas }, now);
+    if (input.pause_pipeline === true) await pausePipelinesOf({ db, now, actor }, team, row);
+    if (input.pause_pipeline === false) await resumePipelinesOf({ db, now, actor }, team, row, context.quotas);
     await audit(db, actor, { action: "schedule.update", team, target: row.name, detail: told(input, taken) }, now);
-    await giveTo(db, call, row, input, now);
-    return scheduleDocument(db, context, team, await requireSchedule(db, team, row.id), now);
+    await giveTo({ db, now }, call, row, input);
+    return scheduleDocument(db, await requireSchedule(db, team, row.id), frameOf(context, team, now));
   });
   for (const signal of ["schedules", "dispatch", "observe"] as const) context.signals[signal].wake();
   return schedule;
@@ -237,7 +237,7 @@ export async function readTeamSchedule(
   now: number,
 ): Promise<PipelineSchedule> {
   const { db } = context.store;
-  return scheduleDocument(db, context, team, await requireSchedule(db, team, id), now);
+  return scheduleDocument(db, await requireSchedule(db, team, id), frameOf(context, team, now));
 }
 
 /** Schedules of one answer. */
@@ -301,14 +301,21 @@ function itemOf(
   };
 }
 
-async function scheduleDocument(
-  db: Db,
-  { keys }: SchedulesContext,
-  team: Team,
-  row: ScheduleRow,
-  now: number,
-): Promise<PipelineSchedule> {
-  const frame = { keys, showsValues: roleIncludes(team.role, "editor") };
+/** To whom a schedule is shown, and at what time: its health depends on that. */
+interface ScheduleFrame extends PipelineFrame {
+  readonly team: Team;
+  readonly now: number;
+}
+
+const frameOf = ({ keys }: SchedulesContext, team: Team, now: number): ScheduleFrame => ({
+  keys,
+  showsValues: roleIncludes(team.role, "editor"),
+  team,
+  now,
+});
+
+async function scheduleDocument(db: Db, row: ScheduleRow, frame: ScheduleFrame): Promise<PipelineSchedule> {
+  const { team, now } = frame;
   const documentOf = async (id: string | null) => {
     const pipeline = id === null ? undefined : await getPipeline(db, id);
     return pipeline ? pipelineDocument(db, pipeline, frame) : null;

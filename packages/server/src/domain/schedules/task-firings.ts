@@ -66,7 +66,7 @@ export async function fireTaskTick(
   // Of several ticks that one job stands for, the newest; what fires once may have been put off.
   const [newest] = cron ? newestTicks(cron, timezone, { from: Date.parse(tick), to: now }, 1) : [];
   const scheduled_at = newest === undefined ? ((cron ? null : start_after) ?? tick) : iso(newest);
-  await fireTask(db, keys, owner.original, { scheduled_at, scheduled_timezone: timezone }, now);
+  await fireTask({ db, now }, keys, owner.original, { scheduled_at, scheduled_timezone: timezone });
   if (next === undefined)
     await endJob(db, { id, from: ["TASK"], to: "COMPLETE", changes: { finished_at: iso(now) } }, now);
   return { outcome: "fired" };

@@ -83,8 +83,7 @@ function refuseUnknown(team: Team, id: string): never {
 export async function updateTeamTask(
   { store, signals }: TasksContext,
   { actor, team }: Call,
-  id: string,
-  input: UpdateTaskInput,
+  { job_id: id, ...input }: UpdateTaskInput & { readonly job_id: string },
   now: number,
 ): Promise<Task> {
   const task = await store.write(async (db) => {

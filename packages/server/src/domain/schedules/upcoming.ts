@@ -24,8 +24,12 @@ export async function upcomingOf(db: Db, team: Team, { limit, cursor, withSchedu
   const schedules = withSchedules ? await nextSchedules(db, team.id, after.schedule, limit + 1) : [];
   const tasks = await nextTasks(db, team.id, after.task, limit + 1);
   const found = [
-    ...schedules.map(({ id, name, next_run, ...times }) => itemOf("schedule", String(id), name, next_run, times)),
-    ...tasks.map((task) => itemOf("task", task.job_id, task.name, task.next_run, taskTimes(task))),
+    ...schedules.map(({ id, name, next_run, ...times }) =>
+      itemOf({ kind: "schedule", id: String(id), name, at: next_run }, times),
+    ),
+    ...tasks.map((task) =>
+      itemOf({ kind: "task", id: task.job_id, name: task.name, at: task.next_run }, taskTimes(task)),
+    ),
   ];
   // Stable: at one moment schedules come first, each kind in the order in which it was read.
   const items = found.sort((a, b) => (a.at < b.at ? -1 : Number(a.at > b.at))).slice(0, limit);
@@ -33,13 +37,9 @@ export async function upcomingOf(db: Db, team: Team, { limit, cursor, withSchedu
   return { items, next: found.length > limit && last ? `${last.at}~${last.kind}~${last.id}` : undefined };
 }
 
-const itemOf = (
-  kind: Upcoming["kind"],
-  id: string,
-  name: string | null,
-  at: string,
-  times: ScheduleTimes,
-): Upcoming => ({
+type Firing = Pick<Upcoming, "kind" | "id" | "name" | "at">;
+
+const itemOf = ({ at, kind, id, name }: Firing, times: ScheduleTimes): Upcoming => ({
   at,
   following: runAfter(times, Date.parse(at)),
   kind,
