@@ -1,6 +1,6 @@
 /**
- * When skips of a schedule are told: the first of a row, and the first of each further day while the row goes on. A schedule
- * that runs every five minutes, and whose run hangs, would otherwise tell of it 288 times a day. forgetSkips ends a row.
+ * Decides which skipped ticks of a schedule are reported: the first of a series, and then the first of each day. Otherwise a
+ * schedule that runs every five minutes, and whose run hangs, would report it 288 times a day. `forgetSkips` ends a series.
  */
 
 import type { Db } from "../../store/drivers/store.ts";
@@ -13,12 +13,12 @@ interface Skip {
   readonly reason: string;
 }
 
-/** Call it inside the write that counts the skip, with the row as that write left it. */
+/** Reports a skipped tick if it is due. Runs in the transaction that counted the skip; `row` has the new counters. */
 export async function tellSkip(db: Db, row: ScheduleRow, { tick, reason }: Skip, now: number): Promise<void> {
   const date = dateAt(Date.parse(tick), row.timezone);
   if (row.skip_told_on === date) return;
-  const message = `The tick of ${tick} came to nothing: ${reason}${othersOf(row)}`;
-  // Where nobody listens nothing was told: whoever comes to listen hears of the next one.
+  const message = `The tick of ${tick} started no run: ${reason}${othersOf(row)}`;
+  // Without a subscriber nothing was reported: a receiver that subscribes later gets the next skip.
   if (await noteSchedule(db, row, { event: "skip", message }, now))
     await updateSchedule(db, row.id, { skip_told_on: date, skips_told: row.skips });
 }
@@ -26,5 +26,5 @@ export async function tellSkip(db: Db, row: ScheduleRow, { tick, reason }: Skip,
 function othersOf({ skips, skips_told }: ToldSkips): string {
   const count = skips - skips_told;
   if (count === 1) return "";
-  return ` These are ${count} ticks${skips_told > 0 ? " since the last message" : ""}.`;
+  return ` In total, ${count} ticks started no run${skips_told > 0 ? " since the last message" : ""}.`;
 }
