@@ -333,7 +333,7 @@ export function textConformance(storeOf: () => Store, openAgain: () => Promise<S
     const shown = await getTeamJob(contextOf(), team, alone.id);
     assert.deepEqual([shown.cut, shown.query.length], [["query"], 8192]);
     const rerun = (query: string) => create({ query, rerun_from_job_id: alone.id });
-    await assert.rejects(rerun(shown.query), isRefused("wrong_state", /^query: only its beginning is left of the job/));
+    await assert.rejects(rerun(shown.query), isRefused("wrong_state", /^query: the server has only the beginning of the query of the job/));
     await rerun(script("alone"));
     await rerun("something else");
     // A job without its script is never repeated: not with the beginning of it either.

@@ -1,7 +1,7 @@
 /**
- * Jobs as the API shows them, as JSON text. The column `spec` has the fields that no longer change as JSON, so the text of
- * a job is its state followed by its spec. The state is concatenated by hand, for speed: a serializer that visits every
- * field takes four times as long for a list of twenty jobs.
+ * Jobs as the API shows them, as JSON text. The column `spec` has the fields that no longer change as JSON, so the text
+ * of a job is its state followed by its spec. The state is concatenated by hand, for speed: a serializer that visits
+ * every field takes four times as long for a list of twenty jobs.
  */
 import { answerLimits, type Job } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";

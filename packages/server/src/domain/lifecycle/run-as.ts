@@ -1,6 +1,6 @@
 /**
- * The users as whom the runs of a pipeline and the jobs of a task run after they were handed over. The column `run_as` has
- * them as JSON. An empty column means that each job runs as the user who created its original.
+ * The users as whom the runs of a pipeline and the jobs of a task run after they were handed over. The column `run_as`
+ * has them as JSON. An empty column means that each job runs as the user who created its original.
  */
 import { allScopes, permits, type Scope } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";

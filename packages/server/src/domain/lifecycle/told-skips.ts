@@ -1,6 +1,7 @@
 /**
- * Decides which skipped ticks of a schedule are reported: the first of a series, and then the first of each day. Otherwise a
- * schedule that runs every five minutes, and whose run hangs, would report it 288 times a day. `forgetSkips` ends a series.
+ * Decides which skipped ticks of a schedule are reported: the first of a series, and then the first of each day.
+ * Otherwise a schedule that runs every five minutes, and whose run hangs, would report it 288 times a day. `forgetSkips`
+ * ends a series.
  */
 
 import type { Db } from "../../store/drivers/store.ts";
