@@ -254,7 +254,7 @@ describe("credentials", () => {
     await waitForEnd(admin, moving.id);
     const failed = await waitForEnd(admin, leaving.id);
     assert.deepEqual(
-      [failed.status, /credentials leaving are gone/.test(failed.error_message ?? "")],
+      [failed.status, /credentials leaving were deleted/.test(failed.error_message ?? "")],
       ["FAILED", true],
     );
     assert.equal((await waitForEnd(admin, behind.id)).status, "COMPLETE");

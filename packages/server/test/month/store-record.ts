@@ -179,7 +179,7 @@ const reasons: readonly (readonly [RegExp, string])[] = [
   [/^the run .* is still going \(overlap is (skip|wait)\)/, "the last run is still going"],
   [/^the tick of .* waits already/, "one waits already"],
   [/^it was not fired in time: no server ran/, "not in time"],
-  [/is contractor's, who is disabled/, "its owner is gone"],
+  [/belongs to contractor, who is disabled/, "its owner is gone"],
   [/was made by no job, so there is nothing to run again/, "the newest scripts cannot be run"],
 ];
 

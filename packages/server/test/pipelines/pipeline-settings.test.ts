@@ -183,7 +183,7 @@ describe("settings of a pipeline", () => {
       await makeDataset(world, "mine", "true", { namespace: "shared" });
       const { name, job_runs } = await trigger(client, ["shared.default.mine", "shared.default.harmless"], true);
       for (const settings of bringing)
-        await refused(set(name, settings), "forbidden", /harmless\.sh is olive's and runs with olive's rights/);
+        await refused(set(name, settings), "forbidden", /harmless\.sh belongs to olive and runs with olive's rights/);
       await refused(set(name, { requirements: "evil" }, owner.client), "forbidden", /mine\.sh is admin's/);
       const changed = await set(name, { workers: 1, priority: 0, python_version: "3.12" });
       assert.deepEqual([changed.priority, changed.requirements], [0, null]);

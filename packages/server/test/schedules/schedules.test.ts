@@ -448,7 +448,7 @@ describe("schedules", () => {
       await client.call(routes.removeMember, { params: { team_name: "main", username: "leaver" }, query: {} });
       const { latest_run, last_error, next_run } = await tick(schedule);
       assert.equal(latest_run?.status, "FAILED");
-      assert.match(last_error ?? "", /leaver's, who is not in the team/);
+      assert.match(last_error ?? "", /belongs to leaver, who is not in the team/);
       assert.ok(next_run);
       await remove(schedule);
     });

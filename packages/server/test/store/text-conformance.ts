@@ -333,14 +333,17 @@ export function textConformance(storeOf: () => Store, openAgain: () => Promise<S
     const shown = await getTeamJob(contextOf(), team, alone.id);
     assert.deepEqual([shown.cut, shown.query.length], [["query"], 8192]);
     const rerun = (query: string) => create({ query, rerun_from_job_id: alone.id });
-    await assert.rejects(rerun(shown.query), isRefused("wrong_state", /^query: the server has only the beginning of the query of the job/));
+    await assert.rejects(
+      rerun(shown.query),
+      isRefused("wrong_state", /^query: the server has only the beginning of the query of the job/),
+    );
     await rerun(script("alone"));
     await rerun("something else");
     // A job without its script is never repeated: not with the beginning of it either.
     await recordMade(storeOf(), alone.id, "late", { teamId: team.id });
     await assert.rejects(
       trigger(["late"]),
-      isRefused("invalid", /the script of the job .* was removed, since it ended long ago/),
+      isRefused("invalid", /the script of the job .* was removed, since the job ended long ago/),
     );
   });
 
@@ -433,7 +436,7 @@ export function textConformance(storeOf: () => Store, openAgain: () => Promise<S
     await recordMade(storeOf(), alone.id, "late", { teamId: team.id });
     await assert.rejects(
       trigger(["late"]),
-      isRefused("invalid", /the variables of the job .* were removed, since it ended long ago/),
+      isRefused("invalid", /the variables of the job .* were removed, since the job ended long ago/),
     );
   });
 }

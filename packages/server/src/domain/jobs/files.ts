@@ -51,7 +51,7 @@ export async function attachFiles(db: Db, teamId: number, ids: readonly number[]
     );
   }
   const twice = rows.find((row) => rows.some((other) => other.id !== row.id && other.filename === row.filename));
-  if (twice) throw invalid("files", `files with different names, got two that are called ${twice.filename}`);
+  if (twice) throw invalid("files", `files with different names; two are called ${twice.filename}`);
   await markAttached(db, ids, now);
 }
 

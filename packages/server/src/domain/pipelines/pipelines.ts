@@ -1,4 +1,4 @@
-/** Pipelines: the rules for triggering, reading, pausing, resuming, cancelling and repeating them. */
+/** Pipelines: the rules for triggering, reading, pausing, resuming, canceling and rerunning them. */
 import {
   ApiError,
   invalid,
@@ -55,6 +55,7 @@ const frameOf = ({ keys }: JobsContext, team: Team): PipelineFrame => ({
   showsValues: roleIncludes(team.role, "editor"),
 });
 
+/** Creates a pipeline that rebuilds datasets. It begins at once, or is paused if the caller wants to review it first. */
 export async function triggerPipeline(
   context: JobsContext,
   call: Call,
@@ -108,7 +109,7 @@ const newRow = ({ team, principal }: Call, { targets, asked }: Sources, now: num
   finished_at: null,
 });
 
-/** By name or id; what says neither, or two things, is refused. */
+/** Finds a pipeline by name or id. Throws if the input has neither, or both and they disagree. */
 async function findTeamPipeline(
   db: Db,
   team: Team,
@@ -121,7 +122,11 @@ async function findTeamPipeline(
       hint: "list_pipelines",
     });
   if (name && row.name !== name)
-    throw invalid("the pipeline's name and pipeline_id", `the same pipeline; ${id} is called ${row.name}`, name);
+    throw invalid(
+      "the pipeline's name and pipeline_id",
+      `values of the same pipeline; ${id} has the name ${row.name}`,
+      name,
+    );
   return row;
 }
 
@@ -132,19 +137,20 @@ export async function readPipeline(context: JobsContext, team: Team, input: Pipe
   return pipelineDocument(db, row, frameOf(context, team));
 }
 
-/** A list ends early when its pipelines have so many runs together, or as many needs as one may have. */
+/** Maximum number of runs in one page of pipelines. A page also ends once it has `mostNeeds` dependencies. */
 const mostListedRuns = 20_000;
-/** Pipelines read at a time. */
+/** Number of pipelines in one query of a list. */
 const listPart = 50;
-/** Runs that are read without a break: of a few pipelines, or of a single large one. */
+/** Number of runs after which a list lets other requests have the event loop. */
 const stretchRuns = 200;
 
 interface PipelineTexts {
   readonly pipelines: readonly string[];
-  /** Where to go on; undefined: nothing follows. */
+  /** Cursor of the next page; undefined on the last page. */
   readonly next: string | undefined;
 }
 
+/** Returns a page of pipelines, newest first, as JSON texts. It has fewer than `limit` if they are large. */
 export async function readPipelines(
   context: JobsContext,
   team: Team,
@@ -155,7 +161,7 @@ export async function readPipelines(
   const list = new BoundedList();
   let runs = 0;
   let needs = 0;
-  // The first waits for its turn, too: whoever asks again and again, and goes, has nothing built.
+  // The first pipeline waits as well, so that nothing is built for clients that disconnect at once.
   let stretch = stretchRuns;
   for (let before = cursor?.toLowerCase(); ; ) {
     const part = Math.min(listPart, limit - list.length);
@@ -178,7 +184,7 @@ export async function readPipelines(
   }
 }
 
-/** In any letter case, repeated or comma-separated. */
+/** Parses states of pipelines. Letter case is ignored; values may be repeated or separated by commas. */
 function readStatuses(texts: readonly string[]): PipelineStatus[] | undefined {
   const names = texts.flatMap((text) => text.split(",")).map((name) => name.trim().toUpperCase());
   const found = names.map((name) => {
@@ -189,23 +195,24 @@ function readStatuses(texts: readonly string[]): PipelineStatus[] | undefined {
   return found.length === 0 ? undefined : [...new Set(found)];
 }
 
-/** What somebody wants to do with which pipeline. */
+/** A request to change a pipeline. */
 interface PipelineChange {
   readonly action: PipelineAction;
+  /** Name or id of the pipeline. */
   readonly input: PipelineInput;
   readonly now: number;
 }
 
-/** A transaction that holds the lock of the pipeline that somebody changes. */
+/** A transaction that has locked the pipeline that it changes. */
 export interface PipelineEdit extends Edit {
   readonly team: Team;
   readonly pipeline: PipelineRow;
 }
 
-/** Changes the pipeline. Returns the detail of the audit entry, if there is one. */
+/** Makes the change. Returns the detail for the audit log; undefined if there is none. */
 type Work = (edit: PipelineEdit) => Promise<string | undefined>;
 
-/** Finds a pipeline, locks it, checks that its state allows the action, runs the work, audits it, and returns the pipeline. */
+/** Locks a pipeline, checks that its state allows the action, does the work, and writes the audit log. */
 export async function changePipeline(
   context: JobsContext,
   { actor, team }: Call,
@@ -248,24 +255,26 @@ export const resumePipeline = (context: JobsContext, call: Call, input: Pipeline
     return undefined;
   });
 
-/** What runs is ended, nothing begins. */
+/** Cancels a pipeline: stops the runs that have begun, and cancels the others. */
 export const cancelPipeline = (context: JobsContext, call: Call, input: PipelineInput, now: number) =>
   changePipeline(context, call, { action: "cancel", input, now }, async ({ db, pipeline }) => {
     await cancelPipelineRuns(db, pipeline.id, now);
     return undefined;
   });
 
+/** Returns the original jobs of runs, with the users as whom they run now. */
 async function originalsOf(db: Db, pipeline: PipelineRow, runs: readonly RunState[]): Promise<ShortJob[]> {
   const ids = runs.map(({ job_id }) => job_id);
   const jobs = await getShortJobs(db, ids);
   const found = new Set(jobs.map(({ id }) => id));
   const gone = ids.find((id) => !found.has(id));
-  if (gone) throw new ApiError("wrong_state", `It cannot run again: the job ${gone} is gone.`);
+  if (gone) throw new ApiError("wrong_state", `The pipeline cannot run again: the job ${gone} no longer exists.`);
   return allInNameOf(db, pipeline, jobs);
 }
 
 type JobInPipeline = PipelineInput & { readonly job_id: string };
 
+/** Finds a run by the id of its own job or of the original. Throws if there is none. */
 async function findRun(db: Db, pipeline: PipelineRow, jobId: string): Promise<RunState> {
   const id = jobId.trim().toLowerCase();
   const runs = await runsOf(db, pipeline.id);
@@ -274,7 +283,7 @@ async function findRun(db: Db, pipeline: PipelineRow, jobId: string): Promise<Ru
   throw new ApiError("not_found", `The pipeline ${pipeline.name} has no run of a job ${jobId}.`, { hint: "list_runs" });
 }
 
-/** Those that waited for it wait for its parents instead. */
+/** Removes a draft from a paused pipeline. Runs that waited for it wait for its parents instead. */
 export const removeJob = (context: JobsContext, call: Call, input: JobInPipeline, now: number) =>
   changePipeline(context, call, { action: "remove-job", input, now }, async ({ db, pipeline }) => {
     const run = await findRun(db, pipeline, input.job_id);
@@ -290,7 +299,7 @@ export const removeJob = (context: JobsContext, call: Call, input: JobInPipeline
     return `${run.name} (job ${id})`;
   });
 
-/** Each child inherits each parent: of a run with very many of both, too many. */
+/** Throws if removing a run leaves too many dependencies, since each of its children inherits each of its parents. */
 async function requireFewNeeds(db: Db, { id }: PipelineRow, run: RunState): Promise<void> {
   const edges = await edgesOf(db, id);
   const above = edges.filter(({ job_id }) => job_id === run.job_id).length;
@@ -298,11 +307,11 @@ async function requireFewNeeds(db: Db, { id }: PipelineRow, run: RunState): Prom
   if (above * below === 0 || edges.length - above - below + above * below <= mostNeeds) return;
   throw new ApiError(
     "wrong_state",
-    `${run.name} has ${above} parents and ${below} children: without it each of these would wait for each of those, and a pipeline has at most ${mostNeeds} such needs.`,
+    `${run.name} cannot be removed: each of its ${below} children would have to wait for each of its ${above} parents, and a pipeline has at most ${mostNeeds} dependencies.`,
   );
 }
 
-/** How many parents each run waits for, and how many runs are open: from what is there. */
+/** Recounts the unfinished parents of each run and the open runs of the pipeline, and ends it if none is open. */
 async function recount(db: Db, pipeline: PipelineRow, now: number): Promise<void> {
   const runs = await runsOf(db, pipeline.id);
   const parents = await parentsOf(db, pipeline.id);
@@ -317,7 +326,7 @@ async function recount(db: Db, pipeline: PipelineRow, now: number): Promise<void
 
 const isOver = ({ status }: RunState) => status === "FAILED" || status === "CANCELED";
 
-/** Its end would fail a pipeline that runs again. */
+/** Throws if a run is still being canceled: its end would fail the restarted pipeline. */
 function requireNoneEnding(runs: readonly RunState[]): void {
   const ending = runs.find(({ status }) => status === "CANCELING");
   if (!ending) return;
@@ -327,16 +336,16 @@ function requireNoneEnding(runs: readonly RunState[]): void {
   );
 }
 
-/** What failed or was canceled gets a new draft; what is complete stays as it is. */
+/** Restarts a pipeline: failed and canceled runs get new drafts, and complete runs stay. */
 export const rerunPipeline = (context: JobsContext, call: Call, input: PipelineInput, now: number) =>
   changePipeline(context, call, { action: "rerun", input, now }, async (edit) => {
     const runs = await runsOf(edit.db, edit.pipeline.id);
     requireNoneEnding(runs);
-    await goOnWith(edit, context, runs.filter(isOver));
+    await restartRuns(edit, context, runs.filter(isOver));
     return undefined;
   });
 
-/** One run and nothing else: what came after it stays canceled, and is retried when it is wanted. */
+/** Restarts a single run. The runs after it stay canceled until they are retried as well. */
 export const retryJob = (context: JobsContext, call: Call, input: JobInPipeline, now: number) =>
   changePipeline(context, call, { action: "retry-job", input, now }, async (edit) => {
     const { db, pipeline } = edit;
@@ -354,21 +363,25 @@ export const retryJob = (context: JobsContext, call: Call, input: JobInPipeline,
     if (open)
       throw new ApiError(
         "wrong_state",
-        `${what} needs what ${open.name} makes, which is ${open.status}. Retry that first, or rerun the pipeline, which retries all.`,
+        `${what} needs the result of ${open.name}, which is ${open.status}. Retry that run first, or rerun the pipeline, which retries all failed and canceled runs.`,
         { hint: "rerun_pipeline" },
       );
-    await goOnWith(edit, context, [run]);
+    await restartRuns(edit, context, [run]);
     return what;
   });
 
-/** New drafts for these runs, in a pipeline that runs again. */
-async function goOnWith(edit: PipelineEdit, { keys, quotas }: JobsContext, runs: readonly RunState[]): Promise<void> {
+/** Sets the pipeline to RUNNING, with new drafts for these runs. */
+async function restartRuns(
+  edit: PipelineEdit,
+  { keys, quotas }: JobsContext,
+  runs: readonly RunState[],
+): Promise<void> {
   const { db, now, team, pipeline } = edit;
   await requireRoomInQueue(db, team, quotas);
   await requireRoomForDatasets(db, team, quotas);
   const originals = await originalsOf(db, pipeline, runs);
   const why = await whyNot(db, originals);
-  if (why !== undefined) throw new ApiError("wrong_state", `It cannot run again: ${why}`);
+  if (why !== undefined) throw new ApiError("wrong_state", `The pipeline cannot run again: ${why}`);
   const { ids: drafts, added } = await insertDrafts(edit, originals, draftFrame(keys, pipeline));
   await requireRoomForTexts(db, team, added, quotas);
   for (const run of runs) await replaceDraft(db, run, drafts.get(run.job_id) as string);
