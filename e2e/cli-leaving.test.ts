@@ -116,7 +116,7 @@ describe("somebody who leaves", () => {
     assert.match(await admin.print("schedule", "ls"), /nightly-ben\t.*It runs jobs as ben, who is disabled/);
     assert.match(
       await admin.print("schedule", "show", "nightly-ben"),
-      /^problem\tIt runs jobs as ben, who is disabled: every run will fail\. Give the schedule another owner\.$/m,
+      /^problem\tThe schedule runs jobs as ben, who is disabled: every run will fail\. Give the schedule another owner\.$/m,
     );
     await admin.print("schedule", "update", "nightly-ben", "--owner", "main-service");
     assert.doesNotMatch(await admin.print("schedule", "show", "nightly-ben"), /^problem/m);

@@ -176,7 +176,7 @@ describe("millrace schedule", () => {
     assert.match(await refused(64, "update", "nightly", "--pause", "--resume"), /exclude each other/);
     assert.match(await refused(1, "create", "x", pipeline, "--cron", "61 * * * *"), /cron_expression: expected five/);
     assert.match(await refused(1, "create", "x", "no-such", "--cron", "@daily"), /There is no pipeline no-such/);
-    assert.match(await refused(1, "create", "nightly", pipeline, "--cron", "@daily"), /has a schedule nightly already/);
+    assert.match(await refused(1, "create", "nightly", pipeline, "--cron", "@daily"), /already has a schedule nightly/);
     assert.match(await refused(1, "update", "nightly", "--timezone", "Mars"), /IANA time zone/);
   });
 });

@@ -238,7 +238,7 @@ describe("schedules", () => {
       assert.equal(renamed.schedule_name, "renamed");
       assert.equal(renamed.pipeline.schedule_name, "renamed");
       const other = await create({ schedule_name: "other", cron_expression: "@yearly" });
-      await refused(update(other, { schedule_name: "renamed" }), "wrong_state", /has a schedule renamed already/);
+      await refused(update(other, { schedule_name: "renamed" }), "wrong_state", /already has a schedule renamed/);
       assert.equal((await update(other, { schedule_name: "other" })).schedule_name, "other", "its own name is its own");
       await remove(other);
     });
@@ -254,7 +254,7 @@ describe("schedules", () => {
       const sooner = await update(schedule, { start_after: "", timezone: "" });
       assert.deepEqual([sooner.start_after, sooner.timezone], [null, "UTC"]);
       assert.ok((sooner.next_run ?? "") < iso(Date.now() + 86_400_000));
-      await refused(update(schedule, { cron_expression: "" }), "invalid", /with none it would never run/);
+      await refused(update(schedule, { cron_expression: "" }), "invalid", /with none the schedule would never run/);
       const once = await update(schedule, { cron_expression: "", start_after: future });
       assert.deepEqual([once.cron_expression, once.next_run], [null, future]);
     });

@@ -122,8 +122,6 @@ function open(keys: KeyRing, row: CredentialsRow): Readonly<Record<string, strin
   try {
     return valuesOf(keys, row);
   } catch {
-    throw new CredentialsUnavailable(
-      `The credentials ${row.name} cannot be decrypted. Set their values again.`,
-    );
+    throw new CredentialsUnavailable(`The credentials ${row.name} cannot be decrypted. Set their values again.`);
   }
 }

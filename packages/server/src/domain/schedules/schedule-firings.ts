@@ -1,6 +1,6 @@
 /**
- * How a schedule fires. All of it happens in the write that moves the schedule to its next tick: whoever makes that move
- * has the tick, and whoever dies before the commit leaves it to the next one.
+ * Fires schedules. One transaction creates the pipeline and advances the schedule to its next tick, so each tick fires once:
+ * the update succeeds for one server only, and after a crash before the commit another server fires the tick.
  */
 import { type FiringOutcome, isUnfinished } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
@@ -47,23 +47,23 @@ export interface FiringContext {
   readonly quotas: DefaultQuotas & DiskQuotas;
 }
 
-/** What became of a tick. */
+/** Outcome of a tick, and the id of its team. */
 export interface Firing {
   readonly outcome: FiringOutcome;
   readonly team: number;
 }
 
-/** What a run is for. */
+/** What a pipeline is created for. */
 interface Occasion {
-  /** Undefined: the tick that waited. */
+  /** Undefined for the tick that waited for the end of the last run. */
   readonly meant: Meant | undefined;
-  /** What the run is told: of several ticks that it stands for, the newest. */
+  /** Scheduled time of the run: the newest of the ticks that it stands for. */
   readonly moment: string;
-  /** Where a dataset fires it: the schedules that led to its new version. */
+  /** For a trigger by a dataset: ids of the schedules that led to the new version. */
   readonly ledTo?: readonly number[];
 }
 
-/** Undefined: there is no such tick any more, another server took it, or somebody changed the schedule. */
+/** Fires a tick. Returns undefined if another server fired it, or if the schedule was changed or deleted. */
 export async function fireTick(
   transaction: Transaction,
   context: FiringContext,
@@ -87,7 +87,7 @@ export async function fireTick(
   return run(transaction, context, row, { meant, moment: plan.moment });
 }
 
-/** The tick that waited for the newest run, which has ended. */
+/** Fires the tick that waited for the end of the last run. Returns undefined if none waits, or if the run still goes on. */
 export async function fireWaiting(
   transaction: Transaction,
   context: FiringContext,
@@ -99,7 +99,10 @@ export async function fireWaiting(
   return run(transaction, context, row, { meant: undefined, moment: row.waiting_since });
 }
 
-/** Its dataset has been quiet for long enough. While a run is going the notice waits, unless the two may go side by side. */
+/**
+ * Fires a schedule for a new version of its dataset. Returns undefined if the notice of the version is gone, or if it has to
+ * wait for the end of the last run (unless `overlap` is allow).
+ */
 export async function fireTrigger(
   transaction: Transaction,
   context: FiringContext,
@@ -114,6 +117,7 @@ export async function fireTrigger(
   return run(transaction, context, row, { meant, moment: notice.due_at, ledTo: readChain(notice.chain) });
 }
 
+/** Returns the last pipeline of a schedule if it has not ended. */
 async function runUnderWay(db: Db, { latest_pipeline_id: id }: ScheduleRow): Promise<PipelineRow | undefined> {
   const latest = id === null ? undefined : await getPipeline(db, id);
   return latest && isUnfinished(latest.status) ? latest : undefined;
@@ -124,7 +128,7 @@ async function skip({ db, now }: Transaction, row: ScheduleRow, skipped: Unfired
   return { outcome: "skipped", team: row.team_id };
 }
 
-/** At most one waits. */
+/** Lets a tick wait for the end of the last run. If another tick waits already, this one is skipped. */
 async function wait(
   transaction: Transaction,
   row: ScheduleRow,
@@ -141,6 +145,7 @@ async function wait(
   return { outcome: "waits", team };
 }
 
+/** Creates and begins the pipeline of a tick. Throws if a quota of the team is exceeded. */
 async function run(
   transaction: Transaction,
   { keys, quotas }: FiringContext,
@@ -171,7 +176,7 @@ async function run(
   return { outcome, team: row.team_id };
 }
 
-/** What cannot be taken fires nothing: old scripts in the place of new ones would go unnoticed. */
+/** Updates the schedule to the newest scripts. Throws if it cannot, so that it does not run old scripts unnoticed. */
 async function followLatest({ db, now }: Transaction, team: SourceTeam, row: ScheduleRow): Promise<void> {
   const detail = await refreshTemplate(db, team, row.pipeline_id, now);
   if (detail === undefined) return;
@@ -179,10 +184,10 @@ async function followLatest({ db, now }: Transaction, team: SourceTeam, row: Sch
   await audit(db, await actorOf(db, row), { action: "schedule.refresh", ...target }, now);
 }
 
-/** What runs once, and could not, is tried again after so many milliseconds. */
+/** Delay until a failed trigger, or a schedule without a cron expression, is tried again, in milliseconds. */
 const patience = 60_000;
 
-/** What a dataset should have fired, and could not. Undefined as for the firing. */
+/** Records that a trigger by a dataset failed, and postpones it. Returns undefined if the notice is gone. */
 export async function recordTriggerFailure(
   transaction: Transaction,
   notice: DueNotice,
@@ -192,14 +197,17 @@ export async function recordTriggerFailure(
   const row = await lockSchedule(db, notice.schedule_id);
   if (!row || !(await postponeNotice(db, notice, iso(now + patience)))) return undefined;
   await updateSchedule(db, row.id, { last_error: why });
-  // It is tried every minute: the same reason is one firing.
+  // The trigger is retried every minute: failures with the same reason are recorded once.
   const meant = { tick: notice.due_at, ticks: 1 };
   if (why !== row.last_error) await recordRefused(db, row, { meant, reason: why }, now);
   await auditFailure(transaction, row, why);
   return { outcome: "failed", team: row.team_id };
 }
 
-/** A tick, or what waited, that could not be fired. The schedule goes on, and says why; undefined as for the firing. */
+/**
+ * Records that a tick failed, and advances the schedule. `tick` is undefined for the tick that waited. Returns undefined
+ * if it is gone.
+ */
 export async function recordFailure(
   transaction: Transaction,
   id: number,
@@ -217,7 +225,7 @@ export async function recordFailure(
   return { outcome: "failed", team: row.team_id };
 }
 
-/** A schedule that fails at every tick says so once. */
+/** Writes a failure to the audit log and the outbox, once as long as the reason stays the same. */
 async function auditFailure({ db, now }: Transaction, row: ScheduleRow, why: string): Promise<void> {
   if (why === row.last_error) return;
   await noteSchedule(db, row, { event: "failure", message: why }, now);

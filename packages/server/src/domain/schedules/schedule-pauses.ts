@@ -1,4 +1,4 @@
-/** Pausing a schedule pauses the pipelines that it started, and lets them go on with it. Inside the write that holds it. */
+/** Pauses and resumes the pipelines of a schedule together with it. The caller's transaction has locked the schedule. */
 
 import type { Db } from "../../store/drivers/store.ts";
 import { lockPipeline, type PipelineRow, pipelinesOfSchedule } from "../../store/queries/pipelines/pipelines.ts";
