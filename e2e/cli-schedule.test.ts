@@ -82,7 +82,7 @@ describe("millrace schedule", () => {
     await suite.api.call(routes.registerVersion, { body: { name: "arriving" } });
     await until("its run", async () => (await show("arrival")).latest_run ?? undefined);
     const refused = await cli.refused(1, "schedule", "create", "round", pipeline, "--on-dataset", "final");
-    assert.match(refused, /circle: round makes @admin\.default\.final, which fires round/);
+    assert.match(refused, /trigger itself: round makes @admin\.default\.final, which fires round/);
     assert.match(await cli.refused(64, "schedule", "update", "arrival", "--quiet-for", "soon"), /not a duration/);
     await cli.print("schedule", "update", "arrival", "--on-dataset=", "--cron", "@daily", "--quiet-for", "10m");
     assert.deepEqual((await show("arrival")).trigger_dataset, null);

@@ -89,7 +89,7 @@ describe("a pipeline is refused", () => {
     const other = await addTeam(server, `team${count}`);
     const job = await originalJob(other, shell("true"));
     await recordMade(server.store, job.id, `${name}_stolen`);
-    await refuses([`${name}_stolen`], "invalid", /is gone/);
+    await refuses([`${name}_stolen`], "invalid", /no longer exists/);
   });
 
   it("for a job whose files are gone", async () => {
@@ -133,7 +133,7 @@ describe("a pipeline is refused", () => {
         )
         .execute(),
     );
-    await refuses([`${name}_449`], "invalid", /more than 20000 versions, or more than 100000 needs between them/);
+    await refuses([`${name}_449`], "invalid", /more than 20000 versions, or more than 100000 dependencies between them/);
     await refuses([`${name}_440`], "invalid", /was made by no job/);
   });
 

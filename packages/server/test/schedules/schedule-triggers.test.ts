@@ -350,7 +350,7 @@ describe("a schedule with a trigger", () => {
     await refused(
       create("makes a", a, "c"),
       "invalid",
-      /circle: makes a makes @admin.default.a, which fires makes b, which makes @admin.default.b, which fires makes c, which makes @admin.default.c, which fires makes a\. /,
+      /trigger itself: makes a makes @admin.default.a, which fires makes b, which makes @admin.default.b, which fires makes c, which makes @admin.default.c, which fires makes a\. /,
     );
     const listed = await client.call(routes.listSchedules, { query: {} });
     assert.ok(!listed.some(({ schedule_name }) => schedule_name === "makes a"));

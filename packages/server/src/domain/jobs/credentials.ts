@@ -39,8 +39,8 @@ export const ofTeam = ({ id }: Pick<Team, "id">): CredentialsOwner => ({ team_id
 export const ofUser = (userId: number): CredentialsOwner => ({ team_id: null, user_id: userId });
 
 /**
- * Returns the user as the owner of credentials. Throws if the token is not valid for all teams of the user: jobs in every
- * team use them.
+ * Returns the caller as the owner of personal credentials, which jobs in all of the caller's teams use. Throws if the token
+ * is limited to some of these teams.
  */
 export async function ownerOfOwn({ db }: Store, principal: Principal): Promise<CredentialsOwner> {
   const all = await teamsOf(db, principal.userId);
@@ -77,7 +77,10 @@ export function namesOf({ variables }: Pick<CredentialsRow, "variables">) {
 
 type Values = Readonly<Record<string, string>>;
 
-/** Decrypts the values of a set. Throws if the key is missing, or if the ciphertext was stored for another row. */
+/**
+ * Decrypts the values of a set of credentials. Throws if the key is missing, or if the ciphertext was stored for another
+ * row.
+ */
 export const valuesOf = (keys: KeyRing, { id, secret }: Pick<CredentialsRow, "id" | "secret">): Values =>
   JSON.parse(decryptCredentials(keys, id, secret)) as Values;
 
@@ -108,7 +111,7 @@ const shown = (row: ListedCredentials, chosen: string | undefined, plain: Record
   updated_at: row.updated_at,
 });
 
-/** Creates a set, or replaces all values of an existing one. */
+/** Creates a set of credentials, or replaces all values of an existing one. */
 export async function setCredentials(
   { store, keys }: CredentialsContext,
   owner: CredentialsOwner,

@@ -22,26 +22,32 @@ const findFor = async (db: Db, holder: Holder, name: string) =>
 
 type CredentialsFields = Pick<JobSpecFields, "credentials_name" | "credentials_names">;
 
-/** Returns the fields of a job that name its sets. Clients know `credentials_name`; the list is present from two sets on. */
+/**
+ * Returns the fields that name the credentials of a job. The list `credentials_names` is present only if there are
+ * several.
+ */
 const credentialsFields = (names: readonly string[]): CredentialsFields => ({
   credentials_name: names[0] ?? null,
   ...(names.length > 1 ? { credentials_names: [...names] } : {}),
 });
 
-/** Returns the sets of a new job: those that the input names, or the team's default. An empty name or list means none. */
+/**
+ * Returns the credentials of a new job: those that the input names, or the team's default. An empty name or list means
+ * none.
+ */
 export async function resolveCredentials(db: Db, holder: Holder, input: JobInput): Promise<CredentialsFields> {
   const { credentials_name: name, credentials_names: names } = input;
   if (name != null && names != null)
     throw invalid("credentials_names", "no credentials_names together with credentials_name", names);
   if (names != null) return credentialsFields(await requireCredentials(db, holder, names, "credentials_names"));
   if (name === "") return credentialsFields([]);
-  // The client sends a single text. Names contain no commas, so the text can list several.
+  // `credentials_name` is a single text, but it may list several names: names contain no commas.
   if (name != null) return credentialsFields(await requireCredentials(db, holder, name.split(","), "credentials_name"));
   const usual = await defaultCredentialsOf(db, holder.team_id);
   return credentialsFields(usual === undefined ? [] : [usual]);
 }
 
-/** Checks that the sets exist and that no two have a variable in common. Returns the names without duplicates. */
+/** Checks that the credentials exist and that no two have a variable in common. Returns the names without duplicates. */
 export async function requireCredentials(
   db: Db,
   holder: Holder,
@@ -64,7 +70,7 @@ async function known(db: Db, { team_id, user_id }: Holder): Promise<string> {
   return [...new Set(rows.map(({ name }) => name))].join(", ") || "there are none yet";
 }
 
-/** Records which set has each variable. Returns an error text if an earlier set has one of them, too. */
+/** Records which credentials have which variable. Returns an error text if earlier ones have the same variable. */
 function clashOf(sources: Map<string, string>, row: CredentialsRow): string | undefined {
   const { name } = row;
   const variables = namesOf(row).all;
@@ -75,7 +81,10 @@ function clashOf(sources: Map<string, string>, row: CredentialsRow): string | un
   return undefined;
 }
 
-/** Thrown if a set is gone, cannot be decrypted, or shares a variable with another set. The job's owner sees the message. */
+/**
+ * Thrown if credentials of a job were deleted, cannot be decrypted, or have a variable in common. The message is for its
+ * owner.
+ */
 export class CredentialsUnavailable extends Error {}
 
 /** Variables from all credentials of a job. */
@@ -83,13 +92,13 @@ export interface Gathered {
   readonly variables: Readonly<Record<string, string>>;
   /** Values to mask in the job's log: all that are not marked as plain. */
   readonly secrets: readonly string[];
-  /** Whether one of the sets is the user's own. */
+  /** Whether some of the credentials belong to the user, not to the team. */
   readonly personal: boolean;
 }
 
 /**
- * Decrypts the variables of all these sets, when the job begins, so that the job gets the current values. Sets may have
- * changed since the job was created, so they are checked again for variables in common.
+ * Decrypts the variables of all these credentials, when the job begins, so that the job gets the current values. The
+ * credentials may have changed since the job was created, so they are checked again for variables in common.
  */
 export async function gatherCredentials(
   db: Db,

@@ -22,8 +22,8 @@ export function checkParams<T extends object>(params: T): T {
 }
 
 /**
- * Control characters except tab and newline. Python treats some as line ends, so a path after a comment could go
- * unnoticed.
+ * Control characters except tab and line breaks. Python treats some of them as line breaks, so a path could be hidden in
+ * what looks like a comment.
  */
 const unseen = /(?![\t\r\n])[\p{Cc}\p{Zl}\p{Zp}]/u;
 

@@ -1,4 +1,4 @@
-/** Jobs: the rules for creating, listing, cancelling and firing them. */
+/** Jobs: the rules for creating, listing and canceling them, and for the jobs that a task creates. */
 
 import {
   ApiError,

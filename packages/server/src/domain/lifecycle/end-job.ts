@@ -40,13 +40,13 @@ async function takeOffQueue(db: Db, ids: readonly string[]): Promise<string[]> {
   return taken;
 }
 
-/** Cancels those of the jobs that are drafts, and returns how many. The caller updates `open_runs` of the pipeline. */
+/** Cancels the drafts among these jobs, and returns their number. The caller updates `open_runs` of the pipeline. */
 export async function cancelDrafts(db: Db, ids: readonly string[], now: number): Promise<number> {
   const changes = { finished_at: iso(now) };
   return (await finishJobs(db, { ids, from: jobStates.draft, to: "CANCELED", changes })).length;
 }
 
-/** Cancels the runs that have not begun, and returns how many. The caller updates `open_runs` of the pipeline. */
+/** Cancels the runs that have not begun, and returns their number. The caller updates `open_runs` of the pipeline. */
 async function cancelUnbegun(db: Db, runs: readonly RunState[], now: number): Promise<number> {
   const drafts = await cancelDrafts(db, jobsOfRuns(runs, "draft"), now);
   const taken = await takeOffQueue(db, jobsOfRuns(runs, "waiting"));
@@ -60,7 +60,7 @@ async function runEnded(db: Db, pipelineId: string, job: JobRow, now: number): P
   const pipeline = await countEndedRun(db, pipelineId, iso(now));
   if (!pipeline) return;
   if (job.status === "COMPLETE") {
-    // Also in a pipeline that has failed or was canceled: a rerun continues from these counts.
+    // The counts of the children are updated even if the pipeline has ended: a rerun continues from them.
     const ready = await releaseChildren(db, pipelineId, job.id);
     if (pipeline.status === "RUNNING") await beginDrafts(db, ready);
   } else if (isLive(pipeline)) {

@@ -1,7 +1,7 @@
 /**
- * Jobs as the API shows them, as JSON text. The column `spec` has the fields that no longer change as JSON, so the text
- * of a job is its state followed by its spec. The state is concatenated by hand, for speed: a serializer that visits
- * every field takes four times as long for a list of twenty jobs.
+ * Jobs as the API shows them, as JSON text. The column `spec` stores, as JSON, the fields that no longer change, so the text
+ * of a job is its state followed by its spec. The state is concatenated by hand, for speed: a serializer that visits every
+ * field takes four times as long for a list of twenty jobs.
  */
 import { answerLimits, type Job } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
@@ -50,7 +50,7 @@ export type JobSpecFields = Pick<
   | "run_group_id"
 >;
 
-/** Parses the spec of a job. Specs that were stored before jobs had tags lack the field. */
+/** Parses the spec of a job. The default of `tags` is for specs that were stored before jobs had tags. */
 export const readSpec = ({ spec }: { spec: string }): JobSpecFields => ({
   tags: [],
   ...(JSON.parse(spec) as Omit<JobSpecFields, "tags">),

@@ -11,13 +11,13 @@ import { readSpec } from "./job-documents.ts";
 export interface RunAs {
   /** Id of the user as whom all jobs run. */
   readonly all?: number;
-  /** Scopes of the user who took over. The jobs lose all other scopes; undefined: they keep all that their originals have. */
+  /** Scopes of the user who took over: the jobs lose all others. Undefined: they keep the scopes of their originals. */
   readonly scopes?: readonly Scope[];
   /** Without `all`: ids of successors, by the id of the user who created the original. */
   readonly of?: Readonly<Record<string, number>>;
 }
 
-/** A pipeline or a task, which may have been handed over. */
+/** A pipeline or a task, which may have been handed over to another user. */
 export interface HandedOver {
   readonly run_as: string;
 }

@@ -25,9 +25,9 @@ import { tellSkip } from "./told-skips.ts";
 
 /** The ticks that one firing stands for. */
 export interface Meant {
-  /** Time of the first of them. */
+  /** Time of the first tick. */
   readonly tick: string;
-  /** How many they are. */
+  /** Number of ticks. */
   readonly ticks: number;
 }
 
@@ -39,7 +39,7 @@ export interface Unfired extends Meant {
 /** Maximum length of a stored reason, in characters. */
 const mostReason = 1000;
 
-/** Records a tick that is skipped because the last run is still going. */
+/** Records a tick that is skipped, because the last run is still going or another tick waits. */
 export async function recordSkip(db: Db, row: ScheduleRow, skipped: Unfired, now: number): Promise<void> {
   const { ticks, reason } = skipped;
   await insert(db, row, skipped, { outcome: "skipped", at: iso(now), reason, pipeline_id: null });

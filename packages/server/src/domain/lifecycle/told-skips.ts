@@ -14,7 +14,7 @@ interface Skip {
   readonly reason: string;
 }
 
-/** Reports a skipped tick if it is due. Runs in the transaction that counted the skip; `row` has the new counters. */
+/** Reports a skipped tick, unless another of that day was reported. `row` has the counters with this skip included. */
 export async function tellSkip(db: Db, row: ScheduleRow, { tick, reason }: Skip, now: number): Promise<void> {
   const date = dateAt(Date.parse(tick), row.timezone);
   if (row.skip_told_on === date) return;

@@ -17,7 +17,7 @@ import { type DraftFrame, insertDrafts } from "./pipeline-drafts.ts";
 import type { GraphNode } from "./pipeline-graph.ts";
 import { pipelineName } from "./pipeline-names.ts";
 import { readSettings, readVariables } from "./pipeline-settings.ts";
-import { type SourceGraph, whyNot } from "./pipeline-sources.ts";
+import { type SourceGraph, whyNotRepeatable } from "./pipeline-sources.ts";
 
 type Named = Omit<PipelineRow, "name" | "run_as"> & Partial<Pick<PipelineRow, "run_as">>;
 
@@ -126,7 +126,9 @@ export async function runTemplate(
   const jobs = new Map(found.map((job) => [job.id, job]));
   const { ready, added } = await insertRunsWithDrafts(transaction, keys, pipeline, { nodes, jobs });
   const why =
-    jobs.size < nodes.length ? "a job that it repeats no longer exists." : await whyNot(db, [...jobs.values()]);
+    jobs.size < nodes.length
+      ? "a job that it repeats no longer exists."
+      : await whyNotRepeatable(db, [...jobs.values()]);
   if (why !== undefined)
     await failPipeline(db, pipeline, { error_message: `It could not begin: ${why}`, error_stack: null }, now);
   else await beginDrafts(db, ready);

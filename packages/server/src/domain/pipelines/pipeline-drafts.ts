@@ -87,7 +87,7 @@ export async function draftContent(
   { keys, settings, variables, moment }: DraftFrame,
 ): Promise<{ spec: JobSpecFields; texts: TextRefs; environment: string }> {
   const fresh = { start_after: null, cron_expression: null, parent_job_id: null, rerun_from_job_id: null };
-  // If the original was a run of another pipeline, this is a setting of that pipeline.
+  // The original may be a run of another pipeline: then its reuse_listings is a setting of that pipeline only.
   const { reuse_listings: _, ...own } = readSpec(original);
   const draft = { ...own, ...fresh, id, created_at, run_group_id: id };
   const spec = withMoment(withSettings(draft, settings), moment);

@@ -7,7 +7,7 @@ import { dequeueAll } from "../../store/queries/jobs/queue.ts";
 import { movePipeline, type PipelineRow, type RunState, runsOf } from "../../store/queries/pipelines/pipelines.ts";
 import { beginDrafts, jobsOfRuns } from "../lifecycle/pipeline-progress.ts";
 import { iso } from "../time/clock.ts";
-import { whyNot } from "./pipeline-sources.ts";
+import { whyNotRepeatable } from "./pipeline-sources.ts";
 
 /** Pauses a pipeline. Runs that have begun finish; runs in the queue become drafts again. */
 export async function pauseRuns(db: Db, id: string, now: number): Promise<undefined> {
@@ -19,7 +19,7 @@ export async function pauseRuns(db: Db, id: string, now: number): Promise<undefi
 /** Resumes a pipeline. Throws if one of its drafts can no longer run. */
 export async function resumeRuns(db: Db, { id, name }: PipelineRow, now: number): Promise<void> {
   // The creator of a job may have left the team during the pause.
-  const why = await whyNot(db, await pendingDrafts(db, id));
+  const why = await whyNotRepeatable(db, await pendingDrafts(db, id));
   if (why !== undefined)
     throw new ApiError(
       "wrong_state",

@@ -101,8 +101,8 @@ export async function findSources(
 }
 
 /**
- * Returns the versions that the references mean, without duplicates. Without a version, that is the version of the newest
- * job.
+ * Returns the versions that the references mean, without duplicates. A reference without a version means the version that
+ * the newest job made.
  */
 async function findTargets(db: Db, team: SourceTeam, references: readonly Reference[]): Promise<Target[]> {
   const found = await findLiveVersions(db, team.id, references);
@@ -154,17 +154,17 @@ async function findJobs(
   const jobs = new Map(found.filter(({ team_id }) => team_id === team.id).map((job) => [job.id, job]));
   const gone = nodes.find(({ jobId }) => !jobs.has(jobId));
   if (gone) throw refusal(`the job ${gone.jobId}, which made one of the versions, no longer exists.`);
-  const why = await whyNot(db, await allInNameOf(db, handedOver, [...jobs.values()]));
+  const why = await whyNotRepeatable(db, await allInNameOf(db, handedOver, [...jobs.values()]));
   if (why !== undefined) throw refusal(why);
   return jobs;
 }
 
 /** Returns why these jobs of one team cannot run again now; undefined if they can. */
-export async function whyNot(db: Db, jobs: readonly ShortJob[]): Promise<string | undefined> {
+export async function whyNotRepeatable(db: Db, jobs: readonly ShortJob[]): Promise<string | undefined> {
   return absentText(jobs) ?? (await absentCreator(db, jobs)) ?? (await absentFile(db, jobs));
 }
 
-/** Returns a reason if the script or the variables of a job were deleted by retention. */
+/** Returns an error text if retention has deleted the script or the variables of a job. */
 function absentText(jobs: readonly ShortJob[]): string | undefined {
   const job = jobs.find((one) => fieldsGivenBack(one).length > 0);
   if (!job) return undefined;
@@ -172,7 +172,7 @@ function absentText(jobs: readonly ShortJob[]): string | undefined {
   return `the ${what} of the job ${nameOfJob(job, job.id)} ${what === "script" ? "was" : "were"} removed, since the job ended long ago.`;
 }
 
-/** Returns a reason if the owner of a job is disabled or may no longer run jobs in the team; runs have the owner's rights. */
+/** Returns an error text if the owner of a job is disabled or may no longer run jobs in the team. */
 export async function absentCreator(db: Db, jobs: readonly JobRow[]): Promise<string | undefined> {
   const [first] = jobs;
   if (!first) return undefined;
@@ -189,7 +189,7 @@ export async function absentCreator(db: Db, jobs: readonly JobRow[]): Promise<st
 /** Number of files in one query. */
 const lookedUp = 500;
 
-/** Returns a reason if a file of a job no longer exists. */
+/** Returns an error text if a file of a job no longer exists. */
 async function absentFile(db: Db, jobs: readonly JobRow[]): Promise<string | undefined> {
   const jobOf = new Map(jobs.flatMap((job) => readSpec(job).files.map((id) => [Number(id), job] as const)));
   const ids = [...jobOf.keys()];

@@ -48,7 +48,7 @@ import { insertDrafts } from "./pipeline-drafts.ts";
 import { mostNeeds } from "./pipeline-graph.ts";
 import { beginReady, pauseRuns, resumeRuns } from "./pipeline-pauses.ts";
 import { noSettings } from "./pipeline-settings.ts";
-import { findSources, type Sources, whyNot } from "./pipeline-sources.ts";
+import { findSources, type Sources, whyNotRepeatable } from "./pipeline-sources.ts";
 
 const frameOf = ({ keys }: JobsContext, team: Team): PipelineFrame => ({
   keys,
@@ -380,7 +380,7 @@ async function restartRuns(
   await requireRoomInQueue(db, team, quotas);
   await requireRoomForDatasets(db, team, quotas);
   const originals = await originalsOf(db, pipeline, runs);
-  const why = await whyNot(db, originals);
+  const why = await whyNotRepeatable(db, originals);
   if (why !== undefined) throw new ApiError("wrong_state", `The pipeline cannot run again: ${why}`);
   const { ids: drafts, added } = await insertDrafts(edit, originals, draftFrame(keys, pipeline));
   await requireRoomForTexts(db, team, added, quotas);

@@ -1,6 +1,6 @@
 /**
- * Progress of backfills. One transaction creates the pipeline of a moment and marks the moment as begun, so a crash leaves
- * no moment lost and none begun twice. A moment is one scheduled time of the backfill.
+ * Progress of backfills. One transaction creates the pipeline of a moment and marks the moment as begun, so a crash
+ * neither loses a moment nor begins one twice. A moment is one scheduled time of the backfill.
  */
 
 import type { Db } from "../../store/drivers/store.ts";
@@ -38,7 +38,7 @@ async function nextOf(db: Db, { id, on_failure, parallel }: BackfillRow): Promis
   return running < parallel ? "begin" : "wait";
 }
 
-/** Takes the next step of a backfill. Returns true if there was one: then there may be more to do. */
+/** Takes the next step of a backfill, unless it has to wait. Returns true if it took one: then there may be more. */
 export async function advanceBackfill(
   db: Db,
   { keys, quotas }: BackfillContext,
@@ -68,7 +68,7 @@ export async function advanceBackfill(
   return true;
 }
 
-/** Ends a backfill: COMPLETED if all its moments are, FAILED otherwise. */
+/** Ends a backfill: COMPLETED if every moment is complete, FAILED otherwise. */
 async function end(db: Db, { id, total }: BackfillRow, now: number): Promise<void> {
   const { completed } = await countMoments(db, id);
   const status = completed === total ? "COMPLETED" : "FAILED";

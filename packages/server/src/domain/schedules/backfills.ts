@@ -194,7 +194,7 @@ async function cancelRun({ db, now, actor }: Edit, team: Team, pipelineId: strin
   await audit(db, actor, { action: "pipeline.cancel", team, target: name, detail }, now);
 }
 
-/** Runs the moments again that failed, were canceled or never began. Complete moments stay as they are. */
+/** Runs failed and canceled moments again, and continues with those that never began. Complete moments stay. */
 export async function retryTeamBackfill(
   { store, signals }: BackfillsContext,
   { actor, team }: Call,
@@ -211,7 +211,7 @@ export async function retryTeamBackfill(
     await giveBackMoments(db, id, positions);
     const changes = { status: "RUNNING", last_error: null, updated_at: iso(now), finished_at: null } as const;
     await updateBackfill(db, id, changes);
-    const detail = `backfill ${id}: ${positions.length} moments again`;
+    const detail = `backfill ${id}: retries ${positions.length} moments`;
     await audit(db, actor, { action: "backfill.retry", team, target: row.source_name, detail }, now);
     return backfillDocument(db, await requireBackfill(db, team, id));
   });

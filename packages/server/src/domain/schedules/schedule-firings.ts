@@ -184,7 +184,7 @@ async function followLatest({ db, now }: Transaction, team: SourceTeam, row: Sch
   await audit(db, await actorOf(db, row), { action: "schedule.refresh", ...target }, now);
 }
 
-/** Delay until a failed trigger, or a schedule without a cron expression, is tried again, in milliseconds. */
+/** Milliseconds until a failed trigger, or a failed schedule without a cron expression, is tried again. */
 const patience = 60_000;
 
 /** Records that a trigger by a dataset failed, and postpones it. Returns undefined if the notice is gone. */
@@ -197,8 +197,8 @@ export async function recordTriggerFailure(
   const row = await lockSchedule(db, notice.schedule_id);
   if (!row || !(await postponeNotice(db, notice, iso(now + patience)))) return undefined;
   await updateSchedule(db, row.id, { last_error: why });
-  // The trigger is retried every minute: failures with the same reason are recorded once.
   const meant = { tick: notice.due_at, ticks: 1 };
+  // The trigger is retried every minute: failures with the same reason are recorded once.
   if (why !== row.last_error) await recordRefused(db, row, { meant, reason: why }, now);
   await auditFailure(transaction, row, why);
   return { outcome: "failed", team: row.team_id };
@@ -206,7 +206,7 @@ export async function recordTriggerFailure(
 
 /**
  * Records that a tick failed, and advances the schedule. `tick` is undefined for the tick that waited. Returns undefined
- * if it is gone.
+ * if the schedule or the tick is gone.
  */
 export async function recordFailure(
   transaction: Transaction,

@@ -66,7 +66,7 @@ export function runsFrom(times: ScheduleTimes, first: string | null, count: numb
   return runs;
 }
 
-/** A tick counts as on time for this many milliseconds: the shortest time between two ticks. */
+/** A tick counts as on time for this many milliseconds, the shortest time between two ticks. */
 export const punctual = 60_000;
 
 /** What happens at a tick. */

@@ -188,7 +188,7 @@ export async function updateTeamSchedule(
   return schedule;
 }
 
-/** Returns the changed fields for the audit log, and `taken`: the scripts that a refresh added. */
+/** Returns the changed fields for the audit log, followed by `taken`, the scripts that a refresh added. */
 const changeText = ({ team_name: _team, schedule_id: _id, ...changes }: UpdatePipelineScheduleInput, taken = "") =>
   Object.entries(changes)
     .filter(([, value]) => value !== null)

@@ -34,7 +34,7 @@ export type TaskFiring =
   | { readonly outcome: "fired" }
   | { readonly outcome: "refused"; readonly team: number; readonly why: string; readonly next: string };
 
-/** Delay until a refused task without a cron expression is tried again, in milliseconds. */
+/** Milliseconds until a refused task without a cron expression is tried again. */
 const patience = 60_000;
 
 /** Fires a tick of a task. Returns undefined if another server fired it, or if the task was changed or canceled. */
@@ -44,7 +44,7 @@ export async function fireTaskTick(
   { job_id: id, next_run: tick }: DueTask,
   now: number,
 ): Promise<TaskFiring | undefined> {
-  // Locked before it is read, since another transaction may be changing or pausing the task.
+  // The task is locked before it is read, since another transaction may be changing or pausing it.
   const held = await lockTask(db, id);
   if (held?.next_run !== tick) return undefined;
   const task = await getShortJob(db, id);

@@ -15,7 +15,7 @@ interface TaskOwner {
   readonly absent: string | null;
 }
 
-/** Returns the owner of a task. The caller has locked the task (`held`), so nobody hands it over meanwhile. */
+/** Returns the task with the rights of its owner. `held` is its locked row, so that nobody hands it over meanwhile. */
 export async function taskOwner(db: Db, task: ShortJob, held: HandedOver): Promise<TaskOwner> {
   const original = await inNameOf(db, held, task);
   const absent = await absentCreator(db, [original]);

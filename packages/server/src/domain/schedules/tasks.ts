@@ -91,7 +91,7 @@ export async function updateTeamTask(
   now: number,
 ): Promise<Task> {
   const task = await store.write(async (db) => {
-    // Locked before it is read, so that it does not fire with the old values meanwhile.
+    // The task is locked before it is read, so that it does not fire with the old values meanwhile.
     await lockTask(db, id);
     const row = (await findTask(db, team.id, id)) ?? refuseUnknown(team, id);
     const times = readTimes(input, taskTimes(row), false);

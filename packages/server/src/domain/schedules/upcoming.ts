@@ -7,7 +7,7 @@ import type { Team } from "../access/principals.ts";
 import { runAfter, type ScheduleTimes } from "./schedule-times.ts";
 import { taskTimes } from "./tasks.ts";
 
-/** A page of the list. */
+/** Which page of the list to return. */
 interface Asked {
   readonly limit: number;
   readonly cursor: string | undefined;
