@@ -133,7 +133,11 @@ describe("a pipeline is refused", () => {
         )
         .execute(),
     );
-    await refuses([`${name}_449`], "invalid", /more than 20000 versions, or more than 100000 dependencies between them/);
+    await refuses(
+      [`${name}_449`],
+      "invalid",
+      /more than 20000 versions, or more than 100000 dependencies between them/,
+    );
     await refuses([`${name}_440`], "invalid", /was made by no job/);
   });
 

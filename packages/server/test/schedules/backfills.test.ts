@@ -228,7 +228,7 @@ describe("a backfill", () => {
     const { start } = await world(gated);
     const made: Backfill[] = [];
     for (let index = 0; index < 20; index++) made.push(await start());
-    await refused(start(), "wrong_state", /has 20 backfills under way/);
+    await refused(start(), "wrong_state", /has 20 running backfills/);
     for (const { id } of made) await cancel(id);
     const again = await start();
     await cancel(again.id);
