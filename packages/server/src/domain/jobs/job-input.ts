@@ -197,7 +197,7 @@ function checkScript({ script: given, query, repository }: JobInput): string | n
   if (script.split("/").some(strange) || /[\x00-\x1f\x7f]/.test(script))
     throw invalid(
       "script",
-      "a path relative to the root of the repository, such as etl/report.py, without . and ..",
+      "a path below the root of the repository, such as etl/report.py, without . and ..",
       script,
     );
   return script;
