@@ -27,7 +27,7 @@ describe("the health of a schedule", () => {
     ["is ok, and then needs no reason", {}, "ok", null],
     ["is ok when it is over", { next_run: null }, "ok", null],
     ["is ok within a minute of its time", { next_run: iso(now - minute + 1) }, "ok", null],
-    ["is overdue from a minute after it", { next_run: iso(now - minute) }, "overdue", /, 1 minute ago, and has not/],
+    ["is overdue from a minute after it", { next_run: iso(now - minute) }, "overdue", /, 1 minute ago, but has not/],
     ["tells delays below two hours in minutes", { next_run: iso(now - 119 * minute) }, "overdue", /, 119 minutes ago/],
     ["below two days in hours", { next_run: iso(now - 47 * hour) }, "overdue", /, 47 hours ago/],
     ["and longer ones in days", { next_run: iso(now - 49 * hour) }, "overdue", /, 2 days ago/],
