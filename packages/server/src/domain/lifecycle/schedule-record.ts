@@ -58,7 +58,7 @@ export const recordWait = (db: Db, row: ScheduleRow, waiting: Unfired, now: numb
   insert(db, row, waiting, { outcome: "waits", at: iso(now), reason: waiting.reason, pipeline_id: null });
 
 interface Begun {
-  /** Undefined for the tick that waited for the end of the last run. */
+  /** Ticks that the firing stands for; undefined for the tick that waited for the end of the last run. */
   readonly meant: Meant | undefined;
   readonly outcome: "fired" | "failed";
   readonly pipelineId: string;
@@ -79,7 +79,7 @@ export async function recordBegun(
 }
 
 interface Refused {
-  /** Undefined for the tick that waited for the end of the last run. */
+  /** Ticks that the firing stands for; undefined for the tick that waited for the end of the last run. */
   readonly meant: Meant | undefined;
   readonly reason: string;
 }

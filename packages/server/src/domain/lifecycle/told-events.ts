@@ -17,7 +17,7 @@ const wordsOf: Record<ToldEvent, readonly string[]> = {
   "schedule.overdue": ["schedule:overdue"],
 };
 
-/** Returns the outbox entries that a receiver needs, each between spaces. The store finds receivers by them with LIKE. */
+/** Returns the outbox entries that a receiver needs, such as `job:FAILED`, each between spaces, so that LIKE finds one. */
 export function wantedWords(events: readonly ToldEvent[], statuses: readonly JobStatus[]): string {
   const words = new Set([...events.flatMap((event) => wordsOf[event]), ...statuses.map((status) => `job:${status}`)]);
   return ` ${[...words].join(" ")} `;

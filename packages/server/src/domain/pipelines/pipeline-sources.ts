@@ -52,7 +52,7 @@ interface Wanted extends Partial<HandedOver> {
 export interface Sources extends SourceGraph {
   /** Full names of the datasets to rebuild, each with a version. */
   readonly targets: readonly string[];
-  /** The same names, with a version only where the request named one; null if it named none. */
+  /** Names of these datasets, with a version only where the request named one; null if it named none. */
   readonly asked: readonly string[] | null;
 }
 

@@ -55,7 +55,7 @@ export interface Firing {
 
 /** What a pipeline is created for. */
 interface Occasion {
-  /** Undefined for the tick that waited for the end of the last run. */
+  /** Ticks that the run stands for; undefined for the tick that waited for the end of the last run. */
   readonly meant: Meant | undefined;
   /** Scheduled time of the run: the newest of the ticks that it stands for. */
   readonly moment: string;
