@@ -196,7 +196,7 @@ describe("schedules", () => {
           "of a name that is taken",
           { cron_expression: "@daily", schedule_name: "taken" },
           "wrong_state",
-          /taken already/,
+          /already has a schedule taken/,
         ],
       ];
     let taken: PipelineSchedule;

@@ -431,7 +431,10 @@ export function textConformance(storeOf: () => Store, openAgain: () => Promise<S
     const shown = await getTeamJob(contextOf(), team, both.id);
     assert.deepEqual([shown.cut, shown.environment], [["query", "environment"], {}]);
     const rerun = (given: string) => create({ environment: given, rerun_from_job_id: alone.id });
-    await assert.rejects(rerun(""), isRefused("wrong_state", /^environment: the variables of the job .* were removed/));
+    await assert.rejects(
+      rerun(""),
+      isRefused("wrong_state", /^environment: the server no longer has the variables of the job/),
+    );
     await rerun("OTHER=1");
     await recordMade(storeOf(), alone.id, "late", { teamId: team.id });
     await assert.rejects(
