@@ -195,11 +195,7 @@ function checkScript({ script: given, query, repository }: JobInput): string | n
   const strange = (part: string) => ["", ".", ".."].includes(part) || part.toLowerCase() === ".git";
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are refused here
   if (script.split("/").some(strange) || /[\x00-\x1f\x7f]/.test(script))
-    throw invalid(
-      "script",
-      "a path below the root of the repository, such as etl/report.py, without . and ..",
-      script,
-    );
+    throw invalid("script", "a path below the root of the repository, such as etl/report.py, without . and ..", script);
   return script;
 }
 
