@@ -114,10 +114,10 @@ describe("somebody who leaves", () => {
   test("user disable without a new owner says where it will stop; schedule ls says it too, until somebody takes it over", async () => {
     await leaver("ben");
     await admin.print("user", "disable", "ben", "--yes");
-    assert.match(await admin.print("schedule", "ls"), /nightly-ben\t.*It runs jobs as ben, who is disabled/);
+    assert.match(await admin.print("schedule", "ls"), /nightly-ben\t.*The schedule runs jobs as ben, who is disabled/);
     assert.match(
       await admin.print("schedule", "show", "nightly-ben"),
-      /^problem\tIt runs jobs as ben, who is disabled: every run will fail\. Give the schedule another owner\.$/m,
+      /^problem\tThe schedule runs jobs as ben, who is disabled: every run will fail\. Give the schedule another owner\.$/m,
     );
     await admin.print("schedule", "update", "nightly-ben", "--owner", "main-service");
     assert.doesNotMatch(await admin.print("schedule", "show", "nightly-ben"), /^problem/m);

@@ -82,7 +82,7 @@ describe("limits of a job", () => {
     [
       "params",
       { params: { p: "ü".repeat(params / 2) } },
-      /^params: expected at most 130000 bytes as JSON, since the job gets them in a variable, got 130008\. Attach/,
+      /^params: expected at most 130000 bytes as JSON, since they are passed in an environment variable, got 130008\. Attach/,
     ],
     [
       "a variable",
@@ -120,7 +120,7 @@ describe("limits of a job", () => {
     const unseen = ["\v", "\f", "\x1b", "\x1c", "\x1d", "\x1e", "\x7f", "\x85", "\u2028", "\u2029"];
     for (const end of unseen) {
       const code = end.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0");
-      const expected = `requirements: expected text without control characters, got U+${code} in line 2. Remove it; only tabs and ends of lines are taken.`;
+      const expected = `requirements: expected text without control characters, got U+${code} in line 2. Remove it; only tabs and line breaks are allowed.`;
       const requirements = `numpy\n# pinned${end}-r /tmp/list.txt`;
       assert.equal(await refusedJob(shell(":", { requirements })), expected);
       const escaped = `\\u${code.padStart(4, "0")}`;

@@ -92,12 +92,12 @@ for (const place of blobPlaces)
         [
           "more workers than the cluster has",
           { query: "", query_type: "SHELL", workers: 4 },
-          /^workers: expected at most 3, all that the cluster local has/,
+          /^workers: expected at most 3, the number of slots of the cluster local/,
         ],
         [
           "both ways to name a cluster",
           { query: "", query_type: "SHELL", compute_cluster_id: 1, compute_cluster_name: "local" },
-          /one of the two, not both/,
+          /only one of the two/,
         ],
         [
           "an unknown cluster",

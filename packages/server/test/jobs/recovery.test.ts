@@ -77,7 +77,7 @@ describe("recovery", () => {
     const job = await readJob(after.client, lost.id);
     assert.deepEqual(
       [job.status, job.error_message],
-      ["FAILED", "The job was lost: the data folder of its server is gone."],
+      ["FAILED", "The job was lost: the data folder of the server that ran it is gone. Run the job again."],
     );
     const next = await createJob(after.client, shell(":"));
     assert.equal((await waitForEnd(after.client, next.id)).status, "COMPLETE");

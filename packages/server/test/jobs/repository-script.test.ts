@@ -157,7 +157,11 @@ describe("a script in a repository", () => {
     ["more than 1024 characters", { script: "x".repeat(1025) }, /^script: expected at most 1024/],
     ["a query beside it", { query: "echo", script: "etl/report.sh" }, /^script: expected no `query`/],
     ["no repository", { script: "etl/report.sh", repository: null }, /^script: expected a `repository`/],
-    ["neither a query nor a script", {}, /^query: expected a value, got none\. `script` and `repository`/],
+    [
+      "neither a query nor a script",
+      {},
+      /^query: expected a value, got none\. To run a script of a repository, send `script` and `repository`/,
+    ],
   ] as const)
     it(`is refused with ${what}`, async () => {
       const { script: _, ...blank } = input("");

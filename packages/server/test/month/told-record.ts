@@ -64,7 +64,7 @@ export async function toldOf(store: Store, messages: readonly Message[]): Promis
     const [, pipeline, schedule] = /^The pipeline (\S+) \(schedule (\S+)\)/.exec(text) ?? [];
     const [, job] = /^The job \S+ \(([^)]+)\)/.exec(text) ?? [];
     const [, named = ""] = /^The schedule (\S+)/.exec(text) ?? [];
-    const [, tick] = /(?:The tick of|It was to fire at) ([^ ,]+)/.exec(text) ?? [];
+    const [, tick] = /(?:The tick of|The schedule should have fired at) ([^ ,]+)/.exec(text) ?? [];
     const told = { to, event, ...(state === "FAILED" ? { state: "FAILED" as const } : {}) };
     if (pipeline) {
       const moment = pipelines.find(({ name }) => name === pipeline)?.scheduled_at;

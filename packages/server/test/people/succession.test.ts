@@ -196,7 +196,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
         const job = await jobOf(failed?.id ?? "");
         return job.status === "FAILED" ? job : undefined;
       });
-      assert.match(ended.error_message ?? "", /The credentials hers are gone/);
+      assert.match(ended.error_message ?? "", /The credentials hers were deleted/);
       const set = { name: "hers", values: { KEY: "of the team" } };
       await admin.call(routes.setTeamCredentials, { body: set });
       assert.deepEqual((await tickTask(task))?.created_by, service);

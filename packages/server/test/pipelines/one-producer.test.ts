@@ -130,7 +130,7 @@ describe("a pipeline makes each dataset upstream once", () => {
     await refused(
       client.call(routes.triggerPipeline, { body: { datasets: [full("numbers")] } }),
       "invalid",
-      /need each other's datasets.*name a version \(NAME@1\.2\.3\)/,
+      /need each other's datasets.*Name a version \(NAME@1\.2\.3\)/,
     );
     assert.deepEqual(await runs(`${full("numbers")}@1.0.1`), [
       [first.jobId],

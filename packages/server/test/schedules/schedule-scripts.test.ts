@@ -190,7 +190,7 @@ describe("a schedule whose scripts move on", () => {
     await client.call(routes.updatePipelineSettings, { body });
     const other = await addPerson(server, `other${count}`, { team: "main" });
     await make("numbers", "1.0.1", "echo new", [], other.client);
-    await refused(refresh(schedule), "wrong_state", /is other\d+'s and would run with other\d+'s rights/);
+    await refused(refresh(schedule), "wrong_state", /belongs to other\d+ and would run with other\d+'s rights/);
     assert.deepEqual(jobsOf(await read(schedule)), jobsOf(schedule));
   });
 
@@ -204,7 +204,7 @@ describe("a schedule whose scripts move on", () => {
     const other = await addPerson(server, `other${count}`, { team: "main" });
     await handOver(schedule, heir.username);
     await make("numbers", "1.0.1", "echo new", [], other.client);
-    const why = /is other\d+'s and would run with the rights and credentials of heir\d+/;
+    const why = /belongs to other\d+ and would run with the rights and credentials of heir\d+/;
     await refused(refresh(schedule), "wrong_state", why);
     const { fired, last_error } = await tick(schedule);
     assert.equal(fired, 0);

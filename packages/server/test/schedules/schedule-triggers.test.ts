@@ -269,7 +269,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       assert.equal(await firings(schedule), 1);
       await assert.rejects(ground.updateSchedule(team, { schedule_id: schedule.id, trigger_dataset: "" }), {
         code: "invalid",
-        message: /with none it would never run/,
+        message: /with none the schedule would never run/,
       });
       await ground.updateSchedule(team, { schedule_id: schedule.id, trigger_dataset: "", cron_expression: "@yearly" });
       await make(team, "other");
@@ -319,7 +319,7 @@ describe("a schedule with a trigger", () => {
   it("is refused where its own pipeline makes the dataset, with the circle named", async () => {
     const pipeline = await maker("itself");
     const own =
-      /^trigger_dataset: this would go in a circle: mine makes @admin.default.itself, which fires mine\. A pipeline rebuilds all .* make a paused pipeline, remove the run that makes @admin.default.itself/;
+      /^trigger_dataset: the schedule would trigger itself: mine makes @admin.default.itself, which fires mine\. A pipeline rebuilds everything .* Create a paused pipeline, remove the run that makes @admin.default.itself/;
     await refused(create("mine", pipeline, "itself"), "invalid", own);
     await register("before");
     const made = await create("mine", pipeline, "before");
@@ -350,7 +350,7 @@ describe("a schedule with a trigger", () => {
     await refused(
       create("makes a", a, "c"),
       "invalid",
-      /circle: makes a makes @admin.default.a, which fires makes b, which makes @admin.default.b, which fires makes c, which makes @admin.default.c, which fires makes a\. /,
+      /trigger itself: makes a makes @admin.default.a, which fires makes b, which makes @admin.default.b, which fires makes c, which makes @admin.default.c, which fires makes a\. /,
     );
     const listed = await client.call(routes.listSchedules, { query: {} });
     assert.ok(!listed.some(({ schedule_name }) => schedule_name === "makes a"));
@@ -366,6 +366,6 @@ describe("a schedule with a trigger", () => {
       /^trigger_dataset: expected a dataset without a version/,
     );
     await refused(create("x", pipeline, "a b"), "invalid", /^trigger_dataset/);
-    await refused(create("x", pipeline, ""), "invalid", /with none it would never run/);
+    await refused(create("x", pipeline, ""), "invalid", /with none the schedule would never run/);
   });
 });

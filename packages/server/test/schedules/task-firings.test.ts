@@ -193,7 +193,8 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
     });
 
     describe("quotas", () => {
-      const refusedTask = /team .* has 3 tasks .*its quota \(max_tasks, MILLRACE_TEAM_TASKS\)\. Cancel .*or ask/;
+      const refusedTask =
+        /team .* has 3 tasks .*as many as its quota allows \(max_tasks, MILLRACE_TEAM_TASKS\)\. Cancel .*or ask/;
 
       it("beyond max_tasks a task is refused, also among many at once; other jobs are not, nor other teams", async () => {
         const team = await ground.team("tasked", { max_tasks: 3 });
@@ -216,7 +217,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
         assert.equal(results.filter(({ status }) => status === "fulfilled").length, 3);
         await assert.rejects(
           ground.schedule(team, pipeline, "one more"),
-          /has 3 schedules, its quota \(max_schedules, MILLRACE_TEAM_SCHEDULES\)\. Delete .*or ask/,
+          /has 3 schedules, as many as its quota allows \(max_schedules, MILLRACE_TEAM_SCHEDULES\)\. Delete .*or ask/,
         );
         const templates = store.db.selectFrom("pipelines").select("id").where("team_id", "=", team.id);
         assert.equal((await templates.where("schedule_id", "is not", null).execute()).length, 3);

@@ -68,7 +68,7 @@ export function pipelineConformance(storeOf: () => Store): void {
         jobId: originals[name] as string,
         parents: parents.map((parent) => originals[parent] as string),
       }));
-      const { ready } = await insertRunsWithDrafts(db, keys, pipeline, nodes, jobs, now);
+      const { ready } = await insertRunsWithDrafts({ db, now }, keys, pipeline, { nodes, jobs });
       if (status === "RUNNING") await beginDrafts(db, ready);
       return pipeline;
     });
@@ -294,7 +294,7 @@ export function pipelineConformance(storeOf: () => Store): void {
     const store = storeOf();
     const shape = { raw: [], make: ["raw"] };
     const old = await build(shape, "PAUSED", { datasets: '["@admin.default.told@1.0.0"]' });
-    const template = await store.write((db) => makeTemplate(db, keys, old.row, 78, now));
+    const template = await store.write((db) => makeTemplate({ db, now }, keys, old.row, 78));
     const made = async (name: string, { originals }: Built, version: string) => {
       const raw = await recordMade(store, originals["raw"] ?? "", `${name}_raw`, { version });
       return recordMade(store, originals["make"] ?? "", name, { version, needs: [raw] });
@@ -338,7 +338,7 @@ export function pipelineConformance(storeOf: () => Store): void {
       await deleteRun(db, b ?? assert.fail("no run"));
       const environment = await encryptPipelineEnvironment(db, keys, row.id, "ADDED=2");
       await updatePipeline(db, row.id, { environment, settings: JSON.stringify({ priority: 1 }) });
-      return makeTemplate(db, keys, (await getPipeline(db, row.id)) as PipelineRow, 77, now);
+      return makeTemplate({ db, now }, keys, (await getPipeline(db, row.id)) as PipelineRow, 77);
     });
     const made = await shown(template);
     assert.deepEqual([made.is_template, made.status, made.total, made.priority], [true, "PENDING", 2, 1]);
@@ -351,8 +351,11 @@ export function pipelineConformance(storeOf: () => Store): void {
       ],
     );
     const fire = async () =>
-      (await store.write(async (db) => runTemplate(db, keys, (await getPipeline(db, template)) as PipelineRow, now)))
-        .pipelineId;
+      (
+        await store.write(async (db) =>
+          runTemplate({ db, now }, keys, (await getPipeline(db, template)) as PipelineRow),
+        )
+      ).pipelineId;
     const [first, second] = [await fire(), await fire()];
     const fired = await shown(first);
     assert.deepEqual(
@@ -369,12 +372,12 @@ export function pipelineConformance(storeOf: () => Store): void {
   it("fails what a template fires where its jobs can no longer be repeated, and says why", async () => {
     const store = storeOf();
     const { row } = await build({ a: [], b: ["a"] }, "PAUSED");
-    const fire = async () => (await store.write((db) => runTemplate(db, keys, row, now))).pipelineId;
+    const fire = async () => (await store.write((db) => runTemplate({ db, now }, keys, row))).pipelineId;
     await store.write((db) => updateUser(db, 1, { disabled_at: iso(now) }));
     const failed = await shown(await fire());
     await store.write((db) => updateUser(db, 1, { disabled_at: null }));
     assert.equal(failed.status, "FAILED");
-    assert.match(failed.error_message ?? "", /It could not begin: the job a \(.*\) is admin's, who is disabled/);
+    assert.match(failed.error_message ?? "", /It could not begin: the job a \(.*\) belongs to admin, who is disabled/);
     assert.deepEqual(await statesOf(failed.pipeline_id), { a: "CANCELED", b: "CANCELED" });
   });
 }

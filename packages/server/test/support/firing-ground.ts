@@ -133,7 +133,7 @@ export class FiringGround {
     Promise.all([...Array(count)].map(() => this.job(team, { cron_expression: "* * * * *", ...rest })));
 
   updateTask = (team: Team, { id }: { readonly id: string }, changes: UpdateTaskInput): Promise<Task> =>
-    updateTeamTask(this.#context, this.#call(team), id, changes, this.now);
+    updateTeamTask(this.#context, this.#call(team), { ...changes, job_id: id }, this.now);
 
   readTask = (team: Team, { id }: { readonly id: string }): Promise<Task> => readTeamTask(this.#context, team, id);
 
