@@ -106,8 +106,8 @@ export class LogFrames {
   async #pieces(offset: number, ended: boolean): Promise<{ pieces: LogPiece[]; next: number }> {
     // A frame has at least half a cell: otherwise every second one would be the piece that crosses the line.
     const end = Math.ceil((offset + grid / 2 + 1) / grid) * grid;
-    const batch = await readPieces(this.#source, offset, ended, Number.POSITIVE_INFINITY, end - offset);
-    return batch.pieces.length > 0 ? batch : readPieces(this.#source, offset, ended, 1);
+    const batch = await readPieces(this.#source, offset, ended, { length: end - offset });
+    return batch.pieces.length > 0 ? batch : readPieces(this.#source, offset, ended, { maxPieces: 1 });
   }
 
   #keep(offset: number, frame: Frame): void {

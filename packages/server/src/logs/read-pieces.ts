@@ -18,6 +18,14 @@ export interface PieceBatch {
   readonly finished: boolean;
 }
 
+/** Limits of one batch. */
+export interface BatchSize {
+  /** Unlimited by default. */
+  readonly maxPieces?: number;
+  /** Bytes to read; only the default or more is certain to hold a whole piece. */
+  readonly length?: number;
+}
+
 /**
  * `ended` must have been true before the call: what was written until then is then all there is. Only a `length` of at
  * least the default surely holds a piece.
@@ -26,8 +34,7 @@ export async function readPieces(
   source: ByteSource,
   offset: number,
   ended: boolean,
-  maxPieces: number,
-  length = chunk,
+  { maxPieces = Number.POSITIVE_INFINITY, length = chunk }: BatchSize = {},
 ): Promise<PieceBatch> {
   const bytes = await source.read(offset, length);
   const atEnd = bytes.length < length;

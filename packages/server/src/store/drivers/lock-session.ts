@@ -78,8 +78,7 @@ export class LockSession {
 
   async #take(name: string): Promise<void> {
     const [state] = await this.#ask("select pg_is_in_recovery() as standby");
-    if (state?.["standby"])
-      throw Object.assign(new Error("the database is a read-only standby"), { code: "25006" });
+    if (state?.["standby"]) throw Object.assign(new Error("the database is a read-only standby"), { code: "25006" });
     const [answer] = await this.#ask(`select pg_try_advisory_lock(${serverLock}) as locked`);
     if (!answer?.["locked"]) await this.#meet(name);
     await this.#ask(`select pg_advisory_lock(${this.#fence})`);

@@ -1,6 +1,7 @@
 /** Finds the encrypted values in the store by the key that encrypted them, and replaces them one by one. */
 import { PostgresAdapter, sql } from "kysely";
 import type { Db } from "../drivers/store.ts";
+import type { Page } from "../queries/pages.ts";
 
 /** Columns with encrypted values. Every table has an `id`; an empty text is no value. */
 export const encryptedPlaces = [
@@ -37,10 +38,9 @@ export async function valuesWithHead(
   db: Db,
   place: EncryptedPlace,
   beginning: string,
-  after: string | number | null,
-  limit: number,
+  { after, limit }: Page<EncryptedValue["id"]>,
 ): Promise<EncryptedValue[]> {
-  const beyond = after === null ? sql`` : sql`and id > ${after}`;
+  const beyond = after === undefined ? sql`` : sql`and id > ${after}`;
   const query = sql<EncryptedValue>`select id, ${sql.ref(place.column)} as value from ${sql.table(place.table)}
     where ${filled(place)} and ${head(place)} = ${beginning} ${beyond} order by id limit ${sql.lit(limit)}`;
   return (await query.execute(db)).rows;
