@@ -1,34 +1,34 @@
-/** Reads pieces of a log from an offset on, a bounded amount at a time. */
+/** Reads pieces of a log from an offset, a limited amount at a time. */
 import type { LogPiece } from "@millrace/contract";
 import { cutPieces, pieceLimit, toPieces } from "./pieces.ts";
 
-/** One whole piece, whatever it is; larger batches made the follower's garbage outlive its moment. */
+/** Enough bytes for one whole piece of any kind. Larger reads increased garbage collection costs of followers. */
 const chunk = pieceLimit + 4;
 
-/** Structurally what a log offers. */
+/** Interface of a log, declared here to avoid the import. */
 export interface ByteSource {
-  /** Fewer bytes than asked for: the end, for now. */
+  /** Returns fewer bytes than `length` only at the current end. */
   read(offset: number, length: number): Promise<Buffer>;
 }
 
 export interface PieceBatch {
   readonly pieces: LogPiece[];
   readonly next: number;
-  /** Nothing is left, and nothing will come. */
+  /** Whether the log is complete and everything was read. */
   readonly finished: boolean;
 }
 
 /** Limits of one batch. */
 export interface BatchSize {
-  /** Unlimited by default. */
+  /** Largest number of pieces; unlimited by default. */
   readonly maxPieces?: number;
-  /** Bytes to read; only the default or more is certain to hold a whole piece. */
+  /** Bytes to read. A read shorter than the default may contain no whole piece. */
   readonly length?: number;
 }
 
 /**
- * `ended` must have been true before the call: what was written until then is then all there is. Only a `length` of at
- * least the default surely holds a piece.
+ * Reads a batch of pieces. `ended` says that no byte will follow; it must already have been true before the call, so
+ * that everything written is seen.
  */
 export async function readPieces(
   source: ByteSource,
