@@ -176,7 +176,7 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
       const id = await job("COMPLETE");
       await assert.rejects(
         store.write((db) => moveJob(db, { id, from: ["COMPLETE"], to: "RUNNING" })),
-        /no way from COMPLETE to RUNNING/,
+        /a job cannot change from COMPLETE to RUNNING/,
       );
     });
 

@@ -84,7 +84,8 @@ function moving(db: Db, { id, fence, ...transition }: Move<JobStatus>) {
 /** Builds the only statement that changes the status of a job. */
 function setStatus(db: Db, { from, to, changes }: Transition<JobStatus>) {
   for (const state of from) {
-    if (!(jobTransitions[state] as readonly JobStatus[]).includes(to)) throw new Error(`no way from ${state} to ${to}`);
+    if (!(jobTransitions[state] as readonly JobStatus[]).includes(to))
+      throw new Error(`a job cannot change from ${state} to ${to}`);
   }
   return db
     .updateTable("jobs")

@@ -110,7 +110,7 @@ export async function putJobTexts(db: Db, jobs: readonly JobTexts[]): Promise<nu
 const textGone = () =>
   new ApiError(
     "wrong_state",
-    "The script of a job was removed for its age while it was copied. Send the request again.",
+    "The script of a job was deleted because of its age while it was being copied. Send the request again.",
   );
 
 /**

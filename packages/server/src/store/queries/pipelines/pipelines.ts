@@ -68,7 +68,7 @@ export interface PipelineMove {
 export async function movePipeline(db: Db, { id, from, to, changes }: PipelineMove): Promise<boolean> {
   for (const state of from) {
     if (!(pipelineTransitions[state] as readonly PipelineStatus[]).includes(to))
-      throw new Error(`no way from ${state} to ${to}`);
+      throw new Error(`a pipeline cannot change from ${state} to ${to}`);
   }
   const moved = await db
     .updateTable("pipelines")
