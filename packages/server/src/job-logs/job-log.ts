@@ -94,7 +94,7 @@ async function openNewest(context: JobLogContext, job: JobSecretsRow | undefined
 }
 
 async function openAttempt(context: JobLogContext, job: JobSecretsRow, ended: boolean): Promise<MaskedLog> {
-  // Before the file is opened: the reader may disconnect while the search is built.
+  // Build the search before opening the file: if the reader disconnects meanwhile, no file is left open.
   const search = await searchOf(context.keys, job);
   return new MaskedLog(await openSource(context, job), search, ended);
 }

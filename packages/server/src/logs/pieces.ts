@@ -18,8 +18,8 @@ export function cutPieces(bytes: Buffer, ended: boolean): number[] {
   let nextLf = -2;
   let nextCr = -2;
   while (start < bytes.length) {
-    // -1 means that there is none left. The next one is searched only after the last was passed; otherwise a log
-    // without CR would be scanned again for every line.
+    // An index of -1 means that no such byte follows. Each index is searched again only after it was passed; otherwise
+    // a log without CR would be scanned to its end for every line.
     if (nextLf !== -1 && nextLf < start) nextLf = bytes.indexOf(lf, start);
     if (nextCr !== -1 && nextCr < start) nextCr = bytes.indexOf(cr, start);
     const end = pieceEnd(bytes, start, { lf: nextLf, cr: nextCr, ended });

@@ -19,7 +19,7 @@ export interface PieceBatch {
 }
 
 /** Limits of one batch. */
-export interface BatchSize {
+interface BatchSize {
   /** Largest number of pieces; unlimited by default. */
   readonly maxPieces?: number;
   /** Bytes to read. A read shorter than the default may contain no whole piece. */
@@ -48,8 +48,8 @@ export async function readPieces(
 }
 
 /**
- * As many as surely fit a frame of 1 MiB as JSON: clients drop a larger one. A byte takes at most six (a control
- * character); the rest is the wrapping of a piece.
+ * Returns the ends of as many pieces as surely fit a JSON frame of 1 MiB, because clients drop larger frames. A byte
+ * takes at most six bytes as JSON (a control character); 48 more are for the object around each piece.
  */
 function limitJson(ends: readonly number[]): readonly number[] {
   let size = 0;

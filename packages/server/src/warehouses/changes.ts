@@ -36,8 +36,7 @@ export class Changes {
     const line: Change[] = [];
     this.#lines.set(teamId, line);
     for (let run: typeof first | undefined = first; run; run = line.shift()?.run) {
-      // The lock was held for as long as a change waits, so all queued changes fail now instead of each waiting as long
-      // again.
+      // This change timed out waiting for the lock of the warehouse. Those in the queue would too, so they fail now.
       await run().catch((error) => {
         if (error instanceof WarehouseBusy) for (const { giveUp } of line.splice(0)) giveUp(error);
       });

@@ -15,7 +15,7 @@ const patience = 60_000;
 export function openDatabase(path: string, access: "read" | "write"): DatabaseSync {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (!found) throw unusable("its file is missing");
-  if (!found.isFile()) throw unusable("its path is not a regular file");
+  if (!found.isFile()) throw unusable("its path is not a plain file");
   const readOnly = access === "read";
   const db = new DatabaseSync(path, { readOnly, timeout: patience, defensive: true, allowExtension: false, limits });
   db.exec(`pragma trusted_schema = off; pragma synchronous = normal; pragma cell_size_check = on;`);

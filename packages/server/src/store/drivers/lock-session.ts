@@ -95,7 +95,7 @@ export class LockSession {
     const [other] = await this.#ask(holder);
     if (other?.["name"] !== name)
       throw new RivalServer(
-        "Another Millrace server uses this database, and two servers cannot share one. Stop that server, or give this one its own database.",
+        "Another Millrace server uses this database, and two servers cannot share a database. Stop that server, or give this one its own database.",
       );
     await this.#ask(`select pg_terminate_backend(${Number(other["pid"])})`);
     throw new Error("an earlier connection of this server still holds the lock");
@@ -137,7 +137,10 @@ export class LockSession {
   }
 
   async #ask(text: string): Promise<Record<string, unknown>[]> {
-    const hung = setTimeout(() => this.#end(new Error(`no answer within ${this.#timeout / 1000} s`)), this.#timeout);
+    const hung = setTimeout(
+      () => this.#end(new Error(`the database did not answer within ${this.#timeout / 1000} s`)),
+      this.#timeout,
+    );
     try {
       return (await this.#client.query<Record<string, unknown>>(text)).rows;
     } finally {

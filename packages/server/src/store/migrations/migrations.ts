@@ -157,7 +157,7 @@ async function datasets(db: Kysely<Tables>, { identity }: Dialect): Promise<void
   ]);
 }
 
-/** Separates what lists show of a job from its full spec. `sharedTexts` later replaces this table. */
+/** Adds `large_specs`, which holds full specs apart from what lists show of a job. `sharedTexts` replaces it later. */
 async function largeSpecs(db: Kysely<Tables>): Promise<void> {
   await run(db, [
     `create table large_specs (job_id text primary key references jobs, spec text not null)`,

@@ -103,8 +103,7 @@ function readList(text: string, itemType: ColumnType): unknown[] | undefined {
   const { type } = leafOf(itemType);
   const readNumber = integers.includes(type) ? wholeNumber : floats.includes(type) ? Number : undefined;
   try {
-    // Bare numbers JSON does not allow, such as NaN, become texts first, and then numbers again where the type
-    // requires.
+    // NaN and Infinity are not valid JSON: they become strings first, then numbers again where the type requires it.
     const list = parseExactly(replaceBareNumbers(text, JSON.stringify), readNumber);
     return Array.isArray(list) ? list.map((item) => readItem(item, itemType)) : undefined;
   } catch {

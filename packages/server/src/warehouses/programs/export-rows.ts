@@ -17,7 +17,7 @@ export interface RowsRequest {
   readonly limit: number;
 }
 
-/** Largest size of the rows in one file, in bytes. Above it, the rows are larger than estimated. */
+/** Largest size of the rows in one export file, in bytes. The export fails if they are larger. */
 const largest = 512 * 1024 ** 2;
 
 export function exportRows(rows: DatabaseSync, request: RowsRequest): Uint8Array {

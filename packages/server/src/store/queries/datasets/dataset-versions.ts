@@ -99,8 +99,8 @@ const setOrigin = prepared<{ jobId: string; versionId: number }>()((db, value) =
 );
 
 /**
- * Marks versions as removed. Their rows stay, because version numbers are never reused. Their exports can no longer be
- * downloaded.
+ * Marks versions as removed. Their entries stay, because version numbers are never reused. Their exports can no longer
+ * be downloaded.
  */
 export async function markRemoved(db: Db, teamId: number, uuids: readonly string[], now: string): Promise<void> {
   for (const part of parts(uuids)) {
@@ -170,7 +170,10 @@ export type ListedVersionRow = Pick<
   Extract<(typeof listed)[number], string> | "error_message" | "error_stack"
 >;
 
-/** Largest number of versions per statement, and per dataset in a response; beyond it, the newest ones. */
+/**
+ * Largest number of versions per statement, and per dataset in a response. If there are more, only the newest are
+ * returned.
+ */
 export const mostVersions = 10_000;
 
 const shownVersions = (db: Db, datasetIds: readonly number[], includeRemoved: boolean) => {

@@ -69,7 +69,7 @@ export interface DueDelivery {
 }
 
 interface DuePage extends Page<DueDelivery> {
-  /** Only receivers of these kinds, except the busy ones. */
+  /** Only deliveries to receivers of these kinds, and to none in `busy`. */
   readonly kinds: readonly ReceiverKind[];
   readonly busy: readonly number[];
 }

@@ -62,7 +62,7 @@ export async function listJobs(db: Db, filter: JobFilter, nextLook: () => Promis
   return rest ? search(db, filter, rest, nextLook) : page(db, filter);
 }
 
-/** Returns a page when an index answers the whole filter. */
+/** Reads a page whose filter an index answers completely. */
 async function page(db: Db, filter: JobFilter): Promise<JobPage> {
   const ids = await candidates(db, filter);
   const rows = ids.length === 0 ? [] : await shownJobs(db, ids).execute();

@@ -40,7 +40,9 @@ export async function settleOldTexts(db: Db, before: string, now: string, limit:
   return jobs.length;
 }
 
-/** Deletes the variables of these jobs and records that in `cut`, because a repeated job would run without them. */
+/**
+ * Deletes the variables of these jobs. `cut` records that, so that no job is repeated without the variables it needs.
+ */
 async function removeVariables(db: Db, ids: readonly string[]): Promise<void> {
   const columns = ["id", "team_id", "cut", lengthOfVariables.as("bytes")] as const;
   const jobs = ids.length === 0 ? [] : await db.selectFrom("jobs").select(columns).where("id", "in", ids).execute();

@@ -101,7 +101,7 @@ export function pipelinesOf(db: Db, { userId, teamId }: Whose) {
   return (teamId === undefined ? query : query.where("team_id", "=", teamId)).execute();
 }
 
-/** Lists the distinct creators of the jobs that these pipelines repeat, with the setting as whom they run instead. */
+/** Lists the distinct creators of the jobs that these pipelines repeat, with the `run_as` setting of each pipeline. */
 export const makersOfRuns = (db: Db, pipelineIds: readonly string[]) =>
   db
     .selectFrom("pipeline_runs")

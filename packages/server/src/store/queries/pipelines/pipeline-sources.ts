@@ -30,7 +30,7 @@ export interface MostUpstream {
 /** Number of versions per statement. */
 const askedAtOnce = 500;
 
-/** Replaces each dependency by the version that stands for it. */
+/** Chooses the version that is used for each dependency. */
 type Choose = (needs: readonly FoundNeed[]) => Promise<readonly VersionNeed[]>;
 const asItWas: Choose = async (needs) => needs;
 

@@ -81,7 +81,7 @@ export const tasksAfter = (db: Db, time: string, afterId: string, limit: number)
     .execute();
 
 /** A move of a task from the tick that is due to another time. */
-export interface TickMove {
+interface TickMove {
   readonly jobId: string;
   readonly from: string;
   readonly to: string;
