@@ -145,7 +145,7 @@ describe("a server with MILLRACE_BLOBS", { skip, timeout: 300_000 }, () => {
     const fresh = await mkdtemp(join(tmpdir(), "millrace-fresh-"));
     away = true;
     await claim(server.dataDir);
-    await assert.rejects(claim(fresh), /The storage of files \(MILLRACE_BLOBS\) cannot be used/);
+    await assert.rejects(claim(fresh), /The blob storage \(MILLRACE_BLOBS\) cannot be used/);
     away = false;
     await rm(fresh, { recursive: true });
   });
