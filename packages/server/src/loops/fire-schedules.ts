@@ -38,7 +38,7 @@ export function fireSchedules(context: SchedulesContext): Loop {
   const advice = new ClockAdvice(context);
   const turns = new TeamsInTurn<DueSchedule>({
     teams: (now) => teamsWithDueSchedules(store.db, iso(now)),
-    of: (team, now, after, limit) => dueSchedules(store.db, team, iso(now), after, limit),
+    of: (team, now, after, limit) => dueSchedules(store.db, team, iso(now), { after, limit }),
     note: (tick) => advice.note(tick),
     fire: ({ id, next_run }, now) => fire(id, now, next_run),
   });

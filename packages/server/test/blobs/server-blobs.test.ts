@@ -133,7 +133,7 @@ describe("a server with MILLRACE_BLOBS", { skip, timeout: 300_000 }, () => {
     const place = new DataFolder(server.dataDir).blobs(readConfig({}, settings));
     await assert.rejects(
       claimBlobs(await openBlobs(place), place, "any"),
-      /The files of this server are in s3:.*, and MILLRACE_BLOBS names the data folder/,
+      /The files of this server are in s3:.*, but MILLRACE_BLOBS names the data folder/,
     );
   });
 
@@ -145,7 +145,7 @@ describe("a server with MILLRACE_BLOBS", { skip, timeout: 300_000 }, () => {
     const fresh = await mkdtemp(join(tmpdir(), "millrace-fresh-"));
     away = true;
     await claim(server.dataDir);
-    await assert.rejects(claim(fresh), /The storage of files \(MILLRACE_BLOBS\) cannot be used/);
+    await assert.rejects(claim(fresh), /The blob storage \(MILLRACE_BLOBS\) cannot be used/);
     away = false;
     await rm(fresh, { recursive: true });
   });

@@ -141,7 +141,7 @@ while not os.path.exists(${JSON.stringify(gate)}): time.sleep(0.05)
     const manifest = await takeBackup(await placeIn(server.dataDir), join(folder, "full"), options);
     const [part] = manifest.stores ?? [];
     assert.deepEqual([part?.from, part?.missing.length, part?.versions], ["nothing", 4, 4]);
-    assert.match(part?.why ?? "", /no room for a copy of the warehouse, which is \d+\.\d GiB long/);
+    assert.match(part?.why ?? "", /too little free space for a copy of the warehouse \(\d+\.\d GiB\)/);
   });
 
   it("a version that is removed is told, and removed after the restore; a dataset that is renamed keeps its name", async () => {

@@ -31,7 +31,7 @@ function openFixture(t: TestContext) {
 it("a store whose files have holes is not copied: the copy would be a thousand times as large", async (t) => {
   const { store, to } = openFixture(t);
   truncateSync(store.rows, 5 * 1024 ** 3);
-  await assert.rejects(copyWarehouse(store, { to, registered: [] }), /its files have holes/);
+  await assert.rejects(copyWarehouse(store, { to, registered: [] }), /its files are sparse/);
   assert.equal(statSync(to.rows, { throwIfNoEntry: false }), undefined);
 });
 
@@ -71,7 +71,7 @@ it("a store whose log says that it has more pages than there are is not copied: 
   assert.deepEqual({ ...db.prepare("pragma page_count").get() }, { page_count: 3_000_000 }, "SQLite believes it");
   db.close();
   writeLog(store.rows, 3_000_000);
-  await assert.rejects(copyWarehouse(store, { to, registered: [] }), /it lacks pages that it says it has/);
+  await assert.rejects(copyWarehouse(store, { to, registered: [] }), /it claims more pages than its files contain/);
   assert.equal(statSync(to.rows, { throwIfNoEntry: false }), undefined);
 });
 

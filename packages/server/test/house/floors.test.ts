@@ -112,14 +112,15 @@ const store: Floors = {
   drivers: ["schema"],
   queries: ["drivers", "schema"],
   migrations: ["drivers", "queries", "schema"],
-  opening: ["drivers", "migrations", "schema"],
+  opening: ["drivers", "migrations", "queries", "schema"],
 };
 
 /** What several nouns need. */
-const texts = ["batches.ts", "short-texts.ts"];
+const texts = ["batches.ts", "pages.ts", "short-texts.ts"];
 
 const queries: Floors = {
   "batches.ts": [],
+  "pages.ts": [],
   "short-texts.ts": [],
   events: texts,
   people: texts,

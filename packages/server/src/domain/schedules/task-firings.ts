@@ -56,11 +56,12 @@ export async function fireTaskTick(
   if (why !== undefined) {
     const later = iso(next ?? now + patience);
     const refused = { outcome: "refused", team: task.team_id, why, next: later } as const;
-    if (!(await refuseTask(db, id, tick, later, why))) return undefined;
+    if (!(await refuseTask(db, { jobId: id, from: tick, to: later }, why))) return undefined;
     await noteAbsence(db, task, owner, now);
     return refused;
   }
-  const taken = next === undefined ? await deleteTask(db, id) : await advanceTask(db, id, tick, iso(next));
+  const taken =
+    next === undefined ? await deleteTask(db, id) : await advanceTask(db, { jobId: id, from: tick, to: iso(next) });
   if (!taken) return undefined;
   await noteAbsence(db, task, owner, now);
   // One job may stand for several ticks: it gets the newest. A postponed task without cron keeps its start_after.
