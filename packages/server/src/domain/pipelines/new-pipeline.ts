@@ -130,7 +130,7 @@ export async function runTemplate(
       ? "a job that it repeats no longer exists."
       : await whyNotRepeatable(db, [...jobs.values()]);
   if (why !== undefined)
-    await failPipeline(db, pipeline, { error_message: `It could not begin: ${why}`, error_stack: null }, now);
+    await failPipeline(db, pipeline, { error_message: `The pipeline could not start: ${why}`, error_stack: null }, now);
   else await beginDrafts(db, ready);
   // A pipeline without runs is complete at once: all runs of the template may have been removed.
   await settle(db, pipeline, now);
