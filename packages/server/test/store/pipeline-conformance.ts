@@ -377,7 +377,10 @@ export function pipelineConformance(storeOf: () => Store): void {
     const failed = await shown(await fire());
     await store.write((db) => updateUser(db, 1, { disabled_at: null }));
     assert.equal(failed.status, "FAILED");
-    assert.match(failed.error_message ?? "", /The pipeline could not start: the job a \(.*\) belongs to admin, who is disabled/);
+    assert.match(
+      failed.error_message ?? "",
+      /The pipeline could not start: the job a \(.*\) belongs to admin, who is disabled/,
+    );
     assert.deepEqual(await statesOf(failed.pipeline_id), { a: "CANCELED", b: "CANCELED" });
   });
 }
