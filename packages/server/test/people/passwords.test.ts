@@ -9,7 +9,6 @@ import { type Client, createClient, routes } from "@millrace/contract";
 import { pino } from "pino";
 import { startServer } from "../../src/app/server.ts";
 import { readConfig } from "../../src/configuration/config.ts";
-import { operator } from "../../src/domain/access/audit.ts";
 import { hashPassword, isOutdated, verifyPassword } from "../../src/domain/people/passwords.ts";
 import { setAdminPassword } from "../../src/domain/people/users.ts";
 import { ownPath } from "../../src/http/pages/sign-in-form.ts";
@@ -355,7 +354,7 @@ describe("a server that other machines can reach", () => {
         await assert.rejects(start(host), refusal, host);
       for (const host of ["127.0.0.1", "127.1.2.3", "localhost"]) await (await start(host)).stop();
       const store = await openStore(storeIn(dataDir));
-      await setAdminPassword(store, operator, "admin", password, Date.now());
+      await setAdminPassword(store, "admin", password, Date.now());
       await store.close();
       await (await start("0.0.0.0")).stop();
       await change({ disabled_at: "2030-01-01T00:00:00.000Z" });

@@ -3,7 +3,8 @@ import { ApiError, type DatasetCopy } from "@millrace/contract";
 import type { Db, Store } from "../../store/drivers/store.ts";
 import { liveUuids, markRemoved, markRestored } from "../../store/queries/datasets/dataset-versions.ts";
 import { isTeamBusy, pausedTeams, touchWarehouse, updateWarehouse } from "../../store/queries/datasets/warehouses.ts";
-import { type Actor, audit } from "../access/audit.ts";
+import { audit } from "../access/audit.ts";
+import type { TeamCall } from "../access/call.ts";
 import type { Team } from "../access/principals.ts";
 import { iso } from "../time/clock.ts";
 
@@ -49,8 +50,7 @@ export const resumeTeam = (store: Store, team: Team) =>
 /** Versions that the copy does not have are removed, those that it has are back. */
 export function recordRestored(
   store: Store,
-  actor: Actor,
-  team: Team,
+  { actor, team }: TeamCall,
   restored: { readonly moment: string; readonly uuids: readonly string[] },
   now: number,
 ): Promise<number> {

@@ -25,7 +25,8 @@ import {
 } from "../../store/queries/datasets/datasets.ts";
 import { BoundedList } from "../../turns/bounded-list.ts";
 import { nextStretch } from "../../turns/large-answers.ts";
-import { type Actor, audit } from "../access/audit.ts";
+import { audit } from "../access/audit.ts";
+import type { Edit } from "../access/edit.ts";
 import type { Team } from "../access/principals.ts";
 import { iso } from "../time/clock.ts";
 import { datasetText, listedDatasetText } from "./dataset-documents.ts";
@@ -189,7 +190,7 @@ interface Changes {
 }
 
 /** What is to be changed. */
-export interface Edit {
+export interface DatasetEdit {
   readonly reference: FullName;
   readonly dataset: DatasetRow;
   readonly name?: string;
@@ -200,7 +201,7 @@ export interface Edit {
 }
 
 /** Null means unchanged, and so does an empty name. */
-export async function planEdit(db: Db, team: Team, reference: FullName, changes: Changes): Promise<Edit> {
+export async function planEdit(db: Db, team: Team, reference: FullName, changes: Changes): Promise<DatasetEdit> {
   const dataset = await getDataset(db, team, reference);
   const { new_name, description, attrs } = changes;
   const name = new_name && new_name !== dataset.name ? checkName("new_name", new_name) : undefined;
@@ -227,15 +228,16 @@ export function checkName(field: string, name: string): string {
   throw invalid(field, `a name without dots, slashes, spaces and @, not beginning with ${beginnings}`, name);
 }
 
-async function requireFree(db: Db, team: Team, { reference, name }: Edit): Promise<void> {
+async function requireFree(db: Db, team: Team, { reference, name }: DatasetEdit): Promise<void> {
   if (name === undefined || !(await findDataset(db, team.id, { ...reference, name }))) return;
   throw new ApiError("wrong_state", `${fullName({ ...reference, name })} is there already. Choose another name.`);
 }
 
 /** Runs inside the write, after the team's warehouse has changed. `tableOf` says where rows lie under the new name. */
 export async function applyEdit(
-  db: Db,
-  { team, actor, edit, now }: { team: Team; actor: Actor; edit: Edit; now: number },
+  { db, actor, now }: Edit,
+  team: Team,
+  edit: DatasetEdit,
   tableOf: (version: FullName & { version: string }) => string,
 ): Promise<void> {
   const { reference, dataset, name, description, attrs } = edit;
@@ -275,7 +277,7 @@ export async function planRemoval(db: Db, team: Team, reference: Reference, forc
 }
 
 /** Runs inside the write, after the rows are gone from the team's warehouse. Rows of the registry stay: numbers stay taken. */
-export async function applyRemoval(db: Db, team: Team, actor: Actor, removal: Removal, now: number): Promise<void> {
+export async function applyRemoval({ db, actor, now }: Edit, team: Team, removal: Removal): Promise<void> {
   const ids = removal.versions.map(({ id }) => id);
   await markVersionsRemoved(db, ids, iso(now));
   const detail = removal.versions.map(({ version }) => version).join(", ");

@@ -5,7 +5,8 @@ import type { Db } from "../../store/drivers/store.ts";
 import { getVersion, type ListedVersionRow } from "../../store/queries/datasets/dataset-versions.ts";
 import type { FullName } from "../../store/queries/datasets/datasets.ts";
 import { type ExportRow, findExport, findUsableExport, insertExport } from "../../store/queries/datasets/exports.ts";
-import { type Actor, audit } from "../access/audit.ts";
+import { audit } from "../access/audit.ts";
+import type { Edit } from "../access/edit.ts";
 import type { Team } from "../access/principals.ts";
 import { type DiskQuotas, whyNoExports } from "../access/quotas.ts";
 import type { KeyRing } from "../secrets/key-ring.ts";
@@ -22,21 +23,18 @@ export interface ExportRules {
 
 interface ExportWish {
   readonly team: Team;
-  readonly actor: Actor;
   readonly dataset: FullName;
   readonly version: ListedVersionRow;
 }
 
 /** Runs inside a write. One that will live for a while yet serves everybody who asks. */
 export async function wantExport(
-  db: Db,
-  wish: ExportWish,
+  { db, actor, now }: Edit,
+  { team, dataset, version }: ExportWish,
   rules: ExportRules,
   quotas: DiskQuotas,
-  now: number,
 ): Promise<ExportRow> {
-  const { team, actor, version } = wish;
-  const target = `${fullName(wish.dataset)}@${version.version}`;
+  const target = `${fullName(dataset)}@${version.version}`;
   if (version.rows_table === null)
     throw new ApiError(
       "wrong_state",

@@ -25,6 +25,7 @@ import { findLiveVersions } from "../../store/queries/datasets/live-versions.ts"
 import { findJob } from "../../store/queries/jobs/jobs.ts";
 import { usernameOf } from "../../store/queries/people/users.ts";
 import { type Actor, audit } from "../access/audit.ts";
+import type { Transaction } from "../access/edit.ts";
 import type { Principal, Team } from "../access/principals.ts";
 import { type DiskQuotas, requireRoomForTexts } from "../access/quotas.ts";
 import { readSpec } from "../lifecycle/job-documents.ts";
@@ -49,13 +50,18 @@ export async function registerVersion(store: Store, registration: Registration, 
   checkPlace(readNamed(registration.input, registration.principal.username));
   // Sent again, it is answered as before, whatever has become of what it needed.
   const needs = (await knownVersion(store.db, registration)) ? [] : await readNeeds(store.db, registration);
-  return store.write((db) => register(db, registration, needs, quotas, now));
+  return store.write((db) => register({ db, now }, registration, needs, quotas));
 }
 
 const knownVersion = async (db: Db, { team, input }: Registration) =>
   input.uuid ? versionIdOf(db, team.id, input.uuid.toLowerCase()) : undefined;
 
-async function register(db: Db, registration: Registration, needs: readonly Need[], quotas: DiskQuotas, now: number) {
+async function register(
+  { db, now }: Transaction,
+  registration: Registration,
+  needs: readonly Need[],
+  quotas: DiskQuotas,
+) {
   const { team, principal, actor, input } = registration;
   const reference = readNamed(input, principal.username);
   const known = await knownVersion(db, registration);

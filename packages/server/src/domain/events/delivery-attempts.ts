@@ -12,6 +12,7 @@ import {
 } from "../../store/queries/events/deliveries.ts";
 import { lockReceiver, type ReceiverRow, updateReceiver } from "../../store/queries/events/receivers.ts";
 import { audit } from "../access/audit.ts";
+import type { Transaction } from "../access/edit.ts";
 import { day, iso } from "../time/clock.ts";
 
 export interface AttemptResult {
@@ -49,12 +50,12 @@ export type AttemptOutcome = "delivered" | "retried" | "failed";
 
 /** Undefined: somebody else has made it meanwhile, or it is gone. */
 export async function endAttempt(
-  db: Db,
+  transaction: Transaction,
   row: DeliveryRow,
   result: AttemptResult,
   firstPause: number,
-  now: number,
 ): Promise<AttemptOutcome | undefined> {
+  const { db, now } = transaction;
   const receiver = await lockReceiver(db, row.receiver_id);
   if (!receiver) return undefined;
   const { ok, status: response_status, error } = result;
@@ -68,13 +69,13 @@ export async function endAttempt(
     finished_at: isOver ? iso(now) : null,
   } as const;
   if (!(await endDeliveryAttempt(db, row, outcome))) return undefined;
-  if (ok) await countSuccess(db, receiver, now);
-  else if (result.isReceivers !== false) await countFailure(db, receiver, { error, firstPause }, now);
+  if (ok) await countSuccess(transaction, receiver);
+  else if (result.isReceivers !== false) await countFailure(transaction, receiver, error, firstPause);
   return outcome.status === "pending" ? "retried" : outcome.status;
 }
 
 /** It answers again: what waited for that is sent. */
-async function countSuccess(db: Db, { id, failures, disabled_at }: ReceiverRow, now: number): Promise<void> {
+async function countSuccess({ db, now }: Transaction, { id, failures, disabled_at }: ReceiverRow): Promise<void> {
   if (failures === 0 || disabled_at !== null) return;
   await updateReceiver(db, id, { failures: 0, rests_until: null });
   await setDue(db, id, iso(now));
@@ -82,24 +83,25 @@ async function countSuccess(db: Db, { id, failures, disabled_at }: ReceiverRow, 
 
 /** Attempts that were under way side by side fail for one reason: they count as one. */
 async function countFailure(
-  db: Db,
+  transaction: Transaction,
   receiver: ReceiverRow,
-  { error, firstPause }: { error: string | null; firstPause: number },
-  now: number,
+  error: string | null,
+  firstPause: number,
 ): Promise<void> {
+  const { db, now } = transaction;
   const { id, disabled_at } = receiver;
   if (disabled_at !== null) return void (await setDue(db, id, null));
   const resting = restOf(receiver, now);
   if (resting !== undefined) return void (await putOff(db, id, resting));
   const failures = receiver.failures + 1;
-  if (failures >= webhookLimits.failuresInRow) return disable(db, receiver, error, now);
+  if (failures >= webhookLimits.failuresInRow) return disable(transaction, receiver, error);
   const rest = iso(now + pauseAfter(failures, firstPause));
   await updateReceiver(db, id, { failures, rests_until: rest });
   await putOff(db, id, rest);
 }
 
 /** What waits is kept for the day when somebody enables it again. */
-async function disable(db: Db, receiver: ReceiverRow, error: string | null, now: number): Promise<void> {
+async function disable({ db, now }: Transaction, receiver: ReceiverRow, error: string | null): Promise<void> {
   const { id, team_id, kind, address } = receiver;
   const failures = receiver.failures + 1;
   const disabled_reason = `${failures} attempts in a row failed. The last one: ${error ?? "unknown"}`;

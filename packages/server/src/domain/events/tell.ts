@@ -10,6 +10,7 @@ import { enabledReceivers, type ReceiverRow, updateReceiver } from "../../store/
 import { getShortJob } from "../../store/queries/jobs/jobs.ts";
 import { teamNameOf } from "../../store/queries/people/teams.ts";
 import { scheduleNameOf, scheduleOf } from "../../store/queries/pipelines/pipelines.ts";
+import type { Transaction } from "../access/edit.ts";
 import { readSpec } from "../lifecycle/job-documents.ts";
 import { newJobId } from "../lifecycle/job-ids.ts";
 import { iso } from "../time/clock.ts";
@@ -23,11 +24,10 @@ export interface TellContext {
 
 /** The team's oldest events, at most so many. Returns how many there were. */
 export async function tellTeam(
-  db: Db,
+  { db, now }: Transaction,
   { publicUrl }: TellContext,
   teamId: number,
   limit: number,
-  now: number,
 ): Promise<number> {
   const rows = await takeOutbox(db, teamId, limit);
   const receivers = rows.length > 0 ? await enabledReceivers(db, teamId) : [];

@@ -1,12 +1,12 @@
 /** One schedule, pipeline or task is handed over: from then on all that it runs is the new owner's. */
 import { ApiError } from "@millrace/contract";
-import type { Db } from "../../store/drivers/store.ts";
 import { getShortJob } from "../../store/queries/jobs/jobs.ts";
 import { lockPipeline, updatePipeline } from "../../store/queries/pipelines/pipelines.ts";
 import { type ScheduleRow, updateSchedule } from "../../store/queries/schedules/schedules.ts";
 import { setTaskRunAs } from "../../store/queries/schedules/tasks.ts";
 import { audit } from "../access/audit.ts";
 import type { Call } from "../access/call.ts";
+import type { Transaction } from "../access/edit.ts";
 import { existingUser } from "../access/existing-user.ts";
 import type { JobsContext } from "../jobs/jobs.ts";
 import { readSpec } from "../lifecycle/job-documents.ts";
@@ -24,11 +24,10 @@ export interface Wish {
 
 /** Inside a write that holds the schedule. Pipelines that it has started stay whose they are. */
 export async function giveSchedule(
-  db: Db,
+  { db, now }: Transaction,
   { principal, actor, team }: Call,
   row: ScheduleRow,
   { owner, force }: Wish,
-  now: number,
 ): Promise<void> {
   const to = await existingUser(db, owner);
   await requireNewOwner(db, team, principal, to);
@@ -63,8 +62,7 @@ export const givePipeline = (
 export async function giveTask(
   { store, signals }: JobsContext,
   { principal, actor, team }: Call,
-  id: string,
-  { owner, force }: Wish,
+  { id, owner, force }: Wish & { readonly id: string },
   now: number,
 ): Promise<void> {
   await store.write(async (db) => {

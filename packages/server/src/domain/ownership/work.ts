@@ -32,6 +32,7 @@ interface Need {
 
 /** What can be handed over. */
 export interface FoundWork {
+  readonly whose: Whose;
   readonly tasks: readonly (TaskRow & Need)[];
   /** With how many of its runs are this person's; none: the person only owns it. */
   readonly schedules: readonly {
@@ -60,7 +61,7 @@ export async function findWork(db: Db, whose: Whose): Promise<FoundWork> {
   const pipelines = [];
   for (const row of await pipelinesOf(db, whose))
     pipelines.push({ row, ...(await runsOfUser(db, row, userId, ({ run }) => hasNotBegun(run.status))) });
-  return { tasks, schedules, pipelines };
+  return { whose, tasks, schedules, pipelines };
 }
 
 /** Of the sets of credentials that a job names. */
@@ -117,11 +118,11 @@ const mostListed = 1000;
 /** For people to read, with what a new owner would have and lack. */
 export async function describeWork(
   db: Db,
-  whose: Whose,
   found: FoundWork,
   newOwner: number | undefined,
   now: number,
 ): Promise<Omit<Work, "transfer_refused">> {
+  const { whose } = found;
   const names = new Map<number, string>();
   const teamOf = async (id: number) => {
     const name = names.get(id) ?? (await teamNameOf(db, id));
@@ -162,23 +163,21 @@ export async function describeWork(
       status: row.status,
       runs,
     })),
-    credentials: await ownCredentials(db, whose.userId, found, newOwner, teamOf),
+    credentials: await each(await ownCredentials(db, found, newOwner), async ({ teamId, ...set }) => ({
+      team: await teamOf(teamId),
+      ...set,
+    })),
     tokens: tokens.map(({ id, name, last_used_at }) => ({ id, name, last_used_at })),
   };
 }
 
-async function ownCredentials(
-  db: Db,
-  userId: number,
-  found: FoundWork,
-  newOwner: number | undefined,
-  teamOf: (id: number) => Promise<string>,
-): Promise<Work["credentials"]> {
-  const own: Work["credentials"] = [];
+/** Returns the credential sets of the user's own that the work names, each with what the new owner has instead. */
+async function ownCredentials(db: Db, found: FoundWork, newOwner: number | undefined) {
+  const own: (NamedCredentials & { readonly replaced_by: Replacement | null })[] = [];
   for (const named of namedBy(found)) {
-    if ((await replacementFor(db, userId, named)) !== "own") continue;
+    if ((await replacementFor(db, found.whose.userId, named)) !== "own") continue;
     const replaced_by = newOwner === undefined ? null : await replacementFor(db, newOwner, named);
-    own.push({ team: await teamOf(named.teamId), name: named.name, replaced_by });
+    own.push({ ...named, replaced_by });
   }
   return own;
 }

@@ -14,6 +14,7 @@ import { findToken } from "../../store/queries/people/tokens.ts";
 import { getUser } from "../../store/queries/people/users.ts";
 import { type Actor, audit } from "../access/audit.ts";
 import type { Caller } from "../access/call.ts";
+import type { Edit } from "../access/edit.ts";
 import { refuseServiceAccount } from "../access/principals.ts";
 import { hashSecret, newSecret } from "../secrets/random-secrets.ts";
 import { day, iso } from "../time/clock.ts";
@@ -97,14 +98,15 @@ export async function approveLogin(
   const elsewhere = login.teamNames?.find((name) => !principal.teams.some((team) => team.name === name));
   if (elsewhere) throw new ApiError("forbidden", `The login asks for the team ${elsewhere}, and you are not in it.`);
   const reach = teamsWithin(principal, login.teamNames ?? []);
-  await answer(store, actor, login.user_code, now, {
+  const approval: Answer = {
     status: "approved",
     user_id: principal.userId,
     granted_scopes: JSON.stringify(login.scopes.filter((scope) => permits(principal.scopes, scope))),
     granted_team_ids: reach && JSON.stringify(reach),
     granted_until: via.kind === "token" ? via.expiresAt : null,
     granted_by: via.kind === "token" ? via.id : null,
-  });
+  };
+  await store.write((db) => answer({ db, actor, now }, login.user_code, approval));
 }
 
 export async function denyLogin(
@@ -113,22 +115,21 @@ export async function denyLogin(
   userCode: string,
   now: number,
 ): Promise<void> {
-  await answer(store, actor, normaliseCode(userCode), now, {
+  const refusal: Answer = {
     status: "denied",
     user_id: principal.userId,
     granted_scopes: null,
     granted_team_ids: null,
     granted_until: null,
     granted_by: null,
-  });
+  };
+  await store.write((db) => answer({ db, actor, now }, normaliseCode(userCode), refusal));
 }
 
-async function answer(store: Store, actor: Actor, userCode: string, now: number, given: Answer): Promise<void> {
-  await store.write(async (db) => {
-    if (!(await answerDeviceLogin(db, userCode, iso(now), given))) throw unknownCode(userCode);
-    const action = given.status === "approved" ? "device-login.approve" : "device-login.deny";
-    await audit(db, actor, { action, target: userCode }, now);
-  });
+async function answer({ db, actor, now }: Edit, userCode: string, given: Answer): Promise<void> {
+  if (!(await answerDeviceLogin(db, userCode, iso(now), given))) throw unknownCode(userCode);
+  const action = given.status === "approved" ? "device-login.approve" : "device-login.deny";
+  await audit(db, actor, { action, target: userCode }, now);
 }
 
 /** Whether we gave this code out, and it is not long past. */
@@ -160,7 +161,7 @@ async function giveToken(store: Store, hash: string, address: string, now: numbe
       expiresAt: login.granted_until !== null && login.granted_until < asked ? login.granted_until : asked,
     };
     const actor: Actor = { userId: user.id, username: user.username, via: "device login", address };
-    return (await mintToken(db, actor, grant, now)).secret;
+    return (await mintToken({ db, actor, now }, grant)).secret;
   });
 }
 

@@ -17,6 +17,7 @@ import {
 } from "../../store/queries/people/invitations.ts";
 import { type Actor, audit } from "../access/audit.ts";
 import type { Caller, TeamCall } from "../access/call.ts";
+import type { Edit } from "../access/edit.ts";
 import type { Principal, Team } from "../access/principals.ts";
 import { hashSecret, newSecret } from "../secrets/random-secrets.ts";
 import { day, iso } from "../time/clock.ts";
@@ -105,7 +106,7 @@ export async function acceptInvitation(
 ): Promise<string> {
   return store.write(async (db) => {
     const invitation = await openInvitation(db, code, now);
-    await use(db, actor, invitation, { id: principal.userId, username: principal.username }, now);
+    await use({ db, actor, now }, invitation, { id: principal.userId, username: principal.username });
     return invitation.team_name;
   });
 }
@@ -118,21 +119,20 @@ export async function signUp(store: Store, account: Account, address: string, no
   const actor: Actor = { userId: null, username: account.username, via: "invitation", address };
   return store.write(async (db) => {
     const invitation = await openInvitation(db, account.code, now);
-    const userId = await addUser(db, actor, { ...account, is_admin: false, passwordHash }, now);
-    await use(db, { ...actor, userId }, invitation, { id: userId, username: account.username }, now);
+    const userId = await addUser({ db, actor, now }, { ...account, is_admin: false, passwordHash });
+    await use({ db, actor: { ...actor, userId }, now }, invitation, { id: userId, username: account.username });
     return { userId, teamName: invitation.team_name };
   });
 }
 
 async function use(
-  db: Db,
-  actor: Actor,
+  edit: Edit,
   { id, team_id, team_name, role }: InvitationRow,
   user: { readonly id: number; readonly username: string },
-  now: number,
 ): Promise<void> {
+  const { db, actor, now } = edit;
   const team = { id: team_id, name: team_name };
-  await join(db, actor, team, user, role, now);
+  await join(edit, team, user, role);
   if (!(await useInvitation(db, id, user.id, iso(now))))
     throw new ApiError("not_found", "This invitation was used by somebody else a moment ago.");
   await audit(db, actor, { action: "invitation.accept", team, target: String(id), detail: user.username }, now);

@@ -10,11 +10,12 @@ import {
   setRole,
 } from "../../store/queries/people/memberships.ts";
 import { getUser } from "../../store/queries/people/users.ts";
-import { type Actor, audit } from "../access/audit.ts";
-import type { TeamCall } from "../access/call.ts";
+import { audit } from "../access/audit.ts";
+import type { Call, TeamCall } from "../access/call.ts";
+import type { Edit } from "../access/edit.ts";
 import { existingUser } from "../access/existing-user.ts";
 import type { Team } from "../access/principals.ts";
-import { type Handover, handOverWork } from "../ownership/succession.ts";
+import { handOverWork } from "../ownership/succession.ts";
 
 type MemberRow = Awaited<ReturnType<typeof membersOf>>[number];
 
@@ -53,19 +54,17 @@ export async function addMember(
 ): Promise<Member> {
   return store.write(async (db) => {
     const user = await existingUser(db, username);
-    await join(db, actor, team, user, role, now);
+    await join({ db, actor, now }, team, user, role);
     return describe(await memberInTeam(db, team, username));
   });
 }
 
 /** Inside a write. */
 export async function join(
-  db: Db,
-  actor: Actor,
+  { db, actor, now }: Edit,
   team: Pick<Team, "id" | "name">,
   user: { readonly id: number; readonly username: string },
   role: Role,
-  now: number,
 ): Promise<void> {
   await checkServiceAccount(db, team, user, role);
   if (!(await insertMembership(db, team.id, user.id, role)))
@@ -112,18 +111,28 @@ export async function changeRole(
   });
 }
 
-/** With a handover: all that runs in their name in the team changes hands in the same write. */
+interface MemberRemoval {
+  readonly username: string;
+  /** Username of the user who takes over the member's work in the team; undefined: the work stays the member's. */
+  readonly transferTo: string | undefined;
+  /** Hands over even where the new owner lacks credentials that the work needs. */
+  readonly force: boolean;
+}
+
+/** Removes a user from a team. Work of the user in the team changes hands in the same transaction. */
 export async function removeMember(
   store: Store,
-  { actor, team }: TeamCall,
-  username: string,
+  { principal, actor, team }: Call,
+  { username, transferTo, force }: MemberRemoval,
   now: number,
-  handover?: Handover,
 ): Promise<void> {
   await store.write(async (db) => {
     const member = await memberInTeam(db, team, username);
     await keepAnAdmin(db, team, member);
-    if (handover) await handOverWork(db, handover, member, team.id, now);
+    if (transferTo !== undefined) {
+      const handover = { leaver: member, teamId: team.id, successor: transferTo, force };
+      await handOverWork({ db, actor, now }, principal, handover);
+    }
     await deleteMembership(db, team.id, member.id);
     await audit(db, actor, { action: "member.remove", team, target: username, detail: member.role }, now);
   });

@@ -69,7 +69,7 @@ export async function changePassword(
     const present = await ownRow(db, principal);
     if (present.password_hash !== row.password_hash)
       throw new ApiError("wrong_state", "The password was changed by somebody else meanwhile. Try again.");
-    await setPassword(db, actor, row, passwordHash, now, via.kind === "session" ? via.hash : undefined);
+    await setPassword({ db, actor, now }, row, passwordHash, via.kind === "session" ? via.hash : undefined);
   });
 }
 

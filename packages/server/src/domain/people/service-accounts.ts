@@ -27,7 +27,7 @@ export async function createServiceAccount(
     const id = await insertUser(db, { ...names, ...rights, created_at: iso(now), disabled_at: null });
     if (id === undefined) throw await whyNoAccount(db, team, username);
     await audit(db, actor, { action: "service-account.create", team, target: username }, now);
-    await join(db, actor, team, { id, username }, role ?? "editor", now);
+    await join({ db, actor, now }, team, { id, username }, role ?? "editor");
     return readMember(db, team, username);
   });
 }
@@ -75,7 +75,7 @@ export async function createServiceToken(
   return store.write(async (db) => {
     const { id: userId, username } = await requireAccount(db, team);
     const grant = { userId, username, name, scopes, teamIds: [team.id], expiresAt };
-    const { id, secret } = await mintToken(db, actor, grant, now, team);
+    const { id, secret } = await mintToken({ db, actor, now }, grant, team);
     const row = await findToken(db, id, iso(now));
     const [token] = row ? await describeTokens(db, [row], principal) : [];
     if (!token) throw new ApiError("unauthorized", "The token that you use has just ended.");

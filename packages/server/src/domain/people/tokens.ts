@@ -15,8 +15,9 @@ import { teamsOf } from "../../store/queries/people/memberships.ts";
 import { findTeam, namesOfTeams } from "../../store/queries/people/teams.ts";
 import { findToken, insertToken, listTokens, revokeToken, type TokenRow } from "../../store/queries/people/tokens.ts";
 import { findUser } from "../../store/queries/people/users.ts";
-import { type Actor, audit, operator } from "../access/audit.ts";
+import { audit, operator } from "../access/audit.ts";
 import type { Caller } from "../access/call.ts";
+import type { Edit } from "../access/edit.ts";
 import { existingUser } from "../access/existing-user.ts";
 import { type Principal, refuseServiceAccount, requireScope } from "../access/principals.ts";
 import { hashSecret, newSecret } from "../secrets/random-secrets.ts";
@@ -33,7 +34,7 @@ interface Grant {
 }
 
 /** Inside a write: writes the token's hash and returns the token, the only time that it is seen. */
-export async function mintToken(db: Db, actor: Actor, grant: Grant, now: number, team?: { readonly id: number }) {
+export async function mintToken({ db, actor, now }: Edit, grant: Grant, team?: { readonly id: number }) {
   const secret = newSecret("isat_");
   const id = await insertToken(db, {
     user_id: grant.userId,
@@ -68,7 +69,7 @@ export async function createAdminToken(store: Store, options: AdminTokenOptions,
   const teamIds = options.team === undefined ? null : [await teamOfUser(store.db, user.id, options.team)];
   const expiresAt = options.expiresInDays === undefined ? null : iso(now + options.expiresInDays * day);
   const grant = { userId: user.id, username, name: "admin token", scopes, teamIds, expiresAt };
-  return (await store.write((db) => mintToken(db, operator, grant, now))).secret;
+  return (await store.write((db) => mintToken({ db, actor: operator, now }, grant))).secret;
 }
 
 async function teamOfUser(db: Db, userId: number, name: string): Promise<number> {
@@ -111,7 +112,7 @@ export async function createToken(
     expiresAt: endWithin(principal, wishes.expires_in_days ?? undefined, now),
   };
   return store.write(async (db) => {
-    const { id, secret } = await mintToken(db, actor, grant, now);
+    const { id, secret } = await mintToken({ db, actor, now }, grant);
     const row = await findToken(db, id, iso(now));
     const [token] = row ? await describeTokens(db, [row], principal) : [];
     if (!token) throw new ApiError("unauthorized", "The token that you use has just ended.");

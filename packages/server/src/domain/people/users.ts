@@ -10,10 +10,12 @@ import {
   type UserRow,
   updateUser,
 } from "../../store/queries/people/users.ts";
-import { type Actor, audit } from "../access/audit.ts";
+import { type Actor, audit, operator } from "../access/audit.ts";
+import type { Caller } from "../access/call.ts";
+import type { Edit } from "../access/edit.ts";
 import { existingUser } from "../access/existing-user.ts";
 import { checkName } from "../access/names.ts";
-import { type Handover, handOverWork } from "../ownership/succession.ts";
+import { handOverWork } from "../ownership/succession.ts";
 import { iso } from "../time/clock.ts";
 import { checkTimezone } from "../time/time-zones.ts";
 import { hashPassword } from "./passwords.ts";
@@ -63,7 +65,7 @@ export function personChanges({ first_name, last_name, email, timezone }: Person
 export async function createUser(store: Store, actor: Actor, input: NewUser, now: number): Promise<User> {
   const passwordHash = input.password ? await hashPassword(input.password, input) : null;
   return store.write(async (db) => {
-    await addUser(db, actor, { ...input, passwordHash }, now);
+    await addUser({ db, actor, now }, { ...input, passwordHash });
     return readUser(db, input.username);
   });
 }
@@ -75,7 +77,7 @@ interface Addition extends Person {
 }
 
 /** Inside a write; the password was hashed before it. Returns the user's id. */
-export async function addUser(db: Db, actor: Actor, user: Addition, now: number): Promise<number> {
+export async function addUser({ db, actor, now }: Edit, user: Addition): Promise<number> {
   const username = checkName("username", user.username);
   const id = await insertUser(db, {
     username,
@@ -98,28 +100,25 @@ export async function addUser(db: Db, actor: Actor, user: Addition, now: number)
 /** With a handover: all that runs in their name changes hands in the same write. */
 export async function changeUser(
   store: Store,
-  { actor, principal }: Omit<Handover, "to" | "force">,
-  username: string,
-  input: UserChanges,
+  { actor, principal }: Caller,
+  input: UserChanges & { readonly username: string },
   now: number,
 ): Promise<User> {
+  const { username } = input;
   const owner = async () => ({ ...(await existingUser(store.db, username)), ...personChanges(input) });
   const passwordHash = input.password ? await hashPassword(input.password, await owner()) : undefined;
   return store.write(async (db) => {
+    const edit = { db, actor, now };
     const row = await existingUser(db, username);
     if (row.service_team_id !== null) refusePerson(row, input);
-    if (typeof input.transfer_to === "string")
-      await handOverWork(
-        db,
-        { actor, principal, to: input.transfer_to, force: input.force === true },
-        row,
-        undefined,
-        now,
-      );
+    if (typeof input.transfer_to === "string") {
+      const force = input.force === true;
+      await handOverWork(edit, principal, { leaver: row, teamId: undefined, successor: input.transfer_to, force });
+    }
     if (input.is_admin === false || input.disabled === true) await keepAnAdministrator(db, row);
-    await changeFields(db, actor, row, input, now);
-    if (input.disabled !== undefined && input.disabled !== null) await setDisabled(db, actor, row, input.disabled, now);
-    if (passwordHash) await setPassword(db, actor, row, passwordHash, now);
+    await changeFields(edit, row, input);
+    if (input.disabled !== undefined && input.disabled !== null) await setDisabled(edit, row, input.disabled);
+    if (passwordHash) await setPassword(edit, row, passwordHash);
     return readUser(db, username);
   });
 }
@@ -139,7 +138,7 @@ async function keepAnAdministrator(db: Db, { id, username, is_admin, disabled_at
   );
 }
 
-async function changeFields(db: Db, actor: Actor, row: UserRow, input: UserChanges, now: number): Promise<void> {
+async function changeFields({ db, actor, now }: Edit, row: UserRow, input: UserChanges): Promise<void> {
   const isAdmin = typeof input.is_admin === "boolean" ? { is_admin: input.is_admin ? 1 : 0 } : {};
   const changes = { ...personChanges(input), ...isAdmin };
   if (Object.keys(changes).length === 0) return;
@@ -151,7 +150,7 @@ async function changeFields(db: Db, actor: Actor, row: UserRow, input: UserChang
 }
 
 /** Sessions end for good; tokens and the password work again once the user is enabled again. */
-async function setDisabled(db: Db, actor: Actor, row: UserRow, disabled: boolean, now: number): Promise<void> {
+async function setDisabled({ db, actor, now }: Edit, row: UserRow, disabled: boolean): Promise<void> {
   if (disabled === (row.disabled_at !== null)) return;
   await updateUser(db, row.id, { disabled_at: disabled ? iso(now) : null });
   if (disabled) await deleteSessionsOf(db, row.id);
@@ -160,11 +159,9 @@ async function setDisabled(db: Db, actor: Actor, row: UserRow, disabled: boolean
 
 /** Ends the sessions that the old password began, but the one that is given. */
 export async function setPassword(
-  db: Db,
-  actor: Actor,
+  { db, actor, now }: Edit,
   { id, username }: UserRow,
   passwordHash: string,
-  now: number,
   keptSession?: string,
 ): Promise<void> {
   await updateUser(db, id, { password_hash: passwordHash });
@@ -173,9 +170,10 @@ export async function setPassword(
 }
 
 /** For whoever may open the store itself. */
-export async function setAdminPassword(store: Store, actor: Actor, username: string, password: string, now: number) {
+export async function setAdminPassword(store: Store, username: string, password: string, now: number) {
   const user = await existingUser(store.db, username);
   refusePerson(user, user.service_team_id === null ? {} : { password });
   const passwordHash = await hashPassword(password, user);
-  await store.write(async (db) => setPassword(db, actor, await existingUser(db, username), passwordHash, now));
+  const edit = (db: Db): Edit => ({ db, actor: operator, now });
+  await store.write(async (db) => setPassword(edit(db), await existingUser(db, username), passwordHash));
 }

@@ -117,7 +117,7 @@ async function giveTo(
   { owner, force }: Pick<UpdatePipelineScheduleInput, "owner" | "force">,
   now: number,
 ): Promise<void> {
-  if (typeof owner === "string") await giveSchedule(db, call, row, { owner, force: force === true }, now);
+  if (typeof owner === "string") await giveSchedule({ db, now }, call, row, { owner, force: force === true });
 }
 
 function readName(text: string): string {
