@@ -187,7 +187,7 @@ describe("the warehouse of a team on disk", { skip }, () => {
     await client.call(routes.updateTeam, { params, body: { max_dataset_bytes: before + 10 * mebibyte } });
     const job = await createJob(client, filling(30, waits));
     const ended = await waitForEnd(client, job.id);
-    assert.match(ended.error_message ?? "", /the warehouse of its team went over its quota of/);
+    assert.match(ended.error_message ?? "", /the warehouse of its team exceeded its quota of/);
     assert.ok((await usageOf(client)).datasets.bytes > before + 10 * mebibyte);
     await assert.rejects(
       createJob(client, filling(1)),

@@ -101,7 +101,7 @@ describe("the service account of a team", () => {
       /is a service account/,
     );
     const client = as((await createToken(boss.client)).access_token);
-    await refused(client.call(routes.createToken, { body: { name: "more" } }), "forbidden", /may not make tokens/);
+    await refused(client.call(routes.createToken, { body: { name: "more" } }), "forbidden", /may not create tokens/);
     await refused(client.call(routes.changePassword, { body: { password: "long enough by far" } }), "forbidden");
     const login = await client.call(routes.startDeviceLogin, { body: {} });
     await refused(

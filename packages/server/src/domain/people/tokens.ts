@@ -102,7 +102,7 @@ export async function createToken(
   wishes: TokenWishes,
   now: number,
 ): Promise<NewToken> {
-  await refuseServiceAccount(store.db, principal, "make tokens: an admin of its team does");
+  await refuseServiceAccount(store.db, principal, "create tokens: an admin of its team creates them");
   const grant: Grant = {
     userId: principal.userId,
     username: principal.username,
