@@ -1,4 +1,4 @@
-/** Somebody leaves: all that runs in their name, in a team or everywhere, is shown, and handed over to one other user. */
+/** Lists everything that runs in the name of a user who leaves a team or the server, and hands it over to one other user. */
 import { ApiError, type Work } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { teamNameOf } from "../../store/queries/people/teams.ts";
@@ -35,11 +35,12 @@ interface Handover extends Departure {
 async function newOwnerOf(db: Db, leaver: Leaver, username: string): Promise<UserRow> {
   const to = await findUser(db, username);
   if (!to) throw new ApiError("not_found", `There is no user ${username}.`);
-  if (to.id === leaver.id) throw new ApiError("invalid", "transfer_to: expected somebody else than who leaves");
+  if (to.id === leaver.id)
+    throw new ApiError("invalid", "transfer_to: expected somebody else than the user who leaves");
   return to;
 }
 
-/** In every team where something is handed over. Where a team's admin asks, it is that team alone. */
+/** Throws unless `to` may take over work in every team that the found work belongs to. */
 async function requireOwnerOfAll(db: Db, found: FoundWork, principal: Principal, to: UserRow): Promise<void> {
   const { tasks, schedules, pipelines } = found;
   const rows = [...tasks, ...schedules.map(({ row }) => row), ...pipelines.map(({ row }) => row)];
@@ -47,7 +48,7 @@ async function requireOwnerOfAll(db: Db, found: FoundWork, principal: Principal,
     await requireNewOwner(db, { id, name: await teamNameOf(db, id), role: "admin" }, principal, to);
 }
 
-/** What runs in somebody's name; and whether the user who is named, if any, could take it over. */
+/** Returns what runs in the leaver's name, and why the successor, if one is named, could not take it over. */
 export async function readWork(
   db: Db,
   principal: Principal,
@@ -60,6 +61,7 @@ export async function readWork(
   return { ...(await describeWork(db, found, owner?.id, now)), transfer_refused: refusal ?? null };
 }
 
+/** Returns the message of the API error that `ask` throws; undefined if it throws none. */
 async function refusalOf(ask: () => Promise<void>): Promise<string | undefined> {
   try {
     await ask();
@@ -70,7 +72,10 @@ async function refusalOf(ask: () => Promise<void>): Promise<string | undefined> 
   }
 }
 
-/** Inside the write in which they leave: looked at anew, since more may run than they were shown. */
+/**
+ * Hands over all work of the leaver, in the transaction that removes or disables the leaver. It searches for the work again,
+ * because more may run by now than the caller was shown.
+ */
 export async function handOverWork(
   edit: Edit,
   principal: Principal,
@@ -89,11 +94,13 @@ export async function handOverWork(
   await handOverTasks(change, found);
 }
 
+/** A transaction that moves work from one user to another. */
 interface Change extends Edit {
   readonly from: Leaver;
   readonly owner: UserRow;
 }
 
+/** Writes to the audit log that one schedule, pipeline or task was handed over. */
 const note = ({ db, actor, from, owner, now }: Change, noun: string, teamId: number, target: string) =>
   audit(
     db,
@@ -120,7 +127,7 @@ async function handOverSchedules(change: Change, { schedules }: FoundWork): Prom
 async function handOverPipelines(change: Change, { pipelines }: FoundWork): Promise<void> {
   const { db, from, owner, now } = change;
   for (const { row: found } of pipelines) {
-    // Looked at again: while it was waited for it may have ended.
+    // Reread after the lock was taken: the pipeline may have ended meanwhile.
     const row = await lockPipeline(db, found.id);
     if (!isLive(row)) continue;
     await setRunAs(db, row, succeed(readRunAs(row), from.id, owner.id), now);
