@@ -99,7 +99,7 @@ describe("people on the command line", { concurrency: 2 }, () => {
 
     const bob = await commandLine({ token: await suite.server.token("--user", "bob") });
     const wrong = await bob.feed("not it\nanother blue kettle\n", "user", "passwd");
-    assert.match(wrong.stderr, /why: The present password is not right/);
+    assert.match(wrong.stderr, /why: The current password is wrong/);
     assert.equal((await bob.feed(`${password}\nanother blue kettle\n`, "user", "passwd")).code, 0);
     assert.ok(await signsIn("bob", "another blue kettle"));
     assert.ok(!(await signsIn("bob", password)));

@@ -297,7 +297,7 @@ describe("one's own profile", () => {
     const { client } = await addPerson(server, "dave", { password });
     const browser = new Visitor(server.url);
     await browser.post("/auth/sign-in", { username: "dave", password });
-    await refused(change(client, { password: "another one" }), "forbidden", /present password is not right/);
+    await refused(change(client, { password: "another one" }), "forbidden", /current password is wrong/);
     await refused(change(client, { current_password: "wrong", password: "another one" }), "forbidden");
     await refused(change(client, { current_password: password, password: "short" }), "invalid");
     assert.equal((await browser.get("/")).status, 200);

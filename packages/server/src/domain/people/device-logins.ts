@@ -1,4 +1,4 @@
-/** Device login: a program asks, a person confirms in a browser or on another signed-in machine. */
+/** Device login: a program requests a token, and a person approves it in a browser or on another machine that is signed in. */
 import { randomInt } from "node:crypto";
 import { ApiError, allScopes, clientScopes, permits, type Scope } from "@millrace/contract";
 import type { Db, Store } from "../../store/drivers/store.ts";
@@ -20,8 +20,10 @@ import { hashSecret, newSecret } from "../secrets/random-secrets.ts";
 import { day, iso } from "../time/clock.ts";
 import { mintToken, readScopes, teamsWithin } from "./tokens.ts";
 
+/** Minutes after which a device login that nobody has answered expires. */
 export const loginMinutes = 15;
 
+/** What a program asks for when it starts a device login. */
 export interface LoginRequest {
   readonly clientName: string;
   readonly tokenName: string | undefined;
@@ -30,11 +32,12 @@ export interface LoginRequest {
   readonly expiresInDays: number;
 }
 
+/** Starts a device login. Returns the secret code for the program and the short code that a person types. */
 export async function startDeviceLogin(store: Store, request: LoginRequest, now: number) {
   const deviceCode = newSecret();
   const userCode = newUserCode();
   const tokenName = request.tokenName ?? `${request.clientName} ${iso(now).slice(0, 16)}Z`;
-  // A login that cannot run a job would be of no use, and the client can ask for few names: see parseScope.
+  // The client can request only some scopes by name (see parseScope), so those that it needs to run jobs are added.
   const scopes = request.scopes?.length ? [...new Set([...readScopes(request.scopes), ...clientScopes])] : allScopes;
   await store.write((db) =>
     insertDeviceLogin(db, {
@@ -57,20 +60,21 @@ export async function startDeviceLogin(store: Store, request: LoginRequest, now:
   return { deviceCode, userCode, tokenName };
 }
 
-/** Letters and digits that nobody confuses, in two groups. */
+/** Returns a random code in two groups, of letters and digits that people do not confuse. */
 function newUserCode(): string {
   const alphabet = "BCDFGHJKLMNPQRSTVWXZ23456789";
   const code = Array.from({ length: 8 }, () => alphabet[randomInt(alphabet.length)]).join("");
   return `${code.slice(0, 4)}-${code.slice(4)}`;
 }
 
-/** As people type it: any case, with or without the hyphen. */
+/** Converts a code as a person typed it, in any case and with or without the hyphen, to the stored form. */
 const normaliseCode = (text: string) =>
   text
     .toUpperCase()
     .replace(/[^A-Z0-9]/g, "")
     .replace(/^(.{4})(.{4})$/, "$1-$2");
 
+/** Returns the device login that waits for an answer under this code; throws if there is none. */
 export async function pendingLogin(store: Store, userCode: string, now: number) {
   const login = await findPendingLogin(store.db, normaliseCode(userCode), iso(now));
   if (!login) throw unknownCode(userCode);
@@ -82,10 +86,10 @@ const readNames = (json: string | null) => (json === null ? undefined : (JSON.pa
 const unknownCode = (userCode: string) =>
   new ApiError(
     "not_found",
-    `No login waits for the code ${userCode}. It may have expired (after ${loginMinutes} minutes) or been answered: start the login again.`,
+    `No login waits for the code ${userCode}. It has expired (after ${loginMinutes} minutes), was already answered, or the code is wrong. Check the code, or start the login again.`,
   );
 
-/** The new token reaches as far as was asked, and never further than the rights of the one who approves. */
+/** Approves a device login. The new token gets the scopes and teams that were requested, limited to the approver's own. */
 export async function approveLogin(
   store: Store,
   { principal, actor }: Caller,
@@ -96,7 +100,11 @@ export async function approveLogin(
   const login = await pendingLogin(store, userCode, now);
   const { via } = principal;
   const elsewhere = login.teamNames?.find((name) => !principal.teams.some((team) => team.name === name));
-  if (elsewhere) throw new ApiError("forbidden", `The login asks for the team ${elsewhere}, and you are not in it.`);
+  if (elsewhere)
+    throw new ApiError(
+      "forbidden",
+      `The login requests the team ${elsewhere}, and you are not a member of it. Deny the login, or ask an admin of the team to add you.`,
+    );
   const reach = teamsWithin(principal, login.teamNames ?? []);
   const approval: Answer = {
     status: "approved",
@@ -126,17 +134,18 @@ export async function denyLogin(
   await store.write((db) => answer({ db, actor, now }, normaliseCode(userCode), refusal));
 }
 
+/** Records the answer to a device login, unless it has expired or was answered before. */
 async function answer({ db, actor, now }: Edit, userCode: string, given: Answer): Promise<void> {
   if (!(await answerDeviceLogin(db, userCode, iso(now), given))) throw unknownCode(userCode);
   const action = given.status === "approved" ? "device-login.approve" : "device-login.deny";
   await audit(db, actor, { action, target: userCode }, now);
 }
 
-/** Whether we gave this code out, and it is not long past. */
+/** Returns whether this server issued the code and still has its row. */
 export const isDeviceCode = async (db: Db, deviceCode: string) =>
   (await findDeviceLogin(db, hashSecret(deviceCode))) !== undefined;
 
-/** The token, once; otherwise says why not. */
+/** Returns the token of an approved login, only once. Throws an error that says why there is no token (yet). */
 export async function collectToken(store: Store, deviceCode: string, address: string, now: number): Promise<string> {
   const hash = hashSecret(deviceCode);
   const token = await giveToken(store, hash, address, now);
@@ -144,7 +153,7 @@ export async function collectToken(store: Store, deviceCode: string, address: st
   throw whyNoToken(await findDeviceLogin(store.db, hash), now);
 }
 
-/** Undefined: it is not approved. Most questions come before that, and cost no write. */
+/** Creates the token of an approved login; returns undefined if the login is not approved. Polls before that cost no write. */
 async function giveToken(store: Store, hash: string, address: string, now: number): Promise<string | undefined> {
   if ((await findDeviceLogin(store.db, hash))?.status !== "approved") return undefined;
   return store.write(async (db) => {
@@ -165,7 +174,10 @@ async function giveToken(store: Store, hash: string, address: string, now: numbe
   });
 }
 
-/** What the client reads: it compares the text. An approval that came after the token was looked for is given next time. */
+/**
+ * Returns the error for a poll without a token. The client compares the message text, so the text must not change. A login that
+ * was approved during this poll counts as pending; the next poll gets the token.
+ */
 function whyNoToken(login: { status: string; expires_at: string } | undefined, now: number): ApiError {
   if (login?.status === "denied") return new ApiError("authorization_denied", "authorization_denied");
   const waits = login?.status === "pending" || login?.status === "approved";
@@ -175,7 +187,7 @@ function whyNoToken(login: { status: string; expires_at: string } | undefined, n
 
 type Approval = NonNullable<Awaited<ReturnType<typeof useDeviceLogin>>>;
 
-/** Who approved, if the rights that were given on still exist: the user is enabled, and the approving token works. */
+/** Returns the user who approved the login; undefined if that user is disabled or the approving token is no longer valid. */
 async function approverOf(db: Db, { user_id, granted_by }: Approval, now: number) {
   if (granted_by !== null && !(await findToken(db, granted_by, iso(now)))) return undefined;
   const user = user_id === null ? undefined : await getUser(db, user_id);

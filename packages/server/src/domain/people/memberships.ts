@@ -1,4 +1,4 @@
-/** Memberships: who is in a team. Roles are read at every request, so a change holds at once. */
+/** Memberships of users in teams. Every request reads the roles again, so a change takes effect at once. */
 import { ApiError, type Member, type Role, roleIncludes } from "@millrace/contract";
 import type { Db, Store } from "../../store/drivers/store.ts";
 import {
@@ -37,7 +37,7 @@ export const readMember = async (db: Db, team: Team, username: string): Promise<
 export async function memberInTeam(db: Db, team: Team, username: string): Promise<MemberRow> {
   const row = await findMember(db, team.id, username);
   if (!row)
-    throw new ApiError("not_found", `There is no ${username} in the team ${team.name}.`, { hint: "list_members" });
+    throw new ApiError("not_found", `There is no user ${username} in the team ${team.name}.`, { hint: "list_members" });
   return row;
 }
 
@@ -59,7 +59,7 @@ export async function addMember(
   });
 }
 
-/** Inside a write. */
+/** Adds a user to a team and writes the audit entry. Throws if the user is already a member. */
 export async function join(
   { db, actor, now }: Edit,
   team: Pick<Team, "id" | "name">,
@@ -70,13 +70,13 @@ export async function join(
   if (!(await insertMembership(db, team.id, user.id, role)))
     throw new ApiError(
       "wrong_state",
-      `${user.username} is in the team ${team.name} already. To give another role, change the role of the member.`,
+      `${user.username} is in the team ${team.name} already. To give the user another role, change the role of the member.`,
       { hint: "set_role" },
     );
   await audit(db, actor, { action: "member.add", team, target: user.username, detail: role }, now);
 }
 
-/** It belongs to one team for good, and administers nothing. */
+/** Throws if the user is a service account that belongs to another team, or that would become an admin. */
 async function checkServiceAccount(
   db: Db,
   team: Pick<Team, "id" | "name">,
@@ -92,7 +92,10 @@ async function checkServiceAccount(
       { hint: "create_service_account" },
     );
   if (role === "admin")
-    throw new ApiError("wrong_state", `${username} is a service account, and can be viewer or editor of its team.`);
+    throw new ApiError(
+      "wrong_state",
+      `${username} is a service account, and cannot be an admin. Give it the role viewer or editor.`,
+    );
 }
 
 export async function changeRole(
@@ -115,11 +118,11 @@ interface MemberRemoval {
   readonly username: string;
   /** Username of the user who takes over the member's work in the team; undefined: the work stays the member's. */
   readonly transferTo: string | undefined;
-  /** Hands over even where the new owner lacks credentials that the work needs. */
+  /** Hands over even if the new owner lacks credentials that the work needs. */
   readonly force: boolean;
 }
 
-/** Removes a user from a team. Work of the user in the team changes hands in the same transaction. */
+/** Removes a user from a team. With `transferTo`, the user's work in the team changes hands in the same transaction. */
 export async function removeMember(
   store: Store,
   { principal, actor, team }: Call,
@@ -138,6 +141,7 @@ export async function removeMember(
   });
 }
 
+/** Throws if the member is the only admin of the team. */
 async function keepAnAdmin(db: Db, team: Team, { id, username, role }: MemberRow): Promise<void> {
   if (role !== "admin" || (await hasOtherAdmin(db, team.id, id))) return;
   throw new ApiError(

@@ -1,4 +1,4 @@
-/** Users: made, changed, disabled; never deleted, since what they did stays. */
+/** Creates, changes and disables users. Users are never deleted, because jobs and audit entries refer to them. */
 import { ApiError, type RouteInput, type routes, type User } from "@millrace/contract";
 import type { Db, Store } from "../../store/drivers/store.ts";
 import { teamsOfUsers } from "../../store/queries/people/memberships.ts";
@@ -52,7 +52,7 @@ async function describe(db: Db, rows: readonly UserRow[]): Promise<User[]> {
   }));
 }
 
-/** What was given of a person's own fields; an empty e-mail address or time zone is none. */
+/** Returns the personal fields that the request sets, as columns. An empty e-mail address or time zone becomes null. */
 export function personChanges({ first_name, last_name, email, timezone }: Person) {
   return {
     ...(typeof first_name === "string" ? { first_name: first_name.trim() } : {}),
@@ -70,13 +70,14 @@ export async function createUser(store: Store, actor: Actor, input: NewUser, now
   });
 }
 
+/** A new user, with the password already hashed. */
 interface Addition extends Person {
   readonly username: string;
   readonly is_admin?: boolean | null | undefined;
   readonly passwordHash: string | null;
 }
 
-/** Inside a write; the password was hashed before it. Returns the user's id. */
+/** Creates a user and returns the id. The caller hashes the password before the transaction, because that is slow. */
 export async function addUser({ db, actor, now }: Edit, user: Addition): Promise<number> {
   const username = checkName("username", user.username);
   const id = await insertUser(db, {
@@ -90,14 +91,14 @@ export async function addUser({ db, actor, now }: Edit, user: Addition): Promise
   });
   if (id === undefined)
     throw new ApiError("wrong_state", `There is a user ${username} already. Choose another username.`);
-  // Whoever makes an account for themselves is the user of the entry.
+  // At sign-up the new user is the actor, and has an id only now.
   const by = actor.userId === null && actor.username === username ? { ...actor, userId: id } : actor;
   const detail = user.is_admin ? "administrator of the server" : "";
   await audit(db, by, { action: "user.create", target: username, detail }, now);
   return id;
 }
 
-/** With a handover: all that runs in their name changes hands in the same write. */
+/** Changes a user. With `transfer_to`, all work of the user changes hands in the same transaction. */
 export async function changeUser(
   store: Store,
   { actor, principal }: Caller,
@@ -123,12 +124,16 @@ export async function changeUser(
   });
 }
 
-/** Nobody signs in as a service account, so it administers nothing. */
+/** Throws if the request gives a service account a password or administrator rights. */
 function refusePerson({ username }: UserRow, { is_admin, password }: UserChanges): void {
   if (is_admin || password)
-    throw new ApiError("wrong_state", `${username} is a service account: it has no password, and administers nothing.`);
+    throw new ApiError(
+      "wrong_state",
+      `${username} is a service account: it has no password and administers nothing. Choose the account of a person.`,
+    );
 }
 
+/** Throws if the user is the only enabled administrator of the server. */
 async function keepAnAdministrator(db: Db, { id, username, is_admin, disabled_at }: UserRow): Promise<void> {
   if (is_admin !== 1 || disabled_at !== null || (await hasOtherAdministrator(db, id))) return;
   throw new ApiError(
@@ -149,7 +154,7 @@ async function changeFields({ db, actor, now }: Edit, row: UserRow, input: UserC
   await audit(db, actor, { action: "user.update", target: row.username, detail }, now);
 }
 
-/** Sessions end for good; tokens and the password work again once the user is enabled again. */
+/** Disables or enables a user. Disabling deletes the sessions; tokens and the password work again once the user is enabled. */
 async function setDisabled({ db, actor, now }: Edit, row: UserRow, disabled: boolean): Promise<void> {
   if (disabled === (row.disabled_at !== null)) return;
   await updateUser(db, row.id, { disabled_at: disabled ? iso(now) : null });
@@ -157,7 +162,7 @@ async function setDisabled({ db, actor, now }: Edit, row: UserRow, disabled: boo
   await audit(db, actor, { action: disabled ? "user.disable" : "user.enable", target: row.username }, now);
 }
 
-/** Ends the sessions that the old password began, but the one that is given. */
+/** Sets a password and ends all sessions of the user, except `keptSession`, the hash of the caller's own. */
 export async function setPassword(
   { db, actor, now }: Edit,
   { id, username }: UserRow,
@@ -169,7 +174,7 @@ export async function setPassword(
   await audit(db, actor, { action: "user.password", target: username }, now);
 }
 
-/** For whoever may open the store itself. */
+/** Sets the password of a user. For admin commands that open the store directly. */
 export async function setAdminPassword(store: Store, username: string, password: string, now: number) {
   const user = await existingUser(store.db, username);
   refusePerson(user, user.service_team_id === null ? {} : { password });
