@@ -250,7 +250,7 @@ describe("the registry of datasets", () => {
     it("of rows that lie elsewhere, or that nobody can count, are refused for what they are", async () => {
       await put("elsewhere");
       await put("uncounted", { rows_table: "ds_uncounted", num_objects: null });
-      await refused(ask("elsewhere"), "wrong_state", /registered by its maker/);
+      await refused(ask("elsewhere"), "wrong_state", /an external producer registered it/);
       await refused(ask("uncounted"), "wrong_state", /How many rows @admin\.default\.uncounted@1\.0\.0 has/);
     });
   });

@@ -1,4 +1,4 @@
-/** Datasets: the rules for finding, listing, changing and removing them. */
+/** Finds, lists, changes and removes datasets. */
 import { ApiError, invalid, type RouteInput, type routes, versionStatus } from "@millrace/contract";
 import { isInternal, isReserved, reservedBeginnings } from "../../datachain/names.ts";
 import type { Db } from "../../store/drivers/store.ts";
@@ -43,7 +43,7 @@ import {
 import { noSuchDataset } from "./dataset-namesakes.ts";
 import { versionTexts } from "./version-texts.ts";
 
-/** As requests name a dataset: in parts, as the client does, or all in `name`, as people type it. */
+/** A dataset as a request names it: in separate parts, as the client does, or everything in `name`, as users type it. */
 interface Named {
   readonly name: string;
   readonly namespace?: string | null;
@@ -51,7 +51,7 @@ interface Named {
   readonly version?: string | null;
 }
 
-/** The client says `local.local` of a name that was typed short. */
+/** Returns the dataset that a request names. The client sends `local` as namespace and project for a short name. */
 export function readNamed({ name, namespace, project, version }: Named, username: string): Reference {
   const typed = version ? readVersionOf(version) : undefined;
   if (!namespace && !project) {
@@ -80,7 +80,7 @@ async function getDataset(db: Db, team: Team, reference: FullName): Promise<Data
 const sameNumber = (version: Version) => (row: Version) =>
   row.major === version.major && row.minor === version.minor && row.patch === version.patch;
 
-/** The version that a reference names, or the newest; one that was removed is not there any more. */
+/** Returns the version that a reference names, or the newest one. Throws if it does not exist or was removed. */
 export async function getLiveVersion(db: Db, team: Team, reference: Reference): Promise<ListedVersionRow> {
   const versions = await listedVersionsOf(db, (await getDataset(db, team, reference)).id);
   const { version } = reference;
@@ -90,7 +90,7 @@ export async function getLiveVersion(db: Db, team: Team, reference: Reference): 
   if (found)
     throw new ApiError(
       "not_found",
-      `There is no ${name}@${found.version} any more: it was removed ${found.removed_at}.`,
+      `${name}@${found.version} no longer exists: it was removed at ${found.removed_at}.`,
     );
   const numbers = versions.filter(isLive).map((row) => row.version);
   const wanted = version ? `${name}@${writeVersion(version)}` : `version of ${name}`;
@@ -100,16 +100,17 @@ export async function getLiveVersion(db: Db, team: Team, reference: Reference): 
 
 type ListQuery = RouteInput<typeof routes.listDatasets>["query"];
 
-/** Datasets read at a time. */
+/** Number of datasets that one query reads. */
 const listPart = 200;
 
 interface DatasetTexts {
+  /** JSON text of each dataset. */
   readonly datasets: readonly string[];
-  /** Where to go on; undefined: nothing follows. */
+  /** Cursor of the next page; undefined on the last page. */
   readonly next: number | undefined;
 }
 
-/** A long list is read in parts, and ends early when it grows beyond what one answer should hold: then page on. */
+/** Lists the datasets of a team in batches. The page ends early when the answer reaches its size limit; `next` then continues. */
 export async function listTeamDatasets(db: Db, team: Team, query: ListQuery): Promise<DatasetTexts> {
   const { prefix = "", include_removed = false, limit = Number.MAX_SAFE_INTEGER } = query;
   if (query.cursor !== undefined && !(await placeOf(db, team.id, query.cursor)))
@@ -144,7 +145,7 @@ const isWanted = (prefix: string) => (dataset: PlacedDataset) => {
   return !isInternal(full) && (name.startsWith(prefix) || fullName(full).startsWith(prefix));
 };
 
-/** In runs whose versions one statement reads. Those without versions are left out. */
+/** Groups datasets so that one statement can read all versions of a group. Datasets without versions are left out. */
 async function smallParts(db: Db, datasets: readonly PlacedDataset[], includeRemoved: boolean) {
   const counts = await countVersions(
     db,
@@ -166,7 +167,10 @@ async function smallParts(db: Db, datasets: readonly PlacedDataset[], includeRem
   return found;
 }
 
-/** The text of a dataset with all its versions; what is large of them as far as it fits, of the named one always. */
+/**
+ * Returns the JSON of a dataset with all its versions. Schemas, first rows and scripts are included as far as they fit into the
+ * answer, and always for the version that the reference names.
+ */
 export async function showDataset(db: Db, team: Team, reference: Reference, includeRemoved: boolean): Promise<string> {
   const { id } = await getDataset(db, team, reference);
   const versions = await sizedVersionsOf(db, id, includeRemoved);
@@ -175,7 +179,7 @@ export async function showDataset(db: Db, team: Team, reference: Reference, incl
     const isNamed = reference.version ? sameNumber(reference.version) : () => false;
     return datasetText(dataset, await versionTexts(db, versions, isNamed));
   }
-  throw new ApiError("not_found", `There is no version of ${fullName(reference)} any more: all were removed.`);
+  throw new ApiError("not_found", `All versions of ${fullName(reference)} were removed.`);
 }
 
 export async function listJobVersions(db: Db, team: Team, jobId: string) {
@@ -189,18 +193,18 @@ interface Changes {
   readonly attrs?: readonly string[] | null;
 }
 
-/** What is to be changed. */
+/** A change to a dataset; undefined fields stay as they are. */
 export interface DatasetEdit {
   readonly reference: FullName;
   readonly dataset: DatasetRow;
   readonly name?: string;
   readonly description?: string;
   readonly attrs?: readonly string[];
-  /** The uuid of a version by which the team's warehouse knows it; undefined: it has no rows there. */
+  /** Uuid of a version that is in the team's warehouse, to find the dataset there; undefined if no version has rows there. */
   readonly stored: string | undefined;
 }
 
-/** Null means unchanged, and so does an empty name. */
+/** Checks a change to a dataset, and returns what to change. Null fields and an empty name mean no change. */
 export async function planEdit(db: Db, team: Team, reference: FullName, changes: Changes): Promise<DatasetEdit> {
   const dataset = await getDataset(db, team, reference);
   const { new_name, description, attrs } = changes;
@@ -221,19 +225,23 @@ export async function planEdit(db: Db, team: Team, reference: FullName, changes:
 
 const beginnings = reservedBeginnings.join(", ").replace(/, (?=\w+$)/, " or ");
 
-/** Dots and @ separate the parts of a reference; the library keeps some beginnings for itself. */
+/** Returns the name, or throws if it has separators of references, or a prefix that the library reserves. */
 export function checkName(field: string, name: string): string {
   const isFree = !/[.@/\s\0]/.test(name) && !isReserved(name);
   if (name !== "" && name.length <= 255 && isFree && canBeKept(name)) return name;
   throw invalid(field, `a name without dots, slashes, spaces and @, not beginning with ${beginnings}`, name);
 }
 
+/** Throws if the new name of a dataset is taken. */
 async function requireFree(db: Db, team: Team, { reference, name }: DatasetEdit): Promise<void> {
   if (name === undefined || !(await findDataset(db, team.id, { ...reference, name }))) return;
   throw new ApiError("wrong_state", `${fullName({ ...reference, name })} is there already. Choose another name.`);
 }
 
-/** Runs inside the write, after the team's warehouse has changed. `tableOf` says where rows lie under the new name. */
+/**
+ * Records a change of a dataset in the registry, after the team's warehouse has been changed. `tableOf` returns the table of a
+ * version's rows, which depends on the dataset's name.
+ */
 export async function applyEdit(
   { db, actor, now }: Edit,
   team: Team,
@@ -257,12 +265,13 @@ export async function applyEdit(
   await audit(db, actor, { action: "dataset.edit", team, target: fullName(reference), detail }, now);
 }
 
+/** The versions of a dataset that are to be removed. */
 export interface Removal {
   readonly reference: FullName;
   readonly versions: readonly ListedVersionRow[];
 }
 
-/** One version, or all where that is asked for with force. */
+/** Returns the versions to remove: the named one, or all of them if `force` is set. */
 export async function planRemoval(db: Db, team: Team, reference: Reference, force: boolean): Promise<Removal> {
   if (reference.version) return { reference, versions: [await getLiveVersion(db, team, reference)] };
   const name = fullName(reference);
@@ -273,10 +282,13 @@ export async function planRemoval(db: Db, team: Team, reference: Reference, forc
     );
   const versions = (await listedVersionsOf(db, (await getDataset(db, team, reference)).id)).filter(isLive);
   if (versions.length > 0) return { reference, versions };
-  throw new ApiError("not_found", `There is no version of ${name} any more: all were removed.`);
+  throw new ApiError("not_found", `All versions of ${name} were removed.`);
 }
 
-/** Runs inside the write, after the rows are gone from the team's warehouse. Rows of the registry stay: numbers stay taken. */
+/**
+ * Marks versions as removed, after their rows were deleted from the team's warehouse. The registry keeps the versions, so that
+ * their numbers are not used again.
+ */
 export async function applyRemoval({ db, actor, now }: Edit, team: Team, removal: Removal): Promise<void> {
   const ids = removal.versions.map(({ id }) => id);
   await markVersionsRemoved(db, ids, iso(now));
