@@ -87,7 +87,7 @@ describe("limits of a job", () => {
     [
       "a variable",
       { environment: `SMALL=1\nBIG="${"b".repeat(variable)}"` },
-      /^environment: expected at most 131072 bytes for BIG with its name, as much as a process can be given, got 131077\. Attach/,
+      /^environment: expected at most 131072 bytes for BIG including its name, the limit of the operating system, got 131077\. Attach/,
     ],
     [
       "a variable of characters with several bytes",

@@ -53,7 +53,7 @@ export async function setNotification(
   { address, events, enabled }: SetNotificationInput,
   { team, actor, now }: ReceiverChange,
 ): Promise<Notification> {
-  if (events?.length === 0) throw invalid("events", "at least one event. Delete the notification to send nothing");
+  if (events?.length === 0) throw invalid("events", "at least one event. To send nothing, delete the notification");
   if (!sendsMail) throw noMail();
   const notification = await store.write(async (db) => {
     const row = (await findAddress(db, team.id, address)) ?? (await add(db, team, address, now));

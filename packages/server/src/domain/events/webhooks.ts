@@ -1,4 +1,4 @@
-/** Creates, changes, lists and deletes webhooks. delivery-attempts.ts sends their messages. */
+/** Creates, changes, lists and deletes webhooks. The loop deliver-events sends their messages. */
 import {
   ApiError,
   type CreateWebhookInput,
@@ -91,7 +91,7 @@ function choicesOf(row: ReceiverRow, input: Choices) {
     ? [...new Set(input.job_statuses)]
     : (JSON.parse(row.job_statuses) as JobStatus[]);
   if (events.length + statuses.length === 0)
-    throw invalid("events", "at least one event or one job state. Disable the webhook to send nothing");
+    throw invalid("events", "at least one event or one job state. To send nothing, disable the webhook");
   return {
     format: input.format ?? row.format,
     method: input.method ?? row.method,
