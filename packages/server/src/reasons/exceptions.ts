@@ -8,11 +8,17 @@ export interface Raised {
   readonly message: string;
   /** Tracebacks of the exception and of its causes, oldest first. */
   readonly stack: string;
-  /** Number of lines after the traceback. Other tracebacks do not count, nor do indented lines, which belong to the message. */
+  /**
+   * Number of lines after the traceback. Other tracebacks do not count, nor do indented lines, which belong to the
+   * message.
+   */
   readonly after: number;
 }
 
-/** Returns the exception that ended the program; undefined if the log has none. `cut`: the text is only the end of the log. */
+/**
+ * Returns the exception that ended the program; undefined if the log has none. `cut`: the text is only the end of the
+ * log.
+ */
 export function raisedIn(plain: string, cut: boolean): Raised | undefined {
   const lines = separateHeaders(linesOf(plain));
   const all = findTracebacks(lines, cut);
@@ -51,8 +57,9 @@ function textOf(lines: readonly string[], { start, end, message }: Traceback): s
 const deepest = 8;
 
 /**
- * Returns a traceback and the tracebacks that caused it, oldest first. The library runs functions in worker processes behind an
- * intermediate process, and both only report that a process failed. The exception in the worker is the real reason.
+ * Returns a traceback and the tracebacks that caused it, oldest first. The library runs functions in worker processes
+ * behind an intermediate process, and both only report that a process failed. The exception in the worker is the real
+ * reason.
  */
 function causes(lines: readonly string[], told: readonly Traceback[], last: number): Traceback[] {
   const chain: Traceback[] = [];

@@ -1,6 +1,8 @@
 /** Splits the end of a log into lines: removes colours, and recognizes progress bars. */
 
-/** Terminal escape sequences. None spans lines, because an unterminated sequence would otherwise swallow a traceback. */
+/**
+ * Terminal escape sequences. None spans lines, because an unterminated sequence would otherwise swallow a traceback.
+ */
 const escapes =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences are what this is about
   /\u001b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\u0007\u001b\r\n]*(?:\u0007|\u001b\\)?|[ -/]*[0-~])/g;

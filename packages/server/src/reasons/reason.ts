@@ -88,14 +88,19 @@ const endOf = (plain: string) => lastLines(plain, stackLines).map((line) => begi
 const fullDisk = ({ diskFull }: Ending) =>
   diskFull ? " The server's disk is full, so the log may lack its end: ask the server's operator to make room." : "";
 
-/** Returns the report of Python's faulthandler after a fatal signal: where each thread was. Undefined if the log has none. */
+/**
+ * Returns the report of Python's faulthandler after a fatal signal: where each thread was. Undefined if the log has
+ * none.
+ */
 function fatalError(plain: string): string | undefined {
   const lines = linesOf(plain);
   const start = lines.findLastIndex((line) => line.startsWith("Fatal Python error: "));
   return start === -1 ? undefined : lines.slice(start).join("\n").trimEnd();
 }
 
-/** Returns the error that an installer or git reports, with its indented lines; or else the last line that is not blank. */
+/**
+ * Returns the error that an installer or git reports, with its indented lines; or else the last line that is not blank.
+ */
 function lastError(plain: string): string | undefined {
   const lines = lastLines(plain, Number.POSITIVE_INFINITY).filter(
     (line) => !line.startsWith("The virtualenv could not"),

@@ -10,8 +10,8 @@ export interface Traceback {
   /** The line that names the exception, and the following lines that may belong to its message. */
   readonly message: readonly string[];
   /**
-   * Where the exception was raised: in the main thread, in another thread, or in a named worker process. `aside` is an exception
-   * that Python only reports, for example from a destructor or a forgotten task; it ends no process.
+   * Where the exception was raised: in the main thread, in another thread, or in a named worker process. `aside` is an
+   * exception that Python only reports, for example from a destructor or a forgotten task; it ends no process.
    */
   readonly of: "main" | "thread" | "aside" | { readonly worker: string };
 }
@@ -39,13 +39,17 @@ export function separateHeaders(lines: readonly string[]): string[] {
     const at = text.length - header.length - 1;
     if (at <= 0 || !text.endsWith(`${header}:`)) return [line];
     const before = text.slice(0, at);
-    // Headers of exception groups have a margin. A text that quotes a traceback indents the frames too. Both stay as they are.
+    // Headers of exception groups have a margin. A text that quotes a traceback indents the frames too. Both stay as
+    // they are.
     if (/^[\s|+]*(?:Exception Group )?$/.test(before) && !frame.test(lines[index + 1] ?? "")) return [line];
     return [before, text.slice(at)];
   });
 }
 
-/** Returns all tracebacks in order. `cut`: the lines begin in the middle of the log, so the first one may lack its header. */
+/**
+ * Returns all tracebacks in order. `cut`: the lines begin in the middle of the log, so the first one may lack its
+ * header.
+ */
 export function findTracebacks(lines: readonly string[], cut: boolean): Traceback[] {
   const found: Traceback[] = [];
   let inFirst = cut;
@@ -64,7 +68,9 @@ export function findTracebacks(lines: readonly string[], cut: boolean): Tracebac
   return found;
 }
 
-/** Computes its message on demand, because a log may have thousands of tracebacks and only a few messages are needed. */
+/**
+ * Computes its message on demand, because a log may have thousands of tracebacks and only a few messages are needed.
+ */
 class FoundTraceback implements Traceback {
   readonly start: number;
   readonly end: number;
@@ -119,7 +125,10 @@ function plainAt(lines: readonly string[], from: number): Block {
   return { end: lines.length, message: undefined };
 }
 
-/** Reads the traceback of an exception group, which Python prints with a margin. The message names the group and its members. */
+/**
+ * Reads the traceback of an exception group, which Python prints with a margin. The message names the group and its
+ * members.
+ */
 function groupAt(lines: readonly string[], from: number): Block {
   let end = from + 1;
   while (end < lines.length && /^\s+[|+]/.test(lines[end] ?? "")) end++;
@@ -132,14 +141,20 @@ function groupAt(lines: readonly string[], from: number): Block {
   return { end, message: [first, leaves.slice(0, 5).join("; ")].filter(Boolean).join(": ") };
 }
 
-/** Returns the text after the margin `| `; empty if there is no margin. No regular expression, because it could backtrack. */
+/**
+ * Returns the text after the margin `| `; empty if there is no margin. No regular expression, because it could
+ * backtrack.
+ */
 function behindMargin(line: string): string {
   let at = 0;
   while (line[at] === "|" || line[at] === " " || line[at] === "\t") at++;
   return line.slice(at - 2, at) === "| " ? line.slice(at) : "";
 }
 
-/** Returns the lines that may belong to the message of an exception. Later output of the program looks the same, so it may be included. */
+/**
+ * Returns the lines that may belong to the message of an exception. Later output of the program looks the same, so it
+ * may be included.
+ */
 function continuation(lines: readonly string[], from: number): string[] {
   const more: string[] = [];
   for (const line of lines.slice(from, from + 2 * messageLines)) {

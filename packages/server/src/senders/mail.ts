@@ -60,7 +60,10 @@ const aborted = (signal: AbortSignal, seconds: number) =>
 /** Returns the result of an e-mail that was not sent for a reason that is not the receiver's. */
 const notSent = (error: string): AttemptResult => ({ ok: false, status: null, error, isReceivers: false });
 
-/** Returns the result of a failed attempt. It counts against the receiver only if the mail server rejects the address permanently. */
+/**
+ * Returns the result of a failed attempt. It counts against the receiver only if the mail server rejects the address
+ * permanently.
+ */
 function failure(error: unknown): AttemptResult {
   const { code, responseCode, message } = error as { code?: string; responseCode?: number; message: string };
   const isReceivers = code === "EENVELOPE" && (responseCode ?? 0) >= 500;

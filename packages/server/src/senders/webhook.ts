@@ -1,6 +1,7 @@
 /**
- * Sends one webhook request. It resolves the host name, checks the addresses, and connects to exactly those addresses, so that DNS
- * rebinding has no effect. It follows no redirects and uses no proxy. Time and size of the answer are limited.
+ * Sends one webhook request. It resolves the host name, checks the addresses, and connects to exactly those addresses,
+ * so that DNS rebinding has no effect. It follows no redirects and uses no proxy. Time and size of the answer are
+ * limited.
  */
 import { createHmac } from "node:crypto";
 import { Resolver } from "node:dns/promises";
@@ -29,7 +30,10 @@ export interface WebhookRules {
   readonly seconds: number;
   /** Version of Millrace, for the User-Agent header. */
   readonly version: string;
-  /** Resolves a host name. The default uses DNS directly, because slow lookups of the system would block Node's thread pool. */
+  /**
+   * Resolves a host name. The default uses DNS directly, because slow lookups of the system would block Node's thread
+   * pool.
+   */
   readonly resolve?: (name: string, stop: AbortSignal) => Promise<string[]>;
 }
 
@@ -165,8 +169,8 @@ interface Sent {
 }
 
 /**
- * Aborts a request whose receiver sends too many bytes of any kind. Node parses interim responses and tiny chunks without a limit,
- * which would block the event loop.
+ * Aborts a request whose receiver sends too many bytes of any kind. Node parses interim responses and tiny chunks
+ * without a limit, which would block the event loop.
  */
 function countAnswer(asking: ClientRequest): Sent {
   const sent: Sent = { isTooLong: false };

@@ -29,7 +29,9 @@ export function requireStillThere(asker: Asker | undefined): void {
   if (asker?.hasGone()) throw new ApiError("bad_request", "The caller has closed the connection.");
 }
 
-/** Throws before the first write of a request if the caller has disconnected. Later writes of the request always go on. */
+/**
+ * Throws before the first write of a request if the caller has disconnected. Later writes of the request always go on.
+ */
 export function requireWriter(asker: Asker | undefined): void {
   if (!asker) return;
   if (!asker.hasWritten) requireStillThere(asker);

@@ -18,8 +18,8 @@ export class BoundedList {
   }
 
   /**
-   * Adds an item. Returns false if the list is full and the item was not added. The first item is always added, so that paging
-   * makes progress. After each stretch of bytes it lets other requests run.
+   * Adds an item. Returns false if the list is full and the item was not added. The first item is always added, so that
+   * paging makes progress. After each stretch of bytes it lets other requests run.
    */
   async add(text: string): Promise<boolean> {
     const bytes = Buffer.byteLength(text) + 1;

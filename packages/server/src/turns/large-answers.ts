@@ -1,6 +1,7 @@
 /**
- * Builds large answers in stretches of limited size, so that they do not block the event loop. In each iteration of the event loop
- * only one stretch of all answers is built, and callers take turns. So a small request waits for one stretch at most.
+ * Builds large answers in stretches of limited size, so that they do not block the event loop. In each iteration of the
+ * event loop only one stretch of all answers is built, and callers take turns. So a small request waits for one stretch
+ * at most.
  */
 import { type Asker, askedBy, currentAsker, requireStillThere } from "./asker.ts";
 import { Turns } from "./turns.ts";
@@ -11,7 +12,10 @@ export const stretchBytes = 512 * 1024;
 /** Queue of all stretches: one at a time in the whole process, which has one event loop. */
 const turns = new Turns(1);
 
-/** Limits the large answers that are built at a time, eight in all and two for one caller, because each is held in memory. */
+/**
+ * Limits the large answers that are built at a time, eight in all and two for one caller, because each is held in
+ * memory.
+ */
 const places = new Turns(8, 2);
 
 /** Builds an answer on behalf of a request, and releases its slot for large answers afterwards. */
@@ -28,21 +32,29 @@ export async function answering<T>(asker: Omit<Asker, "leave">, build: () => Pro
 const takePlace = (caller: unknown): Promise<() => void> =>
   new Promise((taken) => void places.run(() => new Promise<void>(taken), caller));
 
-/** Waits until the next stretch of the current answer may be built. The first stretch also waits for a slot for large answers. */
+/**
+ * Waits until the next stretch of the current answer may be built. The first stretch also waits for a slot for large
+ * answers.
+ */
 export async function nextStretch(): Promise<void> {
   const asker = currentAsker();
   if (asker) asker.leave ??= await takePlace(asker.caller);
   await nextLook();
 }
 
-/** Yields to the event loop during a long search that needs little memory, and thus no slot. Throws if the caller has disconnected. */
+/**
+ * Yields to the event loop during a long search that needs little memory, and thus no slot. Throws if the caller has
+ * disconnected.
+ */
 export async function nextLook(): Promise<void> {
   const asker = currentAsker();
   await turns.run(async () => {}, asker?.caller);
   requireStillThere(asker);
 }
 
-/** Splits items into groups of at most one stretch each. An item that is larger than a stretch forms a group of its own. */
+/**
+ * Splits items into groups of at most one stretch each. An item that is larger than a stretch forms a group of its own.
+ */
 export function stretchesOf<T>(items: readonly T[], bytesOf: (item: T) => number): T[][] {
   const found: T[][] = [[]];
   let bytes = 0;

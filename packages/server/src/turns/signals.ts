@@ -36,8 +36,8 @@ export class Signals {
   /** A job may be startable: a job was created, or a slot was freed. */
   readonly dispatch = new Signal();
   /**
-   * Number of open transactions that may add jobs to the queue. A query outside their commit does not see those jobs yet; dispatch
-   * that shares the commit does.
+   * Number of open transactions that may add jobs to the queue. A query outside their commit does not see those jobs
+   * yet; dispatch that shares the commit does.
    */
   enqueuing = 0;
   /** Keys of open attempts that this server is about to submit to an engine. */
@@ -64,7 +64,10 @@ export class Signals {
   readonly deliveries = new Signal();
   readonly #jobs = new Map<string, Set<() => void>>();
 
-  /** Whether all attempts that ended while no server ran are recorded. Until then such attempts still look as if they were running. */
+  /**
+   * Whether all attempts that ended while no server ran are recorded. Until then such attempts still look as if they
+   * were running.
+   */
   get endsSeen(): boolean {
     return this.endsUnseen === 0;
   }

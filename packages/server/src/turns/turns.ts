@@ -1,6 +1,6 @@
 /**
- * Limits concurrent work fairly: a few tasks at a time, owners take turns, and the callers of one owner take turns. The event loop
- * runs other work between two tasks.
+ * Limits concurrent work fairly: a few tasks at a time, owners take turns, and the callers of one owner take turns. The
+ * event loop runs other work between two tasks.
  */
 import { Lines } from "./lines.ts";
 

@@ -1,6 +1,6 @@
 /**
- * Finds users who can no longer run jobs in a team: disabled, removed from the team, or without the role. Schedules, tasks and
- * pipelines start nothing in the name of such a user.
+ * Finds users who can no longer run jobs in a team: disabled, removed from the team, or without the role. Schedules,
+ * tasks and pipelines start nothing in the name of such a user.
  */
 import { type Role, roleIncludes } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
@@ -15,8 +15,8 @@ export interface Standing {
 }
 
 /**
- * Returns why a user cannot run jobs in a team, as the rest of a sentence that begins with the username. Returns undefined if
- * the user can.
+ * Returns why a user cannot run jobs in a team, as the rest of a sentence that begins with the username. Returns
+ * undefined if the user can.
  */
 export function whyAbsent({ disabled_at, role }: Standing): string | undefined {
   if (disabled_at !== null) return "is disabled";

@@ -56,7 +56,10 @@ export const audit = (db: Db, actor: Actor, { action, team, target, detail = "" 
 
 type AuditQuery = RouteInput<typeof routes.listAudit>["query"];
 
-/** Returns audit entries. Server administrators see all of them; other users see those of a team of which they are admin. */
+/**
+ * Returns audit entries. Server administrators see all of them; other users see those of a team of which they are
+ * admin.
+ */
 export async function readAudit(db: Db, principal: Principal, query: AuditQuery): Promise<AuditEntry[]> {
   const { username, action, cursor, limit = 50 } = query;
   const teamId = principal.isAdmin

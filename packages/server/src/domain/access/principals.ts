@@ -19,7 +19,9 @@ export interface Team {
   readonly role: Role;
 }
 
-/** The credential with which a caller authenticates: an access token, a browser session, or the token of a running job. */
+/**
+ * The credential with which a caller authenticates: an access token, a browser session, or the token of a running job.
+ */
 export type Via =
   | {
       readonly kind: "token";
@@ -47,7 +49,9 @@ export interface Principal {
 
 const signIn = "Sign in, or ask an administrator of the server for a token.";
 
-/** Returns the caller that an access token or a job's token belongs to. Throws `unauthorized` if the token is not valid. */
+/**
+ * Returns the caller that an access token or a job's token belongs to. Throws `unauthorized` if the token is not valid.
+ */
 export async function principalOfToken(
   store: Store,
   keys: KeyRing,
@@ -77,8 +81,8 @@ export async function principalOfToken(
 
 /**
  * Returns the caller that a job's token stands for: the creator of the job, in the job's team only and never as an
- * administrator. Its scopes are those of the token that created the job; its role is the creator's role now. The token is valid
- * as long as the row of the attempt exists.
+ * administrator. Its scopes are those of the token that created the job; its role is the creator's role now. The token
+ * is valid as long as the row of the attempt exists.
  */
 async function principalOfJob(db: Db, { jobId, attempt }: { jobId: string; attempt: number }): Promise<Principal> {
   const owner = await findAttemptOwner(db, jobId, attempt);
@@ -123,7 +127,9 @@ export async function principalOfSession(
   return { userId, username, isAdmin: is_admin === 1, via: { kind: "session", hash }, scopes: allScopes, teams };
 }
 
-/** Throws unless the caller may use a route. Returns the team that the call is about, or undefined if it is about none. */
+/**
+ * Throws unless the caller may use a route. Returns the team that the call is about, or undefined if it is about none.
+ */
 export async function admit(
   db: Db,
   principal: Principal,
@@ -154,8 +160,8 @@ export function requireSomeTeam(principal: Principal, access: Access): void {
 }
 
 /**
- * Throws if the caller is a job. A job must not create tokens or accounts, because they would still be valid after the job has
- * ended.
+ * Throws if the caller is a job. A job must not create tokens or accounts, because they would still be valid after the
+ * job has ended.
  */
 export function requirePerson({ via }: Principal, what = "do this"): void {
   if (via.kind !== "job") return;
@@ -173,8 +179,8 @@ export async function refuseServiceAccount(
 }
 
 /**
- * Returns the team that a call is about. Throws if the team, the role or the scope does not allow the call. The role is checked
- * before the scope, because a token with more scopes does not help a caller who lacks the role.
+ * Returns the team that a call is about. Throws if the team, the role or the scope does not allow the call. The role is
+ * checked before the scope, because a token with more scopes does not help a caller who lacks the role.
  */
 export function authorize(
   principal: Principal,

@@ -1,7 +1,7 @@
 /**
  * Quotas of teams: the number of queued and of running jobs, and the bytes on disk and in the store. 0 means no limit.
- * A full queue is answered with 429, because a retry can succeed later; a full disk quota with 409, because a retry alone
- * does not help.
+ * A full queue is answered with 429, because a retry can succeed later; a full disk quota with 409, because a retry
+ * alone does not help.
  */
 import { ApiError, type TeamUsage } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
@@ -63,7 +63,9 @@ interface NamedTeam {
   readonly name: string;
 }
 
-/** Throws if an upload of `bytes` would exceed the team's quota. Call it inside the transaction that adds the upload. */
+/**
+ * Throws if an upload of `bytes` would exceed the team's quota. Call it inside the transaction that adds the upload.
+ */
 export async function requireRoomForUpload(
   db: Db,
   team: NamedTeam,
@@ -90,7 +92,10 @@ export async function requireRoomForDatasets(db: Db, team: NamedTeam, defaults: 
   );
 }
 
-/** Throws if the team is over its quota for texts after `added` bytes were written. Call it later in the same transaction. */
+/**
+ * Throws if the team is over its quota for texts after `added` bytes were written. Call it later in the same
+ * transaction.
+ */
 export async function requireRoomForTexts(db: Db, team: NamedTeam, added: number, defaults: DiskQuotas): Promise<void> {
   if (added > 0) await requireTextsWithin(db, team, { counted: added, added }, defaults);
 }
@@ -137,7 +142,10 @@ function sizeText(bytes: number): string {
   return `${Number((bytes / 1024 ** power).toFixed(1))} ${units[power]}`;
 }
 
-/** When fewer queue places than this are free, the check locks the team, so that concurrent transactions cannot exceed the quota. */
+/**
+ * When fewer queue places than this are free, the check locks the team, so that concurrent transactions cannot exceed
+ * the quota.
+ */
 const writersAtOnce = 32;
 
 /** Returns whether the team may queue another job. Call it inside the transaction that adds the job. */

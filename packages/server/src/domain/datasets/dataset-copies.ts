@@ -1,6 +1,6 @@
 /**
- * Restores a copy of a team's warehouse. The team's jobs are paused meanwhile, and the dataset registry is updated to the
- * versions that the copy has.
+ * Restores a copy of a team's warehouse. The team's jobs are paused meanwhile, and the dataset registry is updated to
+ * the versions that the copy has.
  */
 import { ApiError, type DatasetCopy } from "@millrace/contract";
 import type { Db, Store } from "../../store/drivers/store.ts";
@@ -11,12 +11,14 @@ import type { TeamCall } from "../access/call.ts";
 import type { Team } from "../access/principals.ts";
 import { iso } from "../time/clock.ts";
 
-/** Milliseconds to wait after a pause begins. By then every job start that was decided before the pause is in the store. */
+/**
+ * Milliseconds to wait after a pause begins. By then every job start that was decided before the pause is in the store.
+ */
 export const settling = 2000;
 
 /**
- * Returns the copy with the wanted time, or the newest daily copy if no time is given. A warehouse that an earlier restore
- * replaced is chosen only by its time.
+ * Returns the copy with the wanted time, or the newest daily copy if no time is given. A warehouse that an earlier
+ * restore replaced is chosen only by its time.
  */
 export function chooseCopy(team: Team, copies: readonly DatasetCopy[], wanted: string | null | undefined): DatasetCopy {
   const found = wanted
@@ -62,8 +64,8 @@ export const resumeTeam = (store: Store, team: Team) =>
   store.write((db) => updateWarehouse(db, team.id, { paused_at: null }));
 
 /**
- * Updates the registry after a restore: versions that the copy lacks are marked as removed, versions that it has are live
- * again. Returns the number of removed versions.
+ * Updates the registry after a restore: versions that the copy lacks are marked as removed, versions that it has are
+ * live again. Returns the number of removed versions.
  */
 export function recordRestored(
   store: Store,

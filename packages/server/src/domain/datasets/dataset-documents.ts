@@ -1,6 +1,6 @@
 /**
- * Builds the JSON text of datasets for the API. Schemas and rows are passed through as text, because parsing would round 64-bit
- * numbers.
+ * Builds the JSON text of datasets for the API. Schemas and rows are passed through as text, because parsing would
+ * round 64-bit numbers.
  */
 import {
   type ListedVersionRow,

@@ -1,4 +1,7 @@
-/** Parses dataset names as users type them: `name`, `project.name` or `namespace.project.name`, optionally with `@1.2.3`. */
+/**
+ * Parses dataset names as users type them: `name`, `project.name` or `namespace.project.name`, optionally with
+ * `@1.2.3`.
+ */
 import { invalid } from "@millrace/contract";
 import type { FullName } from "../../store/queries/datasets/datasets.ts";
 
@@ -38,8 +41,8 @@ export const withoutVersion = (reference: string) => reference.replace(/(?<=.)@\
 export const homeOf = (username: string) => ({ namespace: `@${username}`, project: "default" });
 
 /**
- * Parses a dataset reference; missing parts come from the user's home. The version follows the last @, except for an @ at the
- * very beginning, which belongs to the namespace.
+ * Parses a dataset reference; missing parts come from the user's home. The version follows the last @, except for an @
+ * at the very beginning, which belongs to the namespace.
  */
 export function readReference(text: string, username: string, field: string): Reference {
   const typed = text.trim();

@@ -1,6 +1,6 @@
 /**
- * Suggests datasets with the same name elsewhere in the team. A short name is resolved in the user's own namespace, so the dataset
- * that a user means may be in a colleague's.
+ * Suggests datasets with the same name elsewhere in the team. A short name is resolved in the user's own namespace, so
+ * the dataset that a user means may be in a colleague's.
  */
 import { ApiError } from "@millrace/contract";
 import { datasetNotFound } from "../../datachain/messages.ts";

@@ -43,7 +43,9 @@ import {
 import { noSuchDataset } from "./dataset-namesakes.ts";
 import { versionTexts } from "./version-texts.ts";
 
-/** A dataset as a request names it: in separate parts, as the client does, or everything in `name`, as users type it. */
+/**
+ * A dataset as a request names it: in separate parts, as the client does, or everything in `name`, as users type it.
+ */
 interface Named {
   readonly name: string;
   readonly namespace?: string | null;
@@ -110,7 +112,10 @@ interface DatasetTexts {
   readonly next: number | undefined;
 }
 
-/** Lists the datasets of a team in batches. The page ends early when the answer reaches its size limit; `next` then continues. */
+/**
+ * Lists the datasets of a team in batches. The page ends early when the answer reaches its size limit; `next` then
+ * continues.
+ */
 export async function listTeamDatasets(db: Db, team: Team, query: ListQuery): Promise<DatasetTexts> {
   const { prefix = "", include_removed = false, limit = Number.MAX_SAFE_INTEGER } = query;
   if (query.cursor !== undefined && !(await placeOf(db, team.id, query.cursor)))
@@ -168,8 +173,8 @@ async function smallParts(db: Db, datasets: readonly PlacedDataset[], includeRem
 }
 
 /**
- * Returns the JSON of a dataset with all its versions. Schemas, first rows and scripts are included as far as they fit into the
- * answer, and always for the version that the reference names.
+ * Returns the JSON of a dataset with all its versions. Schemas, first rows and scripts are included as far as they fit
+ * into the answer, and always for the version that the reference names.
  */
 export async function showDataset(db: Db, team: Team, reference: Reference, includeRemoved: boolean): Promise<string> {
   const { id } = await getDataset(db, team, reference);
@@ -200,7 +205,10 @@ export interface DatasetEdit {
   readonly name?: string;
   readonly description?: string;
   readonly attrs?: readonly string[];
-  /** Uuid of a version that is in the team's warehouse, to find the dataset there; undefined if no version has rows there. */
+  /**
+   * Uuid of a version that is in the team's warehouse, to find the dataset there; undefined if no version has rows
+   * there.
+   */
   readonly stored: string | undefined;
 }
 
@@ -239,8 +247,8 @@ async function requireFree(db: Db, team: Team, { reference, name }: DatasetEdit)
 }
 
 /**
- * Records a change of a dataset in the registry, after the team's warehouse has been changed. `tableOf` returns the table of a
- * version's rows, which depends on the dataset's name.
+ * Records a change of a dataset in the registry, after the team's warehouse has been changed. `tableOf` returns the
+ * table of a version's rows, which depends on the dataset's name.
  */
 export async function applyEdit(
   { db, actor, now }: Edit,
@@ -286,8 +294,8 @@ export async function planRemoval(db: Db, team: Team, reference: Reference, forc
 }
 
 /**
- * Marks versions as removed, after their rows were deleted from the team's warehouse. The registry keeps the versions, so that
- * their numbers are not used again.
+ * Marks versions as removed, after their rows were deleted from the team's warehouse. The registry keeps the versions,
+ * so that their numbers are not used again.
  */
 export async function applyRemoval({ db, actor, now }: Edit, team: Team, removal: Removal): Promise<void> {
   const ids = removal.versions.map(({ id }) => id);

@@ -1,4 +1,7 @@
-/** Exports of dataset versions: creates them, reuses recent ones, and signs the URLs that fetch their files without a token. */
+/**
+ * Exports of dataset versions: creates them, reuses recent ones, and signs the URLs that fetch their files without a
+ * token.
+ */
 import { createHmac, randomUUID, timingSafeEqual } from "node:crypto";
 import { ApiError } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
@@ -77,7 +80,10 @@ const mostFiles = 10_000;
 /** Uncompressed size of a file in bytes; the process that writes it holds it in memory several times. */
 const fileBytes = 64 * 1024 ** 2;
 
-/** Returns the number of files for so many rows. The preview, the first rows of the version, tells how wide the rows are. */
+/**
+ * Returns the number of files for so many rows. The preview, the first rows of the version, tells how wide the rows
+ * are.
+ */
 function countFiles(rows: number, preview: string | null, { rowsPerFile }: ExportRules): number {
   const text = arrayText(preview) ?? "[]";
   const shown = (JSON.parse(text) as unknown[]).length;
@@ -85,7 +91,10 @@ function countFiles(rows: number, preview: string | null, { rowsPerFile }: Expor
   return Math.max(0, Math.ceil(rows / Math.min(rowsPerFile, fitting)));
 }
 
-/** Returns the range of rows in the next file. It depends only on the stored export, so a changed setting does not affect it. */
+/**
+ * Returns the range of rows in the next file. It depends only on the stored export, so a changed setting does not
+ * affect it.
+ */
 export function rowsOfFile({ num_files, files_done }: ExportRow, rows: number): { from: number; limit: number } {
   const limit = Math.ceil(rows / num_files);
   return { from: files_done * limit, limit };
@@ -120,7 +129,10 @@ interface SignedFile {
   readonly signature: string;
 }
 
-/** Throws unless the URL is signed with a key of the ring and has not expired. Older keys count, because keys may be rotated. */
+/**
+ * Throws unless the URL is signed with a key of the ring and has not expired. Older keys count, because keys may be
+ * rotated.
+ */
 export function checkSignature(keys: KeyRing, { id, file, expires, signature }: SignedFile, now: number): void {
   const given = Buffer.from(signature);
   const isOurs = keys.derive(label).some((key) => {

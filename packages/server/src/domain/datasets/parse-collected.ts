@@ -1,6 +1,6 @@
 /**
- * Validates what was read from a team's warehouse after a job, because jobs can write anything there. An invalid version is left
- * out; everything else that the job did still counts.
+ * Validates what was read from a team's warehouse after a job, because jobs can write anything there. An invalid
+ * version is left out; everything else that the job did still counts.
  */
 import { replaceBareNumbers } from "@millrace/contract";
 import { readLibraryTime } from "../../datachain/times.ts";
@@ -54,8 +54,8 @@ const removedLimit = 100_000;
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * Parses the output of the child process that read the team's warehouse: the first line says what the job did, each other line is
- * a version. It yields to the event loop between lines, because jobs decide how long lines are.
+ * Parses the output of the child process that read the team's warehouse: the first line says what the job did, each
+ * other line is a version. It yields to the event loop between lines, because jobs decide how long lines are.
  */
 export async function readCollected(lines: readonly Buffer[]): Promise<Collected> {
   const [head, ...rest] = lines;

@@ -33,8 +33,8 @@ interface Recorded {
 }
 
 /**
- * Records what a job did to its team's datasets, in the transaction that accepts the job's result. Returns the full names of
- * versions that could not be recorded.
+ * Records what a job did to its team's datasets, in the transaction that accepts the job's result. Returns the full
+ * names of versions that could not be recorded.
  */
 export async function recordCollected(
   db: Db,
@@ -51,8 +51,8 @@ export async function recordCollected(
 }
 
 /**
- * Adds versions, their dependencies and their jobs to the registry. It is idempotent: a version whose uuid is already known is
- * skipped, because versions never change, and because it may have been removed since the warehouse was read.
+ * Adds versions, their dependencies and their jobs to the registry. It is idempotent: a version whose uuid is already
+ * known is skipped, because versions never change, and because it may have been removed since the warehouse was read.
  */
 export async function recordVersions(db: Db, teamId: number, found: Found): Promise<Recorded> {
   const ids = new Map<string, number>();
@@ -98,9 +98,9 @@ async function needsOf({ needs }: FoundVersion, idOf: (uuid: string) => Promise<
 }
 
 /**
- * Records one version and returns its id. Returns undefined if an external producer has registered this version number, which is
- * never overwritten. A version of the team's own warehouse with the same number is replaced: after a restore, jobs use numbers
- * again.
+ * Records one version and returns its id. Returns undefined if an external producer has registered this version number,
+ * which is never overwritten. A version of the team's own warehouse with the same number is replaced: after a restore,
+ * jobs use numbers again.
  */
 async function recordVersion(
   db: Db,
@@ -127,7 +127,10 @@ function placeOf(db: Db, teamId: number, found: FoundVersion, places: Map<string
   return place;
 }
 
-/** Creates the dataset with its namespace and project where they are missing. New namespaces and projects get the dataset's uuid. */
+/**
+ * Creates the dataset with its namespace and project where they are missing. New namespaces and projects get the
+ * dataset's uuid.
+ */
 async function putPlace(db: Db, teamId: number, found: FoundVersion): Promise<number> {
   const { namespace, project, name, dataset, created_at } = found;
   const made = { uuid: dataset.uuid, description: null, created_at };

@@ -46,7 +46,10 @@ export interface Registration {
   readonly text: string;
 }
 
-/** Registers a version. Its dependencies are looked up before the transaction, so that other writers do not wait for that. */
+/**
+ * Registers a version. Its dependencies are looked up before the transaction, so that other writers do not wait for
+ * that.
+ */
 export async function registerVersion(store: Store, registration: Registration, quotas: DiskQuotas, now: number) {
   checkPlace(readNamed(registration.input, registration.principal.username));
   // A repeated request gets the same answer, even if its dependencies no longer exist.
@@ -99,7 +102,10 @@ async function answerOf(db: Db, id: number, reference: Reference) {
   return { dataset_name: fullName(named), version: row.version, uuid: row.uuid };
 }
 
-/** Throws if a name is invalid or reserved: the library keeps listings in reserved namespaces, and never asks a server for local ones. */
+/**
+ * Throws if a name is invalid or reserved: the library keeps listings in reserved namespaces, and never asks a server
+ * for local ones.
+ */
 function checkPlace({ namespace, project, name }: Reference): void {
   checkName("name", name);
   checkName("name", project);
@@ -109,8 +115,8 @@ function checkPlace({ namespace, project, name }: Reference): void {
 }
 
 /**
- * Returns the job that created the version; undefined if the request names none. Throws if the job belongs to somebody else,
- * because a pipeline that rebuilds the version runs that job again in the name of its creator.
+ * Returns the job that created the version; undefined if the request names none. Throws if the job belongs to somebody
+ * else, because a pipeline that rebuilds the version runs that job again in the name of its creator.
  */
 async function jobOf(db: Db, { team, principal: { userId, via }, input }: Registration) {
   const given = input.job_id?.toLowerCase();
@@ -152,7 +158,10 @@ async function readNeeds(db: Db, { team, principal, input }: Registration): Prom
 
 const isUri = (text: string) => /^[a-z][a-z0-9+.-]*:\/\//i.test(text) && !text.startsWith("ds://");
 
-/** Creates or updates the dataset of the version, and returns its id. Fields that the request leaves out stay as they are. */
+/**
+ * Creates or updates the dataset of the version, and returns its id. Fields that the request leaves out stay as they
+ * are.
+ */
 async function datasetOf(db: Db, { team, input }: Registration, reference: Reference, now: number): Promise<number> {
   const known = await findDataset(db, team.id, reference);
   const described = {
@@ -167,7 +176,10 @@ async function datasetOf(db: Db, { team, input }: Registration, reference: Refer
   return putDataset(db, { team_id: team.id, project_id: projectId, uuid, name, created_at: iso(now), ...described });
 }
 
-/** Returns the number of the new version: the requested one or the next free one. Numbers of removed versions stay taken. */
+/**
+ * Returns the number of the new version: the requested one or the next free one. Numbers of removed versions stay
+ * taken.
+ */
 function chooseVersion(versions: readonly ListedVersionRow[], reference: Reference): Version {
   const name = fullName(reference);
   if (versions.some(({ rows_table }) => rows_table !== null))

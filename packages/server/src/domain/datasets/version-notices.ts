@@ -1,7 +1,7 @@
 /**
- * Notices that fire schedules on new dataset versions. A new version writes a notice for each schedule that its dataset triggers,
- * in the same transaction. The notice is due once the dataset has had no new version for the schedule's quiet time. To prevent
- * loops, each run carries the chain of schedules that led to it, and its versions fire none of them.
+ * Notices that fire schedules on new dataset versions. A new version writes a notice for each schedule that its dataset
+ * triggers, in the same transaction. The notice is due once the dataset has had no new version for the schedule's quiet
+ * time. To prevent loops, each run carries the chain of schedules that led to it, and its versions fire none of them.
  */
 
 import type { Db } from "../../store/drivers/store.ts";
@@ -22,8 +22,8 @@ export interface NewVersion {
 }
 
 /**
- * Writes the notices for new versions, in the transaction that registers the versions. `jobId` is the job that created them; null
- * if an external producer registered them without a job.
+ * Writes the notices for new versions, in the transaction that registers the versions. `jobId` is the job that created
+ * them; null if an external producer registered them without a job.
  */
 export async function noticeVersions(
   db: Db,

@@ -9,8 +9,8 @@ import { type VersionText, versionText } from "./dataset-documents.ts";
 const mostBytes = 8 * 1024 ** 2;
 
 /**
- * Returns the JSON of the versions in the given order, oldest first. Schemas, previews and scripts are included as far as they fit:
- * first those of the named version, then those of newer versions before older ones.
+ * Returns the JSON of the versions in the given order, oldest first. Schemas, previews and scripts are included as far
+ * as they fit: first those of the named version, then those of newer versions before older ones.
  */
 export async function versionTexts(
   db: Db,
@@ -37,7 +37,9 @@ export async function versionTexts(
 /** Approximate bytes of a version without schemas, preview and scripts. */
 const smallBytes = 512;
 
-/** Returns the ids of the first versions whose fields fit into the limit together; the very first is always included. */
+/**
+ * Returns the ids of the first versions whose fields fit into the limit together; the very first is always included.
+ */
 function fitting(versions: readonly SizedVersionRow[], size: "schema_bytes" | "text_bytes"): Set<number> {
   let total = 0;
   const end = versions.findIndex((row, index) => {

@@ -1,4 +1,6 @@
-/** Attempts to deliver a message to a receiver: takes a due delivery, and records the result with retries and back-off. */
+/**
+ * Attempts to deliver a message to a receiver: takes a due delivery, and records the result with retries and back-off.
+ */
 import { webhookLimits } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import {
@@ -34,8 +36,8 @@ const pauseAfter = (failures: number, firstSeconds: number) =>
   Math.min(firstSeconds * 1000 * 3 ** (failures - 1), longest);
 
 /**
- * Returns until when a receiver is in back-off; undefined if it is not. A time beyond the longest back-off was written by a wrong
- * clock and is ignored.
+ * Returns until when a receiver is in back-off; undefined if it is not. A time beyond the longest back-off was written
+ * by a wrong clock and is ignored.
  */
 export function restOf({ rests_until }: Pick<ReceiverRow, "rests_until">, now: number): string | undefined {
   const isResting = rests_until !== null && rests_until > iso(now) && rests_until <= iso(now + longest);
@@ -43,14 +45,14 @@ export function restOf({ rests_until }: Pick<ReceiverRow, "rests_until">, now: n
 }
 
 /**
- * Returns the time until which deliveries are due, and the time after which their due time must be wrong. A due time beyond the
- * longest back-off was written by a wrong clock; such deliveries are due at once.
+ * Returns the time until which deliveries are due, and the time after which their due time must be wrong. A due time
+ * beyond the longest back-off was written by a wrong clock; such deliveries are due at once.
  */
 export const dueTimes = (now: number): DueTimes => ({ now: iso(now), far: iso(now + day) });
 
 /**
- * Takes a due delivery for an attempt. If the server dies, the delivery is due again after `seconds`, the longest time that an
- * attempt takes. Returns undefined if another server has taken it.
+ * Takes a due delivery for an attempt. If the server dies, the delivery is due again after `seconds`, the longest time
+ * that an attempt takes. Returns undefined if another server has taken it.
  */
 export const beginAttempt = (db: Db, due: DueDelivery, seconds: number, now: number) =>
   takeDelivery(db, due, iso(now + seconds * 1000), iso(now));
@@ -59,8 +61,8 @@ export const beginAttempt = (db: Db, due: DueDelivery, seconds: number, now: num
 export type AttemptOutcome = "delivered" | "retried" | "failed";
 
 /**
- * Records the result of an attempt, and plans the next one if it failed. `firstPause` is the first back-off in seconds. Returns
- * undefined if the delivery or its receiver is gone, or somebody else has recorded a result.
+ * Records the result of an attempt, and plans the next one if it failed. `firstPause` is the first back-off in seconds.
+ * Returns undefined if the delivery or its receiver is gone, or somebody else has recorded a result.
  */
 export async function endAttempt(
   transaction: Transaction,
@@ -94,7 +96,10 @@ async function countSuccess({ db, now }: Transaction, { id, failures, disabled_a
   await setDue(db, id, iso(now));
 }
 
-/** Counts a failure of a receiver and starts its back-off. Failures during a back-off are not counted: they have the same cause. */
+/**
+ * Counts a failure of a receiver and starts its back-off. Failures during a back-off are not counted: they have the
+ * same cause.
+ */
 async function countFailure(
   transaction: Transaction,
   receiver: ReceiverRow,

@@ -1,4 +1,7 @@
-/** Builds the message for a receiver: the event as a sentence, and the body of a webhook request or the text of an e-mail. */
+/**
+ * Builds the message for a receiver: the event as a sentence, and the body of a webhook request or the text of an
+ * e-mail.
+ */
 import type { ToldEvent, WebhookFormat } from "@millrace/contract";
 import type { DeliveryRow } from "../../store/queries/events/deliveries.ts";
 import type { OutboxRow } from "../../store/queries/events/outbox.ts";

@@ -101,7 +101,10 @@ export async function testNotification(context: NotificationsContext, address: s
   return testReceiver(context, (db) => hold(db, change.team, address), change);
 }
 
-/** Locks the row of an e-mail address until the transaction ends, and returns it. Throws if the team does not have the address. */
+/**
+ * Locks the row of an e-mail address until the transaction ends, and returns it. Throws if the team does not have the
+ * address.
+ */
 async function hold(db: Db, team: Team, address: string): Promise<ReceiverRow> {
   const found = await findAddress(db, team.id, address);
   const row = found && (await lockReceiver(db, found.id));

@@ -72,7 +72,10 @@ export const stateOf = async (db: Db, row: ReceiverRow) => ({
   updated_at: row.updated_at,
 });
 
-/** Enables or disables a receiver; null and undefined change nothing. Waiting deliveries are kept and sent once it is enabled. */
+/**
+ * Enables or disables a receiver; null and undefined change nothing. Waiting deliveries are kept and sent once it is
+ * enabled.
+ */
 export async function setEnabled(
   db: Db,
   row: ReceiverRow,
@@ -95,7 +98,10 @@ export const noWebhook = (team: Team, id: number) =>
 export const noAddress = (team: Team, address: string) =>
   new ApiError("not_found", `The team ${team.name} sends no e-mails to ${address}.`, { hint: "list_notifications" });
 
-/** Queues a PING message and returns its id. A disabled receiver gets it too, so that users can test it before they enable it. */
+/**
+ * Queues a PING message and returns its id. A disabled receiver gets it too, so that users can test it before they
+ * enable it.
+ */
 export async function addPing(db: Db, receiver: ReceiverRow, team: Team, now: number): Promise<string> {
   const ping = newDelivery({ ...receiver, rests_until: null }, pingOf(team.name, iso(now)), now);
   await insertDeliveries(db, [ping]);

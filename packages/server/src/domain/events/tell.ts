@@ -1,6 +1,6 @@
 /**
- * Turns events into deliveries. One transaction takes the events out of the outbox and writes their deliveries, so that each event
- * is delivered once even if the server is killed.
+ * Turns events into deliveries. One transaction takes the events out of the outbox and writes their deliveries, so that
+ * each event is delivered once even if the server is killed.
  */
 import { type JobStatus, type ToldEvent, webhookLimits } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
@@ -101,7 +101,10 @@ async function toldOf(db: Db, row: OutboxRow, { team, publicUrl, now }: Frame): 
   };
 }
 
-/** Returns the event of an outbox row. It remembers failures, so that the next success of the same subject is a recovery. */
+/**
+ * Returns the event of an outbox row. It remembers failures, so that the next success of the same subject is a
+ * recovery.
+ */
 async function eventOf(db: Db, row: OutboxRow, scheduleId: number | null, now: number): Promise<ToldEvent | undefined> {
   const { kind, status, team_id } = row;
   if (kind === "schedule" && status !== "failure" && status !== "fired") return `schedule.${status}` as ToldEvent;
@@ -114,13 +117,16 @@ async function eventOf(db: Db, row: OutboxRow, scheduleId: number | null, now: n
   return `${kind}.failure`;
 }
 
-/** Returns the key under which failures are remembered. All runs of a schedule share one key; any other pipeline has its own. */
+/**
+ * Returns the key under which failures are remembered. All runs of a schedule share one key; any other pipeline has its
+ * own.
+ */
 const subjectOf = ({ kind, subject }: OutboxRow, scheduleId: number | null) =>
   scheduleId === null ? `${kind} ${subject}` : `runs of schedule ${scheduleId}`;
 
 /**
- * Returns the key under which failures of a job are remembered. Jobs of one task share a key, and so do a job and its reruns.
- * Returns undefined for a job of a pipeline, because the pipeline has an event of its own.
+ * Returns the key under which failures of a job are remembered. Jobs of one task share a key, and so do a job and its
+ * reruns. Returns undefined for a job of a pipeline, because the pipeline has an event of its own.
  */
 async function whatRuns(db: Db, id: string): Promise<string | undefined> {
   const job = await getShortJob(db, id);

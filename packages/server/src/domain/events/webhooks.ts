@@ -40,7 +40,9 @@ import {
   testReceiver,
 } from "./receivers.ts";
 
-/** The URL of a webhook and the secret that signs its requests. Both are encrypted, because some URLs are secrets too. */
+/**
+ * The URL of a webhook and the secret that signs its requests. Both are encrypted, because some URLs are secrets too.
+ */
 interface Target {
   readonly url: string;
   readonly secret: string;
@@ -123,7 +125,9 @@ export async function listWebhooks({ store, keys }: ReceiversContext, team: Team
   return Promise.all(rows.map((row) => shown(store.db, keys, row)));
 }
 
-/** Returns a webhook for the API. If its URL cannot be decrypted it shows only the origin, so that the list still works. */
+/**
+ * Returns a webhook for the API. If its URL cannot be decrypted it shows only the origin, so that the list still works.
+ */
 async function shown(db: Db, keys: KeyRing, row: ReceiverRow): Promise<Webhook> {
   let url = row.address;
   try {
@@ -191,7 +195,9 @@ export async function deleteWebhook(
 export const testWebhook = (context: ReceiversContext, id: number, change: ReceiverChange) =>
   testReceiver(context, (db) => hold(db, change.team, id), change);
 
-/** Locks the row of a webhook until the transaction ends, and returns it. Throws if the team does not have the webhook. */
+/**
+ * Locks the row of a webhook until the transaction ends, and returns it. Throws if the team does not have the webhook.
+ */
 async function hold(db: Db, team: Team, id: number): Promise<ReceiverRow> {
   const found = await findWebhook(db, team.id, id);
   const row = found && (await lockReceiver(db, id));

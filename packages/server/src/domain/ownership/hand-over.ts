@@ -24,8 +24,8 @@ export interface Wish {
 }
 
 /**
- * Gives a schedule to a new owner. The caller has locked the schedule's row. Pipelines that the schedule has already started
- * keep their owner.
+ * Gives a schedule to a new owner. The caller has locked the schedule's row. Pipelines that the schedule has already
+ * started keep their owner.
  */
 export async function giveSchedule(
   { db, now }: Transaction,

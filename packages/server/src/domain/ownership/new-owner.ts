@@ -1,7 +1,7 @@
 /**
- * Checks who may become the owner of a schedule, pipeline or task, and changes the owner. The new owner lends rights and
- * credentials to scripts that others wrote. So users take over work themselves, admins of a team give it to the team's service
- * account, and only administrators of the server give it to anybody.
+ * Checks who may become the owner of a schedule, pipeline or task, and changes the owner. The new owner lends rights
+ * and credentials to scripts that others wrote. So users take over work themselves, admins of a team give it to the
+ * team's service account, and only administrators of the server give it to anybody.
  */
 import { ApiError, isIn, jobStates, roleIncludes, type Scope } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
@@ -63,15 +63,17 @@ export async function requireSets(
   );
 }
 
-/** Makes all runs run as the user `to`. If `to` is the caller, the runs get no more scopes than the caller's token has. */
+/**
+ * Makes all runs run as the user `to`. If `to` is the caller, the runs get no more scopes than the caller's token has.
+ */
 export const allAs = (giver: Principal, to: NewOwner): RunAs => ({
   all: to.id,
   ...(to.id === giver.userId ? { scopes: giver.scopes as readonly Scope[] } : {}),
 });
 
 /**
- * Sets the user as whom a pipeline runs: its runs that have not begun, and all that are created later. The caller has locked
- * the pipeline's row.
+ * Sets the user as whom a pipeline runs: its runs that have not begun, and all that are created later. The caller has
+ * locked the pipeline's row.
  */
 export async function setRunAs(db: Db, pipeline: PipelineRow, runAs: RunAs, now: number): Promise<void> {
   const run_as = JSON.stringify(runAs);
@@ -81,8 +83,8 @@ export async function setRunAs(db: Db, pipeline: PipelineRow, runAs: RunAs, now:
 }
 
 /**
- * Gives the job of a run to its new owner, unless the job has begun. For a queued job it locks the queue row first, so that
- * dispatch cannot start the job with the old owner's rights.
+ * Gives the job of a run to its new owner, unless the job has begun. For a queued job it locks the queue row first, so
+ * that dispatch cannot start the job with the old owner's rights.
  */
 async function reassignDraft(db: Db, { run, original }: Repeated): Promise<void> {
   const { created_job_id: id, status } = run;

@@ -1,4 +1,7 @@
-/** Lists everything that runs in the name of a user who leaves a team or the server, and hands it over to one other user. */
+/**
+ * Lists everything that runs in the name of a user who leaves a team or the server, and hands it over to one other
+ * user.
+ */
 import { ApiError, type Work } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { teamNameOf } from "../../store/queries/people/teams.ts";
@@ -73,8 +76,8 @@ async function refusalOf(ask: () => Promise<void>): Promise<string | undefined> 
 }
 
 /**
- * Hands over all work of the leaver, in the transaction that removes or disables the leaver. It searches for the work again,
- * because more may run by now than the caller was shown.
+ * Hands over all work of the leaver, in the transaction that removes or disables the leaver. It searches for the work
+ * again, because more may run by now than the caller was shown.
  */
 export async function handOverWork(
   edit: Edit,

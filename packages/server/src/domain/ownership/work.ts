@@ -1,4 +1,6 @@
-/** Finds everything that runs in a user's name, and which credentials it needs. Used before and while the user leaves. */
+/**
+ * Finds everything that runs in a user's name, and which credentials it needs. Used before and while the user leaves.
+ */
 import type { Work } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { findOwned } from "../../store/queries/jobs/credentials.ts";

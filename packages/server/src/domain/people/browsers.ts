@@ -1,6 +1,6 @@
 /**
- * Known browsers. A browser that has signed in before has a cookie. The cookie grants no rights; it only gives the browser a
- * password rate limit of its own, so that an attacker elsewhere cannot lock the user out.
+ * Known browsers. A browser that has signed in before has a cookie. The cookie grants no rights; it only gives the
+ * browser a password rate limit of its own, so that an attacker elsewhere cannot lock the user out.
  */
 
 import type { Db } from "../../store/drivers/store.ts";
@@ -14,8 +14,8 @@ export const browserDays = 365;
 const mostBrowsers = 20;
 
 /**
- * Remembers the browser of a sign-in, in the transaction of that sign-in. Returns the cookie to set: the one the browser sent if
- * this server issued it, otherwise a new one.
+ * Remembers the browser of a sign-in, in the transaction of that sign-in. Returns the cookie to set: the one the
+ * browser sent if this server issued it, otherwise a new one.
  */
 export async function rememberBrowser(
   db: Db,

@@ -1,4 +1,7 @@
-/** Passwords that attackers try first: leaked ones of ten characters or more, and the words that passwords are often made of. */
+/**
+ * Passwords that attackers try first: leaked ones of ten characters or more, and the words that passwords are often
+ * made of.
+ */
 
 export const commonWords: readonly string[] = words(`
 abc123 access admin administrator amanda america andrew android angel anthony apple april arsenal ashley august autumn

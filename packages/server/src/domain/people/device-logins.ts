@@ -1,4 +1,7 @@
-/** Device login: a program requests a token, and a person approves it in a browser or on another machine that is signed in. */
+/**
+ * Device login: a program requests a token, and a person approves it in a browser or on another machine that is signed
+ * in.
+ */
 import { randomInt } from "node:crypto";
 import { ApiError, allScopes, clientScopes, permits, type Scope } from "@millrace/contract";
 import type { Db, Store } from "../../store/drivers/store.ts";
@@ -89,7 +92,9 @@ const unknownCode = (userCode: string) =>
     `No login waits for the code ${userCode}. It has expired (after ${loginMinutes} minutes), was already answered, or the code is wrong. Check the code, or start the login again.`,
   );
 
-/** Approves a device login. The new token gets the scopes and teams that were requested, limited to the approver's own. */
+/**
+ * Approves a device login. The new token gets the scopes and teams that were requested, limited to the approver's own.
+ */
 export async function approveLogin(
   store: Store,
   { principal, actor }: Caller,
@@ -153,7 +158,10 @@ export async function collectToken(store: Store, deviceCode: string, address: st
   throw whyNoToken(await findDeviceLogin(store.db, hash), now);
 }
 
-/** Creates the token of an approved login; returns undefined if the login is not approved. Polls before that cost no write. */
+/**
+ * Creates the token of an approved login; returns undefined if the login is not approved. Polls before that cost no
+ * write.
+ */
 async function giveToken(store: Store, hash: string, address: string, now: number): Promise<string | undefined> {
   if ((await findDeviceLogin(store.db, hash))?.status !== "approved") return undefined;
   return store.write(async (db) => {
@@ -175,8 +183,8 @@ async function giveToken(store: Store, hash: string, address: string, now: numbe
 }
 
 /**
- * Returns the error for a poll without a token. The client compares the message text, so the text must not change. A login that
- * was approved during this poll counts as pending; the next poll gets the token.
+ * Returns the error for a poll without a token. The client compares the message text, so the text must not change. A
+ * login that was approved during this poll counts as pending; the next poll gets the token.
  */
 function whyNoToken(login: { status: string; expires_at: string } | undefined, now: number): ApiError {
   if (login?.status === "denied") return new ApiError("authorization_denied", "authorization_denied");
@@ -187,7 +195,10 @@ function whyNoToken(login: { status: string; expires_at: string } | undefined, n
 
 type Approval = NonNullable<Awaited<ReturnType<typeof useDeviceLogin>>>;
 
-/** Returns the user who approved the login; undefined if that user is disabled or the approving token is no longer valid. */
+/**
+ * Returns the user who approved the login; undefined if that user is disabled or the approving token is no longer
+ * valid.
+ */
 async function approverOf(db: Db, { user_id, granted_by }: Approval, now: number) {
   if (granted_by !== null && !(await findToken(db, granted_by, iso(now)))) return undefined;
   const user = user_id === null ? undefined : await getUser(db, user_id);

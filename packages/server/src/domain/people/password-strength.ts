@@ -1,6 +1,7 @@
 /**
- * Rejects passwords that are easy to guess. It does not estimate strength: a block list rejects what attackers try first, and the
- * minimum length does the rest. NIST SP 800-63B recommends a block list, and advises against rules on character classes.
+ * Rejects passwords that are easy to guess. It does not estimate strength: a block list rejects what attackers try
+ * first, and the minimum length does the rest. NIST SP 800-63B recommends a block list, and advises against rules on
+ * character classes.
  */
 import { commonPasswords, commonWords } from "./common-passwords.ts";
 import { ordinaryWords } from "./ordinary-words.ts";
@@ -35,7 +36,10 @@ const fewestCharacters = 5;
 /** Characters that are examined; the rest cannot make a password easier to guess. */
 const longest = 128;
 
-/** Returns why a password is too easy to guess, or undefined. `about` has names and addresses of the owner that others know. */
+/**
+ * Returns why a password is too easy to guess, or undefined. `about` has names and addresses of the owner that others
+ * know.
+ */
 export function whyGuessable(password: string, about: readonly string[]): string | undefined {
   const text = password.normalize("NFC").toLowerCase().slice(0, longest);
   if (commonPasswords.has(text)) return "it is one of the most common passwords";
@@ -48,8 +52,9 @@ export function whyGuessable(password: string, about: readonly string[]): string
 const namesIn = (text: string) => [text.toLowerCase(), ...text.toLowerCase().split(/[^\p{L}\p{N}]+/u)];
 
 /**
- * Returns the smallest number of independent choices that make up the text. A well-known word, a run of keys, a repetition, a date
- * and any single character count as one choice each. An ordinary word counts as two, so that three of them are enough.
+ * Returns the smallest number of independent choices that make up the text. A well-known word, a run of keys, a
+ * repetition, a date and any single character count as one choice each. An ordinary word counts as two, so that three
+ * of them are enough.
  */
 function countChoices(text: string, known: ReadonlySet<string>): number {
   const plain = withoutDisguise(text);
@@ -108,7 +113,10 @@ function walkAt(text: string, at: number): number {
   return length > 3 ? length - 1 : 0;
 }
 
-/** Returns the number of characters from this index on that repeat the characters just before it, once or more; 0 if none do. */
+/**
+ * Returns the number of characters from this index on that repeat the characters just before it, once or more; 0 if
+ * none do.
+ */
 function repetitionAt(text: string, at: number): number {
   let longest = 0;
   for (let unit = 1; unit <= at; unit++) {

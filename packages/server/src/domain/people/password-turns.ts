@@ -1,14 +1,16 @@
 /**
- * Queues for password hashing. Each hash occupies one of Node's four pool threads, which also read files. So at most two hashes
- * run at a time: one for known users, and one for strangers, whose callers take turns. Strangers are rejected when their queue
- * is full.
+ * Queues for password hashing. Each hash occupies one of Node's four pool threads, which also read files. So at most
+ * two hashes run at a time: one for known users, and one for strangers, whose callers take turns. Strangers are
+ * rejected when their queue is full.
  */
 import { ApiError } from "@millrace/contract";
 import { Turns } from "../../turns/turns.ts";
 
 /** Whose password is hashed, which selects the queue. */
 export interface Hasher {
-  /** Key of the caller's place in the strangers' queue; undefined for a caller known by a session, browser or secret. */
+  /**
+   * Key of the caller's place in the strangers' queue; undefined for a caller known by a session, browser or secret.
+   */
   readonly stranger?: string | undefined;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Passwords, stored as argon2id hashes in the usual text form, which includes the parameters. When the parameters are raised
- * later, a hash with other parameters is replaced at the next sign-in of its owner.
+ * Passwords, stored as argon2id hashes in the usual text form, which includes the parameters. When the parameters are
+ * raised later, a hash with other parameters is replaced at the next sign-in of its owner.
  */
 import { argon2, randomBytes, timingSafeEqual } from "node:crypto";
 import { promisify } from "node:util";
@@ -10,7 +10,9 @@ import { type Hasher, hashInTurn } from "./password-turns.ts";
 
 const derive = promisify(argon2);
 
-/** Memory of one hash in KiB. 19 MiB and two passes are the minimum that OWASP recommends; a sign-in takes about 30 ms. */
+/**
+ * Memory of one hash in KiB. 19 MiB and two passes are the minimum that OWASP recommends; a sign-in takes about 30 ms.
+ */
 const memory = 19_456;
 const passes = 2;
 const parallelism = 1;
@@ -55,7 +57,10 @@ export async function hashAgain(password: string): Promise<string> {
 
 const form = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([\w+/]+)\$([\w+/]+)$/;
 
-/** Returns whether the password matches the hash. Without a hash it takes as long, so that timing does not reveal who exists. */
+/**
+ * Returns whether the password matches the hash. Without a hash it takes as long, so that timing does not reveal who
+ * exists.
+ */
 export async function verifyPassword(
   password: string,
   hash: string | null | undefined,

@@ -51,7 +51,10 @@ export async function changeProfile(
   });
 }
 
-/** Changes the caller's password. The current password is required; a first password needs a token with all rights of the user. */
+/**
+ * Changes the caller's password. The current password is required; a first password needs a token with all rights of
+ * the user.
+ */
 export async function changePassword(
   store: Store,
   { principal, actor }: Caller,
@@ -79,7 +82,9 @@ export async function changePassword(
   });
 }
 
-/** Throws if the token is limited to scopes or teams: the password would give its holder more rights than the token has. */
+/**
+ * Throws if the token is limited to scopes or teams: the password would give its holder more rights than the token has.
+ */
 function refuseLimitedToken({ via, scopes }: Principal): void {
   const limited = via.kind === "token" && !(via.allTeams && allScopes.every((scope) => scopes.includes(scope)));
   if (limited)

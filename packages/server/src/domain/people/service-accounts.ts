@@ -1,4 +1,7 @@
-/** Service accounts: a user of a team that is not a person. Nobody can sign in as it; admins of the team create its tokens. */
+/**
+ * Service accounts: a user of a team that is not a person. Nobody can sign in as it; admins of the team create its
+ * tokens.
+ */
 import { ApiError, type Member, type NewToken, type RouteInput, type routes, type Token } from "@millrace/contract";
 import type { Db, Store } from "../../store/drivers/store.ts";
 import { findToken, listTokens, revokeToken } from "../../store/queries/people/tokens.ts";
@@ -32,7 +35,9 @@ export async function createServiceAccount(
   });
 }
 
-/** Returns the error for a service account that could not be created: the name is taken, or the team already has one. */
+/**
+ * Returns the error for a service account that could not be created: the name is taken, or the team already has one.
+ */
 async function whyNoAccount(db: Db, team: Team, username: string): Promise<ApiError> {
   const there = await serviceAccountOf(db, team.id);
   if (!there)
@@ -59,7 +64,10 @@ export async function readServiceTokens(store: Store, { principal, team }: Call,
   return describeTokens(db, await listTokens(db, id, iso(now), { before: undefined, limit: listPart }), principal);
 }
 
-/** Creates a token of the service account. It gets no more scopes than the caller's token has, never ADMIN, and expires no later. */
+/**
+ * Creates a token of the service account. It gets no more scopes than the caller's token has, never ADMIN, and expires
+ * no later.
+ */
 export async function createServiceToken(
   store: Store,
   { principal, actor, team }: Call,

@@ -50,7 +50,10 @@ export async function createSignInLink(store: Store, username: string, now: numb
   return secret;
 }
 
-/** Starts a session with a sign-in link, which works only once. An invalid link costs no write, because strangers may try many. */
+/**
+ * Starts a session with a sign-in link, which works only once. An invalid link costs no write, because strangers may
+ * try many.
+ */
 export async function beginSession(store: Store, linkSecret: string, entrance: Entrance, now: number): Promise<Entry> {
   const hash = hashSecret(linkSecret);
   if (!(await isSignInLink(store.db, hash, iso(now)))) throw badLink();

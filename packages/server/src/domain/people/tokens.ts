@@ -36,8 +36,8 @@ interface Grant {
 }
 
 /**
- * Creates a token and stores its hash. Returns the token itself, which cannot be read again later. `team` is the team of the audit
- * entry; undefined for a token that does not belong to a team's service account.
+ * Creates a token and stores its hash. Returns the token itself, which cannot be read again later. `team` is the team
+ * of the audit entry; undefined for a token that does not belong to a team's service account.
  */
 export async function mintToken({ db, actor, now }: Edit, grant: Grant, team?: { readonly id: number }) {
   const secret = newSecret("isat_");
@@ -129,7 +129,10 @@ export async function createToken(
   });
 }
 
-/** Returns the requested scopes, or all scopes of the caller if none are requested. Throws if the caller lacks one of them. */
+/**
+ * Returns the requested scopes, or all scopes of the caller if none are requested. Throws if the caller lacks one of
+ * them.
+ */
 export function scopesWithin({ scopes }: Principal, texts: readonly string[]): Scope[] {
   if (texts.length === 0) return [...scopes];
   const asked = readScopes(texts);
@@ -142,7 +145,10 @@ export function scopesWithin({ scopes }: Principal, texts: readonly string[]): S
   return asked;
 }
 
-/** Returns the ids of the named teams. Without names it returns the teams of the token in use; null means all, also future ones. */
+/**
+ * Returns the ids of the named teams. Without names it returns the teams of the token in use; null means all, also
+ * future ones.
+ */
 export function teamsWithin({ teams, via }: Principal, names: readonly string[]): number[] | null {
   if (names.length > 0)
     return names.map((name) => {

@@ -154,7 +154,10 @@ async function changeFields({ db, actor, now }: Edit, row: UserRow, input: UserC
   await audit(db, actor, { action: "user.update", target: row.username, detail }, now);
 }
 
-/** Disables or enables a user. Disabling deletes the sessions; tokens and the password work again once the user is enabled. */
+/**
+ * Disables or enables a user. Disabling deletes the sessions; tokens and the password work again once the user is
+ * enabled.
+ */
 async function setDisabled({ db, actor, now }: Edit, row: UserRow, disabled: boolean): Promise<void> {
   if (disabled === (row.disabled_at !== null)) return;
   await updateUser(db, row.id, { disabled_at: disabled ? iso(now) : null });

@@ -14,14 +14,17 @@ import { type KeyRing, keyIdOf } from "./key-ring.ts";
 
 type Id = EncryptedValue["id"];
 
-/** Returns the authenticated context (AAD) of a value: table, column and row. Changing its form would make all values unreadable. */
+/**
+ * Returns the authenticated context (AAD) of a value: table, column and row. Changing its form would make all values
+ * unreadable.
+ */
 const purpose = ({ table, column }: EncryptedPlace, id: Id) => `${table} ${column} ${id}`;
 
 const [jobEnvironment, jobSecrets, credentials, pipelineEnvironment, receiverSecret] = encryptedPlaces;
 
 /**
- * Returns a function that encrypts a value of this column. Call it inside the transaction that stores the value, which holds the
- * shared lock of `shareKeys` against a key rotation. An empty text stays empty.
+ * Returns a function that encrypts a value of this column. Call it inside the transaction that stores the value, which
+ * holds the shared lock of `shareKeys` against a key rotation. An empty text stays empty.
  */
 const encryptAt = (place: EncryptedPlace) => async (db: Db, keys: KeyRing, id: Id, text: string) => {
   if (text === "") return "";
@@ -42,7 +45,10 @@ export const decryptPipelineEnvironment = decryptAt(pipelineEnvironment);
 export const encryptReceiver = encryptAt(receiverSecret);
 export const decryptReceiver = decryptAt(receiverSecret);
 
-/** Throws if the store has values that are encrypted with an unknown key. Checked at server start, before a job needs such a value. */
+/**
+ * Throws if the store has values that are encrypted with an unknown key. Checked at server start, before a job needs
+ * such a value.
+ */
 export async function checkKeys({ db }: Store, hasKey: (id: string) => boolean): Promise<void> {
   for (const id of await usedKeys(db)) {
     if (hasKey(id)) continue;
@@ -92,8 +98,8 @@ export const reencrypt = (store: Store, keys: KeyRing, onBatch: () => void): Pro
   encryptWhere(store, keys, (keyId) => keyId !== keys.currentId, onBatch);
 
 /**
- * Encrypts all values whose key is due, in batches, while jobs go on. A value that was changed meanwhile is skipped. If the process
- * is killed, it can simply run again.
+ * Encrypts all values whose key is due, in batches, while jobs go on. A value that was changed meanwhile is skipped. If
+ * the process is killed, it can simply run again.
  */
 async function encryptWhere(
   store: Store,

@@ -1,8 +1,14 @@
-/** Parses and checks environment variables: dotenv text with NAME=VALUE lines, or values by name. Errors never repeat a value. */
+/**
+ * Parses and checks environment variables: dotenv text with NAME=VALUE lines, or values by name. Errors never repeat a
+ * value.
+ */
 import { parseEnv } from "node:util";
 import { ApiError, invalid, processLimits, variableBytes } from "@millrace/contract";
 
-/** Parses the variables of a request. Throws on lines that are not dotenv, and on variables that no process can be started with. */
+/**
+ * Parses the variables of a request. Throws on lines that are not dotenv, and on variables that no process can be
+ * started with.
+ */
 export function readEnvironment(text: string, field = "environment"): Record<string, string> {
   checkLines(text, field);
   return checkVariables(parseEnvironment(text), field);
@@ -51,8 +57,9 @@ function checkSize(name: string, value: string, field: string): void {
 }
 
 /**
- * Throws on lines that are not NAME=VALUE, which Node's parser silently ignores. It also counts the variables before they are
- * parsed, because parsing a huge number would block the event loop. Its own running time is linear in the length of the text.
+ * Throws on lines that are not NAME=VALUE, which Node's parser silently ignores. It also counts the variables before
+ * they are parsed, because parsing a huge number would block the event loop. Its own running time is linear in the
+ * length of the text.
  */
 function checkLines(text: string, field: string): void {
   const unclosed = new Set<string>();
@@ -80,8 +87,8 @@ function endOfLine(text: string, from: number): number {
 }
 
 /**
- * Returns the index of the closing quote of a value, which may span lines. Returns undefined if the value is not quoted or the quote
- * is never closed. `unclosed` remembers such quotes, so that the text is searched only once for each.
+ * Returns the index of the closing quote of a value, which may span lines. Returns undefined if the value is not quoted
+ * or the quote is never closed. `unclosed` remembers such quotes, so that the text is searched only once for each.
  */
 function endOfQuoted(text: string, from: number, unclosed: Set<string>): number | undefined {
   let start = from;

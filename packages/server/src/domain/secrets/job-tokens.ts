@@ -1,6 +1,6 @@
 /**
- * Tokens of running jobs. A job's token is not stored: it contains the id of its attempt and a signature by a key of the key ring.
- * So creating it needs no write, and it becomes invalid when the row of the attempt is deleted.
+ * Tokens of running jobs. A job's token is not stored: it contains the id of its attempt and a signature by a key of
+ * the key ring. So creating it needs no write, and it becomes invalid when the row of the attempt is deleted.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { KeyRing } from "./key-ring.ts";
@@ -17,14 +17,20 @@ const form = /^isat_job_([0-9a-f-]{36})_(\d{1,9})_([\w-]{43})$/;
 /** Returns the token of an attempt, signed with the newest key. */
 export const newJobToken = (keys: KeyRing, running: RunningAttempt): string => tokensOfJob(keys, running)[0] as string;
 
-/** Returns the tokens of an attempt under all keys of the ring, because it is not recorded which key was newest when the job started. */
+/**
+ * Returns the tokens of an attempt under all keys of the ring, because it is not recorded which key was newest when the
+ * job started.
+ */
 export const tokensOfJob = (keys: KeyRing, running: RunningAttempt): string[] =>
   keys.derive("job token").map((key) => `isat_job_${running.jobId}_${running.attempt}_${sign(key, running)}`);
 
 const sign = (key: Buffer, { jobId, attempt }: RunningAttempt) =>
   createHmac("sha256", key).update(`${jobId} ${attempt}`).digest("base64url");
 
-/** Returns the attempt that a token belongs to; undefined if the signature is wrong. The caller checks whether the attempt still runs. */
+/**
+ * Returns the attempt that a token belongs to; undefined if the signature is wrong. The caller checks whether the
+ * attempt still runs.
+ */
 export function readJobToken(keys: KeyRing, token: string): RunningAttempt | undefined {
   const [, jobId, attempt, signature] = form.exec(token) ?? [];
   if (!jobId || !attempt || !signature) return undefined;

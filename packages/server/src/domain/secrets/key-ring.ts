@@ -1,7 +1,7 @@
 /**
- * Encryption at rest: AES-256-GCM with a ring of keys. The first key encrypts and all keys decrypt. Every value names its key, so
- * that keys can be rotated while a server runs. The purpose of a value is authenticated with it, so a value that is copied to
- * another row cannot be decrypted.
+ * Encryption at rest: AES-256-GCM with a ring of keys. The first key encrypts and all keys decrypt. Every value names
+ * its key, so that keys can be rotated while a server runs. The purpose of a value is authenticated with it, so a value
+ * that is copied to another row cannot be decrypted.
  */
 import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes } from "node:crypto";
 
@@ -25,12 +25,18 @@ export const secretKeyOf = (bytes: Buffer): SecretKey => ({
   bytes,
 });
 
-/** Form of an encrypted value. It has no `=` and no line break, so it cannot be confused with plain-text NAME=VALUE lines. */
+/**
+ * Form of an encrypted value. It has no `=` and no line break, so it cannot be confused with plain-text NAME=VALUE
+ * lines.
+ */
 const form = /^enc1\.([0-9a-f]{12})\.([\w-]+)$/;
 const nonceLength = 12;
 const tagLength = 16;
 
-/** Returns the key id of a value; undefined if the value is not encrypted. The first 18 characters of the value are enough. */
+/**
+ * Returns the key id of a value; undefined if the value is not encrypted. The first 18 characters of the value are
+ * enough.
+ */
 export const keyIdOf = (value: string): string | undefined => /^enc1\.([0-9a-f]{12})\./.exec(value)?.[1];
 
 export class KeyRing {

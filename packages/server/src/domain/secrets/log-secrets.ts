@@ -1,7 +1,9 @@
 /** Finds the secrets that must be masked in a job's log, and the forms in which they may appear in a text. */
 import { parseEnvironment } from "./environment-text.ts";
 
-/** Shortest secret that is masked, in bytes. Shorter ones occur by chance, and a mask of that length would reveal them. */
+/**
+ * Shortest secret that is masked, in bytes. Shorter ones occur by chance, and a mask of that length would reveal them.
+ */
 const minBytes = 6;
 /** Shortest line of a multi-line secret that is masked, in characters. */
 const minLine = 8;
@@ -12,7 +14,10 @@ const secretName =
 /** Values that look like a token (letters and digits, not a path) or like a PEM key. */
 const secretValue = /^(?![./])(?=.*[A-Za-z])(?=.*\d)[\w+/=.~-]{16,}$|-----BEGIN /;
 
-/** Returns the password in a URL such as postgres://user:password@host. Parsed by hand, because a regular expression would backtrack. */
+/**
+ * Returns the password in a URL such as postgres://user:password@host. Parsed by hand, because a regular expression
+ * would backtrack.
+ */
 function urlPassword(value: string): string | undefined {
   const scheme = /^[a-z][\w+.-]{0,50}:\/\//i.exec(value)?.[0];
   if (scheme === undefined) return undefined;
@@ -33,7 +38,10 @@ export function secretsOfEnvironment(text: string): string[] {
   });
 }
 
-/** Most secrets of a job that are masked. Each is searched for in every part of the log, so more would slow down the server. */
+/**
+ * Most secrets of a job that are masked. Each is searched for in every part of the log, so more would slow down the
+ * server.
+ */
 const most = 300;
 
 /** Returns every text to mask: the values, their lines, and the usual escaped forms of both. */
@@ -47,7 +55,10 @@ export function spellings(values: readonly string[]): Buffer[] {
 const lines = (value: string) =>
   value.includes("\n") ? value.split(/\r?\n/).filter((line) => line.length >= minLine) : [];
 
-/** Returns a value as it is, in JSON (with and without non-ASCII letters), and percent-encoded as browsers, Python and forms do. */
+/**
+ * Returns a value as it is, in JSON (with and without non-ASCII letters), and percent-encoded as browsers, Python and
+ * forms do.
+ */
 function escapes(value: string): string[] {
   const json = JSON.stringify(value).slice(1, -1);
   const ascii = json.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);

@@ -1,10 +1,13 @@
 /**
- * Detects steps of the wall clock, which may be set while the server runs, and may be wrong for a while. Loops that fire or delete
- * by the wall clock check it first.
+ * Detects steps of the wall clock, which may be set while the server runs, and may be wrong for a while. Loops that
+ * fire or delete by the wall clock check it first.
  */
 import type { Clock } from "./clock.ts";
 
-/** Change against the monotonic clock, in milliseconds, from which on it counts as a step. Smaller ones are normal corrections. */
+/**
+ * Change against the monotonic clock, in milliseconds, from which on it counts as a step. Smaller ones are normal
+ * corrections.
+ */
 const stepMs = 60_000;
 /** Milliseconds after a step during which nothing fires. Short enough that ticks still count as on time afterwards. */
 const settleMs = 30_000;
@@ -23,8 +26,8 @@ export class ClockWatch {
   }
 
   /**
-   * Returns the number of steps since the start, the milliseconds since the last step, and whether the clock is settled: no step
-   * has happened, or the last one is long enough ago.
+   * Returns the number of steps since the start, the milliseconds since the last step, and whether the clock is
+   * settled: no step has happened, or the last one is long enough ago.
    */
   look(): { readonly steps: number; readonly steadyFor: number; readonly isSettled: boolean } {
     const monotonic = this.#clock.monotonic();

@@ -1,6 +1,7 @@
 /**
- * Parses times that users type, and computes the ticks of cron expressions. The cron library computes the wall-clock times of an
- * expression; this file converts them to moments, also across daylight saving changes. docs/schedules.md has the rules.
+ * Parses times that users type, and computes the ticks of cron expressions. The cron library computes the wall-clock
+ * times of an expression; this file converts them to moments, also across daylight saving changes. docs/schedules.md
+ * has the rules.
  */
 import { invalid } from "@millrace/contract";
 import { Cron } from "croner";
@@ -25,7 +26,8 @@ const calendars = new Map<string, Cron>();
 function calendarOf(expression: string): Cron {
   let calendar = calendars.get(expression);
   if (!calendar) {
-    // With a fixed offset instead of a zone the library makes no time zone queries, which makes it fourteen times as fast.
+    // With a fixed offset instead of a zone the library makes no time zone queries, which makes it fourteen times as
+    // fast.
     calendar = new Cron(fieldsOf(expression), { utcOffset: 0, paused: true });
     if (calendars.size > 500) calendars.clear();
     calendars.set(expression, calendar);
@@ -64,8 +66,8 @@ const meansEveryHour = (expression: string) => /^\S+ (\*|\*\/1|0-23) /.test(fiel
 const nextWall = (calendar: Cron, wall: number) => calendar.nextRun(new Date(wall))?.getTime();
 
 /**
- * Returns the next tick of an expression that names hours. Each named hour ticks once a day: after the gap if the clock skips
- * it, and the first time if the clock repeats it.
+ * Returns the next tick of an expression that names hours. Each named hour ticks once a day: after the gap if the clock
+ * skips it, and the first time if the clock repeats it.
  */
 function nextByName(calendar: Cron, timezone: string, after: number): number | undefined {
   let wall = nextWall(calendar, after + offsetAt(after, timezone));
@@ -77,7 +79,10 @@ function nextByName(calendar: Cron, timezone: string, after: number): number | u
   return undefined;
 }
 
-/** Returns the next tick of an hourly expression. It searches between two changes of the zone's offset, where the offset is constant. */
+/**
+ * Returns the next tick of an hourly expression. It searches between two changes of the zone's offset, where the offset
+ * is constant.
+ */
 function nextInRhythm(calendar: Cron, timezone: string, after: number): number | undefined {
   let from = after;
   let offset = offsetAt(from, timezone);

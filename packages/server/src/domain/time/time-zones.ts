@@ -1,6 +1,6 @@
 /**
- * Converts between moments and wall-clock times of a time zone. A wall-clock time is represented as the milliseconds that it would
- * have in UTC. The code assumes that a zone changes its offset at most once in two days.
+ * Converts between moments and wall-clock times of a time zone. A wall-clock time is represented as the milliseconds
+ * that it would have in UTC. The code assumes that a zone changes its offset at most once in two days.
  */
 import { invalid } from "@millrace/contract";
 import { day, iso } from "./clock.ts";
@@ -25,7 +25,10 @@ function formatOf(timezone: string): Intl.DateTimeFormat {
   return format;
 }
 
-/** Returns the IANA name of a time zone in canonical form. Throws on plain offsets, because they have no daylight saving time. */
+/**
+ * Returns the IANA name of a time zone in canonical form. Throws on plain offsets, because they have no daylight saving
+ * time.
+ */
 export function checkTimezone(text: string): string {
   const name = text.trim();
   try {
@@ -47,7 +50,10 @@ export function offsetAt(moment: number, timezone: string): number {
 export const dateAt = (moment: number, timezone: string): string =>
   iso(moment + offsetAt(moment, timezone)).slice(0, 10);
 
-/** Returns the moment of a wall-clock time: the first one if the clock shows it twice, the end of the gap if the clock skips it. */
+/**
+ * Returns the moment of a wall-clock time: the first one if the clock shows it twice, the end of the gap if the clock
+ * skips it.
+ */
 export function momentOf(wall: number, timezone: string): number {
   const before = offsetAt(wall - day, timezone);
   const after = offsetAt(wall + day, timezone);
@@ -57,7 +63,10 @@ export function momentOf(wall: number, timezone: string): number {
   return changeAfter(first, before, second, timezone) ?? second;
 }
 
-/** Returns the first moment between `from` and `to` at which the zone's offset differs from `offset`; undefined if it does not change. */
+/**
+ * Returns the first moment between `from` and `to` at which the zone's offset differs from `offset`; undefined if it
+ * does not change.
+ */
 export function changeAfter(from: number, offset: number, to: number, timezone: string): number | undefined {
   if (offsetAt(to, timezone) === offset) return undefined;
   let [same, other] = [Math.floor(from / 1000), Math.ceil(to / 1000)];
