@@ -3,7 +3,7 @@ import { isSilent } from "./log-lines.ts";
 
 /** A traceback in the lines of a log. */
 export interface Traceback {
-  /** Index of the first line; includes earlier tracebacks that this one is chained to. */
+  /** Index of the first line. For a chained traceback this is the first line of the first one in the chain. */
   readonly start: number;
   /** Index after the line that names the exception. */
   readonly end: number;
@@ -39,8 +39,8 @@ export function separateHeaders(lines: readonly string[]): string[] {
     const at = text.length - header.length - 1;
     if (at <= 0 || !text.endsWith(`${header}:`)) return [line];
     const before = text.slice(0, at);
-    // Headers of exception groups have a margin. A text that quotes a traceback indents the frames too. Both stay as
-    // they are.
+    // The header stays on its line in an exception group, which has a margin, and in a quoted traceback, which is
+    // indented.
     if (/^[\s|+]*(?:Exception Group )?$/.test(before) && !frame.test(lines[index + 1] ?? "")) return [line];
     return [before, text.slice(at)];
   });

@@ -57,7 +57,7 @@ const aborted = (signal: AbortSignal, seconds: number) =>
     else signal.addEventListener("abort", stop, { once: true });
   });
 
-/** Returns the result of an e-mail that was not sent for a reason that is not the receiver's. */
+/** Returns the result for an e-mail that was not sent, which does not count as a failure of the receiver. */
 const notSent = (error: string): AttemptResult => ({ ok: false, status: null, error, isReceivers: false });
 
 /**

@@ -50,7 +50,7 @@ export class Signals {
   readonly retries = new Signal();
   /** A task was created or cancelled. */
   readonly tasks = new Signal();
-  /** A job has changed its team's warehouse. */
+  /** A job has used its team's warehouse. */
   readonly stores = new Signal();
   /** An export was requested. */
   readonly exports = new Signal();

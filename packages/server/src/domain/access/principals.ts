@@ -146,7 +146,9 @@ export async function admit(
   return undefined;
 }
 
-/** Throws if the caller has the required role in no team at all. Called before a large body is read. */
+/**
+ * Throws if the caller may use the route in no team, for lack of a role or scope. Called before a large body is read.
+ */
 export function requireSomeTeam(principal: Principal, access: Access): void {
   if (access.kind !== "token") return;
   if (access.people) requirePerson(principal);

@@ -11,7 +11,7 @@ import { atLeastWaiting } from "../../store/queries/jobs/queue.ts";
 import { type UsageKind, usageOf } from "../../store/queries/people/team-usage.ts";
 import { lockTeam, quotasOf, runningQuotas, type TeamQuotas } from "../../store/queries/people/teams.ts";
 
-/** Numbers of jobs that hold for teams without a quota of their own; 0 means no limit. */
+/** Default limits on running and queued jobs, for teams without a quota of their own; 0 means no limit. */
 export interface DefaultQuotas {
   readonly running: number;
   readonly queued: number;
@@ -93,8 +93,8 @@ export async function requireRoomForDatasets(db: Db, team: NamedTeam, defaults: 
 }
 
 /**
- * Throws if the team is over its quota for texts after `added` bytes were written. Call it later in the same
- * transaction.
+ * Throws if the team is over its quota for texts after `added` bytes were written. Call it in
+ * the same transaction, after the write.
  */
 export async function requireRoomForTexts(db: Db, team: NamedTeam, added: number, defaults: DiskQuotas): Promise<void> {
   if (added > 0) await requireTextsWithin(db, team, { counted: added, added }, defaults);

@@ -16,7 +16,7 @@ export interface Reference extends FullName {
   readonly version: Version | undefined;
 }
 
-/** Largest value of an integer column in SQLite and PostgreSQL alike. */
+/** Largest number that both databases can store in an integer column (32 bits). */
 const largest = 2_147_483_647;
 
 /** Returns whether both databases can index a name or URI and return it unchanged. */

@@ -233,7 +233,10 @@ export async function planEdit(db: Db, team: Team, reference: FullName, changes:
 
 const beginnings = reservedBeginnings.join(", ").replace(/, (?=\w+$)/, " or ");
 
-/** Returns the name, or throws if it has separators of references, or a prefix that the library reserves. */
+/**
+ * Returns the name. Throws if it contains a separator of dataset references (dot, @, slash, space), or begins with a
+ * prefix that the library reserves.
+ */
 export function checkName(field: string, name: string): string {
   const isFree = !/[.@/\s\0]/.test(name) && !isReserved(name);
   if (name !== "" && name.length <= 255 && isFree && canBeKept(name)) return name;

@@ -77,7 +77,10 @@ export async function wantExport(
 
 /** Most files of an export, because one answer lists all their URLs. */
 const mostFiles = 10_000;
-/** Uncompressed size of a file in bytes; the process that writes it holds it in memory several times. */
+/**
+ * Target size of a file before compression, in bytes. The process that writes the file holds it in memory several times
+ * over.
+ */
 const fileBytes = 64 * 1024 ** 2;
 
 /**
@@ -130,8 +133,8 @@ interface SignedFile {
 }
 
 /**
- * Throws unless the URL is signed with a key of the ring and has not expired. Older keys count, because keys may be
- * rotated.
+ * Throws unless the URL is signed with a key of the ring and has not expired. Older keys are accepted too, because keys
+ * may be rotated while exports exist.
  */
 export function checkSignature(keys: KeyRing, { id, file, expires, signature }: SignedFile, now: number): void {
   const given = Buffer.from(signature);

@@ -1,7 +1,10 @@
 /** Passes JSON from a team's warehouse through to the API unchanged, so that large numbers keep all digits. */
 import { replaceBareNumbers } from "@millrace/contract";
 
-/** Returns the text as standard JSON, or undefined if it is not JSON of this kind. NaN and Infinity become null. */
+/**
+ * Returns the text as standard JSON, with null for NaN and Infinity. Returns undefined unless it is valid and begins
+ * with `opening`.
+ */
 const usual = (text: string | null, opening: "{" | "["): string | undefined => {
   if (text === null) return undefined;
   const json = replaceBareNumbers(text, () => "null").trim();

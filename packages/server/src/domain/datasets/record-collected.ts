@@ -1,4 +1,4 @@
-/** Records dataset versions that were found in a team's warehouse in the registry. */
+/** Adds dataset versions that were found in a team's warehouse to the registry. */
 
 import type { Db } from "../../store/drivers/store.ts";
 import { nextTurn } from "../../store/queries/batches.ts";

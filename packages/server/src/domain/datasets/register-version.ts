@@ -103,8 +103,8 @@ async function answerOf(db: Db, id: number, reference: Reference) {
 }
 
 /**
- * Throws if a name is invalid or reserved: the library keeps listings in reserved namespaces, and never asks a server
- * for local ones.
+ * Throws if a part of the name is invalid, or the namespace is reserved: the library keeps its listings in `system`,
+ * and never asks a server for datasets in `local`.
  */
 function checkPlace({ namespace, project, name }: Reference): void {
   checkName("name", name);
@@ -150,7 +150,7 @@ async function readNeeds(db: Db, { team, principal, input }: Registration): Prom
     .map((text) => readReference(text.replace(/^ds:\/\//, ""), principal.username, "dependencies"));
   const found = await findLiveVersions(db, team.id, references);
   const needs: Need[] = uris.map((needs_uri) => ({ needs_uri }));
-  // The single lookup of a missing version throws an error that says why it is missing.
+  // For a version that was not found, `getLiveVersion` throws an error that says why.
   for (const [index, reference] of references.entries())
     needs.push({ needs_version_id: (found[index] ?? (await getLiveVersion(db, team, reference))).id });
   return needs;

@@ -45,8 +45,8 @@ export function restOf({ rests_until }: Pick<ReceiverRow, "rests_until">, now: n
 }
 
 /**
- * Returns the time until which deliveries are due, and the time after which their due time must be wrong. A due time
- * beyond the longest back-off was written by a wrong clock; such deliveries are due at once.
+ * Returns the limits for finding due deliveries: those before `now`, and those after `far`. A time after `far` is
+ * beyond the longest back-off, so a wrong clock wrote it, and the delivery is due at once.
  */
 export const dueTimes = (now: number): DueTimes => ({ now: iso(now), far: iso(now + day) });
 

@@ -10,7 +10,7 @@ import type { OutboxRow } from "../../store/queries/events/outbox.ts";
 export interface Told extends OutboxRow {
   /** ISO time of the event. */
   readonly at: string;
-  /** Event that receivers subscribe to; undefined for a mere state change of a job or pipeline. */
+  /** Event that receivers subscribe to; undefined if only the state of a job or pipeline has changed. */
   readonly event: ToldEvent | undefined;
   readonly team: string;
   /** URL of the job's page; null if the event is not about a job. */

@@ -1,6 +1,6 @@
 /**
  * Turns events into deliveries. One transaction takes the events out of the outbox and writes their deliveries, so that
- * each event is delivered once even if the server is killed.
+ * each event becomes deliveries exactly once, even if the server is killed.
  */
 import { type JobStatus, type ToldEvent, webhookLimits } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";

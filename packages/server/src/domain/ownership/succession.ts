@@ -31,7 +31,7 @@ interface Departure {
 /** A departure in which all work of the leaver changes hands. */
 interface Handover extends Departure {
   readonly successor: string;
-  /** Hands over even where the successor lacks credentials that the work needs. */
+  /** Hands over even if the successor lacks credentials that the work needs. */
   readonly force: boolean;
 }
 

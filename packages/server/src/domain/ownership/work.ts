@@ -38,7 +38,7 @@ export interface FoundWork {
   /** The user, and the team that was searched. */
   readonly whose: Whose;
   readonly tasks: readonly (TaskRow & Need)[];
-  /** `runs` counts the runs that run as this user; 0 if the user owns the schedule but nothing of it runs as them. */
+  /** `runs` is the number of runs that run as this user; 0 if the user only owns the schedule. */
   readonly schedules: readonly {
     readonly row: ScheduleRow;
     readonly runs: number;

@@ -79,7 +79,7 @@ function wordsAt(text: string, at: number, words: ReadonlySet<string>): number[]
   return lengths;
 }
 
-/** Returns how often the character at this index is repeated in a row; 0 if it is not repeated. */
+/** Returns the length of the run of equal characters that begins at this index; 0 if the next character differs. */
 function runAt(text: string, at: number): number {
   let length = 1;
   while (text[at + length] === text[at]) length++;

@@ -28,7 +28,7 @@ const nobody = `${prefix}${encode(Buffer.alloc(16))}$${encode(Buffer.alloc(tagLe
 /** Normalizes Unicode, because keyboards produce the same character in different forms. */
 const bytesOf = (password: string) => Buffer.from(password.normalize("NFC"));
 
-/** The user who chooses a password; names and address must not be part of it. */
+/** The user who chooses a password. The password must not consist of these names and addresses. */
 interface Owner {
   readonly username: string;
   readonly first_name?: string | null | undefined;

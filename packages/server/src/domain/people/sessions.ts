@@ -118,7 +118,7 @@ export async function signIn(store: Store, attempt: PasswordSignIn, now: number)
   throw new ApiError("unauthorized", "The username or the password is not right.");
 }
 
-/** Returns the name for the audit log. A text that cannot be a username is left out, because it may be a password. */
+/** Returns the name for the audit log. A text that cannot be a username is replaced, because it may be a password. */
 const triedName = (text: string) => {
   const name = normaliseUsername(text);
   return /^[a-z0-9][a-z0-9_-]{0,38}$/.test(name) ? name : "(no username)";

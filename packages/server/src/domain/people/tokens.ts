@@ -164,7 +164,7 @@ export function teamsWithin({ teams, via }: Principal, names: readonly string[])
   return all ? null : teams.map(({ id }) => id);
 }
 
-/** Returns when a new token expires: after `days`, but not later than the token in use. Null: never. */
+/** Returns when a new token expires: after `days`, but not later than the token in use; null if it does not expire. */
 export function endWithin({ via }: Principal, days: number | undefined, now: number): string | null {
   const own = via.kind === "token" ? via.expiresAt : null;
   if (days === undefined) return own;

@@ -98,8 +98,8 @@ export const reencrypt = (store: Store, keys: KeyRing, onBatch: () => void): Pro
   encryptWhere(store, keys, (keyId) => keyId !== keys.currentId, onBatch);
 
 /**
- * Encrypts all values whose key is due, in batches, while jobs go on. A value that was changed meanwhile is skipped. If
- * the process is killed, it can simply run again.
+ * Encrypts all values whose key id `isDue` selects, in batches, while jobs go on. A value that was changed meanwhile is
+ * skipped. If the process is killed, it can simply run again.
  */
 async function encryptWhere(
   store: Store,

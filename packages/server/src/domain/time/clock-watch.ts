@@ -5,8 +5,8 @@
 import type { Clock } from "./clock.ts";
 
 /**
- * Change against the monotonic clock, in milliseconds, from which on it counts as a step. Smaller ones are normal
- * corrections.
+ * Smallest change against the monotonic clock, in milliseconds, that counts as a step of the wall clock. Smaller ones
+ * are normal corrections.
  */
 const stepMs = 60_000;
 /** Milliseconds after a step during which nothing fires. Short enough that ticks still count as on time afterwards. */
