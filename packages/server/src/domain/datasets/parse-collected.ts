@@ -73,7 +73,7 @@ export async function readCollected(lines: readonly Buffer[]): Promise<Collected
     needs += version?.needs.length ?? 0;
     if (needs > needsLimit)
       throw new TooMuch(
-        `The dataset versions of the job have more than ${needsLimit} dependencies. Split it into several jobs.`,
+        `The dataset versions of the job have more than ${needsLimit} dependencies. Split the job into several ones.`,
       );
     if (version) versions.push(version);
   }
