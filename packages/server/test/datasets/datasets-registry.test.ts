@@ -173,7 +173,7 @@ describe("the registry of datasets", () => {
     it("of what is not there, or was removed, is a 404 that names it", async () => {
       await refused(info("cats"), "not_found", /There is no dataset @admin\.default\.cats in the team main/);
       await put("cats", { status: 8, removed_at: "2030-01-02T00:00:00.000Z" });
-      await refused(info("cats"), "not_found", /all were removed/);
+      await refused(info("cats"), "not_found", /All versions of .* were removed/);
       assert.equal((await info("cats", { include_removed: true })).versions[0]?.status, 8);
     });
 
@@ -231,7 +231,7 @@ describe("the registry of datasets", () => {
       await refused(remove("cats", { version: null, force: false }), "bad_request", /version/);
       assert.equal((await remove("cats", { force: true })).message, "2 versions are removed.");
       assert.deepEqual(await shown(), []);
-      await refused(remove("cats", { force: true }), "not_found", /all were removed/);
+      await refused(remove("cats", { force: true }), "not_found", /All versions of .* were removed/);
     });
 
     it("of what is not there, or is removed already, is a 404 that says so", async () => {
@@ -251,7 +251,7 @@ describe("the registry of datasets", () => {
       await put("elsewhere");
       await put("uncounted", { rows_table: "ds_uncounted", num_objects: null });
       await refused(ask("elsewhere"), "wrong_state", /an external producer registered it/);
-      await refused(ask("uncounted"), "wrong_state", /How many rows @admin\.default\.uncounted@1\.0\.0 has/);
+      await refused(ask("uncounted"), "wrong_state", /how many rows @admin\.default\.uncounted@1\.0\.0 has/);
     });
   });
 

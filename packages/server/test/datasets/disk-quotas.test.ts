@@ -191,7 +191,7 @@ describe("the warehouse of a team on disk", { skip }, () => {
     assert.ok((await usageOf(client)).datasets.bytes > before + 10 * mebibyte);
     await assert.rejects(
       createJob(client, filling(1)),
-      isRefused(/warehouse of the team main takes .*Remove versions of datasets/),
+      isRefused(/warehouse of the team main takes .*Remove dataset versions/),
     );
     await runJob(client, shell("echo others go on"));
     await client.call(routes.updateTeam, { params, body: { max_dataset_bytes: 0 } });

@@ -88,7 +88,7 @@ describe("the service account of a team", () => {
     await refused(client.call(routes.whoAmI, {}), "unauthorized");
     const own = await boss.client.call(routes.createToken, { body: { name: "a person's" } });
     const other = { params: { ...params, service_token_id: String(own.id) } };
-    await refused(boss.client.call(routes.revokeServiceToken, other), "not_found", /has no token/);
+    await refused(boss.client.call(routes.revokeServiceToken, other), "not_found", /has no valid token/);
   });
 
   it("has no password, no link and no administration, gives no rights and joins no other team", async () => {

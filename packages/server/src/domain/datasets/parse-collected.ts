@@ -106,7 +106,7 @@ const tooManyNeeds = (most: number) =>
 
 const fieldsOf = (value: unknown): Fields => (typeof value === "object" && value !== null ? (value as Fields) : {});
 /** Returns an array, or an empty one for any other value; throws if it is longer than `most`. */
-function listOf(value: unknown, most: number, tooMany = tooManyVersions): unknown[] {
+function listOf(value: unknown, most: number, tooMany: (most: number) => TooMuch = tooManyVersions): unknown[] {
   if (!Array.isArray(value)) return [];
   if (value.length > most) throw tooMany(most);
   return value;
