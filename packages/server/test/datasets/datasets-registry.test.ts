@@ -42,7 +42,7 @@ describe("the registry of datasets", () => {
     await put("final", { namespace: "prod", project: "zoo" });
     await put("gone", { namespace: "@alice", status: 8, removed_at: "2030-01-02T00:00:00.000Z" });
     const hint =
-      /no dataset @admin\.default\.final in the team main\. .* there is @alice\.default\.final, prod\.zoo\.final: .*full name/;
+      /no dataset @admin\.default\.final in the team main\. .* there is @alice\.default\.final, prod\.zoo\.final\. .*full name/;
     await refused(info("final"), "not_found", hint);
     await refused(info("gone"), "not_found", /no dataset @admin\.default\.gone in the team main\.$/);
     await assert.rejects(info("gone"), { hint: "list_datasets" }, "what a client turns into a command or a link");
@@ -55,7 +55,7 @@ describe("the registry of datasets", () => {
     const said = "Dataset final not found in namespace @admin and project default";
     const job = await createJob(client, python(`raise KeyError("${said}")`));
     const { error_message } = await waitForEnd(client, job.id);
-    assert.match(error_message ?? "", /not found in namespace @admin .*\n.* there is @alice\.default\.final:/);
+    assert.match(error_message ?? "", /not found in namespace @admin .*\n.* there is @alice\.default\.final\./);
   });
 
   describe("lists", () => {
@@ -239,7 +239,7 @@ describe("the registry of datasets", () => {
       await refused(remove("dogs", { version: "1.0.0" }), "not_found", /There is no dataset @admin\.default\.dogs/);
       await refused(remove("cats@2.0.0"), "not_found", /There are 1\.0\.0/);
       await remove("cats@v1.0.0");
-      await refused(remove("cats@1.0.0"), "not_found", /it was removed 20/);
+      await refused(remove("cats@1.0.0"), "not_found", /it was removed at 20/);
       await refused(remove("cats", { version: "one" }), "invalid", /version: expected three numbers/);
     });
   });
