@@ -99,7 +99,7 @@ describe("people on the command line", { concurrency: 2 }, () => {
 
     const bob = await commandLine({ token: await suite.server.token("--user", "bob") });
     const wrong = await bob.feed("not it\nanother blue kettle\n", "user", "passwd");
-    assert.match(wrong.stderr, /why: The present password is not right/);
+    assert.match(wrong.stderr, /why: The current password is wrong/);
     assert.equal((await bob.feed(`${password}\nanother blue kettle\n`, "user", "passwd")).code, 0);
     assert.ok(await signsIn("bob", "another blue kettle"));
     assert.ok(!(await signsIn("bob", password)));
@@ -236,7 +236,7 @@ describe("people on the command line", { concurrency: 2 }, () => {
     await limited.write("job.sh", "true\n");
     assert.match(await limited.refused(1, "job", "run", "job.sh"), /write access to the JOB scope/);
     const more = await limited.refused(1, "token", "create", "more", "--scopes", "JOB:write");
-    assert.match(more, /why: Your token has no JOB:write/);
+    assert.match(more, /why: Your token does not have JOB:write/);
     const { id, access_token } = await ivy.json<NewToken>("token", "create", "second");
     assert.match(access_token, /^isat_/);
     const tokens = await ivy.json<Token[]>("token", "ls");
@@ -249,7 +249,7 @@ describe("people on the command line", { concurrency: 2 }, () => {
     );
     assert.doesNotMatch(await ivy.print("token", "ls"), /isat_/);
     assert.equal(await ivy.print("token", "revoke", String(id)), `The token ${id} is revoked.\n`);
-    assert.match(await ivy.refused(1, "token", "revoke", String(id)), /no token \d+ that works/);
+    assert.match(await ivy.refused(1, "token", "revoke", String(id)), /no valid token \d+/);
     assert.match(await ivy.refused(1, "token", "ls", "--all"), /administrators/);
     const admin = await commandLine();
     const theirs = await admin.json<Token[]>("token", "ls", "--user", "ivy");

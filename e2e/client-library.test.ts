@@ -63,7 +63,7 @@ describe("the library in jobs", { skip }, () => {
     const { job } = await runJob(bob, read("numbers"));
     assert.match(
       job.error_message ?? "",
-      /numbers not found in namespace @bob[\s\S]*there is @admin\.default\.numbers:/,
+      /numbers not found in namespace @bob[\s\S]*there is @admin\.default\.numbers\./,
     );
     assert.equal((await runJob(bob, read("@admin.default.numbers"))).log, "3\n");
   });

@@ -14,7 +14,6 @@ import { type RunningServer, startServer } from "./app/server.ts";
 import type { Config } from "./configuration/config.ts";
 import { connectClient, runScript } from "./datachain/client-commands.ts";
 import { libraryName } from "./datachain/library.ts";
-import { operator } from "./domain/access/audit.ts";
 import { isUntouched, prepareStore } from "./domain/lifecycle/first-start.ts";
 import { createSignInLink } from "./domain/people/sessions.ts";
 import { type AdminTokenOptions, createAdminToken } from "./domain/people/tokens.ts";
@@ -116,7 +115,7 @@ export const adminRotateKey = (config: Config): Promise<Rotation> =>
 export const adminPassword = (
   config: Config,
   { user = "admin", password }: { user?: string | undefined; password: string },
-): Promise<void> => withStore(config, (store) => setAdminPassword(store, operator, user, password, systemClock.now()));
+): Promise<void> => withStore(config, (store) => setAdminPassword(store, user, password, systemClock.now()));
 
 type Progress = (text: string) => void;
 

@@ -97,7 +97,7 @@ async function tellAll(context: DeliveriesContext): Promise<boolean> {
   let more = false;
   for (const team of await teamsWithOutbox(store.db)) {
     if (await isOutboxFull(store.db, team)) log.warn({ team }, "so much happened at once that not all of it is told");
-    const told = await store.write((db) => tellTeam(db, context, team, toldAtOnce, clock.now()));
+    const told = await store.write((db) => tellTeam({ db, now: clock.now() }, context, team, toldAtOnce));
     faults.pass("events-told");
     more ||= told === toldAtOnce;
   }
@@ -121,7 +121,7 @@ async function attempt(context: DeliveriesContext, row: DeliveryRow, kind: Recei
     faults.pass("delivery-sent");
     // Cut short by the stop: the next start makes it again.
     if (!result || (!result.ok && stopping.aborted)) return;
-    const outcome = await store.write((db) => endAttempt(db, row, result, webhookRetry, clock.now()));
+    const outcome = await store.write((db) => endAttempt({ db, now: clock.now() }, row, result, webhookRetry));
     const { id: delivery, team_id: team, attempts } = row;
     if (outcome) metrics.deliveries.add({ team: String(team), kind, outcome });
     if (!result.ok) log.info({ delivery, team, attempts, why: result.error }, "a delivery failed");

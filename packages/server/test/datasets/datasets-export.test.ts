@@ -258,7 +258,7 @@ describe("an export", { skip: await whyNoDatachain() }, () => {
 
   it("of rows that lie elsewhere is a 409, of what is not there a 404", async () => {
     await client.call(routes.registerVersion, { body: { name: "registered" } });
-    await refused(ask("registered"), "wrong_state", /do not lie on this server/);
+    await refused(ask("registered"), "wrong_state", /are not stored on this server/);
     await refused(ask("nothing"), "not_found");
     await refused(statusOf("nothing"), "not_found", /There is no export nothing/);
   });

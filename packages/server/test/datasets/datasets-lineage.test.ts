@@ -113,7 +113,7 @@ describe("registering a version", () => {
       await addPerson(server, "stranger", { team: "main" }),
     ];
     const { id: job_id } = await createJob(maker.client, shell("true"));
-    await refused(register("claimed", { job_id }, stranger.client), "forbidden", /is maker's\. Only they/);
+    await refused(register("claimed", { job_id }, stranger.client), "forbidden", /is maker's\. Only its owner/);
     await register("claimed", { job_id }, maker.client);
     await register("claimed", { job_id }, client);
     assert.equal((await versionOf("claimed"))?.job_id, job_id);
@@ -130,7 +130,7 @@ describe("registering a version", () => {
 
   it("where the library writes, or under a name that is not for people, is refused", async () => {
     await putVersion(server.store, "by-library", { rows_table: "ds_@admin_default_by-library_1_0_0" });
-    await refused(register("by-library"), "wrong_state", /made by jobs with the library/);
+    await refused(register("by-library"), "wrong_state", /created by jobs on this server/);
     for (const name of ["system.listing.x", "local.local.x", "lst__x", "session_x", "a.b.c.d"])
       await refused(register(name), "invalid");
   });

@@ -187,11 +187,11 @@ describe("the warehouse of a team on disk", { skip }, () => {
     await client.call(routes.updateTeam, { params, body: { max_dataset_bytes: before + 10 * mebibyte } });
     const job = await createJob(client, filling(30, waits));
     const ended = await waitForEnd(client, job.id);
-    assert.match(ended.error_message ?? "", /the warehouse of its team went over its quota of/);
+    assert.match(ended.error_message ?? "", /the warehouse of its team exceeded its quota of/);
     assert.ok((await usageOf(client)).datasets.bytes > before + 10 * mebibyte);
     await assert.rejects(
       createJob(client, filling(1)),
-      isRefused(/warehouse of the team main takes .*Remove versions of datasets/),
+      isRefused(/warehouse of the team main takes .*Remove dataset versions/),
     );
     await runJob(client, shell("echo others go on"));
     await client.call(routes.updateTeam, { params, body: { max_dataset_bytes: 0 } });

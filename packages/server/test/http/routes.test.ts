@@ -125,7 +125,7 @@ describe("every route", () => {
       const text = await response.text();
       assert.ok(response.status < 500, text);
       const told = text.replaceAll(
-        /Not authorized for the team \S+|There is no (dataset )?\S+|No login waits for the code \S+/g,
+        /Not authorized for the team \S+|There is no (dataset |user )?\S+|No login waits for the code \S+/g,
         "",
       );
       assert.ok(!told.includes(mark), `${route.id} tells a stranger: ${text}`);

@@ -87,12 +87,12 @@ describe("limits of a job", () => {
     [
       "a variable",
       { environment: `SMALL=1\nBIG="${"b".repeat(variable)}"` },
-      /^environment: expected at most 131072 bytes for BIG with its name, as much as a process can be given, got 131077\. Attach/,
+      /^environment: expected at most 131072 bytes for BIG including its name, the limit of the operating system, got 131077\. Attach/,
     ],
     [
       "a variable of characters with several bytes",
       { environment: `BIG=${"\u20ac".repeat(variable / 3)}` },
-      /for BIG with its name.*, got 131075/,
+      /for BIG including its name.*, got 131075/,
     ],
     [
       "all variables together",
@@ -142,8 +142,14 @@ describe("limits of a job", () => {
   it("credentials have the same limits, and no value is repeated", async () => {
     const set = (body: object) => refusal("/api/datachain/credentials/team", { name: "bad", ...body });
     const large = "s".repeat(variable - 1);
-    assert.match(await set({ values: { A: large } }), /^values: expected at most 131072 bytes for A with its name/);
-    assert.match(await set({ dotenv: `A=${large}` }), /^dotenv: expected at most 131072 bytes for A with its name/);
+    assert.match(
+      await set({ values: { A: large } }),
+      /^values: expected at most 131072 bytes for A including its name/,
+    );
+    assert.match(
+      await set({ dotenv: `A=${large}` }),
+      /^dotenv: expected at most 131072 bytes for A including its name/,
+    );
     const many = Object.fromEntries(["A", "B", "C"].map((name) => [name, "é".repeat(50_000)]));
     assert.match(await set({ values: many }), /^values: expected at most 262144 bytes together, got 300003\. Divide/);
   });
@@ -162,7 +168,7 @@ describe("limits of a job", () => {
       await settings({ credentials_names: names }),
       /^environment and credentials_names: expected at most 1048576 bytes for all variables together, got/,
     );
-    assert.match(await settings({ environment: `A=${"a".repeat(variable)}` }), /bytes for A with its name/);
+    assert.match(await settings({ environment: `A=${"a".repeat(variable)}` }), /bytes for A including its name/);
     assert.match(await settings({ requirements: "r".repeat(70_000) }), /bytes in a line/);
     const changed = { pipeline_id, credentials_names: names.slice(0, 4) };
     assert.equal((await client.call(routes.updatePipelineSettings, { body: changed })).ok, true);

@@ -268,7 +268,7 @@ describe("an error says what helps", () => {
     assert.equal(raised(part), part);
     assert.match(
       raised("ImportError: libGL.so.1: cannot open shared object file: No such file"),
-      /library of the system/,
+      /system library is missing/,
     );
   });
 
@@ -295,7 +295,7 @@ describe("an error says what helps", () => {
       raised(
         "concurrent.futures.process.BrokenProcessPool: A process in the process pool was terminated abruptly while the future was running or pending.",
       ),
-      /pending\. One of its processes was ended, .*memory is the usual cause\.$/,
+      /pending\. One of its worker processes was killed, .*memory is the usual cause\.$/,
     );
   });
 });
@@ -373,7 +373,7 @@ describe("an exit without an exception", () => {
     );
     assert.equal(
       at("datasets", "The team's warehouse is gone.\n").message,
-      "The team's datasets could not be made ready: The team's warehouse is gone.",
+      "The team's datasets could not be prepared: The team's warehouse is gone.",
     );
     assert.equal(at("files", "one\ntwo\n").stack, "one\ntwo");
     assert.equal(at("files", "").message, "The files could not be placed: The script ended with exit code 1.");

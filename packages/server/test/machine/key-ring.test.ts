@@ -38,7 +38,7 @@ describe("a value", () => {
 
   it("that was moved to another place, or changed anywhere, is refused", () => {
     const value = ring.encrypt("secret", "jobs environment 1");
-    assert.throws(() => ring.decrypt(value, "jobs environment 2"), /changed, or belongs elsewhere/);
+    assert.throws(() => ring.decrypt(value, "jobs environment 2"), /modified, or copied from another row/);
     for (let at = 18; at < value.length; at++) {
       const other = value[at] === "A" ? "B" : "A";
       assert.throws(() => ring.decrypt(value.slice(0, at) + other + value.slice(at + 1), "jobs environment 1"));

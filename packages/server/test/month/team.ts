@@ -140,7 +140,8 @@ export class MonthTeam {
       const version = this.#ground.engine.nextVersion();
       return void (await recordMade(store, null, deed.of, { namespace: "@lead", version }));
     }
-    const changes = { disabled: true, ...(deed.transferTo ? { transfer_to: deed.transferTo } : {}) };
-    await changeUser(store, this.#call("admin"), deed.who, changes, this.#now);
+    const transfer = deed.transferTo ? { transfer_to: deed.transferTo } : {};
+    const changes = { username: deed.who, disabled: true, ...transfer };
+    await changeUser(store, this.#call("admin"), changes, this.#now);
   }
 }

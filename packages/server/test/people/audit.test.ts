@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type AuditEntry, type Client, createClient, routes } from "@millrace/contract";
-import { operator } from "../../src/domain/access/audit.ts";
 import { createSignInLink } from "../../src/domain/people/sessions.ts";
 import { setAdminPassword } from "../../src/domain/people/users.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
@@ -171,7 +170,7 @@ describe("the audit", () => {
   });
 
   it("knows who worked on the store itself", async () => {
-    await setAdminPassword(server.store, operator, "ada", password, Date.now());
+    await setAdminPassword(server.store, "ada", password, Date.now());
     const [entry] = await read({ limit: 1 });
     assert.deepEqual([entry?.username, entry?.via, entry?.address], ["", "command line", ""]);
   });

@@ -50,7 +50,7 @@ describe("an invitation", () => {
   it("makes an account, once", async () => {
     const { code } = await invite();
     await signUp(code, "nina", { first_name: "Nina", email: "n@example.com" });
-    await refused(signUp(code, "oscar"), "not_found", /used or revoked, has expired/);
+    await refused(signUp(code, "oscar"), "not_found", /has expired, or was already used or revoked/);
     await refused(read(code), "not_found");
     const nina = await admin.call(routes.getUser, { params: { username: "nina" } });
     assert.deepEqual([nina.first_name, nina.is_admin, nina.teams], ["Nina", false, [{ name: "crew", role: "editor" }]]);

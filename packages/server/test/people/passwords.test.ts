@@ -10,7 +10,6 @@ import { storeIn } from "@millrace/testing/millrace/store-in.ts";
 import { pino } from "pino";
 import { startServer } from "../../src/app/server.ts";
 import { readConfig } from "../../src/configuration/config.ts";
-import { operator } from "../../src/domain/access/audit.ts";
 import { hashPassword, isOutdated, verifyPassword } from "../../src/domain/people/passwords.ts";
 import { setAdminPassword } from "../../src/domain/people/users.ts";
 import { ownPath } from "../../src/http/pages/sign-in-form.ts";
@@ -298,7 +297,7 @@ describe("one's own profile", () => {
     const { client } = await addPerson(server, "dave", { password });
     const browser = new Visitor(server.url);
     await browser.post("/auth/sign-in", { username: "dave", password });
-    await refused(change(client, { password: "another one" }), "forbidden", /present password is not right/);
+    await refused(change(client, { password: "another one" }), "forbidden", /current password is wrong/);
     await refused(change(client, { current_password: "wrong", password: "another one" }), "forbidden");
     await refused(change(client, { current_password: password, password: "short" }), "invalid");
     assert.equal((await browser.get("/")).status, 200);
@@ -355,7 +354,7 @@ describe("a server that other machines can reach", () => {
         await assert.rejects(start(host), refusal, host);
       for (const host of ["127.0.0.1", "127.1.2.3", "localhost"]) await (await start(host)).stop();
       const store = await openStore(storeIn(dataDir));
-      await setAdminPassword(store, operator, "admin", password, Date.now());
+      await setAdminPassword(store, "admin", password, Date.now());
       await store.close();
       await (await start("0.0.0.0")).stop();
       await change({ disabled_at: "2030-01-01T00:00:00.000Z" });

@@ -125,7 +125,7 @@ describe("signing in", () => {
 
     it("for a team that the approver is not in is refused", async () => {
       const login = await start({ team_names: ["elsewhere"] });
-      await assert.rejects(approve(login.user_code), /asks for the team elsewhere/);
+      await assert.rejects(approve(login.user_code), /requests the team elsewhere/);
     });
   });
 

@@ -144,12 +144,12 @@ describe("users", () => {
     await refused(
       limited.call(routes.listUsers, { query: {} }),
       "forbidden",
-      /^This is for administrators of the server\. This token is limited to teams.*sign in again without naming a team/,
+      /^Only administrators of the server may do this\. This token is limited to teams.*sign in again without naming a team/,
     );
     await refused(
       client.call(routes.listUsers, { query: {} }),
       "forbidden",
-      /^This is for administrators of the server\.$/,
+      /^Only administrators of the server may do this\.$/,
     );
     for (const as of [client, limited]) {
       await refused(as.call(routes.listUsers, { query: {} }), "forbidden", /administrators of the server/);

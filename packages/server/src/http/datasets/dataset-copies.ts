@@ -41,7 +41,7 @@ export function datasetCopyRoutes(app: FastifyInstance, context: DatasetContext)
       const replacedAt = iso(clock.now());
       const uuids = await warehouses.restore(team.id, { moment, kind: copy.kind }, replacedAt);
       await measures.measure(team.id);
-      const gone = await recordRestored(store, actor, team, { moment, uuids }, clock.now());
+      const gone = await recordRestored(store, { actor, team }, { moment, uuids }, clock.now());
       const lost = gone === 0 ? "" : ` ${gone} versions that were made after it are gone.`;
       const isKept = (await warehouses.replaced(team.id)).includes(replacedAt);
       const kept = isKept ? ` The store that it replaced is kept for a while, as the copy of ${replacedAt}.` : "";

@@ -45,7 +45,7 @@ export function datasetRoutes(app: FastifyInstance, context: DatasetContext): vo
     const edit = await planEdit(store.db, team, reference, body);
     const { dataset, stored, reference: _, ...changes } = edit;
     if (stored) await usable(warehouses.editDataset(team.id, { version: stored, ...changes }));
-    await store.write((db) => applyEdit(db, { team, actor, edit, now: clock.now() }, rowsTable));
+    await store.write((db) => applyEdit({ db, actor, now: clock.now() }, team, edit, rowsTable));
     const name = edit.name ?? dataset.name;
     return new JsonText(await showDataset(store.db, team, { ...reference, name }, true));
   });
@@ -56,7 +56,7 @@ export function datasetRoutes(app: FastifyInstance, context: DatasetContext): vo
     const versions = removal.versions.filter(({ rows_table }) => rows_table !== null).map(({ uuid }) => uuid);
     if (versions.length > 0) await usable(warehouses.removeVersions(team.id, { versions, removedAt: iso(now) }));
     await store.write(async (db) => {
-      await applyRemoval(db, team, actor, removal, now);
+      await applyRemoval({ db, actor, now }, team, removal);
       // Space is given back when the store is tidied: soon, not a day later.
       if (versions.length > 0) await makeTidyingDue(db, team.id, iso(now), iso(now - context.tidyHours * 3_600_000));
     });

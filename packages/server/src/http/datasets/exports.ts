@@ -17,7 +17,7 @@ export function exportRoutes(app: FastifyInstance, context: DatasetContext): voi
     const version = await getLiveVersion(store.db, team, dataset);
     await context.disk.requireRoom();
     const row = await store.write((db) =>
-      wantExport(db, { team, actor, dataset, version }, rules, quotas, clock.now()),
+      wantExport({ db, actor, now: clock.now() }, { team, dataset, version }, rules, quotas),
     );
     signals.exports.wake();
     return { export_id: row.id, signed_urls: exportUrls(keys, context.publicUrl(), row, rules) };

@@ -11,31 +11,19 @@ import { register } from "../requests/route.ts";
 export function successionRoutes(app: FastifyInstance, context: WorkContext): void {
   const { store, clock } = context;
 
-  register(app, context, routes.getUserWork, async ({ principal, params, query }) =>
-    readWork(
-      store.db,
-      principal,
-      await existingUser(store.db, params.username),
-      undefined,
-      query.transfer_to,
-      clock.now(),
-    ),
-  );
+  register(app, context, routes.getUserWork, async ({ principal, params, query }) => {
+    const leaver = await existingUser(store.db, params.username);
+    return readWork(store.db, principal, { leaver, teamId: undefined, successor: query.transfer_to }, clock.now());
+  });
 
-  register(app, context, routes.getMemberWork, async ({ principal, team, params, query }) =>
-    readWork(
-      store.db,
-      principal,
-      await memberInTeam(store.db, team, params.username),
-      team.id,
-      query.transfer_to,
-      clock.now(),
-    ),
-  );
+  register(app, context, routes.getMemberWork, async ({ principal, team, params, query }) => {
+    const leaver = await memberInTeam(store.db, team, params.username);
+    return readWork(store.db, principal, { leaver, teamId: team.id, successor: query.transfer_to }, clock.now());
+  });
 
   register(app, context, routes.handOverTask, async ({ params, body, ...call }) => {
     const id = params.job_id.toLowerCase();
-    await giveTask(context, call, id, { owner: body.owner, force: body.force === true }, clock.now());
+    await giveTask(context, call, { id, owner: body.owner, force: body.force === true }, clock.now());
     return { message: `What the task ${id} fires is ${body.owner}'s from now on.` };
   });
 
