@@ -203,7 +203,7 @@ export const JobInput = Type.Object(
       boundedText(
         fieldLimits.environment,
         `NAME=VALUE lines, dotenv rules; a variable has at most ${processLimits.variable} bytes with its name`,
-        "Attach what is long as a file.",
+        "Attach long values as a file.",
         { writeOnly: true },
       ),
     ),
