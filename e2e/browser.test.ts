@@ -141,12 +141,12 @@ describe("in a real browser", { skip: missing }, () => {
       await page.click('header a:text("guest")');
       await page.fill("input[name=last_name]", "G");
       await page.click('button:text("Save")');
-      assert.match(await text(), /Your profile is changed/);
+      assert.match(await text(), /Your profile was changed/);
       await page.fill("input[name=current_password]", password);
       await page.fill("input[name=password]", `${password}!`);
       await page.fill("input[name=again]", `${password}!`);
       await page.click('button:text("Change the password")');
-      assert.match(await text(), /Your password is changed/);
+      assert.match(await text(), /Your password was changed/);
     });
 
     it("fits a phone, in light and in dark", async () => {

@@ -67,7 +67,7 @@ describe("limits of a job", () => {
     [
       "a query",
       { query: "q".repeat(fieldLimits.query + 1) },
-      /^query: expected at most 1048576 characters, got 1048577\. Put data and modules into attached files or a repository\.$/,
+      /^query: expected at most 1048576 characters, got 1048577\. Move data and modules into attached files or a repository\.$/,
     ],
     [
       "requirements",

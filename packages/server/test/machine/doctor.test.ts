@@ -107,7 +107,7 @@ describe("doctor", () => {
     assert.equal(describeRoom(10 * gibibyte, gibibyte).level, "ok");
     assert.equal(describeRoom(1.5 * gibibyte, gibibyte).level, "warn");
     const low = describeRoom(0.5 * gibibyte, gibibyte);
-    assert.deepEqual([low.level, low.message], ["error", "0.5 GiB free, less than the floor of 1.0 GiB"]);
+    assert.deepEqual([low.level, low.message], ["error", "0.5 GiB free, less than the required 1.0 GiB"]);
     assert.match(low.next ?? "", /MILLRACE_DISK_FLOOR/);
     assert.equal((await finding("disk", { MILLRACE_DISK_FLOOR: "1000000TiB" })).level, "error");
   });

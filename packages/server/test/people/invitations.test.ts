@@ -142,7 +142,7 @@ describe("an invitation", () => {
       const form = { code, username: " Walt ", first_name: "<b>", password, again: password };
       const different = await browser.post("/auth/invitation", { ...form, again: "something else" });
       assert.equal(different.status, 422);
-      assert.match(await different.text(), /two passwords are not the same[\s\S]*value="&lt;b&gt;"/);
+      assert.match(await different.text(), /two passwords differ[\s\S]*value="&lt;b&gt;"/);
       const made = await browser.post("/auth/invitation", form);
       assert.deepEqual([made.status, made.headers.get("location")], [303, "/"]);
       assert.match(await (await browser.get("/")).text(), /walt[\s\S]*Team crew/);
