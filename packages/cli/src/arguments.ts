@@ -177,9 +177,9 @@ const leaving = {
   ...asksFirst,
 } as const satisfies Record<string, Flag>;
 const leavingDetails =
-  "Shows the work that runs as this user. If schedules, tasks or pipelines would stop or change owner, asks on a terminal and\n" +
-  "requires --yes elsewhere. Running jobs continue. Only an administrator of the server can transfer to somebody else\n" +
-  "than themselves or the service account.";
+  "Shows the work that runs as this user. If schedules, tasks or pipelines would stop or change owner, asks on a\n" +
+  "terminal and requires --yes elsewhere. Running jobs continue. Only an administrator of the server can transfer to\n" +
+  "somebody else than themselves or the service account.";
 const owner = {
   kind: "text",
   value: "USER",

@@ -8,7 +8,9 @@ export const isBucket = (uri: string) =>
 
 const isUrl = (uri: string) => /^https?:/i.test(uri);
 
-/** Splits a chain before the outer link: `zip://inner/path` and `::s3://bucket/archive.zip`. */
+/**
+ * Splits a chained URI into its first link and the rest, such as `zip://inner/path` and `::s3://bucket/archive.zip`.
+ */
 function splitChain(uri: string): [path: string, outer: string] {
   const [, path = uri, outer = ""] =
     /^((?:fsspec\+)?[a-z]+:\/\/.*?)(::(?:\/|[a-z][a-z0-9_+.-]*(?:::|:\/\/)).*)$/is.exec(uri) ?? [];

@@ -26,8 +26,8 @@ export async function preparedStore(
 ): Promise<PreparedStore> {
   const onTrouble = (error: Error) => log.error({ err: error }, "could not use the key file");
   const keys = await openKeys(keyLocation(config), store, onTrouble);
-  // Runs after the keys are opened: that step encrypts values which an older version stored in plain text, and
-  // truncates the write-ahead log.
+  // Reserving space must follow the opening of the keys: that step encrypts values which an older version stored in
+  // plain text, and truncates the write-ahead log.
   await store.reserve();
   await prepareStore(store, clock.now());
   await continueJobIds(store);

@@ -120,7 +120,7 @@ async function writeNext(context: ExportsContext, row: ExportRow): Promise<void>
         ? error.message
         : "The server could not write the file; the log of the server has the reason";
     await store.write((db) => failExport(db, row.id, why));
-    // The next sweep deletes what this could not delete.
+    // The next run of the loop `sweep` deletes the files that could not be deleted here.
     await removeFiles(context.blobs, row.id).catch(() => {});
   }
 }

@@ -67,7 +67,10 @@ export function fireSchedules(context: SchedulesContext): Loop {
   };
 }
 
-/** Fires a tick, or, without `tick`, the run that a schedule has waiting. Returns false if nothing happened. */
+/**
+ * Fires a tick. Without `tick`, starts the run that was waiting for the previous run to end. Returns false if nothing
+ * happened.
+ */
 type Fire = (id: number, now: number, tick?: string) => Promise<boolean>;
 
 /**

@@ -44,8 +44,8 @@ interface Measuring {
 const hour = 3_600_000;
 
 /**
- * Returns two times: a warehouse is due if its last time is before the first, or after the second, which only a wrong
- * clock can have written.
+ * Returns the range of times that count as recent. A warehouse is due if its last time is before this range. It is also
+ * due if that time is after the range, because only a wrong clock can have written it.
  */
 const span = (clock: Clock, age: number) => [iso(clock.now() - age), iso(clock.now() + hour)] as const;
 

@@ -87,7 +87,7 @@ async function readDatabase(databaseUrl: string): Promise<StoreFacts> {
       Object.values((await client.query<Record<string, unknown>>(query)).rows[0] ?? {})[0];
     const asked = Date.now();
     const theirs = Number(await one("select extract(epoch from clock_timestamp()) * 1000"));
-    // The database read its clock between our two readings.
+    // The database read its clock between the two readings of this machine's clock.
     const ahead = theirs > Date.now() ? theirs - Date.now() : theirs < asked ? theirs - asked : 0;
     if ((await one("select to_regclass('schema_version')::text")) === null)
       return { version: undefined, newestCreated: undefined, ahead };

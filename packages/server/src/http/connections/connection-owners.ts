@@ -33,7 +33,7 @@ export class Owners {
   }
 
   add(owner: Owner, socket: Socket, idle: boolean): void {
-    // The owner was deleted if its last connection closed in the meantime.
+    // Adds the owner again, because it is deleted when its last connection closes.
     this.#owners.set(owner.key, owner);
     owner.sockets.add(socket);
     if (idle) owner.idle.add(socket);

@@ -275,8 +275,8 @@ export class Connections {
   }
 
   /**
-   * Measures the buffered answer bytes. Above the limit, it closes connections down to three quarters of it, so that
-   * the next measurement is not needed soon.
+   * Measures the bytes of answers that wait in memory. If they exceed the limit, it closes connections until at most
+   * three quarters of the limit remain, so that the next measurement is not needed soon.
    */
   #measureWaiting(): void {
     const all: Waiting[] = [];

@@ -19,9 +19,9 @@ type ReadTable = (path: string) => Promise<Buffer | undefined>;
 type Rest = (milliseconds: number) => Promise<void>;
 
 interface Question {
-  /** Port of the server in the tables' hexadecimal form. */
+  /** Port of the server, in the hexadecimal form of /proc/net/tcp. */
   readonly port: string;
-  /** The text of both ends and the state in the line of the peer, for either table. */
+  /** Texts that identify the connection in a line of /proc/net/tcp or tcp6: both ends and the state. */
   readonly ends: readonly string[];
   readonly answer: (user: PeerUser) => void;
 }
@@ -80,7 +80,7 @@ export class PeerUsers {
     this.#isReading = false;
   }
 
-  /** Reads the tables and answers these lookups. Returns the number of bytes read. */
+  /** Reads the kernel's connection tables and answers these lookups. Returns the number of bytes read. */
   async #answer(questions: readonly Question[]): Promise<number> {
     const wanted = new Map(questions.flatMap(({ ends, answer }) => ends.map((text) => [text, answer] as const)));
     const ports = new Set(questions.map(({ port }) => port));
@@ -112,7 +112,9 @@ export class PeerUsers {
 
 const readTable: ReadTable = (path) => readFile(path).catch(() => undefined);
 
-/** Parses the user id from the rest of a line after the state: queues, timer, retransmissions, user id. */
+/**
+ * Parses the user id from the part of a line of /proc/net/tcp after the state: queues, timer, retransmissions, user id.
+ */
 const userOf = (rest: string) => Number(rest.trim().split(/\s+/)[3]);
 
 const hexPort = (port = 0) => port.toString(16).toUpperCase().padStart(4, "0");

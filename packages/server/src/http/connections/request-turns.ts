@@ -1,5 +1,5 @@
 /**
- * Makes requests take turns. Handling a request may block the event loop while the store is synchronous, and many
+ * Makes requests take turns. With SQLite, which is synchronous, handling a request blocks the event loop, and many
  * requests may arrive at once. After some milliseconds the event loop continues, and then callers take turns. Every
  * second turn is for authenticated callers, because others can use as many addresses as they like.
  */
