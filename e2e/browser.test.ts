@@ -117,7 +117,7 @@ describe("in a real browser", { skip: missing }, () => {
       await page.fill("input[name=first_name]", "Gerda");
       await page.fill("input[name=password]", password);
       await page.fill("input[name=again]", password);
-      await page.click('button:text("Make the account and join")');
+      await page.click('button:text("Create the account and join")');
       assert.equal(new URL(page.url()).pathname, "/");
       assert.match(await text(), /Team main/);
       assert.match((await page.textContent("header")) ?? "", /guest/);

@@ -236,7 +236,7 @@ describe("millrace backup and restore", () => {
       assert.equal(await exists(folder), false);
       assert.match(
         await cli.refused(1, "backup", folder, ...where(server.dataDir)),
-        /killed\.part is there: .*cut short/,
+        /killed\.part already exists: .*interrupted/,
       );
       assert.match(
         await cli.refused(1, "restore", `${folder}.part`, ...where(join(root, "x"))),

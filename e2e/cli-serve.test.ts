@@ -74,7 +74,7 @@ describe("millrace serve", { concurrency: 2 }, () => {
     const samePort = await cli.refused(1, "serve", "--port", port, "--data-dir", "other");
     assert.match(
       samePort,
-      /^error: The server could not start\n {2}why: Port \d+ of 127\.0\.0\.1 is in use.*\n next: .*--port\n$/,
+      /^error: The server could not start\n {2}why: Port \d+ on 127\.0\.0\.1 is already in use.*\n next: .*--port\n$/,
     );
     const sameFolder = await cli.refused(1, "serve", "--port", "0", "--data-dir", "store");
     assert.match(sameFolder, /\n {2}why: Another Millrace server uses the data folder \S+\/store\..*--data-dir/);

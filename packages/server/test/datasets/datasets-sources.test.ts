@@ -116,6 +116,6 @@ describe("listing a source", () => {
     const headers = { "content-type": "application/json" };
     const broken = await server.fetch("/api/datachain/ls", { method: "POST", body: "{", headers });
     assert.equal(broken.status, 400);
-    assert.match(String((decode(await broken.arrayBuffer()) as { message: string }).message), /not JSON/);
+    assert.match(String((decode(await broken.arrayBuffer()) as { message: string }).message), /not valid JSON/);
   });
 });
