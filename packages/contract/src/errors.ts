@@ -101,8 +101,8 @@ export const ErrorBody = Type.Object(
 export type ErrorBody = Static<typeof ErrorBody>;
 
 /**
- * An error with a code of the table. The server throws it to refuse a request; the client throws it when it reads such
- * an answer.
+ * An error with one of the codes in `errorCodes`. The server throws it to refuse a request; the client throws it when
+ * it reads such an answer.
  */
 export class ApiError extends Error {
   readonly code: ErrorCode;

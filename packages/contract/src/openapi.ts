@@ -91,7 +91,7 @@ function parameters(route: Route): Json[] {
 
 function requestBody(route: Route, components: Json): Json {
   if (route.upload) {
-    // The file has no JSON type: it is binary.
+    // The schema of the file has no `type`, because a file is binary.
     const schema = {
       type: "object",
       required: ["file"],

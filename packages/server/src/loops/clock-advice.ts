@@ -102,8 +102,8 @@ export class ClockAdvice {
   }
 
   /**
-   * Stores the trusted time, advanced by the monotonic clock, because the wall clock may have been set since. The mark
-   * moves back only when a steady wall clock that is behind has become trusted.
+   * Stores the trusted time, advanced by the monotonic clock, because the wall clock may have been set since. The
+   * stored time moves back only when a steady wall clock that is behind it has become trusted.
    */
   async #write(): Promise<void> {
     const { store, clock } = this.#context;

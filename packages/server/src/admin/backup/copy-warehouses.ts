@@ -1,4 +1,7 @@
-/** Copies the warehouses of teams into a backup, after the rows, so that each has every version that the rows name. */
+/**
+ * Copies the warehouses of teams into a backup. This happens after the database rows were written, so that each copy
+ * has every dataset version that those rows name.
+ */
 import { join } from "node:path";
 import { iso } from "../../domain/time/clock.ts";
 import { type BackupWarehouses, WarehouseUnusable } from "../../warehouses/backup-warehouses.ts";

@@ -50,7 +50,7 @@ export interface WarehousePart {
   readonly from: "store" | "daily copy" | "nothing";
   /** Time that the copy shows; null if there is none. */
   readonly takenAt: string | null;
-  /** Number of versions that the rows name. */
+  /** Number of dataset versions of the team that the database rows of the backup name. */
   readonly versions: number;
   /** Uuids of versions that the copy does not have. */
   readonly missing: readonly string[];

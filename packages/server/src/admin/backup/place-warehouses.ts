@@ -1,4 +1,7 @@
-/** Restores the warehouses of teams from a backup, and checks that each has the versions which the rows name. */
+/**
+ * Restores the warehouses of teams from a backup, and checks that each has the dataset versions that the database rows
+ * of the backup name.
+ */
 import { join } from "node:path";
 import { jobEnds } from "../../datachain/statuses.ts";
 import { libraryTime } from "../../datachain/times.ts";
@@ -12,7 +15,7 @@ import { readRegistered, type TeamRegistry } from "./registered.ts";
 export interface PlacedWarehouse {
   readonly teamId: number;
   readonly team: string;
-  /** Number of versions that the rows name. */
+  /** Number of dataset versions of the team that the database rows of the backup name. */
   readonly versions: number;
   /** Uuids of versions that the warehouse does not have. */
   readonly missing: readonly string[];
