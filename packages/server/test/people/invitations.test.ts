@@ -89,7 +89,7 @@ describe("an invitation", () => {
     const join = (client: Client) => client.call(routes.joinTeam, { body: { code } });
     await refused(join(admin), "wrong_state", /in the team crew already/);
     await refused(stranger.call(routes.joinTeam, { body: { code } }), "unauthorized");
-    assert.match((await join(rose.client)).message, /in the team crew/);
+    assert.match((await join(rose.client)).message, /joined the team crew/);
     await refused(join(rose.client), "not_found");
     assert.deepEqual((await rose.client.call(routes.whoAmI, {})).teams, [{ name: "crew", role: "viewer" }]);
   });
