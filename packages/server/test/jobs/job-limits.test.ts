@@ -109,7 +109,11 @@ describe("limits of a job", () => {
     ["a name of a variable", { environment: `${"N".repeat(300)}=1` }, /^environment: expected names of at most 255/],
     ["a name", { query_name: "n".repeat(256) }, /^query_name: expected at most 255 characters, got 256$/],
     ["tags", { tags: Array(21).fill("t") }, /^tags: expected at most 20 items, got 21$/],
-    ["files", { files: Array(1001).fill(1) }, /^files: expected at most 1000 items, got 1001\. Attach an archive instead\.$/],
+    [
+      "files",
+      { files: Array(1001).fill(1) },
+      /^files: expected at most 1000 items, got 1001\. Attach an archive instead\.$/,
+    ],
   ];
   for (const [what, input, expected] of refused)
     it(`${what} over its limit is refused with its size, the limit and what to do`, async () => {
