@@ -117,7 +117,7 @@ describe("in a real browser", { skip: missing }, () => {
       await page.fill("input[name=first_name]", "Gerda");
       await page.fill("input[name=password]", password);
       await page.fill("input[name=again]", password);
-      await page.click('button:text("Make the account and join")');
+      await page.click('button:text("Create the account and join")');
       assert.equal(new URL(page.url()).pathname, "/");
       assert.match(await text(), /Team main/);
       assert.match((await page.textContent("header")) ?? "", /guest/);
@@ -141,12 +141,12 @@ describe("in a real browser", { skip: missing }, () => {
       await page.click('header a:text("guest")');
       await page.fill("input[name=last_name]", "G");
       await page.click('button:text("Save")');
-      assert.match(await text(), /Your profile is changed/);
+      assert.match(await text(), /Your profile was changed/);
       await page.fill("input[name=current_password]", password);
       await page.fill("input[name=password]", `${password}!`);
       await page.fill("input[name=again]", `${password}!`);
       await page.click('button:text("Change the password")');
-      assert.match(await text(), /Your password is changed/);
+      assert.match(await text(), /Your password was changed/);
     });
 
     it("fits a phone, in light and in dark", async () => {

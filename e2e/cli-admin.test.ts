@@ -42,7 +42,7 @@ describe("millrace admin", () => {
     const result = await fresh.run("admin", "token", "--data-dir", "store");
     assert.equal(result.code, 1);
     assert.equal(result.stdout, "");
-    assert.match(result.stderr, /There is no store in \S+store[\s\S]*--data-dir/);
+    assert.match(result.stderr, /There is no database in \S+store[\s\S]*--data-dir/);
     assert.equal((await fresh.run("admin", "token", "--data-dir", "store")).code, 1);
   });
 

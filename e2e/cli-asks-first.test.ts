@@ -140,7 +140,7 @@ describe("millrace team restore-datasets", { skip: await whyNoDatachain() }, () 
 
   test("keeps the store that it replaced: listed, never chosen by itself, and put back with all its rows", async () => {
     const said = await cli.print("team", "restore-datasets", "--yes");
-    const [, kept = ""] = /The store that it replaced is kept for a while, as the copy of (\S+Z)\./.exec(said) ?? [];
+    const [, kept = ""] = /The replaced warehouse is kept for a while, as the copy of (\S+Z)\./.exec(said) ?? [];
     assert.ok(kept > moment, said);
     assert.deepEqual(await names(), ["early"]);
     assert.deepEqual(

@@ -117,7 +117,7 @@ describe("millrace backup and restore", () => {
     assert.equal(lost.status, "FAILED");
     assert.match(
       lost.error_message ?? "",
-      /^The job was running when the backup of 2\S+Z was made; it was not run again\.$/,
+      /^The job was running when the backup of 2\S+Z was taken\. It was not run again; rerun it if that is safe\.$/,
     );
     assert.equal(await readLog(client, known.running.id), "begun\n");
     for (const [job, log] of [
@@ -230,9 +230,9 @@ describe("millrace backup and restore", () => {
     });
 
     test("a folder that is there is left alone, a store that is not there is not made", async () => {
-      assert.match(await cli.refused(1, "backup", backup, ...where(server.dataDir)), /is there already/);
+      assert.match(await cli.refused(1, "backup", backup, ...where(server.dataDir)), /already exists/);
       const none = await cli.refused(1, "backup", join(root, "none"), ...where(join(root, "no-store")));
-      assert.match(none, /There is no store in/);
+      assert.match(none, /There is no database in/);
       assert.equal(await exists(join(root, "none")), false);
     });
 
@@ -245,7 +245,7 @@ describe("millrace backup and restore", () => {
       assert.equal(await exists(folder), false);
       assert.match(
         await cli.refused(1, "backup", folder, ...where(server.dataDir)),
-        /killed\.part is there: .*cut short/,
+        /killed\.part already exists: .*interrupted/,
       );
       assert.match(
         await cli.refused(1, "restore", `${folder}.part`, ...where(join(root, "x"))),
@@ -261,7 +261,7 @@ describe("millrace backup and restore", () => {
       await until("it has begun", () => exists(join(dataDir, "restore.unfinished")));
       running.kill("SIGKILL");
       await running.ended();
-      const cutShort = /A restore into \S+half was cut short\. Remove the folder/;
+      const cutShort = /A restore into \S+half was interrupted\. Delete the folder/;
       assert.match(await cli.refused(1, "restore", backup, ...where(dataDir)), cutShort);
       assert.match(await cli.refused(1, "serve", ...where(dataDir)), cutShort);
       await rm(dataDir, { recursive: true });
@@ -277,11 +277,11 @@ describe("millrace backup and restore", () => {
 
     test("is restored into an empty folder and an empty database only", async () => {
       const { said } = await refused(backup, "half");
-      assert.match(said, /half is not empty: .* Choose another with --data-dir/);
+      assert.match(said, /half is not empty.* Choose another folder with --data-dir/);
       const databaseUrl = await postgres.createDatabase();
       await cli.print("restore", backup, ...where(join(root, "first"), databaseUrl));
       const again = await cli.refused(1, "restore", backup, ...where(join(root, "second"), databaseUrl));
-      assert.match(again, /The database is not empty: .* Make a new database/);
+      assert.match(again, /The database is not empty.* Create a new database/);
       assert.deepEqual(await readdir(join(root, "second")), [], "nothing is left behind");
     });
 
@@ -291,11 +291,11 @@ describe("millrace backup and restore", () => {
       const [blob = ""] = await readdir(join(copy, "files", shard));
       await writeFile(join(copy, "files", shard, blob), "other bytes");
       const { said, dataDir } = await refused(copy, "from-damaged");
-      assert.match(said, new RegExp(`files/${shard}/${blob} in the backup is missing, or is not what was backed up`));
+      assert.match(said, new RegExp(`files/${shard}/${blob} in the backup is missing or damaged`));
       assert.equal(await exists(dataDir), false);
       assert.match(
         await cli.refused(1, "backup", "verify", copy),
-        new RegExp(`${blob} in the backup is missing, or is not`),
+        new RegExp(`${blob} in the backup is missing or damaged`),
       );
       await rm(join(copy, "store.ndjson.gz"));
       assert.match((await refused(copy, "from-damaged")).said, /store\.ndjson\.gz in the backup is missing/);
@@ -314,7 +314,10 @@ describe("millrace backup and restore", () => {
     test("of a newer program it is refused", async () => {
       const copy = await copyOf("newer");
       await changeManifest(copy, { schemaVersion: 999 });
-      assert.match((await refused(copy, "from-newer")).said, /written by a newer Millrace: upgrade this one/);
+      assert.match(
+        (await refused(copy, "from-newer")).said,
+        /written by a newer version of Millrace\. Upgrade this program/,
+      );
     });
 
     test("made by an enemy it reaches nothing outside of its own folder and the data folder", async () => {
@@ -324,18 +327,18 @@ describe("millrace backup and restore", () => {
         const copy = await copyOf(`hostile-${createHash("sha1").update(path).digest("hex")}`);
         const line = JSON.stringify({ path, size: 0, sha256: createHash("sha256").digest("hex") });
         await changeList(copy, "digests", `${line}\n`);
-        assert.match((await refused(copy, "from-hostile")).said, /lists a file that no backup has/, path);
+        assert.match((await refused(copy, "from-hostile")).said, /lists an unexpected file/, path);
       }
       const linked = await copyOf("linked");
       await rename(join(linked, "files"), join(outside, "files"));
       await symlink(join(outside, "files"), join(linked, "files"));
-      assert.match((await refused(linked, "from-linked")).said, /files in the backup is no folder/);
+      assert.match((await refused(linked, "from-linked")).said, /files in the backup is not a folder/);
       const attempt = '["ended_attempts",{"job_id":"x","attempt":"1/../../../outside"}]\n';
       const endless = `["jobs",{"id":"${randomUUID()}","attempt":${2 ** 50}}]\n`;
       for (const row of ['["files",{"blob":"../../outside"}]\n["jobs",{"id":"../../outside"}]\n', attempt, endless]) {
         const rows = await copyOf(`rows-${row.length}`);
         await changeList(rows, "rows", row);
-        assert.match((await refused(rows, `from-rows-${row.length}`)).said, /The backup has a row that no store has/);
+        assert.match((await refused(rows, `from-rows-${row.length}`)).said, /The backup has an invalid row/);
       }
       assert.deepEqual(await readdir(outside), ["files"]);
     });

@@ -100,7 +100,7 @@ describe("millrace dataset", () => {
       `├─ ${full("left")}`,
       `└─ ${full("right")}`,
     ]);
-    assert.match((await cli.run("dataset", "lineage", "clean", "--depth", "1")).stderr, /The graph is cut off/);
+    assert.match((await cli.run("dataset", "lineage", "clean", "--depth", "1")).stderr, /The graph is incomplete/);
     const { nodes, edges } = await cli.json<Lineage>("dataset", "lineage", "final", "--upstream");
     assert.deepEqual([nodes.length, edges.length], [6, 6]);
     assert.match(

@@ -93,7 +93,7 @@ describe("somebody who leaves", () => {
     await admin.feed("KEY=ours\n", "credentials", "set", "keys-ann");
     assert.match(
       await admin.print("user", "disable", "ann", "--transfer-to", "main-service", "--yes"),
-      /^Disabled user ann; what ran in their name now belongs to main-service$/m,
+      /^Disabled user ann; their schedules, tasks and pipelines now belong to main-service$/m,
     );
     assert.deepEqual(await owner("nightly-ann"), {
       username: "main-service",
@@ -125,7 +125,7 @@ describe("somebody who leaves", () => {
     assert.match(await admin.refused(1, "job", "hand-over", task.id, "main-service"), /no credentials keys-ben/);
     assert.match(
       await admin.print("job", "hand-over", task.id, "main-service", "--force"),
-      /is main-service's from now/,
+      /creates now run as main-service/,
     );
     assert.equal(await admin.print("user", "enable", "ben"), "Enabled user ben\n");
   });
@@ -146,7 +146,7 @@ describe("somebody who leaves", () => {
     const { name } = await admin.json<{ name: string }>("pipeline", "create", "of-dot");
     assert.match(
       await admin.print("pipeline", "hand-over", name, "main-service"),
-      /that have not begun are main-service's from now on/,
+      /that have not started will run as main-service/,
     );
   });
 });

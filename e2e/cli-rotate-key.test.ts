@@ -135,7 +135,7 @@ describe("millrace admin rotate-key", () => {
 
   test("makes no key where no server was ever started", async () => {
     const cli = await commandLine({ env: { MILLRACE_DATA_DIR: "nowhere" } });
-    assert.match(await cli.refused(1, "admin", "rotate-key"), /Could not rotate the key\n.*There is no store in/);
+    assert.match(await cli.refused(1, "admin", "rotate-key"), /Could not rotate the key\n.*There is no database in/);
     const server = await TestServer.start();
     const flags = ["--data-dir", server.dataDir];
     const elsewhere = await commandLine({ env: { MILLRACE_SECRET_KEY_FILE: "elsewhere.key" } });

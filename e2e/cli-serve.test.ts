@@ -54,7 +54,7 @@ describe("millrace serve", { concurrency: 2 }, () => {
     await stop(again);
     assert.match(
       again.stdout,
-      /^Millrace is ready at \S+\nSign in: `millrace admin link`.*\n$/,
+      /^Millrace is ready at \S+\nTo sign in, run `millrace admin link`.*\n$/,
       "a later start says how to sign in",
     );
     assert.equal(await readiness(url), 0);
@@ -75,7 +75,7 @@ describe("millrace serve", { concurrency: 2 }, () => {
     const samePort = await cli.refused(1, "serve", "--port", port, "--data-dir", "other");
     assert.match(
       samePort,
-      /^error: The server could not start\n {2}why: Port \d+ of 127\.0\.0\.1 is in use.*\n next: .*--port\n$/,
+      /^error: The server could not start\n {2}why: Port \d+ on 127\.0\.0\.1 is already in use.*\n next: .*--port\n$/,
     );
     const sameFolder = await cli.refused(1, "serve", "--port", "0", "--data-dir", "store");
     assert.match(sameFolder, /\n {2}why: Another Millrace server uses the data folder \S+\/store\..*--data-dir/);
@@ -103,7 +103,7 @@ describe("millrace serve", { concurrency: 2 }, () => {
     while (!server.output.includes("\n")) await sleep(20);
     assert.match(
       server.output,
-      /"why":"connect ECONNREFUSED 127\.0\.0\.1:1","msg":"the database cannot be reached yet/,
+      /"why":"connect ECONNREFUSED 127\.0\.0\.1:1","msg":"the database is unreachable; the server waits for it/,
     );
     assert.doesNotMatch(server.output, /secret/);
     await server.stop();
@@ -119,9 +119,9 @@ describe("millrace serve", { concurrency: 2 }, () => {
     const said = await cli.refused(1, ...words);
     assert.match(
       said,
-      /^error: The server could not start\n {2}why: Other machines .* 0\.0\.0\.0, and no administrator/,
+      /^error: The server could not start\n {2}why: The server will not listen on 0\.0\.0\.0: .* no administrator has a password/,
     );
-    assert.match(said, /\n next: millrace admin password, /);
+    assert.match(said, /\n next: Run millrace admin password with /);
     const set = await cli.feed("correct horse battery\n", "admin", "password", "--data-dir", "store");
     assert.deepEqual([set.code, set.stdout], [0, "Set the password of admin\n"], set.stderr);
     const serve = cli.start(...words);

@@ -89,7 +89,7 @@ describe("the command line by itself", { concurrency: 2 }, () => {
       await cli.refused(64, "job", "run", "--env", "A=1", "x.py"),
       /FILE is missing\n {2}why: Put FILE first/,
     );
-    assert.match(await cli.refused(64, "job", "show", "abcdef", "more"), /^error: 'more' is one argument too many\n/);
+    assert.match(await cli.refused(64, "job", "show", "abcdef", "more"), /^error: Unexpected argument 'more'\n/);
     assert.match(await cli.refused(64, "job", "ls", "--status"), /^error: --status needs a value\n/);
     assert.match(await cli.refused(64, "job", "ls", "--json=yes"), /^error: --json takes no value\n/);
     const { code, stdout, stderr } = await cli.run("job");

@@ -72,8 +72,16 @@ describe("a server outlives its PostgreSQL", { timeout: 600_000 }, () => {
       const ended = await waitForEnd(client, running.id);
       assert.deepEqual([ended.status, ended.exit_code], ["FAILED", 3]);
       assert.equal((await readLogBytes(client, running.id)).toString(), "ended\n");
-      assert.equal((server.output.match(/the database cannot be reached/g) ?? []).length, 1, "one line when it went");
-      assert.equal((server.output.match(/the database is back/g) ?? []).length, 1, "one line when it came back");
+      assert.equal(
+        (server.output.match(/the database is unreachable; requests get status 503/g) ?? []).length,
+        1,
+        "one line when it went",
+      );
+      assert.equal(
+        (server.output.match(/the database is reachable again/g) ?? []).length,
+        1,
+        "one line when it came back",
+      );
       assert.doesNotMatch(server.output, /"level":(50|60)/);
     });
   });
@@ -111,7 +119,7 @@ describe("a server outlives its PostgreSQL", { timeout: 600_000 }, () => {
       } finally {
         await postgres.cluster.resume();
       }
-      assert.match(server.output, /stopping; jobs go on/);
+      assert.match(server.output, /stopping; running jobs continue/);
     });
   });
 
@@ -122,7 +130,8 @@ describe("a server outlives its PostgreSQL", { timeout: 600_000 }, () => {
     const started = server.start();
     started.catch(() => {});
     try {
-      while (!/cannot be reached yet; the start waits for it/.test(server.output)) await sleep(20);
+      while (!/the database is unreachable; the server waits for it before it starts/.test(server.output))
+        await sleep(20);
       await postgres.cluster.up();
       await started;
       assert.equal((await fetch(`${server.url}/readyz`)).status, 200);
@@ -235,7 +244,7 @@ async function expectOutage(server: TestServer, probes: number): Promise<void> {
   for (let count = 0; count < probes; count++) {
     const ready = await fetch(`${server.url}/readyz`);
     assert.equal(ready.status, 503);
-    assert.match(await ready.text(), /database cannot be reached; running jobs go on/);
+    assert.match(await ready.text(), /database of the server is unreachable; running jobs continue/);
     assert.equal((await fetch(`${server.url}/healthz`)).status, 200);
   }
   const headers = { authorization: "Bearer nobody-knows" };

@@ -90,7 +90,7 @@ describe("a server with MILLRACE_BLOBS", { skip, timeout: 300_000 }, () => {
     assert.deepEqual([response.status, response.headers.get("retry-after")], [503, "2"]);
     assert.match(
       message,
-      /^The storage of the server's files cannot be reached; running jobs go on\. Nothing was changed/,
+      /^The file storage of the server is unreachable; running jobs continue\. Nothing was changed/,
     );
     const rows = await server.store.db.selectFrom("files").select("filename").where("filename", "=", "x").execute();
     assert.equal(rows.length, 0);
@@ -181,7 +181,7 @@ describe("a server with MILLRACE_BLOBS", { skip, timeout: 300_000 }, () => {
     }
     const taken = await dataPlace(config(join(folder, "third"), blobs.settings));
     const options = { ...quiet, openStores: async () => stores(taken.folder), cancelQueued: false };
-    await assert.rejects(restoreBackup(taken, backup, options), /there are files of a server already/);
+    await assert.rejects(restoreBackup(taken, backup, options), /a location with files of a server/);
     await rm(folder, { recursive: true, force: true });
   });
 });

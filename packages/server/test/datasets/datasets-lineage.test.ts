@@ -208,7 +208,7 @@ describe("lineage", () => {
 
   it("asked for wrongly is a 422, and of what is not there a 404", async () => {
     await refused(lineage({}), "invalid", /dataset/);
-    await refused(lineage({ dataset: "raw", uuid: randomUUID() }), "invalid", /not both/);
+    await refused(lineage({ dataset: "raw", uuid: randomUUID() }), "invalid", /either a dataset or the uuid/);
     await refused(lineage({ dataset: "raw", depth: 0 }), "invalid", /depth/);
     await refused(lineage({ dataset: "raw", direction: "sideways" }), "invalid", /direction/);
     await refused(lineage({ dataset: "nothing" }), "not_found");

@@ -95,7 +95,7 @@ describe("listing a source", () => {
     for (let index = 0; index <= 10_000; index++) writeFileSync(join(full, String(index)), "");
     const { status, body } = await list(`file://${full}`);
     assert.equal(status, 422);
-    assert.match(String(body["message"]), /has more entries than the 10000 that one answer holds/);
+    assert.match(String(body["message"]), /expected a folder with at most 10000 entries, and .* has more/);
     await rm(full, { recursive: true });
   });
 
@@ -116,6 +116,6 @@ describe("listing a source", () => {
     const headers = { "content-type": "application/json" };
     const broken = await server.fetch("/api/datachain/ls", { method: "POST", body: "{", headers });
     assert.equal(broken.status, 400);
-    assert.match(String((decode(await broken.arrayBuffer()) as { message: string }).message), /not JSON/);
+    assert.match(String((decode(await broken.arrayBuffer()) as { message: string }).message), /not valid JSON/);
   });
 });

@@ -143,6 +143,6 @@ describe("a server with a remote engine", () => {
       assert.equal(attempts.length, 1);
     }
     const told = (text: string) => server.output.split(text).length - 1;
-    assert.deepEqual([told("the engine cannot be reached"), told("the engine answers again")], [1, 1]);
+    assert.deepEqual([told("the engine is unreachable"), told("the engine is reachable again")], [1, 1]);
   });
 });

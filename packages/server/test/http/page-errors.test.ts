@@ -30,20 +30,20 @@ describe("a page", () => {
       const [, message] = /<p class="bad">(.*?)<\/p>/.exec(await response.text()) ?? [];
       return [response.status, response.headers.get("retry-after"), message];
     };
-    const away = "The server&#39;s database cannot be reached; running jobs go on.";
+    const away = "The database of the server is unreachable; running jobs continue.";
     try {
       const cookie = { headers: { cookie: "millrace_session=made-up" } };
       assert.equal((await fetch(server.url, cookie)).status, 401);
       await postgres.cluster.down();
       while (server.store.isReachable()) await sleep(5);
-      const nothing = `${away} Nothing was changed: try again in a moment.`;
+      const nothing = `${away} Nothing was changed. Try again in a moment.`;
       for (const path of ["/", "/auth/account"])
         assert.deepEqual(await told(await fetch(server.url + path, cookie)), [503, "2", nothing], path);
       assert.deepEqual(await told(await visitor.get("/auth/sign-in?link=made-up")), [503, "2", nothing]);
       assert.deepEqual(await told(await visitor.post("/auth/sign-in", { username: "ada", password: "x" })), [
         503,
         "2",
-        `${away} It is not known whether this request took effect: look before you repeat it.`,
+        `${away} It is unknown whether this request took effect. Check before you repeat it.`,
       ]);
       assert.deepEqual(lines, []);
     } finally {
@@ -64,7 +64,7 @@ describe("a page", () => {
       for (let i = 0; i < 200 && status === 401; i++)
         ({ status } = await visitor.post("/auth/sign-in", { username: `user${i}`, password: "wrong" }));
       assert.equal(status, 507);
-      assert.equal(lines.filter((line) => line.includes('"a disk is full"')).length, 1);
+      assert.equal(lines.filter((line) => line.includes('"the disk is full"')).length, 1);
     } finally {
       await server.dispose();
     }

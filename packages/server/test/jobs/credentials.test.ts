@@ -363,7 +363,7 @@ describe("credentials", () => {
         [12345678, /^environment: expected string$/],
         [
           "hidden".repeat(50_000),
-          /^environment: expected at most 262144 characters, got 300000\. Attach long values as a file\.$/,
+          /^environment: expected at most 262144 characters, got 300000\. Attach long values as files\.$/,
         ],
         ["A=1\nhidden", /^environment: expected NAME=VALUE in line 2$/],
       ] as const) {

@@ -67,7 +67,7 @@ describe("limits of a job", () => {
     [
       "a query",
       { query: "q".repeat(fieldLimits.query + 1) },
-      /^query: expected at most 1048576 characters, got 1048577\. Put data and modules into attached files or a repository\.$/,
+      /^query: expected at most 1048576 characters, got 1048577\. Move data and modules into attached files or a repository\.$/,
     ],
     [
       "requirements",
@@ -109,7 +109,11 @@ describe("limits of a job", () => {
     ["a name of a variable", { environment: `${"N".repeat(300)}=1` }, /^environment: expected names of at most 255/],
     ["a name", { query_name: "n".repeat(256) }, /^query_name: expected at most 255 characters, got 256$/],
     ["tags", { tags: Array(21).fill("t") }, /^tags: expected at most 20 items, got 21$/],
-    ["files", { files: Array(1001).fill(1) }, /^files: expected at most 1000 items, got 1001\. Attach an archive\.$/],
+    [
+      "files",
+      { files: Array(1001).fill(1) },
+      /^files: expected at most 1000 items, got 1001\. Attach an archive instead\.$/,
+    ],
   ];
   for (const [what, input, expected] of refused)
     it(`${what} over its limit is refused with its size, the limit and what to do`, async () => {

@@ -122,7 +122,11 @@ describe("on a small file system", { skip: whyNoMount() }, () => {
       for (const { id } of await Promise.all(blockers)) assert.equal((await waitForEnd(client, id)).status, "COMPLETE");
       await new Promise((resolve) => setTimeout(resolve, 1000));
       assert.equal((await readJob(client, waiting.id)).status, "QUEUED");
-      assert.equal(server.output.match(/too little free space \(MILLRACE_DISK_FLOOR\)/g)?.length, 1, "it is told once");
+      assert.equal(
+        server.output.match(/too little free disk space \(see MILLRACE_DISK_FLOOR\)/g)?.length,
+        1,
+        "it is told once",
+      );
       await makeRoom();
       assert.equal((await waitForEnd(client, waiting.id)).status, "COMPLETE");
       assert.equal(await readLog(client, waiting.id), "ran\n");

@@ -107,7 +107,7 @@ describe("the key file", () => {
 
   it("that others can read is refused with what to do", async () => {
     await chmod(path, 0o640);
-    assert.throws(() => KeyFile.open(path, refuse), /can be read by others.*chmod 600 .*rotate-key/);
+    assert.throws(() => KeyFile.open(path, refuse), /Other users can read the key file.*chmod 600 .*rotate-key/);
     await chmod(path, 0o600);
   });
 
@@ -123,7 +123,7 @@ describe("the key file", () => {
       await writeFile(broken, text, { mode: 0o600 });
       assert.throws(
         () => KeyFile.open(broken, refuse),
-        (error: Error) => /holds no keys/.test(error.message) && !error.message.includes("half"),
+        (error: Error) => /has no valid keys/.test(error.message) && !error.message.includes("half"),
       );
     }
   });
@@ -146,7 +146,7 @@ describe("the key file", () => {
     const value = ring.encrypt("secret", "a");
     await chmod(path, 0o644);
     assert.equal(ring.decrypt(value, "a"), "secret");
-    assert.throws(() => ring.encrypt("secret", "a"), /can be read by others/);
+    assert.throws(() => ring.encrypt("secret", "a"), /Other users can read the key file/);
     assert.equal(troubles.length, 1);
     await chmod(path, 0o600);
     assert.equal(ring.decrypt(ring.encrypt("again", "a"), "a"), "again");

@@ -52,7 +52,7 @@ it("a server that cannot listen gives back its data folder, and one that stopped
     );
   const first = await start(folders[0], "0");
   const { port } = new URL(first.url);
-  await assert.rejects(start(folders[1], port), /is in use/);
+  await assert.rejects(start(folders[1], port), /is already in use/);
   const ready = async () => (await fetch(`${first.url}/readyz`)).status;
   assert.equal(await ready(), 200);
   await first.stop();

@@ -89,7 +89,7 @@ describe("an invitation", () => {
     const join = (client: Client) => client.call(routes.joinTeam, { body: { code } });
     await refused(join(admin), "wrong_state", /in the team crew already/);
     await refused(stranger.call(routes.joinTeam, { body: { code } }), "unauthorized");
-    assert.match((await join(rose.client)).message, /in the team crew/);
+    assert.match((await join(rose.client)).message, /joined the team crew/);
     await refused(join(rose.client), "not_found");
     assert.deepEqual((await rose.client.call(routes.whoAmI, {})).teams, [{ name: "crew", role: "viewer" }]);
   });
@@ -142,7 +142,7 @@ describe("an invitation", () => {
       const form = { code, username: " Walt ", first_name: "<b>", password, again: password };
       const different = await browser.post("/auth/invitation", { ...form, again: "something else" });
       assert.equal(different.status, 422);
-      assert.match(await different.text(), /two passwords are not the same[\s\S]*value="&lt;b&gt;"/);
+      assert.match(await different.text(), /two passwords differ[\s\S]*value="&lt;b&gt;"/);
       const made = await browser.post("/auth/invitation", form);
       assert.deepEqual([made.status, made.headers.get("location")], [303, "/"]);
       assert.match(await (await browser.get("/")).text(), /walt[\s\S]*Team crew/);

@@ -317,7 +317,7 @@ describe("one's own profile", () => {
       last_name: "",
       email: "e@x.org",
     });
-    assert.match(await saved.text(), /Your profile is changed[\s\S]*value="&lt;E&gt;"/);
+    assert.match(await saved.text(), /Your profile was changed[\s\S]*value="&lt;E&gt;"/);
     const bad = await one.post("/auth/account", {
       change: "profile",
       first_name: "",

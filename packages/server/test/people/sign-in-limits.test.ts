@@ -165,7 +165,7 @@ describe("secrets that nobody can guess", () => {
           await post("/auth/invitation", from),
         ];
         for (const answer of answers) {
-          const isRefused = /requests without a token or session from here/.test(await answer.text());
+          const isRefused = /requests without a token or session from this address/.test(await answer.text());
           assert.equal(isRefused, from === "10.0.0.1", answer.url);
         }
       }

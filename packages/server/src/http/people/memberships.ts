@@ -1,4 +1,4 @@
-/** Memberships over HTTP. */
+/** HTTP routes for memberships. */
 import { routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import { addMember, changeRole, readMembers, removeMember } from "../../domain/people/memberships.ts";

@@ -1,4 +1,4 @@
-/** Users over HTTP. */
+/** HTTP routes for users. */
 import { routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import { changeUser, createUser, readUser, readUsers } from "../../domain/people/users.ts";
