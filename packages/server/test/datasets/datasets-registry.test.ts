@@ -1,4 +1,4 @@
-/** The registry as the client and people see it: lists, info, changes, removal, what jobs made. */
+/** The registry as the client and people see it: lists, info, changes, removal, versions of jobs. */
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, beforeEach, describe, it } from "node:test";
@@ -37,7 +37,7 @@ describe("the registry of datasets", () => {
       [action, target, detail].join(" "),
     );
 
-  it("names a dataset of the same name elsewhere in the team where a short name finds none", async () => {
+  it("suggests a dataset of the same name elsewhere in the team if a short name is not found", async () => {
     await put("final", { namespace: "@alice" });
     await put("final", { namespace: "prod", project: "zoo" });
     await put("gone", { namespace: "@alice", status: 8, removed_at: "2030-01-02T00:00:00.000Z" });
@@ -50,7 +50,7 @@ describe("the registry of datasets", () => {
     await refused(trigger, "not_found", /no dataset @admin\.default\.final .*@alice\.default\.final/);
   });
 
-  it("names it in the reason of a job that did not find it, too", async () => {
+  it("makes the same suggestion in the reason of a job that did not find its dataset", async () => {
     await put("final", { namespace: "@alice" });
     const said = "Dataset final not found in namespace @admin and project default";
     const job = await createJob(client, python(`raise KeyError("${said}")`));
@@ -59,7 +59,7 @@ describe("the registry of datasets", () => {
   });
 
   describe("lists", () => {
-    it("every dataset with its versions in the order of their numbers, by name", async () => {
+    it("show every dataset by name, with its versions in the order of their numbers", async () => {
       for (const version of ["1.0.10", "1.0.9", "2.0.0"]) await put("cats", { version });
       await put("ants", { namespace: "prod", project: "zoo" });
       assert.deepEqual(await shown(), [
@@ -70,7 +70,7 @@ describe("the registry of datasets", () => {
       ]);
     });
 
-    it("leave out listings of storage, what sessions leave behind, and removed versions unless asked", async () => {
+    it("omit storage listings, remains of sessions, and removed versions unless requested", async () => {
       await put("lst__s3_x3a_x2f_x2fbucket", { namespace: "system", project: "listing" });
       await put("session_abc");
       await put("gone", { status: 8, removed_at: "2030-01-02T00:00:00.000Z" });
@@ -82,7 +82,7 @@ describe("the registry of datasets", () => {
       ]);
     });
 
-    it("can be limited to a beginning of the name, or of the name in full", async () => {
+    it("can be filtered by a prefix of the short or the full name", async () => {
       for (const name of ["cats", "cars", "dogs"]) await put(name);
       assert.deepEqual(await shown({ prefix: "ca" }), ["@admin.default.cars@1.0.0", "@admin.default.cats@1.0.0"]);
       assert.deepEqual(await shown({ prefix: "@admin.default.d" }), ["@admin.default.dogs@1.0.0"]);
@@ -104,7 +104,7 @@ describe("the registry of datasets", () => {
   });
 
   describe("info", () => {
-    it("has every key that the client needs, and never null where the client cannot take it", async () => {
+    it("has every key that the client needs, and no null where the client does not accept it", async () => {
       await put("cats", { preview: null });
       const dataset = (await info("cats")) as Dataset & Record<string, unknown>;
       const [version] = dataset.versions;
@@ -116,14 +116,14 @@ describe("the registry of datasets", () => {
       assert.ok(!("_versions" in dataset));
     });
 
-    it("passes numbers through digit by digit, also those that a double cannot hold", async () => {
+    it("passes numbers through with all digits, even those that a double cannot hold", async () => {
       const preview = '[{"sys__rand":9223372036854775807,"i":-9223372036854775808,"f":0.1000000000000000055}]';
       await put("cats", { preview });
       const text = await (await server.fetch("/api/datachain/datasets/info?team_name=main&name=cats")).text();
       assert.ok(text.includes(`"preview":${preview}`), text);
     });
 
-    it("of many large versions is bounded: older ones go without what is large, the named one never", async () => {
+    it("of many large versions is bounded: older ones omit large fields, a named one never does", async () => {
       const text = "x".repeat(200_000);
       const large = { preview: JSON.stringify([{ text }]), query_script: text, schema: JSON.stringify({ text }) };
       for (let patch = 0; patch < 60; patch++) await put("cats", { version: `1.0.${patch}`, ...large });
@@ -139,13 +139,13 @@ describe("the registry of datasets", () => {
       assert.deepEqual([named?._preview_loaded, named?.preview, named?.schema], [true, [{ text }], { text }]);
     });
 
-    it("is JSON also where the library wrote NaN and Infinity", async () => {
+    it("is valid JSON even if the library wrote NaN and Infinity", async () => {
       await put("cats", { preview: '[{"f":NaN,"g":-Infinity,"s":"NaN \\"Infinity\\""}]' });
       const { versions } = await info("cats");
       assert.deepEqual(versions[0]?.preview, [{ f: null, g: null, s: 'NaN "Infinity"' }]);
     });
 
-    it("shows nothing in the place of texts that are no JSON, so that a script cannot write into answers", async () => {
+    it("omits texts that are not JSON, so that a script cannot inject into answers", async () => {
       await put("cats", {
         preview: '[]},{"version":"9.9.9"',
         schema: "]",

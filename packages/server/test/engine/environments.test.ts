@@ -1,7 +1,6 @@
 /**
- * Environments that several jobs share: what is in one follows from its key, whoever built it. Each attack is a first job
- * that builds an environment, and a second one of a colleague with the same requirements that must not find the
- * planted code in it.
+ * Shared environments: the key determines the content, whoever built it. In each attack a first job builds an
+ * environment, and a second job of a colleague with the same requirements must not find the planted code in it.
  */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -22,10 +21,10 @@ import { makeWheel } from "../support/wheels.ts";
 
 const run = promisify(execFile);
 
-// A second name can be given to a file only where jobs may write on the same file system: wherever else the tests' folders lie.
+// A hard link needs a file system that jobs can write to: the tests' own folders are on it.
 process.env["TMPDIR"] = "/tmp";
 
-/** Code that puts itself into the environment under construction, wherever it is run. */
+/** Code that copies itself into the environment under construction, wherever it runs. */
 const planted = `import glob, os, sys
 print("PLANTED CODE RUNS")
 for place in [os.path.join(os.environ.get("VENV", "/nowhere"), "lib/*/site-packages"), *sys.path, sys.prefix + "/lib/*/site-packages"]:
@@ -33,7 +32,7 @@ for place in [os.path.join(os.environ.get("VENV", "/nowhere"), "lib/*/site-packa
         if "site-packages" in folder and "/envs/" in folder:
             open(os.path.join(folder, "planted.pth"), "w").write("import sys; print('PLANTED CODE RUNS')\\n")
 `;
-/** A source archive whose own code builds it, without anything from elsewhere. */
+/** A source archive that builds itself without any dependency. */
 const makeArchive = `import io, sys, tarfile
 path, code = sys.argv[1:3]
 with tarfile.open(path, "w:gz") as archive:
@@ -53,14 +52,14 @@ const levels = [
 ] as const;
 
 /**
- * A build takes seconds, and much of what keeps code out is the same at both levels: where both work here, each test runs
- * at one of them, and in the long form (MILLRACE_LONG_TESTS=1) at both.
+ * A build takes seconds, and much of the protection is the same at both levels. If both work here, each test runs at
+ * one of them; the long form (MILLRACE_LONG_TESTS=1) runs it at both.
  */
 const runsAtBoth = process.env["MILLRACE_LONG_TESTS"] === "1" || levels.some(({ skip }) => skip !== false);
 for (const { level, skip } of levels) describe(`environments at ${level}`, { skip }, () => environments(level));
 
 describe("an environment that is being built", () => {
-  it("counts to the limit of disk of the job that builds it", async () => {
+  it("counts toward the disk limit of the job that builds it", async () => {
     const dataDir = await mkdtemp(join(tmpdir(), "millrace-building-"));
     const folder = new AttemptFolder(dataDir, "job.1");
     folder.make();
@@ -72,7 +71,7 @@ describe("an environment that is being built", () => {
     assert.equal(await why(), undefined);
     folder.write("building", `${built}\n`);
     assert.match((await why()) ?? "", /over its limit of 1 MiB in its folders/);
-    // From a cache: only what it grew by.
+    // With a cache only its growth counts.
     await rm(join(built, "large"));
     await mkdir(join(dataDir, "cache"));
     await writeFile(join(dataDir, "cache/package"), Buffer.alloc(2 * 1024 ** 2, 1));
@@ -94,7 +93,7 @@ function environments(level: IsolationLevel): void {
     fixture = await localFixture(level);
     folder = await mkdtemp(join(tmpdir(), "millrace-planted-"));
     await chmod(folder, 0o755);
-    // Nothing answers there: what is not in the job's own files cannot be installed.
+    // Nothing listens there, so only packages among the job's own files can be installed.
     const index = {
       PIP_INDEX_URL: "http://127.0.0.1:9/simple",
       PIP_RETRIES: "0",
@@ -141,7 +140,7 @@ function environments(level: IsolationLevel): void {
     await engine.cleanup(job.key);
     return log;
   };
-  /** A file that a job takes along. */
+  /** A file that is attached to a job. */
   const file = async (name: string, text: string) => {
     const path = join(folder, `${++count}-${name}`);
     await writeFile(path, text);
@@ -233,7 +232,7 @@ function environments(level: IsolationLevel): void {
 
   at("uid", "hand a colleague nothing that a process put there which the clone of a repository left", async () => {
     const place = await commit(await repository({ file: "" }));
-    // It looks for the builder, which has the same user, and writes where that one builds.
+    // The code looks for the builder, which has the same user, and writes into its folder.
     const watcher = `import glob, os, time
 end = time.time() + 60
 while time.time() < end:
