@@ -186,7 +186,9 @@ describe("a server with MILLRACE_BLOBS", { skip, timeout: 300_000 }, () => {
   });
 });
 
-it("a log stays complete if the server is killed after uploading it and before deleting the local copy", { skip }, async () => {
+it("a log stays complete if the server is killed after uploading it and before deleting the local copy", {
+  skip,
+}, async () => {
   const blobs = await startS3Blobs();
   const env = { ...blobs.settings, MILLRACE_FAULT: "log-stored:1", MILLRACE_ISOLATION: "none" };
   const server = await TestServer.start({ env });

@@ -13,7 +13,7 @@ import { readRange } from "../../src/http/jobs/logs.ts";
 import { readScriptMetadata } from "../../src/runtimes/script-metadata.ts";
 
 describe("environment", () => {
-  it("is NAME=VALUE lines with quotes, comments and blank lines", () => {
+  it("consists of NAME=VALUE lines with quotes, comments and blank lines", () => {
     assert.deepEqual(readEnvironment(`\n# note\nA=1\nB="two words"\n\nC='x=y'\nexport D=4\n`), {
       A: "1",
       B: "two words",
@@ -28,13 +28,13 @@ describe("environment", () => {
     // Parsed, each of these would be one variable.
     for (const line of ["é=1\n", "1-a=1\n", '# ="\nA=1\n'])
       assert.throws(() => readEnvironment(line.repeat(3000)), /at most 1000 variables/);
-    // Ends of lines to some readers only: a look from each of them to the end of the text would take minutes.
+    // Only some parsers treat these as line ends; scanning from each of them to the end of the text would take minutes.
     for (const odd of ["\r", "\u2028", '\r="', "='\r", " "])
       assert.throws(() => readEnvironment(`${odd.repeat(60_000)}x`), /NAME=VALUE in line 1/);
     const long = "KEY=VALUE\n".repeat(3000);
     assert.deepEqual(readEnvironment(`FILE='${long}'\nB=2`), { FILE: long, B: "2" });
   });
-  it("with a line that has no = is refused by its number, and the line is not repeated", () => {
+  it("with a line without = is refused by its line number, without repeating the line", () => {
     assert.throws(
       () => readEnvironment("A=1\nhunter2\n"),
       (error: Error) => /line 2/.test(error.message) && !/hunter2/.test(error.message),
@@ -57,7 +57,7 @@ describe("names of uploaded files", () => {
   ];
   for (const [given, expected] of cases)
     it(`${JSON.stringify(given)} becomes ${expected}`, () => assert.equal(safeFilename(given), expected));
-  it("fit a file system and keep their ending", () => {
+  it("fit a file system and keep their extension", () => {
     const name = safeFilename(`${"é".repeat(300)}.parquet`);
     assert.ok(Buffer.byteLength(name) <= 255);
     assert.ok(name.endsWith(".parquet"));
