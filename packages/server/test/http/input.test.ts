@@ -116,10 +116,10 @@ describe("script metadata", () => {
       params: { limit: "3" },
     });
   });
-  it("is absent from most scripts", () => assert.deepEqual(readScriptMetadata("print(1)"), {}));
-  it("that is broken is refused", () =>
+  it("is optional", () => assert.deepEqual(readScriptMetadata("print(1)"), {}));
+  it("that is invalid is refused", () =>
     assert.throws(() => readScriptMetadata("# /// script\n# a = [\n# ///\n"), /script metadata/));
-  it("with limits that would hold for nothing is refused: misspelt, or in the wrong place", () => {
+  it("with ineffective limits is refused: misspelt, or in the wrong table", () => {
     const written = (table: string, line: string) => `# /// script\n# [${table}]\n# ${line}\n# ///\n`;
     assert.deepEqual(readScriptMetadata(written("tool.millrace", "retries = 3")), { retries: 3 });
     assert.throws(
@@ -131,7 +131,7 @@ describe("script metadata", () => {
       /timeout below \[tool\.millrace\], not \[tools\.datachain\]/,
     );
   });
-  it("is looked for without taking a long query apart", (t) => {
+  it("is found without parsing a long query", (t) => {
     const split = t.mock.method(RegExp.prototype, Symbol.split);
     const query = `${"\n".repeat(1_000_000)}# /// script\r\n# requires-python = ">=3.11"\r\n# ///\r\n${"x = 1\n".repeat(100_000)}`;
     assert.deepEqual(readScriptMetadata(query), { pythonVersion: ">=3.11" });
@@ -203,7 +203,7 @@ describe("a Python version", () => {
 });
 
 describe("a byte range", () => {
-  it("is read as the standard says", () => {
+  it("is parsed as RFC 9110 says", () => {
     assert.deepEqual(readRange("bytes=0-9", 100), { start: 0, end: 10 });
     assert.deepEqual(readRange("bytes=90-", 100), { start: 90, end: 100 });
     assert.deepEqual(readRange("bytes=-5", 100), { start: 95, end: 100 });
@@ -235,7 +235,7 @@ describe("settings", () => {
       ["flag", "environment", "default"],
     );
   });
-  it("that are wrong are refused by name, with what was expected", () => {
+  it("that are invalid are refused by name, with what was expected", () => {
     assert.throws(() => readConfig({ port: "http" }, {}), /--port: expected a whole number/);
     assert.throws(() => readConfig({}, { MILLRACE_UPLOAD_LIMIT: "big" }), /MILLRACE_UPLOAD_LIMIT: expected a size/);
     assert.throws(() => readConfig({}, { MILLRACE_TIMEZONE: "Mars/Base" }), /MILLRACE_TIMEZONE: expected an IANA/);
@@ -246,7 +246,7 @@ describe("settings", () => {
       (error: Error) => !/hunter2/.test(error.message),
     );
   });
-  it("let jobs see paths, proxies and package indexes, and nothing else of the server's environment", () => {
+  it("pass paths, proxies and package indexes to jobs, and no other variable of the server", () => {
     const { jobEnvironment } = readConfig(
       {},
       { PATH: "/bin", PIP_INDEX_URL: "i", HTTPS_PROXY: "p", AWS_SECRET_ACCESS_KEY: "s", MILLRACE_PORT: "1" },
