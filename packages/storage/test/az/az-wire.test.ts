@@ -1,4 +1,6 @@
-/** What each parameter of `az://` does, and how failures are taken, seen by a server of our own that stands in for the store. */
+/**
+ * The effect of each parameter of `az://`, and the handling of failures, seen by our own server instead of the store.
+ */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { once } from "node:events";
@@ -69,7 +71,7 @@ async function openBackend(config: ClientConfig) {
   return backend;
 }
 
-/** Over https, seen by a client of our own that is given as request_session. */
+/** Over https, through our own client that is passed as request_session. */
 function through(config: ClientConfig, variables: Record<string, string> = {}, uri?: string) {
   const session = recordingSession();
   return { session, storage: openAt({ request_session: session, ...config }, variables, uri) };
@@ -330,7 +332,7 @@ describe("transfers of az://", () => {
   proves("max_concurrency", "is how many blocks move at once", async () => {
     let most = 0;
     const waiting: (() => void)[] = [];
-    // Answers when as many as may be are there, and a look that was sent after them has shown that no more were.
+    // Answers when the maximum number of requests is waiting and a later request has shown that there are no more.
     const answerAll = async () => {
       for (const _ of [1, 2]) await storage.stat("b");
       for (const answer of waiting.splice(0)) answer();
@@ -345,7 +347,7 @@ describe("transfers of az://", () => {
     assert.equal(most, 3);
   });
 
-  /** How many blocks are asked for before any is answered. */
+  /** Number of blocks that are requested before any is answered. */
   const blocksAtOnce = async (config: ClientConfig, variables: Record<string, string>, blocks: number) => {
     let most = 0;
     const waiting: (() => void)[] = [];
@@ -357,7 +359,7 @@ describe("transfers of az://", () => {
     });
     const connection_string = `AccountName=acct;AccountKey=${key};BlobEndpoint=${server.url}/acct`;
     const storage = openAt({ connection_string, blocksize: 1, ...config }, variables);
-    // Looks that are made one after the other show that no more blocks come.
+    // Sequential requests show that no more blocks are requested.
     const release = async () => {
       const looking = openAt({ connection_string });
       for (let before = 0; before < waiting.length; ) {
@@ -404,11 +406,11 @@ describe("transfers of az://", () => {
     );
   });
 
-  /** All attempts end before, if each takes as long as it may; with the defaults not even the first does. */
+  /** Longer than all attempts with the given timeout, and shorter than the first with the default. */
   const longBeforeTheDefault = () => AbortSignal.timeout(18_000);
 
   proves("connection_timeout", "ends the wait for a connection", async () => {
-    // It takes connections, and says nothing: the greeting of TLS has no answer.
+    // Accepts connections and says nothing, so the TLS handshake gets no answer.
     const silent = createServer(() => {}).listen(0, "127.0.0.1");
     await once(silent, "listening");
     const account_host = `127.0.0.1:${(silent.address() as AddressInfo).port}`;
@@ -442,7 +444,7 @@ describe("the other parameters of az://", () => {
     },
   );
 
-  /** A blob of 26 bytes, of which ranges are answered. */
+  /** A blob of 26 bytes that answers range requests. */
   const alphabet: Answer = (request, response) => {
     const bytes = Buffer.from("abcdefghijklmnopqrstuvwxyz");
     const blob = { etag: '"e"', "last-modified": "Thu, 01 Jan 2026 00:00:00 GMT" };
@@ -545,7 +547,7 @@ describe("when Azure's store fails", () => {
         .writeHead(status, { "x-ms-request-id": "R1", "x-ms-error-code": word, ...headers })
         .end(`<?xml version="1.0"?><Error><Code>${word}</Code><Message>said so\nRequestId:R1</Message></Error>`);
 
-  it("its answers have a code, its words and its request id", async () => {
+  it("its errors have a code, the store's message and its request id", async () => {
     const cases = [
       [404, "BlobNotFound", "not_found"],
       [403, "AuthenticationFailed", "permission"],
@@ -562,7 +564,7 @@ describe("when Azure's store fails", () => {
     }
   });
 
-  it("an overload is waited out, however it is said, and each attempt is signed anew", async () => {
+  it("an overload is retried, however it is reported, and each attempt is signed again", async () => {
     const ways = [
       failure(503, "ServerBusy"),
       failure(429, "", { "retry-after": "0" }),
@@ -577,7 +579,7 @@ describe("when Azure's store fails", () => {
     }
   });
 
-  it("a copy that takes a while is waited for, and its failure is told", async () => {
+  it("a slow copy is waited for, and its failure is reported", async () => {
     for (const end of ["success", "failed"]) {
       const { storage } = await against({}, (request, response, count) => {
         const status = request.method === "PUT" || count < 4 ? "pending" : end;

@@ -1,4 +1,4 @@
-/** Options of aiohttp in `session_kwargs`: what each that works does on the wire. */
+/** Options of aiohttp in `session_kwargs`: the effect on the wire of each that works. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -61,7 +61,7 @@ const sentBy = async (session_kwargs: ClientConfig, config: ClientConfig = {}) =
 
 const basic = (text: string) => `Basic ${Buffer.from(text).toString("base64")}`;
 
-describe("session_kwargs of gs:// for what goes with every request", () => {
+describe("session_kwargs of gs:// for every request", () => {
   proves("session_kwargs.headers", "are sent, below those of the request", async () => {
     const sent = await sentBy({ headers: { "X-Test": "yes", Authorization: "weak" } }, { token: "strong" });
     for (const headers of sent) assert.deepEqual([headers["x-test"], headers.authorization], ["yes", "Bearer strong"]);
@@ -130,7 +130,7 @@ describe("session_kwargs of gs:// for proxies", () => {
   });
 });
 
-describe("session_kwargs of gs:// for waiting", () => {
+describe("session_kwargs of gs:// for timeouts and connections", () => {
   const silent: Answer = () => {};
   const noAnswer = async (session_kwargs: ClientConfig) => {
     const { storage } = await against(session_kwargs, {}, silent);
@@ -142,7 +142,7 @@ describe("session_kwargs of gs:// for waiting", () => {
     await rejectsWith("network", reading).finally(() => network.restore());
   };
 
-  // With the default, of a minute for each of five attempts, none of these would end in the time of a test.
+  // With the default of a minute for each of five attempts, none of these would end in the time of a test.
   proves("session_kwargs.timeout", "as a number bounds waits of either kind", async () => {
     await noAnswer({ timeout: 0.1 });
     await noConnection({ timeout: 0.1 });

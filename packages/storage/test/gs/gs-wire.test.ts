@@ -1,4 +1,6 @@
-/** What each parameter of `gs://` does, and how failures are taken, seen by a server of our own that stands in for the store. */
+/**
+ * The effect of each parameter of `gs://`, and the handling of failures, seen by our own server instead of the store.
+ */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
@@ -23,7 +25,7 @@ let folder: string;
 const environment = { ...process.env };
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), "millrace-storage-gs-"));
-  // Nothing of this machine's own credentials, and no search for a metadata server.
+  // Without this machine's own credentials, and without looking for a metadata server.
   for (const name of ["GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT"])
     delete process.env[name];
   process.env["METADATA_SERVER_DETECTION"] = "none";
@@ -40,7 +42,7 @@ after(async () => {
 
 const resource = { name: "a", size: "2", etag: "e", generation: "7", updated: "2026-01-01T00:00:00Z" };
 
-/** Content, a list, an object or a token, as it is asked for. */
+/** Answers with content, a list, an object or a token, according to the request. */
 const ok: Answer = (request, response) => {
   const json = (value: object) =>
     response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(value));
@@ -373,7 +375,7 @@ describe("listings of gs://", () => {
     }
   });
 
-  it("ask the store when told to, and before everything below a folder is removed", async () => {
+  it("query the store on request, and before a folder is removed recursively", async () => {
     const refreshed = async (storage: Storage) => {
       for (const refresh of [false, true]) await listed(storage, { refresh });
     };
@@ -385,7 +387,7 @@ describe("listings of gs://", () => {
     assert.equal(await requestsOf({}, removed), 3, "a listing, another, and a batch");
   });
 
-  it("are forgotten when an object is not the one they told of", async () => {
+  it("are dropped when an object differs from its entry", async () => {
     const { storage } = await against({}, (request, response, count) => {
       const replaced = { etag: '"new"', "x-goog-generation": "8", "content-length": 2, "content-range": "bytes 0-1/2" };
       if (request.query.get("alt") === "media") response.writeHead(206, replaced).end("ok");
@@ -441,7 +443,7 @@ describe("the other parameters of gs://", () => {
 
   proves("session_kwargs", "proxy is the way of requests, and of those for tokens", async () => {
     const asked: string[] = [];
-    // It answers for the store; tunnels, which TLS takes, it refuses.
+    // It answers for the store, and refuses tunnels, which TLS would need.
     const proxy = createServer((request, response) => {
       asked.push(request.url ?? "");
       response.writeHead(206, { etag: '"e"', "content-length": 2, "content-range": "bytes 0-1/2" }).end("ok");
@@ -473,7 +475,8 @@ describe("the other parameters of gs://", () => {
     for (const limit of [1, 4]) {
       let most = 0;
       const waiting: (() => void)[] = [];
-      // Answers when as many as may be are there, and others that ask elsewhere have shown that no more were.
+      // Answers when the maximum number of requests is waiting and requests to another server have shown that there are
+      // no more.
       const other = openAt({ endpoint_url: (await serve()).url, token: "t" });
       const answerAll = async () => {
         for (const _ of [1, 2]) await other.stat("a");
@@ -533,7 +536,7 @@ describe("the other parameters of gs://", () => {
     assert.ok(!JSON.stringify(shown).includes("hush"));
   });
 
-  it("have the name gcs, too", () => {
+  it("also have the scheme name gcs", () => {
     assert.equal(openStorage("gcs://bucket/x", { token: "anon" }).scheme, "gcs");
   });
 });
@@ -546,7 +549,7 @@ describe("when Google's store fails", () => {
       response.writeHead(status, { "x-guploader-uploadid": "U1", ...headers }).end(JSON.stringify({ error }));
     };
 
-  it("its answers have a code, its words and its request id", async () => {
+  it("its errors have a code, the store's message and its request id", async () => {
     const cases = [
       [404, "notFound", "not_found"],
       [403, "forbidden", "permission"],
@@ -562,7 +565,7 @@ describe("when Google's store fails", () => {
     }
   });
 
-  it("an overload is waited out, however it is said", async () => {
+  it("an overload is retried, however it is reported", async () => {
     const ways = [
       failure(429, "", { "retry-after": "0" }),
       failure(503),
@@ -578,13 +581,13 @@ describe("when Google's store fails", () => {
     }
   });
 
-  it("what it asks us to wait is told", async () => {
+  it("its Retry-After is reported", async () => {
     const signal = AbortSignal.timeout(20_000);
     const { storage } = await against({}, failure(429, "", { "retry-after": "0" }));
     await assert.rejects(storage.read("a", { signal }), { code: "throttled", retryAfter: 0, retryable: true });
   });
 
-  it("those of a batch that failed for now are sent again, and no others", async () => {
+  it("the temporarily failed calls of a batch are retried, and no others", async () => {
     const items = ["a", "b", "c"].map((name) => ({ ...resource, name }));
     const { server, storage } = await against({}, (request, response, count) => {
       if (request.method === "GET") return void response.end(JSON.stringify({ items }));
@@ -606,7 +609,7 @@ describe("when Google's store fails", () => {
 describe("a resumable write to gs://", () => {
   const mebibyte = 1024 * 1024;
 
-  /** A session that takes what it is sent as `take` says: how many bytes of a request, or a broken connection. */
+  /** A session that accepts as many bytes of a request as `take` returns, or breaks the connection. */
   function session(take: (size: number, count: number) => number | "break") {
     const state = { content: Buffer.alloc(0), removed: false, puts: 0 };
     const answer: Answer = (request, response, count) => {
@@ -639,7 +642,7 @@ describe("a resumable write to gs://", () => {
     yield bytes;
   }
 
-  it("of more bytes than were told leaves nothing: the last part is not sent before they are counted", async () => {
+  it("of more bytes than declared leaves nothing: the last part is not sent before they are counted", async () => {
     const { state, answer } = session((size) => size);
     const { storage } = await against({}, answer);
     await assert.rejects(storage.write("a", stream(), { ...options, size: 4 * mebibyte }), { code: "invalid" });
@@ -647,7 +650,7 @@ describe("a resumable write to gs://", () => {
     assert.ok(state.removed);
   });
 
-  it("asks what has arrived when a part breaks off, and goes on from there", async () => {
+  it("queries what has arrived when a part breaks off, and continues from there", async () => {
     const { state, answer } = session((size, count) => (count === 2 ? "break" : size));
     const { server, storage } = await against({}, answer);
     await storage.write("a", stream(), options);
@@ -655,14 +658,14 @@ describe("a resumable write to gs://", () => {
     assert.ok(server.requests.some(({ headers }) => headers["content-range"] === "bytes */*"));
   });
 
-  it("sends again what the store did not take", async () => {
+  it("sends bytes again that the store did not accept", async () => {
     const { state, answer } = session((size) => Math.min(size, mebibyte));
     const { storage } = await against({}, answer);
     await storage.write("a", stream(), options);
     assert.ok(bytes.equals(state.content));
   });
 
-  it("shows its credentials to the store only, not to the session's URL", async () => {
+  it("sends its credentials only to the store, not to the session's URL", async () => {
     const { answer } = session((size) => size);
     const { server, storage } = await against({}, answer);
     await storage.write("a", stream(), options);
@@ -670,14 +673,14 @@ describe("a resumable write to gs://", () => {
     assert.ok(shown.every(([path, shownThere]) => (path === "/session") === (shownThere === undefined)));
   });
 
-  it("is given up when the store takes nothing, and its session is removed", async () => {
+  it("is aborted when the store accepts nothing, and its session is deleted", async () => {
     const { state, answer } = session(() => 0);
     const { storage } = await against({}, answer);
     await rejectsWith("network", storage.write("a", stream(), options));
     assert.ok(state.removed);
   });
 
-  it("demands what was asked of it when it begins", async () => {
+  it("sends its conditions when it starts", async () => {
     const { answer } = session((size) => size);
     const { server, storage } = await against({}, answer);
     await storage.write("a", stream(), { ...options, ifNoneMatch: "*" });

@@ -1,4 +1,4 @@
-/** Where the hub's token and address come from, seen on the wire. */
+/** The sources of the hub's token and address, seen on the wire. */
 import assert from "node:assert/strict";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

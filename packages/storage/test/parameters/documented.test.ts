@@ -1,11 +1,11 @@
 /**
- * Every statement of the documentation of remote storage, one after the other, with its proof: a test that stands here,
- * or the titles of those elsewhere that prove it. What the documentation leaves open is told in README.md and docs/.
+ * Every statement of the documentation of remote storage, in order, with its proof: a test in this file, or the titles
+ * of tests elsewhere. README.md and docs/ describe what the documentation leaves open.
  *
- * A row that names tests elsewhere runs none of them. It passes when their files, loaded on this machine, register a test
- * of each title, of the parameter in question, and skip none of these; where one is skipped, the row is skipped with its
- * reason. Whether those tests pass is shown by their own files, which the same run of `npm test storage` has. That a test
- * proves the statement is the judgement of whoever wrote the row: a title cannot show it.
+ * A row that names tests elsewhere does not run them. It passes if their files, loaded on this machine, register a test
+ * with each title, for the parameter in question, and skip none of them; if one is skipped, the row is skipped with its
+ * reason. The same run of `npm test storage` also runs those files. Whether a test really proves the statement was
+ * decided by the author of the row.
  */
 import assert from "node:assert/strict";
 import { glob, mkdtemp, readFile, rm } from "node:fs/promises";
@@ -25,10 +25,13 @@ import { type Answer, startRecordingServer } from "../support/recording-server.t
 import { type RegisteredTest, registeredTests } from "../support/registered-tests.ts";
 import { startVersitygw, whyNoVersitygw } from "../support/versitygw.ts";
 
-/** Tests of another file. */
+/** Tests in another file. */
 interface Elsewhere {
   readonly file: string;
-  /** Of tests, whole, where two have the same with the suite before it; or of what they say of the parameter. */
+  /**
+   * Complete titles of tests, prefixed with the suite if two have the same title; or the part of a title after the
+   * parameter.
+   */
   readonly titles: readonly string[];
   readonly parameter?: string;
 }
@@ -47,7 +50,7 @@ after(async () => {
 
 const named = (file: string, ...titles: string[]): Elsewhere[] => [{ file, titles }];
 
-/** Titles of parameters' tests begin with their names: `client_id, tenant_id are exchanged for a token`. */
+/** Titles of parameter tests begin with parameter names: `client_id, tenant_id are exchanged for a token`. */
 function isTitled({ title, path }: RegisteredTest, wanted: string, parameter: string | undefined): boolean {
   if (parameter === undefined) return title === wanted || path === wanted;
   const names = title.endsWith(` ${wanted}`) ? title.slice(0, -wanted.length - 1) : "";
@@ -86,7 +89,7 @@ interface Place {
   readonly client_config: ClientConfig;
 }
 
-/** A place of each documented shape, on a real server where there is one; the hub is a stand-in. */
+/** A location for each documented URI form, on a real server if there is one; the hub is our own. */
 const shapes: Readonly<Record<string, [skip: string | false, start: () => Promise<Place>]>> = {
   "file://<path>": [false, async () => ({ uri: `file://${await mkdtemp(join(root, "files-"))}`, client_config: {} })],
   "s3://<bucket>/<path>": [
@@ -208,7 +211,7 @@ const rowsOf = (file: string, proofs: Readonly<Record<string, readonly string[]>
 
 const mebibyte = 1024 * 1024;
 
-/** Uploads in parts, of which the parts wait until the given number is there. */
+/** Multipart uploads whose parts wait until the given number has arrived. */
 async function partsHeld(
   width: number,
   config: ClientConfig,
@@ -223,7 +226,7 @@ async function partsHeld(
     sizes.push(body.length);
     held.push(() => response.writeHead(200, { etag: '"e"' }).end());
     most = Math.max(most, held.length);
-    // A moment for one too many to come.
+    // Time for one too many to arrive.
     if (held.length === width) setTimeout(() => held.splice(0).map((release) => release()), 300);
   };
   const server = await startRecordingServer(answer);
@@ -237,8 +240,8 @@ walk("S3-compatible storage", {
   "anon False takes key and secret, or the standard resolver": named(
     "s3-credential-chain",
     "come from the environment first",
-    "come from the shared files, of the default profile or one that is named, with its region",
-    "come from the role of the instance, by the metadata service",
+    "come from the shared files, of the default or a named profile, with its region",
+    "come from the role of the instance, through the metadata service",
   ),
   "endpoint_url, key and secret go before client_kwargs, and use_ssl of client_kwargs before use_ssl": () => {
     const weak = {
@@ -288,11 +291,11 @@ walk("S3-compatible storage", {
   },
   "memory grows by a block for each part that moves": named(
     "large",
-    "is written to a store from a stream of which nobody knows the length",
+    "is written to a store from a stream of unknown length",
   ),
   "default_cache_type is readahead, and None is no cache": named(
     "random-access",
-    "readahead asks for a block more, keeps one buffer, and replaces it on a miss",
+    "readahead requests one more block, keeps one buffer, and replaces it on a miss",
   ),
   "the options of the client, of its configuration and of the session each work, or are refused by name": named(
     "client-options",
@@ -404,9 +407,9 @@ walk("the dataset hub", {
 walk("authentication", {
   "1. of S3: key, secret and token, the standard places, or anon": named(
     "s3-credential-chain",
-    "come from a web identity, by the token service",
+    "come from a web identity, through the token service",
     "come from the role of the container",
-    "that are nowhere are an error that says what to do",
+    "that do not exist are an error that says what to do",
   ),
   "2. of gs: a token file, a token dictionary, anon, google_default": [
     { file: "gs-wire", parameter: "token", titles: ["anon sends no credentials", ...(gsProofs["token"] ?? [])] },

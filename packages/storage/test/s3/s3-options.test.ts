@@ -1,4 +1,4 @@
-/** Options of botocore in `client_kwargs`, `config_kwargs` and `kwargs`: what each that works does on the wire. */
+/** Options of botocore in `client_kwargs`, `config_kwargs` and `kwargs`: the effect on the wire of each that works. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -122,7 +122,7 @@ describe("client_kwargs and kwargs of s3://", () => {
   });
 });
 
-describe("config_kwargs of s3:// for waiting and trying again", () => {
+describe("config_kwargs of s3:// for timeouts and retries", () => {
   const onlyOnce = { retries: { total_max_attempts: 1 } };
 
   proves("config_kwargs.read_timeout", "ends waiting for an answer", async () => {
@@ -167,7 +167,7 @@ describe("config_kwargs of s3:// for waiting and trying again", () => {
 });
 
 describe("config_kwargs of s3:// for connections", () => {
-  /** Connections that so many reads, one after the other or at once, have made. */
+  /** Number of connections that this many reads open, one after the other or in parallel. */
   const connectionsOf = async (config_kwargs: ClientConfig, reads: (storage: Storage) => Promise<unknown>) => {
     let connections = 0;
     const server = createServer((_request, response) => response.writeHead(200, { etag: '"e"' }).end("ok"));
@@ -215,7 +215,8 @@ describe("config_kwargs of s3:// for connections", () => {
   const probes = process.platform === "linux";
   proves("config_kwargs.tcp_keepalive", "keeps them up by probes of the system", async () => {
     if (!probes) return;
-    // Of our ends that are established (01): their other address has the server's port. 00 is no timer, 01 is that of bytes not yet confirmed, 02 that of probes.
+    // Of our established ends (01), whose remote address has the server's port. 00 is no timer, 01 is for
+    // unacknowledged bytes, 02 is for keep-alive probes.
     const timersTo = async (port: string) => {
       const lines = (await readFile("/proc/net/tcp", "utf8")).split("\n").map((line) => line.trim().split(/\s+/));
       const ours = lines.filter(([, , remote, state]) => state === "01" && remote?.endsWith(`:${port}`));

@@ -1,4 +1,4 @@
-/** Every parameter of `s3://` has an effect that can be seen: on the wire, to a server of our own, or in the result. */
+/** Every parameter of `s3://` has an observable effect: on the wire, at our own server, or in the result. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -48,7 +48,7 @@ const ok: Answer = (_request, response) => response.writeHead(200, { etag: '"e"'
 
 const alphabet = Buffer.from("abcdefghijklmnopqrstuvwxyz");
 
-/** An object of 26 bytes, in ranges, and pieces of an upload. */
+/** An object of 26 bytes, in ranges, and parts of an upload. */
 const object: Answer = ({ method, headers, query }, response) => {
   if (query.has("uploads")) return response.end("<R><UploadId>u</UploadId></R>");
   if (query.has("uploadId") && method === "POST") return response.end("<R><ETag>e</ETag></R>");
@@ -69,7 +69,7 @@ const signerOf = ({ requests }: RecordingServer, index = 0) =>
 
 const rangesOf = ({ requests }: RecordingServer) => requests.flatMap(({ headers }) => headers.range ?? []);
 
-/** A server that answers only when so many requests wait at the same time. */
+/** A server that answers only when this many requests wait at the same time. */
 async function waitingFor(width: number): Promise<{ url: string; connections: () => number }> {
   const waiting: ServerResponse[] = [];
   const sockets = new Set<unknown>();
@@ -88,7 +88,7 @@ async function waitingFor(width: number): Promise<{ url: string; connections: ()
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, connections: () => sockets.size };
 }
 
-/** By key: the rule, and a test of it. */
+/** By key: the rule, and its test. */
 const effects: Readonly<Record<string, readonly [rule: string, test: () => Promise<void>]>> = {
   anon: [
     "sends no signature, whatever credentials there are",
@@ -383,7 +383,8 @@ const effects: Readonly<Record<string, readonly [rule: string, test: () => Promi
       let inFlight = 0;
       let most = 0;
       const held: (() => void)[] = [];
-      // The first range comes alone: it tells the size. Then answers wait until three are asked for, or the last.
+      // The first range is requested alone, because it reports the size. Then answers wait until three ranges, or the
+      // last, are requested.
       const answer: Answer = (request, response, count) => {
         inFlight += 1;
         most = Math.max(most, inFlight);
