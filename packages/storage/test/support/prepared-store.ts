@@ -1,7 +1,7 @@
 /**
- * nginx with prepared pages of a listing and prepared objects, which speaks as much of a store's language as clients
- * need to list, read and upload: where the client is to be the limit. It checks no signature, and of what is uploaded
- * it keeps nothing.
+ * nginx with prepared pages of a listing and prepared objects, which supports as much of a store's API as clients need
+ * to list, read and upload, for measurements in which the client is the limit. It checks no signatures and discards
+ * uploads.
  */
 import { mkdir, truncate, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -9,27 +9,27 @@ import { receiving } from "./answered-writes.ts";
 import { startNginx, type WebServer } from "./nginx.ts";
 import { preparedS3 } from "./prepared-s3.ts";
 
-/** How one kind of store speaks. */
+/** The API of one kind of store. */
 export interface Dialect<Config> {
-  /** Keys of a folder, which are a page: as many as the real store puts on one. */
+  /** Keys per folder, which form one page: as many as the real store puts on one. */
   readonly keysInFolder: number;
-  /** What a client is configured with. */
+  /** Configuration for a client. */
   config(url: string): Config;
   /** Files of pages, by their names. */
   pages(folder: PreparedFolder): Readonly<Record<string, string>>;
   /** Other files, by their names. */
   others?(folders: readonly string[], big: number): Readonly<Record<string, string>>;
-  /** For nginx, as it takes them; `big` is the length of what is uploaded, too. */
+  /** Configuration for nginx; `big` is also the length of uploads. */
   nginx(big: number): { readonly locations: string; readonly maps: string; readonly modules?: string };
 }
 
 export interface PreparedFolder {
-  /** Four digits. */
+  /** Number of the folder, with four digits. */
   readonly number: string;
   readonly keys: readonly string[];
   /** The folders after it. */
   readonly later: readonly string[];
-  /** Where the listing goes on, with the next folder. */
+  /** Where the listing continues, with the next folder. */
   readonly next: string | undefined;
 }
 
@@ -39,11 +39,11 @@ export interface PreparedStore<Config> extends WebServer {
 }
 
 export interface Preparation {
-  /** Of the listing; each holds as many keys as a page does. */
+  /** Number of folders in the listing; each has as many keys as a page. */
   readonly folders?: number;
-  /** Small objects, of a kibibyte: `small/0`, `small/1` and so on. */
+  /** Number of small objects of one kibibyte: `small/0`, `small/1` and so on. */
   readonly objects?: number;
-  /** Bytes of the object `big`. */
+  /** Size of the object `big` in bytes. */
   readonly big?: number;
 }
 
