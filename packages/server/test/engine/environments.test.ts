@@ -218,7 +218,7 @@ function environments(level: IsolationLevel): void {
     });
   }
 
-  at("bwrap", "hand a colleague nothing that was planted with PYTHONPATH and a sitecustomize.py", async () => {
+  at("bwrap", "contain no code that was planted with PYTHONPATH and a sitecustomize.py", async () => {
     const requirements = "# with variables of the builder's";
     const files = [await file("sitecustomize.py", planted)];
     const built = await start({ requirements, files, environment: { PYTHONPATH: "." } });
@@ -230,7 +230,7 @@ function environments(level: IsolationLevel): void {
     assert.doesNotMatch(await start({ requirements }), /PLANTED CODE RUNS/, built);
   });
 
-  at("uid", "hand a colleague nothing that a process put there which the clone of a repository left", async () => {
+  at("uid", "contain no code of a process that the clone of a repository left running", async () => {
     const place = await commit(await repository({ file: "" }));
     // The code looks for the builder, which has the same user, and writes into its folder.
     const watcher = `import glob, os, time
@@ -264,7 +264,7 @@ while time.time() < end:
     assert.doesNotMatch(await start({ requirements }), /PLANTED CODE RUNS/);
   });
 
-  at("bwrap", "lie with their team's, and say how large they are", async () => {
+  at("bwrap", "are stored with their team's, with their size", async () => {
     await start({ requirements: "# sized", teamId: 5 });
     const names = await readdir(join(fixture.dataDir, "envs/5"));
     const size = names.find((name) => name.endsWith(".size")) ?? "";
@@ -272,7 +272,7 @@ while time.time() < end:
     assert.match(await start({ requirements: "# sized", teamId: 5 }), /Using cached virtualenv/);
   });
 
-  at("uid", "that are larger than the job may take are thrown away, however quickly they were built", async () => {
+  at("uid", "that exceed the job's disk limit are discarded, however quickly they were built", async () => {
     const limits = { seconds: 0, memory: 0, processes: 0, openFiles: 0, log: 0, disk: 1024 ** 2 };
     const small = await fixture.open({ limits, jobEnvironment: { PATH: process.env["PATH"] ?? "" } });
     const job = spec({ requirements: "# too large", teamId: 6 });
@@ -294,7 +294,7 @@ while time.time() < end:
     );
   });
 
-  at("bwrap", "differ where a file that a named file names differs, and are shared where it does not", async () => {
+  at("bwrap", "differ if a file that a named file names differs, and are shared otherwise", async () => {
     const named = async (says: string) => ({
       requirements: "-r more.txt",
       query: "import named",
@@ -306,7 +306,7 @@ while time.time() < end:
     assert.match(await start(one), /Using cached virtualenv\none\n/);
   });
 
-  at("uid", "that install a folder of the job's, or a path of the machine's, are the job's alone", async () => {
+  at("uid", "that install a folder of the job, or a path of the machine, are private to the job", async () => {
     const there = await wheel("elsewhere", "from elsewhere");
     for (const requirements of [there.path, `elsewhere @ file://${there.path}`, there.path]) {
       const job = { requirements, query: "import elsewhere" };
@@ -334,9 +334,9 @@ while time.time() < end:
   };
   // At bwrap a job does not see the place.
   if (level === "uid")
-    at("uid", "hand a colleague nothing of a list on the machine that is gone, however it is spelled", listThatIsGone);
+    at("uid", "contain nothing from a removed package list on this machine, however it is spelled", listThatIsGone);
 
-  at("bwrap", "of a job with secrets of a person are that person's; others share the team's", async () => {
+  at("bwrap", "of a job with a person's secrets are that person's; others share the team's", async () => {
     const requirements = "# whose is it";
     const first = async (rest: Partial<JobSpec>) => /Building/.test(await start({ requirements, ...rest }));
     const built = [];
@@ -345,7 +345,7 @@ while time.time() < end:
     assert.deepEqual(built, [true, true, true, false, false, true]);
   });
 
-  at("uid", "are not used when a file of theirs has a second name that their builder keeps", async () => {
+  at("uid", "are not used if their builder keeps a hard link to one of their files", async () => {
     // At bwrap there is no place for one: the folder is a file system of its own to whoever builds.
     const code = `import os, sys
 def build_wheel(folder, *_):

@@ -84,7 +84,7 @@ const refusedBecause = (config: ClientConfig, message: RegExp) =>
   );
 
 describe("the account of az://", () => {
-  proves("account_name", "is the first part of the host", async () => {
+  proves("account_name", "is the first part of the host name", async () => {
     const { session, storage } = through({ account_name: "acct", anon: true });
     await storage.read("a b");
     assert.equal(session.requests[0]?.url, "https://acct.blob.core.windows.net/container/a%20b");
@@ -99,15 +99,19 @@ describe("the account of az://", () => {
     assert.equal(second.session.requests[0]?.url, "https://inuri.blob.core.windows.net/container/folder/a");
   });
 
-  proves("account_name", "is needed, unless there is a connection string, or a domain and nobody asks", async () => {
-    refusedBecause({ account_key: key }, /account_name or connection_string is missing/);
-    refusedBecause({ account_key: key, account_host: "h" }, /account_name is missing: account_host needs it/);
-    const { session, storage } = through({ account_host: "files.example", anon: true });
-    await storage.read("a");
-    assert.equal(session.requests[0]?.url, "https://files.example/container/a");
-  });
+  proves(
+    "account_name",
+    "is required, unless there is a connection string or a domain without credentials",
+    async () => {
+      refusedBecause({ account_key: key }, /account_name or connection_string is missing/);
+      refusedBecause({ account_key: key, account_host: "h" }, /account_name is missing: account_host needs it/);
+      const { session, storage } = through({ account_host: "files.example", anon: true });
+      await storage.read("a");
+      assert.equal(session.requests[0]?.url, "https://files.example/container/a");
+    },
+  );
 
-  proves("account_host", "is the host, and account_name still signs", async () => {
+  proves("account_host", "is the host, while account_name still signs", async () => {
     const config = { account_name: "acct", account_host: "acct.blob.core.example", account_key: key };
     const { session, storage } = through(config);
     await storage.read("a");
@@ -115,7 +119,7 @@ describe("the account of az://", () => {
     assert.match(session.requests[0]?.headers["authorization"] ?? "", /^SharedKey acct:/);
   });
 
-  proves("connection_string", "goes before all others", async () => {
+  proves("connection_string", "overrides all others", async () => {
     const { server, storage } = await against({
       account_name: "other",
       sas_token: "sig=x",
@@ -127,7 +131,7 @@ describe("the account of az://", () => {
     assert.match(server.requests[0]?.headers.authorization ?? "", /^SharedKey acct:/);
   });
 
-  proves("connection_string", "may come from the environment, where it yields to what is given", async () => {
+  proves("connection_string", "may come from the environment, where given parameters override it", async () => {
     const server = await serve();
     const variables = {
       AZURE_STORAGE_CONNECTION_STRING: `AccountName=acct;AccountKey=${key};BlobEndpoint=${server.url}/acct`,
@@ -174,7 +178,7 @@ describe("the right of az://", () => {
 
   proves(
     "sas_token",
-    "goes into the query, with or without its question mark; where there is a key it signs instead",
+    "is sent in the query, with or without its question mark; if there is a key, the key signs instead",
     async () => {
       for (const sas_token of ["sv=1&sig=a%2Bb", "?sv=1&sig=a%2Bb"]) {
         const { header, query } = await authorizationOf({ sas_token });
@@ -191,7 +195,7 @@ describe("the right of az://", () => {
     },
   );
 
-  proves("credential", "may be a signature, a key, or what gives tokens, and goes before the others", async () => {
+  proves("credential", "may be a SAS token, a key, or a token provider, and overrides the others", async () => {
     assert.equal((await authorizationOf({ credential: "?sig=x", account_key: key })).query.get("sig"), "x");
     assert.match((await authorizationOf({ credential: key })).header ?? "", /^SharedKey acct:/);
     const scopes: string[] = [];
@@ -204,7 +208,7 @@ describe("the right of az://", () => {
     refusedBecause({ ...account, credential: {} }, /^credential: expected/);
   });
 
-  proves("credential", "is not needed where the host of the account has a signature", async () => {
+  proves("credential", "is not needed if the host of the account has a SAS token", async () => {
     const account_host = "store.test?sv=1&sig=own";
     const own = through({ account_name: "acct", account_host });
     await own.storage.read("a");
@@ -214,7 +218,7 @@ describe("the right of az://", () => {
     assert.equal(given.session.requests[0]?.url, "https://store.test/container/a?sig=given");
   });
 
-  proves("credential", "is asked again when the store refuses its token", async () => {
+  proves("credential", "is called again when the store refuses its token", async () => {
     let asked = 0;
     const getToken = async () => {
       asked += 1;
@@ -231,7 +235,7 @@ describe("the right of az://", () => {
 
   proves(
     ["client_id", "client_secret", "tenant_id"],
-    "are exchanged for a token, by way of request_session",
+    "are exchanged for a token, through request_session",
     async () => {
       const principal = { client_id: "client", client_secret: "hush", tenant_id: "tenant" };
       for (const [config, variables] of [
@@ -263,22 +267,18 @@ describe("the right of az://", () => {
     },
   );
 
-  proves("anon", "sends nothing, unless another right is given", async () => {
+  proves("anon", "sends no credentials, unless others are given", async () => {
     assert.equal((await authorizationOf({ anon: true })).header, undefined);
     assert.match((await authorizationOf({ anon: true, account_key: key })).header ?? "", /^SharedKey/);
   });
 
-  proves(
-    "anon",
-    "unset is what AZURE_STORAGE_ANON says, and else the default chain of credentials is asked",
-    async () => {
-      assert.equal((await authorizationOf({}, { AZURE_STORAGE_ANON: "yes" })).header, undefined);
-      Object.assign(process.env, { AZURE_TENANT_ID: "tenant", AZURE_CLIENT_ID: "client", AZURE_CLIENT_SECRET: "hush" });
-      assert.equal((await authorizationOf({}, { AZURE_STORAGE_ANON: "0" })).header, "Bearer exchanged");
-      assert.equal((await authorizationOf({})).header, "Bearer exchanged");
-      for (const name of ["AZURE_TENANT_ID", "AZURE_CLIENT_ID", "AZURE_CLIENT_SECRET"]) delete process.env[name];
-    },
-  );
+  proves("anon", "unset takes AZURE_STORAGE_ANON, otherwise the default credential chain", async () => {
+    assert.equal((await authorizationOf({}, { AZURE_STORAGE_ANON: "yes" })).header, undefined);
+    Object.assign(process.env, { AZURE_TENANT_ID: "tenant", AZURE_CLIENT_ID: "client", AZURE_CLIENT_SECRET: "hush" });
+    assert.equal((await authorizationOf({}, { AZURE_STORAGE_ANON: "0" })).header, "Bearer exchanged");
+    assert.equal((await authorizationOf({})).header, "Bearer exchanged");
+    for (const name of ["AZURE_TENANT_ID", "AZURE_CLIENT_ID", "AZURE_CLIENT_SECRET"]) delete process.env[name];
+  });
 
   proves("request_session", "is used for every request, and must be able to send them", async () => {
     const { session, storage } = through({ ...account, anon: true });
@@ -329,7 +329,7 @@ describe("transfers of az://", () => {
     );
   });
 
-  proves("max_concurrency", "is how many blocks move at once", async () => {
+  proves("max_concurrency", "is the number of parallel blocks", async () => {
     let most = 0;
     const waiting: (() => void)[] = [];
     // Answers when the maximum number of requests is waiting and a later request has shown that there are no more.
@@ -372,7 +372,7 @@ describe("transfers of az://", () => {
     return most;
   };
 
-  proves("max_concurrency", "unset is fsspec's batch size: that of its files, else 128", async () => {
+  proves("max_concurrency", "unset is fsspec's batch size: from its configuration files, otherwise 128", async () => {
     const folder = await mkdtemp(join(tmpdir(), "millrace-storage-fsspec-"));
     cleanups.push(() => rm(folder, { recursive: true }));
     await writeFile(join(folder, "conf.json"), JSON.stringify({ gather_batch_size: 5 }));
@@ -383,7 +383,7 @@ describe("transfers of az://", () => {
     assert.equal(await blocksAtOnce({ max_concurrency: 70 }, {}, 80), 70, "each has a connection of its own");
   });
 
-  proves("max_concurrency", "unset is less where few files may be opened, or where blocks are big", async () => {
+  proves("max_concurrency", "unset is less if the open file limit is low or blocks are large", async () => {
     const { transfer } = await openBackend({ blocksize: 64 * 1024 * 1024 });
     assert.equal(transfer.concurrency, 4, "256 MiB of blocks");
     const module = new URL("../../src/schemes/az/concurrency.ts", import.meta.url).href;
@@ -394,7 +394,7 @@ describe("transfers of az://", () => {
     assert.equal(Number(stdout), 32, "an eighth of 256 open files");
   });
 
-  proves("timeout", "is told to the server, in transfers only", async () => {
+  proves("timeout", "is sent to the server, in transfers only", async () => {
     const { server, storage } = await against({ timeout: 7 });
     await storage.read("a");
     await storage.write("a", "x");
@@ -428,21 +428,17 @@ describe("transfers of az://", () => {
 });
 
 describe("the other parameters of az://", () => {
-  proves(
-    "version_aware",
-    "lists versions and reads those that are named; without it a version is an error",
-    async () => {
-      const aware = await against({ version_aware: true });
-      await Array.fromAsync(aware.storage.list());
-      await aware.storage.read("a", { version: "v" });
-      assert.equal(aware.server.requests[0]?.query.get("include"), "versions");
-      assert.equal(aware.server.requests[1]?.query.get("versionid"), "v");
-      const { server, storage } = await against({ version_aware: false });
-      await Array.fromAsync(storage.list());
-      assert.equal(server.requests[0]?.query.get("include"), null);
-      await assert.rejects(storage.read("a", { version: "v" }), { code: "config", message: /version_aware/ });
-    },
-  );
+  proves("version_aware", "lists versions and reads named ones; without it a version is an error", async () => {
+    const aware = await against({ version_aware: true });
+    await Array.fromAsync(aware.storage.list());
+    await aware.storage.read("a", { version: "v" });
+    assert.equal(aware.server.requests[0]?.query.get("include"), "versions");
+    assert.equal(aware.server.requests[1]?.query.get("versionid"), "v");
+    const { server, storage } = await against({ version_aware: false });
+    await Array.fromAsync(storage.list());
+    assert.equal(server.requests[0]?.query.get("include"), null);
+    await assert.rejects(storage.read("a", { version: "v" }), { code: "config", message: /version_aware/ });
+  });
 
   /** A blob of 26 bytes that answers range requests. */
   const alphabet: Answer = (request, response) => {
@@ -473,7 +469,7 @@ describe("the other parameters of az://", () => {
     return server.requests.flatMap(({ headers }) => headers.range ?? []);
   };
 
-  proves("default_cache_type", "names the cache of opened files: bytes unless it is said, none for null", async () => {
+  proves("default_cache_type", "selects the cache of opened files: bytes by default, none for null", async () => {
     assert.deepEqual(await rangesAsked({}), ["bytes=12-17", "bytes=10-11"], "what is kept grows on either side");
     assert.deepEqual(await rangesAsked({ default_cache_type: "readahead" }), ["bytes=12-17", "bytes=10-18"]);
     assert.deepEqual(await rangesAsked({ default_cache_type: "blockcache" }), ["bytes=12-15", "bytes=8-11"]);
@@ -481,7 +477,7 @@ describe("the other parameters of az://", () => {
     refusedBecause({ default_cache_type: "byte" }, /did you mean bytes\?/);
   });
 
-  proves("default_fill_cache", "changes nothing: the original never reads it", async () => {
+  proves("default_fill_cache", "has no effect: the original never reads it", async () => {
     const asked = await rangesAsked({});
     for (const default_fill_cache of [true, false]) assert.deepEqual(await rangesAsked({ default_fill_cache }), asked);
     refusedBecause({ default_fill_cache: "no" }, /^default_fill_cache: expected boolean/);
@@ -492,14 +488,14 @@ describe("the other parameters of az://", () => {
       ? response.writeHead(404, { "x-ms-error-code": "ContainerNotFound", "x-ms-request-id": "R1" }).end()
       : ok(request, response, count);
 
-  proves("assume_container_exists", "unset warns when the container cannot be looked at, and goes on", async () => {
+  proves("assume_container_exists", "unset warns if the container cannot be checked, and continues", async () => {
     const warned = once(process, "warning");
     const { storage } = await against({ assume_container_exists: null }, missing);
     assert.equal(await storage.readText("a"), "ok");
     assert.match(String((await warned)[0]), /assumed to exist: az:\/\/container: ContainerNotFound/);
   });
 
-  proves("assume_container_exists", "false is an error, each time; true does not look", async () => {
+  proves("assume_container_exists", "false is an error, each time; true does not check", async () => {
     const strict = await against({ assume_container_exists: false }, missing);
     for (const _ of [1, 2]) await assert.rejects(strict.storage.read("a"), { code: "config", requestId: "R1" });
     const trusting = await against({ assume_container_exists: true }, missing);
@@ -507,7 +503,7 @@ describe("the other parameters of az://", () => {
     assert.equal(trusting.server.requests.length, 1);
   });
 
-  proves("assume_container_exists", "false looks once when it is there", async () => {
+  proves("assume_container_exists", "false checks once if the container exists", async () => {
     const { server, storage } = await against({ assume_container_exists: false });
     for (const _ of [1, 2]) await storage.read("a");
     assert.deepEqual(

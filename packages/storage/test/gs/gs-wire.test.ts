@@ -121,11 +121,15 @@ describe("credentials of gs://", () => {
     assert.deepEqual(authorizations(server), [undefined]);
   });
 
-  proves("token", "that is neither a keyword nor a file is an access token, sent to an emulator, too", async () => {
-    const { server, storage } = await against({ token: "raw-token" });
-    await everyCall(storage);
-    assert.deepEqual(authorizations(server), ["Bearer raw-token"]);
-  });
+  proves(
+    "token",
+    "that is neither a keyword nor a file is an access token, which is also sent to an emulator",
+    async () => {
+      const { server, storage } = await against({ token: "raw-token" });
+      await everyCall(storage);
+      assert.deepEqual(authorizations(server), ["Bearer raw-token"]);
+    },
+  );
 
   proves("token", "may be a dictionary that holds an access token", async () => {
     const { server, storage } = await against({ token: { access_token: "of-the-dictionary" } });
@@ -149,7 +153,7 @@ describe("credentials of gs://", () => {
     assert.deepEqual(authorizations(server), ["Bearer exchanged"]);
   });
 
-  proves("token", "that is a path to nothing is refused by that path, as is one of no credentials", async () => {
+  proves("token", "that is a path is refused by that path if the file is missing or has no credentials", async () => {
     const token = join(folder, "nothing.json");
     const { server, storage } = await against({ token });
     await assert.rejects(storage.read("a"), { code: "config", message: `token: ${token} does not exist` });
@@ -161,7 +165,7 @@ describe("credentials of gs://", () => {
     assert.equal(server.requests.length, 0);
   });
 
-  proves("token", "google_default takes the default credentials, as does none at all", async () => {
+  proves("token", "google_default uses the default credentials, and so does an unset token", async () => {
     for (const token of ["google_default", null]) {
       const server = await serve();
       const file = join(folder, "default.json");
@@ -172,13 +176,13 @@ describe("credentials of gs://", () => {
     }
   });
 
-  proves("token", "that is not given, where there are no default credentials, means none", async () => {
+  proves("token", "that is unset means none if there are no default credentials", async () => {
     const server = await serve();
     await openAt({ endpoint_url: server.url }).read("a");
     assert.deepEqual(authorizations(server), [undefined]);
   });
 
-  proves("token", "google_default fails where there are none, and is tried again", async () => {
+  proves("token", "google_default fails if there are none, and is retried", async () => {
     const server = await serve();
     const storage = openAt({ endpoint_url: server.url, token: "google_default" });
     process.env["GOOGLE_APPLICATION_CREDENTIALS"] = join(folder, "absent.json");
@@ -190,7 +194,7 @@ describe("credentials of gs://", () => {
     assert.deepEqual(authorizations(server), ["Bearer exchanged"]);
   });
 
-  proves("token", "cloud asks the metadata server", async () => {
+  proves("token", "cloud queries the metadata server", async () => {
     const server = await serve();
     process.env["GCE_METADATA_HOST"] = new URL(server.url).host;
     await openAt({ endpoint_url: server.url, token: "cloud", access: "read_only" }).read("a");
@@ -201,7 +205,7 @@ describe("credentials of gs://", () => {
 
   proves(
     "token",
-    "may be a client of the vendor's library, which is asked again when the store refuses its token",
+    "may be a client of the vendor's library, which is called again when the store refuses its token",
     async () => {
       let asked = 0;
       const getAccessToken = async () => {
@@ -216,18 +220,18 @@ describe("credentials of gs://", () => {
     },
   );
 
-  proves("token", "that the store refuses is not sent again where it is all there is", async () => {
+  proves("token", "that the store refuses is not sent again if there is no other", async () => {
     const { server, storage } = await against({}, (_request, response) => response.writeHead(401).end());
     await rejectsWith("permission", storage.read("a"));
     assert.equal(server.requests.length, 1);
   });
 
-  proves("token", "of kinds that only Python can read is refused by name", () => {
+  proves("token", "of a kind that only Python can read is refused by name", () => {
     refusedBecause({ token: "cache" }, /^token: "cache"/);
     refusedBecause({ token: "browser" }, /^token: "browser"/);
   });
 
-  proves("access", "is the scope with which a token is asked for", async () => {
+  proves("access", "is the scope of requested tokens", async () => {
     for (const [access, scope] of [
       ["read_only", "read_only"],
       ["read_write", "read_write"],
@@ -241,7 +245,7 @@ describe("credentials of gs://", () => {
     refusedBecause({ access: "readonly" }, /did you mean read_only\?/);
   });
 
-  proves("token", "is masked, whatever its form", async () => {
+  proves("token", "is masked in every form", async () => {
     const shown = openStorage("gs://bucket", { token: { access_token: "hush" } }).explainConfig();
     assert.ok(!JSON.stringify(shown).includes("hush"));
     assert.equal(shown.find(({ key }) => key === "token")?.value, "********");
@@ -249,33 +253,29 @@ describe("credentials of gs://", () => {
 });
 
 describe("buckets of gs://", () => {
-  proves(["project", "default_location"], "say where a bucket is made", async () => {
+  proves(["project", "default_location"], "select the location of a new bucket", async () => {
     const { server, storage } = await against({ project: "p", default_location: "EUROPE-WEST3" });
     await storage.createBucket();
     assert.equal(server.requests[0]?.query.get("project"), "p");
     assert.deepEqual(JSON.parse(String(server.requests[0]?.body)), { name: "bucket", location: "EUROPE-WEST3" });
   });
 
-  proves("project", "comes from the environment, too", async () => {
+  proves("project", "also comes from the environment", async () => {
     const server = await serve();
     await openAt({ endpoint_url: server.url, token: "t" }, { GCSFS_DEFAULT_PROJECT: "e" }).createBucket();
     assert.equal(server.requests[0]?.query.get("project"), "e");
   });
 
-  proves(
-    "project",
-    "is that of the default credentials when these are asked for, and none when nobody asks",
-    async () => {
-      const { server, storage } = await against({ token: "anon", project: "p" });
-      await rejectsWith("config", storage.createBucket());
-      process.env["GOOGLE_CLOUD_PROJECT"] = "theirs";
-      const file = join(folder, "plain.json");
-      await writeFile(file, JSON.stringify(makeServiceAccount()));
-      process.env["GOOGLE_APPLICATION_CREDENTIALS"] = file;
-      const signing = openAt({ endpoint_url: server.url, token: "google_default", project: "p", requester_pays: true });
-      assert.equal(new URL(await signing.presign("a")).searchParams.get("userProject"), "theirs");
-    },
-  );
+  proves("project", "is that of the default credentials if these are used, and none otherwise", async () => {
+    const { server, storage } = await against({ token: "anon", project: "p" });
+    await rejectsWith("config", storage.createBucket());
+    process.env["GOOGLE_CLOUD_PROJECT"] = "theirs";
+    const file = join(folder, "plain.json");
+    await writeFile(file, JSON.stringify(makeServiceAccount()));
+    process.env["GOOGLE_APPLICATION_CREDENTIALS"] = file;
+    const signing = openAt({ endpoint_url: server.url, token: "google_default", project: "p", requester_pays: true });
+    assert.equal(new URL(await signing.presign("a")).searchParams.get("userProject"), "theirs");
+  });
 });
 
 describe("writes to gs://", () => {
@@ -287,7 +287,7 @@ describe("writes to gs://", () => {
         ? response.end(JSON.stringify({ ...resource, ...held }))
         : ok(request, response, count);
 
-  proves("consistency", "none checks nothing, size the size, md5 the checksum", async () => {
+  proves("consistency", "none checks nothing, size checks the size, md5 checks the checksum", async () => {
     const cases = [
       ["none", { size: "3", md5Hash: "other" }, true],
       [null, { size: "3" }, true],
@@ -309,7 +309,7 @@ describe("writes to gs://", () => {
     await storage.write("a", "123456789");
   });
 
-  proves("consistency", "removes what is wrong, and only that generation", async () => {
+  proves("consistency", "removes a wrong object, and only that generation", async () => {
     const { server, storage } = await against({ consistency: "size" }, holding({ size: "3" }));
     await rejectsWith("failed", storage.write("a", "ok"));
     const removal = server.requests.find(({ method }) => method === "DELETE");
@@ -334,14 +334,14 @@ describe("listings of gs://", () => {
 
   proves(
     "cache_timeout",
-    "keeps listings, and what they tell of objects: for ever when unset, not at all at 0",
+    "caches listings and their metadata of objects: forever when unset, not at all at 0",
     async () => {
       for (const cache_timeout of [null, 600]) assert.equal(await requestsOf({ cache_timeout }, twice), 1);
       for (const cache_timeout of [0, -1]) assert.equal(await requestsOf({ cache_timeout }, twice), 4);
     },
   );
 
-  proves("cache_timeout", "is how many seconds they are kept", async () => {
+  proves("cache_timeout", "is the number of seconds that they are cached", async () => {
     let now = 0;
     let asked = 0;
     const list = async function* () {
@@ -353,14 +353,14 @@ describe("listings of gs://", () => {
     assert.equal(asked, 2);
   });
 
-  proves("cache_timeout", "keeps no object that was looked at alone", async () => {
+  proves("cache_timeout", "does not cache the result of a stat", async () => {
     const looks = async (storage: Storage) => {
       for (const _ of [1, 2]) await storage.stat("a");
     };
     assert.equal(await requestsOf({}, looks), 2);
   });
 
-  proves("cache_timeout", "keeps nothing over a change of one's own", async () => {
+  proves("cache_timeout", "drops cached listings after the storage's own changes", async () => {
     for (const change of [
       (storage: Storage) => storage.write("a", "ok"),
       (storage: Storage) => storage.remove("a"),
@@ -409,7 +409,7 @@ describe("the other parameters of gs://", () => {
     assert.match(String((await warned)[0]), /secure_serialize of gs:\/\/ is deprecated/);
   });
 
-  proves("requester_pays", "names who pays in every call: the project, or the one that is given", async () => {
+  proves("requester_pays", "names who pays in every call: the project, or the given one", async () => {
     for (const [config, payer] of [
       [{ requester_pays: true, project: "p" }, "p"],
       [{ requester_pays: "q", project: "p" }, "q"],
@@ -421,7 +421,7 @@ describe("the other parameters of gs://", () => {
     }
   });
 
-  proves("requester_pays", "stands in each part of a batch", async () => {
+  proves("requester_pays", "is in each part of a batch", async () => {
     const { server, storage } = await against({ requester_pays: "q" });
     await storage.remove("", { recursive: true });
     assert.match(String(server.requests.at(-1)?.body), /DELETE \/storage\/v1\/b\/bucket\/o\/a\?userProject=q HTTP/);
@@ -435,13 +435,13 @@ describe("the other parameters of gs://", () => {
     );
   });
 
-  proves("session_kwargs", "headers go with every request", async () => {
+  proves("session_kwargs", "headers are sent with every request", async () => {
     const { server, storage } = await against({ session_kwargs: { headers: { "x-test": "yes" } } });
     await everyCall(storage);
     assert.deepEqual([...new Set(server.requests.map(({ headers }) => headers["x-test"]))], ["yes"]);
   });
 
-  proves("session_kwargs", "proxy is the way of requests, and of those for tokens", async () => {
+  proves("session_kwargs", "proxy is used for requests, including those for tokens", async () => {
     const asked: string[] = [];
     // It answers for the store, and refuses tunnels, which TLS would need.
     const proxy = createServer((request, response) => {
@@ -471,7 +471,7 @@ describe("the other parameters of gs://", () => {
     await rejectsWith("network", storage.read("a"));
   });
 
-  proves("session_kwargs", "limit is how many requests run at once", async () => {
+  proves("session_kwargs", "limit is the number of parallel requests", async () => {
     for (const limit of [1, 4]) {
       let most = 0;
       const waiting: (() => void)[] = [];
@@ -492,14 +492,14 @@ describe("the other parameters of gs://", () => {
     }
   });
 
-  proves("session_kwargs", "takes no others", () => {
+  proves("session_kwargs", "accepts no others", () => {
     refusedBecause(
       { session_kwargs: { trust_envy: true } },
       /session_kwargs\.trust_envy is not a parameter of .*did you mean trust_env/,
     );
   });
 
-  proves("endpoint_url", "goes before STORAGE_EMULATOR_HOST, which may lack its protocol", async () => {
+  proves("endpoint_url", "overrides STORAGE_EMULATOR_HOST, which may lack its protocol", async () => {
     const [given, emulator] = [await serve(), await serve()];
     const variables = { STORAGE_EMULATOR_HOST: new URL(emulator.url).host };
     await openAt({ endpoint_url: given.url, token: "t" }, variables).read("a");
@@ -510,7 +510,7 @@ describe("the other parameters of gs://", () => {
     refusedBecause({ endpoint_url: "ftp://host" }, /^endpoint_url: expected protocol/);
   });
 
-  proves("version_aware", "lists generations and reads those that are named; without it one is an error", async () => {
+  proves("version_aware", "lists generations and reads named ones; without it a generation is an error", async () => {
     const aware = await against({ version_aware: true });
     await Array.fromAsync(aware.storage.list());
     await aware.storage.read("a", { version: "7" });

@@ -181,24 +181,24 @@ const listsBuckets = (scheme: string) =>
 
 const s3Proofs: Readonly<Record<string, readonly string[]>> = {
   anon: ["sends no signature, whatever credentials there are"],
-  endpoint_url: ["says where requests go, with its path, before client_kwargs and the environment"],
-  key: ["names the signer, before client_kwargs and the environment"],
-  secret: ["makes the signature"],
-  token: ["goes with every request; a function is asked for it"],
-  use_ssl: ["chooses TLS for the standard endpoint; client_kwargs.use_ssl goes before it"],
-  s3_additional_kwargs: ["go with the calls that have them, below what a call says itself"],
+  endpoint_url: ["is the target of requests, including its path, and overrides client_kwargs and the environment"],
+  key: ["is the access key id, and overrides client_kwargs and the environment"],
+  secret: ["signs requests"],
+  token: ["is sent with every request; a function is called for it"],
+  use_ssl: ["selects TLS for the standard endpoint; client_kwargs.use_ssl overrides it"],
+  s3_additional_kwargs: ["are sent with the calls that accept them, and are overridden by a call's own arguments"],
   client_kwargs: ["give region, endpoint and credentials to the client"],
-  requester_pays: ["says so with every call"],
-  default_block_size: ["is the size of ranges, of what is read ahead, and of parts; too small parts are refused"],
-  default_fill_cache: ["changes nothing: the original never reads it"],
-  default_cache_type: ["names the cache of opened files; null is none, an unknown one is refused"],
-  version_aware: ["lists versions and reads those that are named; without it a version is an error"],
-  cache_regions: ["asks for the region of the bucket first, once; not where a region or an endpoint is given"],
-  asynchronous: ["changes nothing: everything is asynchronous here"],
-  config_kwargs: ["bound how many connections there are"],
-  kwargs: ["take a profile, which signs, and nothing else"],
-  session: ["lends its credentials and its region"],
-  max_concurrency: ["is how many ranges of one object move at once"],
+  requester_pays: ["is sent with every call"],
+  default_block_size: ["is the size of ranges, of read-ahead, and of parts; parts that are too small are refused"],
+  default_fill_cache: ["has no effect: the original never reads it"],
+  default_cache_type: ["selects the cache of opened files; null means none, an unknown one is refused"],
+  version_aware: ["lists versions and reads named ones; without it a version is an error"],
+  cache_regions: ["queries the region of the bucket first, once, unless a region or an endpoint is given"],
+  asynchronous: ["has no effect: every call is asynchronous"],
+  config_kwargs: ["limit the number of connections"],
+  kwargs: ["accept a profile, which signs, and nothing else"],
+  session: ["provides its credentials and its region"],
+  max_concurrency: ["is the number of parallel ranges of one object"],
 };
 
 const rowsOf = (file: string, proofs: Readonly<Record<string, readonly string[]>>) =>
@@ -308,55 +308,55 @@ walk("S3-compatible storage", {
 
 const gsProofs: Readonly<Record<string, readonly string[]>> = {
   project: [
-    "say where a bucket is made",
-    "is that of the default credentials when these are asked for, and none when nobody asks",
+    "select the location of a new bucket",
+    "is that of the default credentials if these are used, and none otherwise",
   ],
-  access: ["is the scope with which a token is asked for"],
+  access: ["is the scope of requested tokens"],
   token: [
-    "google_default takes the default credentials, as does none at all",
+    "google_default uses the default credentials, and so does an unset token",
     "may be the path of a file with credentials",
     "may be a dictionary of credentials, which are exchanged once",
   ],
-  consistency: ["none checks nothing, size the size, md5 the checksum"],
-  cache_timeout: ["keeps listings, and what they tell of objects: for ever when unset, not at all at 0"],
+  consistency: ["none checks nothing, size checks the size, md5 checks the checksum"],
+  cache_timeout: ["caches listings and their metadata of objects: forever when unset, not at all at 0"],
   secure_serialize: ["warns that it is deprecated"],
-  requester_pays: ["names who pays in every call: the project, or the one that is given"],
-  session_kwargs: ["proxy is the way of requests, and of those for tokens"],
-  endpoint_url: ["goes before STORAGE_EMULATOR_HOST, which may lack its protocol"],
-  default_location: ["say where a bucket is made"],
-  version_aware: ["lists generations and reads those that are named; without it one is an error"],
+  requester_pays: ["names who pays in every call: the project, or the given one"],
+  session_kwargs: ["proxy is used for requests, including those for tokens"],
+  endpoint_url: ["overrides STORAGE_EMULATOR_HOST, which may lack its protocol"],
+  default_location: ["select the location of a new bucket"],
+  version_aware: ["lists generations and reads named ones; without it a generation is an error"],
 };
 
 const azProofs: Readonly<Record<string, readonly string[]>> = {
-  account_name: ["is needed, unless there is a connection string, or a domain and nobody asks"],
+  account_name: ["is required, unless there is a connection string or a domain without credentials"],
   account_key: ["signs, also from the environment"],
-  sas_token: ["goes into the query, with or without its question mark; where there is a key it signs instead"],
+  sas_token: ["is sent in the query, with or without its question mark; if there is a key, the key signs instead"],
   request_session: ["is used for every request, and must be able to send them"],
-  connection_string: ["goes before all others"],
+  connection_string: ["overrides all others"],
   credential: [
-    "may be a signature, a key, or what gives tokens, and goes before the others",
-    "is not needed where the host of the account has a signature",
+    "may be a SAS token, a key, or a token provider, and overrides the others",
+    "is not needed if the host of the account has a SAS token",
   ],
   blocksize: ["is the size of a block, and of a range"],
-  client_id: ["are exchanged for a token, by way of request_session"],
-  client_secret: ["are exchanged for a token, by way of request_session"],
-  tenant_id: ["are exchanged for a token, by way of request_session"],
+  client_id: ["are exchanged for a token, through request_session"],
+  client_secret: ["are exchanged for a token, through request_session"],
+  tenant_id: ["are exchanged for a token, through request_session"],
   anon: [
-    "sends nothing, unless another right is given",
-    "unset is what AZURE_STORAGE_ANON says, and else the default chain of credentials is asked",
+    "sends no credentials, unless others are given",
+    "unset takes AZURE_STORAGE_ANON, otherwise the default credential chain",
   ],
-  default_fill_cache: ["changes nothing: the original never reads it"],
-  default_cache_type: ["names the cache of opened files: bytes unless it is said, none for null"],
-  version_aware: ["lists versions and reads those that are named; without it a version is an error"],
+  default_fill_cache: ["has no effect: the original never reads it"],
+  default_cache_type: ["selects the cache of opened files: bytes by default, none for null"],
+  version_aware: ["lists versions and reads named ones; without it a version is an error"],
   assume_container_exists: [
-    "unset warns when the container cannot be looked at, and goes on",
-    "false is an error, each time; true does not look",
+    "unset warns if the container cannot be checked, and continues",
+    "false is an error, each time; true does not check",
   ],
-  max_concurrency: ["unset is fsspec's batch size: that of its files, else 128"],
-  timeout: ["is told to the server, in transfers only"],
+  max_concurrency: ["unset is fsspec's batch size: from its configuration files, otherwise 128"],
+  timeout: ["is sent to the server, in transfers only"],
   connection_timeout: ["ends the wait for a connection"],
   read_timeout: ["ends the wait for an answer"],
-  account_host: ["is the host, and account_name still signs"],
+  account_host: ["is the host, while account_name still signs"],
 };
 
 walk("cloud object storage", {
@@ -379,7 +379,7 @@ walk("blob storage", {
     "of anon on az is false for false, 0 and f in any case, true for any other text, unset without the variable",
   ),
   "anonymous access beside a key, a signature or a principal: the document says both, and the right that is given is used":
-    [{ file: "az-wire", parameter: "anon", titles: ["sends nothing, unless another right is given"] }],
+    [{ file: "az-wire", parameter: "anon", titles: ["sends no credentials, unless others are given"] }],
   "without a container the containers are listed": named("buckets", listsBuckets("az")),
 });
 
@@ -389,9 +389,9 @@ walk("the dataset hub", {
       file: "hf-token",
       parameter: "token",
       titles: [
-        "is the one that was given, before any other",
-        "is else the saved one: of the environment, the file that it names, or the one at home",
-        "is none where it is false",
+        "is the given one, before any other",
+        "is otherwise the saved one: from the environment, the file that it names, or the home directory",
+        "is none if it is false",
       ],
     },
   ],
@@ -399,7 +399,7 @@ walk("the dataset hub", {
     {
       file: "hf-token",
       parameter: "endpoint",
-      titles: ["is the one that was given, else that of the environment"],
+      titles: ["is the given one, otherwise that of the environment"],
     },
   ],
 });
@@ -422,7 +422,7 @@ walk("authentication", {
     "client_id",
   ].map((parameter) => ({ file: "az-wire", parameter, titles: azProofs[parameter] ?? [] })),
   "4. of the hub: a token, the saved one, or none": [
-    { file: "hf-token", parameter: "token", titles: ["is none where it is false"] },
+    { file: "hf-token", parameter: "token", titles: ["is none if it is false"] },
   ],
 });
 
