@@ -81,7 +81,7 @@ async function measureFollowers(server: TestServer, client: Client): Promise<Mea
 
 /** CPU seconds of the server from when all are connected until each has received everything. */
 async function cpuOfFollowers(server: TestServer, client: Client, count: number): Promise<number> {
-  // Lasts until all are connected.
+  // The sleep gives all followers time to connect.
   const { id } = await createJob(client, shell(`sleep 10; yes '${line}' | head -c ${followedBytes}`));
   const token = await server.token();
   const sockets = await Promise.all(

@@ -38,7 +38,7 @@ const stops = [
   ["SIGTERM", 143],
 ] as const;
 
-/** Copies standard input, which gets these bytes and does not end. */
+/** Runs a copy from standard input, which gets these bytes and stays open. */
 function pipeInto(cli: Millrace, bytes: Buffer, ...words: string[]) {
   const surroundings = { cwd: cli.path("work"), env: cli.env };
   const child = spawn(millrace, ["storage", "cp", "-", ...words], {

@@ -58,7 +58,7 @@ describe("people on the command line", { concurrency: 2 }, () => {
     const changed = await admin.json<User>("user", "set", "ada", "--last-name", "L", "--email=", "--admin");
     assert.deepEqual([changed.last_name, changed.email, changed.is_admin], ["L", null, true]);
     await admin.print("user", "set", "ada", "--no-admin");
-    // Checked here, because the other tests run at the same time, and for a moment there were two.
+    // Checked here: a concurrent test briefly creates a second administrator.
     assert.match(await admin.refused(1, "user", "disable", "admin"), /why: admin is the only administrator/);
     assert.match(await admin.print("user", "ls"), /^ada\tAda\tL\t\tenabled\t$/m);
     assert.ok((await admin.json<User[]>("user", "ls")).some(({ username }) => username === "ada"));

@@ -75,7 +75,7 @@ const fates: Readonly<Record<Parameter["effect"], string>> = {
   rejected: "refused",
 };
 
-/** Also covers options that are another source of a parameter. */
+/** A row of the table of options; an option may be another source of a parameter. */
 function optionRow(parameters: ParameterTable, key: string, name: string): string[] {
   const parameter = parameters[key];
   if (!parameter) {

@@ -11,7 +11,7 @@ const run = promisify(execFile);
 const programs = join(import.meta.dirname, "../storage-clients");
 const node = ["--conditions=millrace-source", "--disable-warning=ExperimentalWarning"];
 
-/** Timeout in minutes, so that a client that hangs does not block the others. */
+/** Timeout in milliseconds, so that a client that hangs does not block the others. */
 const longest = 3 * 60_000;
 
 type Command = readonly [string, ...string[]];

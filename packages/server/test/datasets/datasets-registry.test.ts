@@ -170,20 +170,20 @@ describe("the registry of datasets", () => {
       for (const way of ways) assert.equal((await info(way.name, way)).name, "cats", JSON.stringify(way));
     });
 
-    it("of what is not there, or was removed, is a 404 that names it", async () => {
+    it("of an unknown or removed version is a 404 that names it", async () => {
       await refused(info("cats"), "not_found", /There is no dataset @admin\.default\.cats in the team main/);
       await put("cats", { status: 8, removed_at: "2030-01-02T00:00:00.000Z" });
       await refused(info("cats"), "not_found", /all were removed/);
       assert.equal((await info("cats", { include_removed: true })).versions[0]?.status, 8);
     });
 
-    it("of a name that cannot be one is a 422", async () => {
+    it("of an invalid name is a 422", async () => {
       for (const name of ["a.b.c.d", "a@b", "a..b", "", "a b"]) await refused(info(name), "invalid");
     });
   });
 
   describe("editing", () => {
-    it("changes what is given, and leaves the rest", async () => {
+    it("changes the given fields only", async () => {
       await put("cats", { dataset: { uuid: randomUUID(), description: "old", attrs: '["a"]' } });
       const first = await edit("cats", { new_name: null, description: "new", attrs: null });
       assert.deepEqual([first.name, first.description, first.attrs], ["cats", "new", ["a"]]);
@@ -196,12 +196,12 @@ describe("the registry of datasets", () => {
       ]);
     });
 
-    it("keeps uuids: whoever fetched a version knows it again", async () => {
+    it("keeps uuids, so that clients recognise a downloaded version", async () => {
       const uuid = await put("cats");
       assert.equal((await edit("cats", { new_name: "felines" })).versions[0]?.uuid, uuid);
     });
 
-    it("to a name that is taken is a 409, to one that cannot be a name a 422, and nothing changes", async () => {
+    it("to a name that is in use is a 409, to an invalid name a 422, and nothing changes", async () => {
       await put("cats");
       await put("dogs");
       await refused(edit("cats", { new_name: "dogs" }), "wrong_state", /@admin\.default\.dogs is there already/);
@@ -213,7 +213,7 @@ describe("the registry of datasets", () => {
   });
 
   describe("removal", () => {
-    it("keeps the version's row: status 8, and its number is not given again", async () => {
+    it("keeps the version's row with status 8, and its number is not reused", async () => {
       await put("cats");
       await put("cats", { version: "1.0.1" });
       const body = { name: "cats", namespace: "local", project: "local", version: "1.0.0", force: null };
@@ -226,7 +226,7 @@ describe("the registry of datasets", () => {
       assert.equal((await audited())[0], "dataset.remove @admin.default.cats 1.0.0");
     });
 
-    it("of all versions wants force, else it is a 400", async () => {
+    it("of all versions needs force, otherwise it is a 400", async () => {
       for (const version of ["1.0.0", "1.0.1"]) await put("cats", { version });
       await refused(remove("cats", { version: null, force: false }), "bad_request", /version/);
       assert.equal((await remove("cats", { force: true })).message, "2 versions are removed.");
@@ -234,7 +234,7 @@ describe("the registry of datasets", () => {
       await refused(remove("cats", { force: true }), "not_found", /all were removed/);
     });
 
-    it("of what is not there, or is removed already, is a 404 that says so", async () => {
+    it("of an unknown or already removed version is a 404 that says so", async () => {
       await put("cats");
       await refused(remove("dogs", { version: "1.0.0" }), "not_found", /There is no dataset @admin\.default\.dogs/);
       await refused(remove("cats@2.0.0"), "not_found", /There are 1\.0\.0/);
@@ -247,7 +247,7 @@ describe("the registry of datasets", () => {
   describe("exports", () => {
     const ask = (name: string) => client.call(routes.exportDataset, { query: { name } });
 
-    it("of rows that lie elsewhere, or that nobody can count, are refused for what they are", async () => {
+    it("of rows that are stored elsewhere, or that cannot be counted, are refused with the reason", async () => {
       await put("elsewhere");
       await put("uncounted", { rows_table: "ds_uncounted", num_objects: null });
       await refused(ask("elsewhere"), "wrong_state", /registered by its maker/);
@@ -256,7 +256,7 @@ describe("the registry of datasets", () => {
   });
 
   describe("of a job", () => {
-    it("names the versions it made and reused in full, and no internal or removed ones", async () => {
+    it("names the versions that it created and reused in full, and no internal or removed ones", async () => {
       const { id } = await createJob(client, shell(":"));
       await waitForEnd(client, id);
       await put("made", { madeBy: id });

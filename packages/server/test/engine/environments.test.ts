@@ -332,7 +332,7 @@ while time.time() < end:
       assert.doesNotMatch(log, /Using cached virtualenv|PLANTED CODE RUNS/, attack);
     }
   };
-  // At bwrap a job does not see the place.
+  // At bwrap a job does not see that directory.
   if (level === "uid")
     at("uid", "contain nothing from a removed package list on this machine, however it is spelled", listThatIsGone);
 
@@ -346,7 +346,7 @@ while time.time() < end:
   });
 
   at("uid", "are not used if their builder keeps a hard link to one of their files", async () => {
-    // At bwrap there is no place for one: the folder is a file system of its own to whoever builds.
+    // At bwrap a hard link is impossible: for the builder, the folder is a separate file system.
     const code = `import os, sys
 def build_wheel(folder, *_):
     for name in (os.environ["TMPDIR"] + "/kept", "/var/tmp/millrace-kept-${process.pid}"):

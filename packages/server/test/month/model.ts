@@ -100,7 +100,7 @@ function whenActed({ outages }: Month, time: number, why: readonly Outage["why"]
 
 const whenNoticed = (month: Month, time: number) => whenActed(month, time, ["down"]);
 
-/** As whom something runs at a time, and why it cannot. */
+/** Returns the user as whom a schedule or task runs at this time, and whether that user has left. */
 function ownerAt(
   { deeds }: Month,
   { name, by, runsAs }: PlannedSchedule | (PlannedTask & { runsAs?: undefined }),

@@ -406,7 +406,7 @@ describe("a clock that was wrong", () => {
   describe("copies warehouses of teams", () => {
     const keeping = { warehouseTidyHours: 0, warehousePauseDays: 0 };
     const files = ["metadata.db", "rows.db"];
-    /** A warehouse that contains the current day. */
+    /** Writes a warehouse that contains this text, such as the current day. */
     async function storeOf(warehouses: Warehouses, text: string): Promise<void> {
       const { metadata, rows } = warehouses.use(1);
       for (const path of [metadata, rows]) {

@@ -137,7 +137,7 @@ describe("a file in transfer", () => {
     const isOpened = afterReads(2);
     onPiece = async (_number, signal) => {
       await isOpened();
-      // Only those after the first can be stopped: they would wait forever.
+      // Only ranges after the first have a signal; without a stop they would wait forever.
       if (!signal) throw failure;
       await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
     };

@@ -352,7 +352,7 @@ async function pythonWith(module: string): Promise<string> {
   return program;
 }
 
-/** Checks the process list, because it is not our child. */
+/** Waits until the process has ended. Polls, because it is not our child. */
 async function untilGone(pid: number): Promise<void> {
   for (let turn = 0; turn < 200; turn += 1) {
     try {

@@ -141,7 +141,7 @@ class Lane {
     assert.ok(wanted.equals(await read), `${key} ${JSON.stringify(options)} has wrong bytes`);
   };
 
-  /** All bytes are of one object, or the read reports that it was replaced. */
+  /** Replaces an object during a read: all bytes are of one object, or the read reports the replacement. */
   readonly #replace = async (key: string) => {
     const before = this.#random.bytes(300_000);
     const later = this.#random.bytes(300_000);

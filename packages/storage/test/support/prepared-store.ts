@@ -27,7 +27,7 @@ export interface PreparedFolder {
   /** Number of the folder, with four digits. */
   readonly number: string;
   readonly keys: readonly string[];
-  /** The folders after it. */
+  /** Names of the folders after this one. */
   readonly later: readonly string[];
   /** Where the listing continues, with the next folder. */
   readonly next: string | undefined;
