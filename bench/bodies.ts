@@ -1,6 +1,6 @@
 /** Hostile bodies: the cost of refusing one, compared with the cost of parsing it. */
 import { readFile } from "node:fs/promises";
-import { TestServer } from "../e2e/support/server.ts";
+import { TestServer } from "@millrace/testing/millrace/server.ts";
 import { compare, inTurns, type Measurement } from "./measure.ts";
 
 const size = 16_000_000;

@@ -8,7 +8,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openStorage } from "@millrace/storage";
-import { pythonProgram, whyNoPythonPackages } from "../packages/storage/test/support/python-packages.ts";
+import { pythonProgram, whyNoPythonPackages } from "@millrace/testing/programs/python-packages.ts";
 import { compare, inTurns, type Measurement, timed } from "./measure.ts";
 
 const size = 256 * 1024 * 1024;

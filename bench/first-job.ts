@@ -4,8 +4,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { createJob, python, waitForEnd } from "../e2e/support/jobs.ts";
-import { TestServer } from "../e2e/support/server.ts";
+import { createJob, python, waitForEnd } from "@millrace/testing/millrace/jobs.ts";
+import { TestServer } from "@millrace/testing/millrace/server.ts";
 import { compare, type Measurement, timed } from "./measure.ts";
 
 const run = promisify(execFile);

@@ -4,8 +4,8 @@
  */
 import { availableParallelism } from "node:os";
 import { type JobInput, routes } from "@millrace/contract";
-import { python, runJob, shell } from "../e2e/support/jobs.ts";
-import { TestServer } from "../e2e/support/server.ts";
+import { python, runJob, shell } from "@millrace/testing/millrace/jobs.ts";
+import { TestServer } from "@millrace/testing/millrace/server.ts";
 import { inFlight } from "./bare.ts";
 import { runMany } from "./jobs.ts";
 import { compare, inTurns, type Measurement, timed } from "./measure.ts";

@@ -4,8 +4,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Client, type JobInput, routes } from "@millrace/contract";
-import { createJob, python, runJob, shell } from "../e2e/support/jobs.ts";
-import { TestServer } from "../e2e/support/server.ts";
+import { createJob, python, runJob, shell } from "@millrace/testing/millrace/jobs.ts";
+import { TestServer } from "@millrace/testing/millrace/server.ts";
 import { inFlight, runSupervised } from "./bare.ts";
 import { compare, inTurns, type Measurement, median, timed } from "./measure.ts";
 

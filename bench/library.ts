@@ -2,9 +2,9 @@
  * The overhead of jobs that use the dataset library, beyond the library's own time: the same script, detected as using
  * it or not.
  */
-import { whyNoDatachain, withLibrary } from "../e2e/support/datachain-install.ts";
-import { python, runJob } from "../e2e/support/jobs.ts";
-import { TestServer } from "../e2e/support/server.ts";
+import { python, runJob } from "@millrace/testing/millrace/jobs.ts";
+import { TestServer } from "@millrace/testing/millrace/server.ts";
+import { whyNoDatachain, withLibrary } from "@millrace/testing/programs/datachain-install.ts";
 import { inTurns, limit, type Measurement, timed } from "./measure.ts";
 
 const rounds = 25;

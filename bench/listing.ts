@@ -11,8 +11,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { fieldLimits, type JobInput, processLimits } from "@millrace/contract";
-import { createJob, runJob, shell } from "../e2e/support/jobs.ts";
-import { TestServer } from "../e2e/support/server.ts";
+import { createJob, runJob, shell } from "@millrace/testing/millrace/jobs.ts";
+import { TestServer } from "@millrace/testing/millrace/server.ts";
 import { compare, type Measurement, median, timed } from "./measure.ts";
 
 const filters = [

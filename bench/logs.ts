@@ -5,9 +5,9 @@ import { mkdtemp, open, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Client, LogPiece } from "@millrace/contract";
+import { createJob, runJob, shell, waitForEnd } from "@millrace/testing/millrace/jobs.ts";
+import { TestServer } from "@millrace/testing/millrace/server.ts";
 import { WebSocket } from "ws";
-import { createJob, runJob, shell, waitForEnd } from "../e2e/support/jobs.ts";
-import { TestServer } from "../e2e/support/server.ts";
 import { compare, limit, type Measurement, median, timed } from "./measure.ts";
 
 const gigabyte = 1_000_000_000;

@@ -1,12 +1,12 @@
 /** Pipelines: the cost of a run, whether many cost more each, and whether a large registry makes triggering slower. */
 import { randomUUID } from "node:crypto";
 import { type Client, type JobInput, type Pipeline, routes } from "@millrace/contract";
-import { python, runJob, shell } from "../e2e/support/jobs.ts";
-import { type Made, openLineage } from "../e2e/support/lineage.ts";
-import { TestServer } from "../e2e/support/server.ts";
+import { python, runJob, shell } from "@millrace/testing/millrace/jobs.ts";
+import { type Made, openLineage } from "@millrace/testing/millrace/made-datasets.ts";
+import { TestServer } from "@millrace/testing/millrace/server.ts";
+import { storeIn } from "@millrace/testing/millrace/store-in.ts";
 import type { Db } from "../packages/server/src/store/drivers/store.ts";
 import { openStore } from "../packages/server/src/store/opening/open-store.ts";
-import { storeIn } from "../packages/server/test/support/store-in.ts";
 import { compare, inTurns, type Measurement, median, timed } from "./measure.ts";
 import { openSandbox } from "./sandbox.ts";
 

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
-import { TestServer } from "../e2e/support/server.ts";
+import { TestServer } from "@millrace/testing/millrace/server.ts";
 import { inTurns, type Measurement } from "./measure.ts";
 
 const count = 10_000;

@@ -3,7 +3,8 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { repository, TestServer } from "../e2e/support/server.ts";
+import { TestServer } from "@millrace/testing/millrace/server.ts";
+import { repository } from "@millrace/testing/repository.ts";
 import { residentMegabytes } from "./logs.ts";
 import { compare, inTurns, limit, type Measurement, timed } from "./measure.ts";
 

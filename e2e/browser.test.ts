@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { access } from "node:fs/promises";
 import { after, before, describe, it } from "node:test";
 import { type Client, createClient, routes } from "@millrace/contract";
+import { createJob, runJob, shell, waitForStatus } from "@millrace/testing/millrace/jobs.ts";
+import { TestServer } from "@millrace/testing/millrace/server.ts";
 import { type Browser, chromium, type Page } from "playwright-core";
-import { createJob, runJob, shell, waitForStatus } from "./support/jobs.ts";
-import { TestServer } from "./support/server.ts";
 
 const executablePath = "/usr/bin/chromium";
 const missing = await access(executablePath).then(

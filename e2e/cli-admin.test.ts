@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
 import { type ApiError, createClient, routes } from "@millrace/contract";
+import { createJob, shell } from "@millrace/testing/millrace/jobs.ts";
 import { ClientSuite } from "./support/client-suite.ts";
-import { createJob, shell } from "./support/jobs.ts";
 import { Millrace } from "./support/millrace.ts";
 
 describe("millrace admin", () => {

@@ -9,17 +9,18 @@ import {
   type Team,
   type Token,
 } from "@millrace/contract";
+import { runJob, shell } from "@millrace/testing/millrace/jobs.ts";
+import { openLineage } from "@millrace/testing/millrace/made-datasets.ts";
+import { storeIn } from "@millrace/testing/millrace/store-in.ts";
+import { unconfined } from "@millrace/testing/millrace/unconfined.ts";
+import { recordWarehouse, runWithLibrary } from "@millrace/testing/millrace/warehouse.ts";
+import { whyNoDatachain } from "@millrace/testing/programs/datachain-install.ts";
+import { until } from "@millrace/testing/until.ts";
 import { DataFolder } from "../packages/server/src/machine/data-folder.ts";
 import { openStore } from "../packages/server/src/store/opening/open-store.ts";
 import { Warehouses } from "../packages/server/src/warehouses/warehouses.ts";
-import { storeIn } from "../packages/server/test/support/store-in.ts";
-import { unconfined } from "../packages/server/test/support/unconfined.ts";
 import { ClientSuite } from "./support/client-suite.ts";
-import { whyNoDatachain } from "./support/datachain-install.ts";
-import { runJob, shell } from "./support/jobs.ts";
-import { openLineage } from "./support/lineage.ts";
-import { Millrace, until } from "./support/millrace.ts";
-import { recordWarehouse, runWithLibrary } from "./support/warehouse.ts";
+import { Millrace } from "./support/millrace.ts";
 
 const noTerminal = /^ *why: There is no terminal to ask on; nothing was changed$/m;
 

@@ -4,9 +4,9 @@ import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { describe, test } from "node:test";
 import { type ApiError, createClient, routes } from "@millrace/contract";
+import { whyNoDatachain } from "@millrace/testing/programs/datachain-install.ts";
 import { ClientSuite } from "./support/client-suite.ts";
 import type { RunningCommand } from "./support/datachain.ts";
-import { whyNoDatachain } from "./support/datachain-install.ts";
 import { Millrace } from "./support/millrace.ts";
 
 // A login polls once a second or slower, so the tests run in parallel.

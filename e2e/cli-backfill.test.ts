@@ -2,10 +2,11 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { Backfill, BackfillItem, Pipeline } from "@millrace/contract";
+import { readLog, shell } from "@millrace/testing/millrace/jobs.ts";
+import { type Lineage, openLineage } from "@millrace/testing/millrace/made-datasets.ts";
+import { until } from "@millrace/testing/until.ts";
 import { ClientSuite } from "./support/client-suite.ts";
-import { readLog, shell } from "./support/jobs.ts";
-import { type Lineage, openLineage } from "./support/lineage.ts";
-import { Millrace, until } from "./support/millrace.ts";
+import { Millrace } from "./support/millrace.ts";
 
 describe("millrace backfill", () => {
   const suite = ClientSuite.use();

@@ -8,11 +8,12 @@ import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, test } from "node:test";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { createClient } from "@millrace/contract";
+import { type ServerOptions, TestServer } from "@millrace/testing/millrace/server.ts";
+import { whyNoDatachain, withLibrary } from "@millrace/testing/programs/datachain-install.ts";
+import { startPostgres, type TestPostgres } from "@millrace/testing/servers/postgres.ts";
+import { until } from "@millrace/testing/until.ts";
 import { assertReadable, dataLoad, listNames, saveDatasets } from "./support/backed-up-datasets.ts";
-import { whyNoDatachain, withLibrary } from "./support/datachain-install.ts";
-import { Millrace, until } from "./support/millrace.ts";
-import { startPostgres, type TestPostgres } from "./support/postgres.ts";
-import { type ServerOptions, TestServer } from "./support/server.ts";
+import { Millrace } from "./support/millrace.ts";
 
 describe("datasets in backups", { skip: await whyNoDatachain() }, () => {
   const commandLine = Millrace.use();

@@ -8,10 +8,19 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { type Client, createClient, type Job, routes } from "@millrace/contract";
-import { createJob, readJob, readLog, runJob, shell, waitForEnd, waitForStatus } from "./support/jobs.ts";
-import { Millrace, until } from "./support/millrace.ts";
-import { startPostgres, type TestPostgres } from "./support/postgres.ts";
-import { type ServerOptions, TestServer } from "./support/server.ts";
+import {
+  createJob,
+  readJob,
+  readLog,
+  runJob,
+  shell,
+  waitForEnd,
+  waitForStatus,
+} from "@millrace/testing/millrace/jobs.ts";
+import { type ServerOptions, TestServer } from "@millrace/testing/millrace/server.ts";
+import { startPostgres, type TestPostgres } from "@millrace/testing/servers/postgres.ts";
+import { until } from "@millrace/testing/until.ts";
+import { Millrace } from "./support/millrace.ts";
 
 const exists = (path: string) =>
   access(path).then(

@@ -4,10 +4,12 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { before, describe, test } from "node:test";
 import { type Credentials, routes } from "@millrace/contract";
+import { readJob, shell, waitForEnd } from "@millrace/testing/millrace/jobs.ts";
+import { millrace } from "@millrace/testing/millrace/server.ts";
+import { repository } from "@millrace/testing/repository.ts";
+import { until } from "@millrace/testing/until.ts";
 import { ClientSuite } from "./support/client-suite.ts";
-import { readJob, shell, waitForEnd } from "./support/jobs.ts";
-import { Millrace, until } from "./support/millrace.ts";
-import { millrace, repository } from "./support/server.ts";
+import { Millrace } from "./support/millrace.ts";
 
 describe("millrace credentials", () => {
   // One of the tests runs this command line inside a job.

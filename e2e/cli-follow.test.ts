@@ -5,9 +5,9 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { routes } from "@millrace/contract";
+import { createJob, readJob, readLog, shell, waitForEnd } from "@millrace/testing/millrace/jobs.ts";
 import { ClientSuite, type Gate } from "./support/client-suite.ts";
 import { CuttingProxy } from "./support/cutting-proxy.ts";
-import { createJob, readJob, readLog, shell, waitForEnd } from "./support/jobs.ts";
 import { assertFollowed, createdJob, Millrace } from "./support/millrace.ts";
 
 /**

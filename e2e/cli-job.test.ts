@@ -4,10 +4,20 @@ import { execFile } from "node:child_process";
 import { before, describe, test } from "node:test";
 import { promisify } from "node:util";
 import { type Cluster, type Job, type JobAttempts, routes } from "@millrace/contract";
+import {
+  createJob,
+  python,
+  readJob,
+  readLog,
+  runJob,
+  shell,
+  waitForEnd,
+  waitForStatus,
+} from "@millrace/testing/millrace/jobs.ts";
+import { millrace } from "@millrace/testing/millrace/server.ts";
+import { until } from "@millrace/testing/until.ts";
 import { ClientSuite, type Gate } from "./support/client-suite.ts";
-import { createJob, python, readJob, readLog, runJob, shell, waitForEnd, waitForStatus } from "./support/jobs.ts";
-import { assertFollowed, createdJob, Millrace, until } from "./support/millrace.ts";
-import { millrace } from "./support/server.ts";
+import { assertFollowed, createdJob, Millrace } from "./support/millrace.ts";
 
 const unknownId = "00000000-0000-4000-8000-000000000000";
 

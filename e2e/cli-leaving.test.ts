@@ -9,10 +9,11 @@ import {
   type PipelineSchedule,
   type Token,
 } from "@millrace/contract";
+import { shell } from "@millrace/testing/millrace/jobs.ts";
+import { openLineage } from "@millrace/testing/millrace/made-datasets.ts";
+import { until } from "@millrace/testing/until.ts";
 import { ClientSuite } from "./support/client-suite.ts";
-import { shell } from "./support/jobs.ts";
-import { openLineage } from "./support/lineage.ts";
-import { Millrace, until } from "./support/millrace.ts";
+import { Millrace } from "./support/millrace.ts";
 
 const noTerminal = /^ *why: There is no terminal to ask on; nothing was changed$/m;
 
@@ -113,10 +114,10 @@ describe("somebody who leaves", () => {
   test("user disable without a new owner says what will stop; schedule ls says so, too, until somebody takes it over", async () => {
     await leaver("ben");
     await admin.print("user", "disable", "ben", "--yes");
-    assert.match(await admin.print("schedule", "ls"), /nightly-ben\t.*It runs jobs as ben, who is disabled/);
+    assert.match(await admin.print("schedule", "ls"), /nightly-ben\t.*The schedule runs jobs as ben, who is disabled/);
     assert.match(
       await admin.print("schedule", "show", "nightly-ben"),
-      /^problem\tIt runs jobs as ben, who is disabled: every run will fail\. Give the schedule another owner\.$/m,
+      /^problem\tThe schedule runs jobs as ben, who is disabled: every run will fail\. Give the schedule another owner\.$/m,
     );
     await admin.print("schedule", "update", "nightly-ben", "--owner", "main-service");
     assert.doesNotMatch(await admin.print("schedule", "show", "nightly-ben"), /^problem/m);

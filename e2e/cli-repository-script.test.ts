@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import { promisify } from "node:util";
 import { type Job, routes } from "@millrace/contract";
+import { readLog } from "@millrace/testing/millrace/jobs.ts";
+import { whyNoDatachain, withLibrary } from "@millrace/testing/programs/datachain-install.ts";
 import { ClientSuite } from "./support/client-suite.ts";
-import { whyNoDatachain, withLibrary } from "./support/datachain-install.ts";
-import { readLog } from "./support/jobs.ts";
 import { Millrace } from "./support/millrace.ts";
 
 const skip = await whyNoDatachain();

@@ -6,10 +6,10 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { type Client, routes } from "@millrace/contract";
-import { createJob, readJob, runJob, shell, waitForEnd } from "./support/jobs.ts";
+import { createJob, readJob, runJob, shell, waitForEnd } from "@millrace/testing/millrace/jobs.ts";
+import { millrace, type ServerOptions, TestServer } from "@millrace/testing/millrace/server.ts";
+import { startPostgres } from "@millrace/testing/servers/postgres.ts";
 import { Millrace } from "./support/millrace.ts";
-import { startPostgres } from "./support/postgres.ts";
-import { millrace, type ServerOptions, TestServer } from "./support/server.ts";
 
 interface Rotation {
   keyId: string;

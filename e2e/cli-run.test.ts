@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { describe, test } from "node:test";
 import { type Job, routes } from "@millrace/contract";
+import { readJob, waitForEnd, waitForStatus } from "@millrace/testing/millrace/jobs.ts";
 import { ClientSuite } from "./support/client-suite.ts";
-import { readJob, waitForEnd, waitForStatus } from "./support/jobs.ts";
 import { assertFollowed, createdJob, Millrace } from "./support/millrace.ts";
 
 describe("millrace job run", { concurrency: 3 }, () => {

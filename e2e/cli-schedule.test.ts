@@ -2,10 +2,11 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { type Pipeline, type PipelineSchedule, type PipelineScheduleItem, routes } from "@millrace/contract";
+import { shell } from "@millrace/testing/millrace/jobs.ts";
+import { type Lineage, openLineage } from "@millrace/testing/millrace/made-datasets.ts";
+import { until } from "@millrace/testing/until.ts";
 import { ClientSuite } from "./support/client-suite.ts";
-import { shell } from "./support/jobs.ts";
-import { type Lineage, openLineage } from "./support/lineage.ts";
-import { Millrace, until } from "./support/millrace.ts";
+import { Millrace } from "./support/millrace.ts";
 
 describe("millrace schedule", () => {
   const suite = ClientSuite.use();
@@ -82,7 +83,7 @@ describe("millrace schedule", () => {
     await suite.api.call(routes.registerVersion, { body: { name: "arriving" } });
     await until("its run", async () => (await show("arrival")).latest_run ?? undefined);
     const refused = await cli.refused(1, "schedule", "create", "round", pipeline, "--on-dataset", "final");
-    assert.match(refused, /circle: round makes @admin\.default\.final, which fires round/);
+    assert.match(refused, /trigger itself: round makes @admin\.default\.final, which fires round/);
     assert.match(await cli.refused(64, "schedule", "update", "arrival", "--quiet-for", "soon"), /not a duration/);
     await cli.print("schedule", "update", "arrival", "--on-dataset=", "--cron", "@daily", "--quiet-for", "10m");
     assert.deepEqual((await show("arrival")).trigger_dataset, null);
@@ -176,7 +177,7 @@ describe("millrace schedule", () => {
     assert.match(await refused(64, "update", "nightly", "--pause", "--resume"), /exclude each other/);
     assert.match(await refused(1, "create", "x", pipeline, "--cron", "61 * * * *"), /cron_expression: expected five/);
     assert.match(await refused(1, "create", "x", "no-such", "--cron", "@daily"), /There is no pipeline no-such/);
-    assert.match(await refused(1, "create", "nightly", pipeline, "--cron", "@daily"), /has a schedule nightly already/);
+    assert.match(await refused(1, "create", "nightly", pipeline, "--cron", "@daily"), /already has a schedule nightly/);
     assert.match(await refused(1, "update", "nightly", "--timezone", "Mars"), /IANA time zone/);
   });
 });

@@ -7,10 +7,11 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createClient, routes } from "@millrace/contract";
+import { createJob, readLog, shell, waitForEnd, waitForStatus } from "@millrace/testing/millrace/jobs.ts";
+import { millrace, TestServer } from "@millrace/testing/millrace/server.ts";
+import { until } from "@millrace/testing/until.ts";
 import type { RunningCommand } from "./support/datachain.ts";
-import { createJob, readLog, shell, waitForEnd, waitForStatus } from "./support/jobs.ts";
-import { Millrace, until } from "./support/millrace.ts";
-import { millrace, TestServer } from "./support/server.ts";
+import { Millrace } from "./support/millrace.ts";
 
 describe("millrace serve", { concurrency: 2 }, () => {
   const commandLine = Millrace.use();

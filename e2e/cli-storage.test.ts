@@ -5,13 +5,14 @@ import { once } from "node:events";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { after, before, describe, test } from "node:test";
 import { openStorage, type Storage } from "@millrace/storage";
-import { writeArchive } from "../packages/storage/test/support/archives.ts";
-import { startAzurite } from "../packages/storage/test/support/azurite.ts";
-import { startFakeGcsServer, whyNoFakeGcsServer } from "../packages/storage/test/support/fake-gcs-server.ts";
-import { pythonProgram, whyNoPythonPackages } from "../packages/storage/test/support/python-packages.ts";
-import { type S3Server, startVersitygw, whyNoVersitygw } from "../packages/storage/test/support/versitygw.ts";
-import { Millrace, until } from "./support/millrace.ts";
-import { millrace } from "./support/server.ts";
+import { millrace } from "@millrace/testing/millrace/server.ts";
+import { writeArchive } from "@millrace/testing/objects/archives.ts";
+import { pythonProgram, whyNoPythonPackages } from "@millrace/testing/programs/python-packages.ts";
+import { startAzurite } from "@millrace/testing/servers/azurite.ts";
+import { startFakeGcsServer, whyNoFakeGcsServer } from "@millrace/testing/servers/fake-gcs-server.ts";
+import { type S3Server, startVersitygw, whyNoVersitygw } from "@millrace/testing/servers/versitygw.ts";
+import { until } from "@millrace/testing/until.ts";
+import { Millrace } from "./support/millrace.ts";
 
 const noPython = await whyNoPythonPackages();
 

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
 import { routes, type Task, type TaskItem, type Upcoming } from "@millrace/contract";
+import { shell } from "@millrace/testing/millrace/jobs.ts";
+import { openLineage } from "@millrace/testing/millrace/made-datasets.ts";
 import { ClientSuite } from "./support/client-suite.ts";
-import { shell } from "./support/jobs.ts";
-import { openLineage } from "./support/lineage.ts";
 import { Millrace } from "./support/millrace.ts";
 
 describe("millrace task", () => {

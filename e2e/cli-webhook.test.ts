@@ -3,11 +3,12 @@ import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { after, before, describe, test } from "node:test";
 import type { Delivery, NewWebhook, Notification, Webhook } from "@millrace/contract";
+import { runJob, shell } from "@millrace/testing/millrace/jobs.ts";
+import { MailServer } from "@millrace/testing/servers/mail-server.ts";
+import { Receiver } from "@millrace/testing/servers/receiver.ts";
+import { until } from "@millrace/testing/until.ts";
 import { ClientSuite } from "./support/client-suite.ts";
-import { runJob, shell } from "./support/jobs.ts";
-import { MailServer } from "./support/mail-server.ts";
-import { Millrace, until } from "./support/millrace.ts";
-import { Receiver } from "./support/receiver.ts";
+import { Millrace } from "./support/millrace.ts";
 
 describe("millrace webhook and millrace notify", async () => {
   const mail = await MailServer.start();

@@ -4,11 +4,11 @@ import { execFile } from "node:child_process";
 import { describe, test } from "node:test";
 import { promisify } from "node:util";
 import { type ApiError, createClient, routes } from "@millrace/contract";
+import { millrace, type TestServer } from "@millrace/testing/millrace/server.ts";
+import { whyNoDatachain } from "@millrace/testing/programs/datachain-install.ts";
 import { assertFollowed } from "./support/client-output.ts";
 import { ClientSuite } from "./support/client-suite.ts";
 import type { RunningCommand } from "./support/datachain.ts";
-import { whyNoDatachain } from "./support/datachain-install.ts";
-import { millrace, type TestServer } from "./support/server.ts";
 
 const skip = await whyNoDatachain();
 

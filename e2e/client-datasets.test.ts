@@ -4,12 +4,12 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { before, describe, test } from "node:test";
 import { routes } from "@millrace/contract";
+import { recordWarehouse, runWithLibrary } from "@millrace/testing/millrace/warehouse.ts";
+import { whyNoDatachain } from "@millrace/testing/programs/datachain-install.ts";
+import { until } from "@millrace/testing/until.ts";
 import { openStore } from "../packages/server/src/store/opening/open-store.ts";
 import { ClientSuite } from "./support/client-suite.ts";
 import type { Datachain, Result } from "./support/datachain.ts";
-import { whyNoDatachain } from "./support/datachain-install.ts";
-import { until } from "./support/millrace.ts";
-import { recordWarehouse, runWithLibrary } from "./support/warehouse.ts";
 
 /** One column of every type, with the values that are most easily corrupted. */
 const kinds = `
@@ -47,7 +47,7 @@ for n in range(3):
 dc.read_values(n=[1]).save("dogs")
 `;
 
-import { storeIn } from "../packages/server/test/support/store-in.ts";
+import { storeIn } from "@millrace/testing/millrace/store-in.ts";
 
 /** Rows as text that distinguishes types, in one order; the client also prints other things. */
 const show = (name: string) =>

@@ -7,12 +7,12 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { promisify } from "node:util";
 import { routes } from "@millrace/contract";
-import { freePort } from "../packages/storage/test/support/server-process.ts";
+import { python, runJob } from "@millrace/testing/millrace/jobs.ts";
+import { whyNoDatachain, withLibrary } from "@millrace/testing/programs/datachain-install.ts";
+import { repository } from "@millrace/testing/repository.ts";
+import { freePort } from "@millrace/testing/servers/server-process.ts";
 import { ClientSuite } from "./support/client-suite.ts";
-import { whyNoDatachain, withLibrary } from "./support/datachain-install.ts";
 import { commandsOf, type DocumentedCommand, readFences, Terminal } from "./support/documented.ts";
-import { python, runJob } from "./support/jobs.ts";
-import { repository } from "./support/server.ts";
 
 const backfills = "runs a month of pipelines: e2e/cli-backfill.test.ts";
 /**

@@ -1,10 +1,10 @@
 /** Python versions and requirements of a job, with the real client and the real package index. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { readJob } from "@millrace/testing/millrace/jobs.ts";
+import { whyNoDatachain } from "@millrace/testing/programs/datachain-install.ts";
 import { assertFollowed, assertStatuses, jobIdOf, logOf } from "./support/client-output.ts";
 import { ClientSuite } from "./support/client-suite.ts";
-import { whyNoDatachain } from "./support/datachain-install.ts";
-import { readJob } from "./support/jobs.ts";
 
 const skip = await whyNoDatachain();
 const building = /^Building virtualenv with Python 3\.\d+\.\d+$/m;
@@ -76,7 +76,7 @@ describe("environments of datachain jobs", { skip, concurrency: 2 }, () => {
     assert.equal(unknown.code, 1, unknown.stderr);
     assertStatuses(unknown.stdout, "FAILED");
     const { error_message } = await readJob(suite.api, jobIdOf(unknown));
-    const list = /^Python 3\.99 is not on this machine\. Versions that are: ([\d., ]+)\.$/.exec(
+    const list = /^Python 3\.99 is not installed on this machine\. Installed versions: ([\d., ]+)\.$/.exec(
       error_message ?? "",
     )?.[1];
     assert.ok(list, error_message ?? "no message");

@@ -1,11 +1,11 @@
 /** Following a job while the server dies or the connection breaks: nothing is lost, nothing appears twice. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { readLog } from "@millrace/testing/millrace/jobs.ts";
+import { whyNoDatachain } from "@millrace/testing/programs/datachain-install.ts";
 import { assertFollowed, jobIdOf } from "./support/client-output.ts";
 import { ClientSuite, type Gate } from "./support/client-suite.ts";
 import { CuttingProxy } from "./support/cutting-proxy.ts";
-import { whyNoDatachain } from "./support/datachain-install.ts";
-import { readLog } from "./support/jobs.ts";
 
 const skip = await whyNoDatachain();
 

@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { createClient, routes } from "@millrace/contract";
+import { python, readJob, runJob } from "@millrace/testing/millrace/jobs.ts";
+import { whyNoDatachain, withLibrary } from "@millrace/testing/programs/datachain-install.ts";
+import { until } from "@millrace/testing/until.ts";
 import { ClientSuite } from "./support/client-suite.ts";
-import { whyNoDatachain, withLibrary } from "./support/datachain-install.ts";
-import { python, readJob, runJob } from "./support/jobs.ts";
-import { until } from "./support/millrace.ts";
 
 describe("scripts of a user who left", { skip: await whyNoDatachain() }, () => {
   const suite = ClientSuite.use(withLibrary);

@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { createClient, routes } from "@millrace/contract";
+import { python, readJob, readLog, runJob, waitForEnd } from "@millrace/testing/millrace/jobs.ts";
+import { whyNoDatachain, withLibrary } from "@millrace/testing/programs/datachain-install.ts";
 import { jobIdOf, logOf } from "./support/client-output.ts";
 import { ClientSuite } from "./support/client-suite.ts";
-import { whyNoDatachain, withLibrary } from "./support/datachain-install.ts";
-import { python, readJob, readLog, runJob, waitForEnd } from "./support/jobs.ts";
 import { Millrace } from "./support/millrace.ts";
 
 const skip = await whyNoDatachain();

@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
 import { type Job, routes } from "@millrace/contract";
+import { createJob, python, runJob, shell, waitForStatus } from "@millrace/testing/millrace/jobs.ts";
+import { whyNoDatachain } from "@millrace/testing/programs/datachain-install.ts";
 import { ClientSuite } from "./support/client-suite.ts";
 import type { Datachain } from "./support/datachain.ts";
-import { whyNoDatachain } from "./support/datachain-install.ts";
-import { createJob, python, runJob, shell, waitForStatus } from "./support/jobs.ts";
 
 const skip = await whyNoDatachain();
 

@@ -6,11 +6,11 @@ import { after, before, describe, test } from "node:test";
 import { stripVTControlCharacters } from "node:util";
 import { PutObjectCommand } from "@aws-sdk/client-s3";
 import { type Pipeline, routes } from "@millrace/contract";
-import { type S3Server, startVersitygw, whyNoVersitygw } from "../packages/storage/test/support/versitygw.ts";
+import { createJob, python, readJob, readLog, waitForEnd } from "@millrace/testing/millrace/jobs.ts";
+import { whyNoDatachain, withLibrary } from "@millrace/testing/programs/datachain-install.ts";
+import { type S3Server, startVersitygw, whyNoVersitygw } from "@millrace/testing/servers/versitygw.ts";
+import { until } from "@millrace/testing/until.ts";
 import { ClientSuite } from "./support/client-suite.ts";
-import { whyNoDatachain, withLibrary } from "./support/datachain-install.ts";
-import { createJob, python, readJob, readLog, waitForEnd } from "./support/jobs.ts";
-import { until } from "./support/millrace.ts";
 
 const skip = await whyNoDatachain();
 const noS3 = skip || (await whyNoVersitygw());

@@ -1,10 +1,10 @@
 /** `datachain job logs` and `job cancel`. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { createJob, readJob, runJob, shell, waitForEnd, waitForStatus } from "@millrace/testing/millrace/jobs.ts";
+import { whyNoDatachain } from "@millrace/testing/programs/datachain-install.ts";
 import { assertStatuses, logOf } from "./support/client-output.ts";
 import { ClientSuite } from "./support/client-suite.ts";
-import { whyNoDatachain } from "./support/datachain-install.ts";
-import { createJob, readJob, runJob, shell, waitForEnd, waitForStatus } from "./support/jobs.ts";
 
 const skip = await whyNoDatachain();
 const unknownId = "00000000-0000-4000-8000-000000000000";

@@ -2,12 +2,12 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { type Pipeline, routes } from "@millrace/contract";
+import { shell } from "@millrace/testing/millrace/jobs.ts";
+import { type Lineage, openLineage } from "@millrace/testing/millrace/made-datasets.ts";
+import { whyNoDatachain } from "@millrace/testing/programs/datachain-install.ts";
+import { until } from "@millrace/testing/until.ts";
 import { ClientSuite } from "./support/client-suite.ts";
 import type { Datachain } from "./support/datachain.ts";
-import { whyNoDatachain } from "./support/datachain-install.ts";
-import { shell } from "./support/jobs.ts";
-import { type Lineage, openLineage } from "./support/lineage.ts";
-import { until } from "./support/millrace.ts";
 
 const skip = await whyNoDatachain();
 

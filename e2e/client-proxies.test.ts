@@ -10,15 +10,15 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { promisify } from "node:util";
 import { createClient, routes } from "@millrace/contract";
-import { startNginx, whyNoNginx } from "../packages/storage/test/support/nginx.ts";
-import { whyNotInstalled } from "../packages/storage/test/support/program.ts";
-import { freePort, type ServerProcess, startServer } from "../packages/storage/test/support/server-process.ts";
+import { readJob } from "@millrace/testing/millrace/jobs.ts";
+import { whyNoDatachain } from "@millrace/testing/programs/datachain-install.ts";
+import { whyNotInstalled } from "@millrace/testing/programs/program.ts";
+import { repository } from "@millrace/testing/repository.ts";
+import { startNginx, whyNoNginx } from "@millrace/testing/servers/nginx.ts";
+import { freePort, type ServerProcess, startServer } from "@millrace/testing/servers/server-process.ts";
+import { until } from "@millrace/testing/until.ts";
 import { assertFollowed, jobIdOf } from "./support/client-output.ts";
 import { ClientSuite } from "./support/client-suite.ts";
-import { whyNoDatachain } from "./support/datachain-install.ts";
-import { readJob } from "./support/jobs.ts";
-import { until } from "./support/millrace.ts";
-import { repository } from "./support/server.ts";
 
 const run = promisify(execFile);
 

@@ -1,9 +1,9 @@
 /** The real library and real progress bars: a failure has a reason, whichever process it happened in. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { python, runJob } from "@millrace/testing/millrace/jobs.ts";
+import { whyNoDatachain, withLibrary } from "@millrace/testing/programs/datachain-install.ts";
 import { ClientSuite } from "./support/client-suite.ts";
-import { whyNoDatachain, withLibrary } from "./support/datachain-install.ts";
-import { python, runJob } from "./support/jobs.ts";
 import { Millrace } from "./support/millrace.ts";
 
 const skip = await whyNoDatachain();

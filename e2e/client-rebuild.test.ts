@@ -6,11 +6,11 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { type Pipeline, routes } from "@millrace/contract";
+import { createJob, python, readJob, readLog, waitForEnd } from "@millrace/testing/millrace/jobs.ts";
+import { whyNoDatachain, withLibrary } from "@millrace/testing/programs/datachain-install.ts";
+import { until } from "@millrace/testing/until.ts";
 import { jobIdOf } from "./support/client-output.ts";
 import { ClientSuite } from "./support/client-suite.ts";
-import { whyNoDatachain, withLibrary } from "./support/datachain-install.ts";
-import { createJob, python, readJob, readLog, waitForEnd } from "./support/jobs.ts";
-import { until } from "./support/millrace.ts";
 
 const skip = await whyNoDatachain();
 

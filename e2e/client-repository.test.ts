@@ -5,11 +5,11 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { before, describe, test } from "node:test";
 import { promisify } from "node:util";
+import { readJob } from "@millrace/testing/millrace/jobs.ts";
+import { whyNoDatachain } from "@millrace/testing/programs/datachain-install.ts";
 import { assertStatuses, jobIdOf, logOf } from "./support/client-output.ts";
 import { ClientSuite } from "./support/client-suite.ts";
 import type { Result } from "./support/datachain.ts";
-import { whyNoDatachain } from "./support/datachain-install.ts";
-import { readJob } from "./support/jobs.ts";
 
 const skip = await whyNoDatachain();
 

@@ -4,11 +4,11 @@ import { DatabaseSync } from "node:sqlite";
 import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Client, routes } from "@millrace/contract";
+import { readJob, readLog, waitForEnd } from "@millrace/testing/millrace/jobs.ts";
+import { warehouseFolder } from "@millrace/testing/millrace/warehouse.ts";
+import { whyNoDatachain, withLibrary } from "@millrace/testing/programs/datachain-install.ts";
 import { assertFollowed, jobIdOf } from "./support/client-output.ts";
 import { ClientSuite, type Gate } from "./support/client-suite.ts";
-import { whyNoDatachain, withLibrary } from "./support/datachain-install.ts";
-import { readJob, readLog, waitForEnd } from "./support/jobs.ts";
-import { warehouseFolder } from "./support/warehouse.ts";
 
 const skip = await whyNoDatachain();
 

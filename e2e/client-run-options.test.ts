@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { describe, test } from "node:test";
+import { createJob, readJob, shell, waitForEnd, waitForStatus } from "@millrace/testing/millrace/jobs.ts";
+import { whyNoDatachain } from "@millrace/testing/programs/datachain-install.ts";
 import { assertFollowed, jobIdOf } from "./support/client-output.ts";
 import { ClientSuite } from "./support/client-suite.ts";
-import { whyNoDatachain } from "./support/datachain-install.ts";
-import { createJob, readJob, shell, waitForEnd, waitForStatus } from "./support/jobs.ts";
 
 const skip = await whyNoDatachain();
 

@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { routes } from "@millrace/contract";
+import { readJob, readLog, waitForEnd, waitForStatus } from "@millrace/testing/millrace/jobs.ts";
+import { whyNoDatachain } from "@millrace/testing/programs/datachain-install.ts";
 import { assertFollowed, assertStatuses, jobIdOf, logOf, statusesOf } from "./support/client-output.ts";
 import { ClientSuite } from "./support/client-suite.ts";
-import { whyNoDatachain } from "./support/datachain-install.ts";
-import { readJob, readLog, waitForEnd, waitForStatus } from "./support/jobs.ts";
 
 const skip = await whyNoDatachain();
 

@@ -2,10 +2,11 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { type Pipeline, type PipelineSchedule, routes } from "@millrace/contract";
+import { python, readJob, readLog, runJob, waitForEnd } from "@millrace/testing/millrace/jobs.ts";
+import { whyNoDatachain, withLibrary } from "@millrace/testing/programs/datachain-install.ts";
+import { until } from "@millrace/testing/until.ts";
 import { ClientSuite } from "./support/client-suite.ts";
-import { whyNoDatachain, withLibrary } from "./support/datachain-install.ts";
-import { python, readJob, readLog, runJob, waitForEnd } from "./support/jobs.ts";
-import { Millrace, until } from "./support/millrace.ts";
+import { Millrace } from "./support/millrace.ts";
 
 const skip = await whyNoDatachain();
 

@@ -11,10 +11,10 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiError, type Backfill, type Client, routes } from "@millrace/contract";
-import { shell } from "./support/jobs.ts";
-import { openLineage } from "./support/lineage.ts";
-import { startPostgres, type TestPostgres } from "./support/postgres.ts";
-import { TestServer } from "./support/server.ts";
+import { shell } from "@millrace/testing/millrace/jobs.ts";
+import { openLineage } from "@millrace/testing/millrace/made-datasets.ts";
+import { TestServer } from "@millrace/testing/millrace/server.ts";
+import { startPostgres, type TestPostgres } from "@millrace/testing/servers/postgres.ts";
 
 const momentCount = Number(process.env["CRASH_RUNS"] ?? 20);
 const killCount = Number(process.env["CRASH_KILLS"] ?? 6);

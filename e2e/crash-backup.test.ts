@@ -12,11 +12,12 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createClient } from "@millrace/contract";
+import { type ServerOptions, TestServer } from "@millrace/testing/millrace/server.ts";
+import { whyNoDatachain, withLibrary } from "@millrace/testing/programs/datachain-install.ts";
+import { startPostgres, type TestPostgres } from "@millrace/testing/servers/postgres.ts";
+import { until } from "@millrace/testing/until.ts";
 import { assertReadable, dataLoad, listNames, saveDatasets } from "./support/backed-up-datasets.ts";
-import { whyNoDatachain, withLibrary } from "./support/datachain-install.ts";
-import { Millrace, until } from "./support/millrace.ts";
-import { startPostgres, type TestPostgres } from "./support/postgres.ts";
-import { type ServerOptions, TestServer } from "./support/server.ts";
+import { Millrace } from "./support/millrace.ts";
 
 const kills = Number(process.env["BACKUP_KILLS"] ?? 2);
 

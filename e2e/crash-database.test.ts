@@ -10,10 +10,10 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiError, type Client, routes } from "@millrace/contract";
+import { createJob, readLogBytes, shell, waitForEnd, waitForStatus } from "@millrace/testing/millrace/jobs.ts";
+import { type ServerOptions, TestServer } from "@millrace/testing/millrace/server.ts";
+import { type OwnPostgres, startOwnPostgres } from "@millrace/testing/servers/postgres.ts";
 import { CuttingProxy } from "./support/cutting-proxy.ts";
-import { createJob, readLogBytes, shell, waitForEnd, waitForStatus } from "./support/jobs.ts";
-import { type OwnPostgres, startOwnPostgres } from "./support/postgres.ts";
-import { type ServerOptions, TestServer } from "./support/server.ts";
 
 const jobCount = Number(process.env["CRASH_JOBS"] ?? 40);
 

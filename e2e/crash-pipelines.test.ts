@@ -11,10 +11,10 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiError, type Client, isUnfinished, type Pipeline, routes } from "@millrace/contract";
-import { readJob, shell } from "./support/jobs.ts";
-import { type Made, openLineage } from "./support/lineage.ts";
-import { startPostgres, type TestPostgres } from "./support/postgres.ts";
-import { TestServer } from "./support/server.ts";
+import { readJob, shell } from "@millrace/testing/millrace/jobs.ts";
+import { type Made, openLineage } from "@millrace/testing/millrace/made-datasets.ts";
+import { TestServer } from "@millrace/testing/millrace/server.ts";
+import { startPostgres, type TestPostgres } from "@millrace/testing/servers/postgres.ts";
 
 const runCount = Number(process.env["CRASH_RUNS"] ?? 50);
 const killCount = Number(process.env["CRASH_KILLS"] ?? 6);

@@ -12,9 +12,9 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiError, type Client, isIn, type Job, type JobInput, routes } from "@millrace/contract";
-import { readJob, shell } from "./support/jobs.ts";
-import { startPostgres, type TestPostgres } from "./support/postgres.ts";
-import { TestServer } from "./support/server.ts";
+import { readJob, shell } from "@millrace/testing/millrace/jobs.ts";
+import { TestServer } from "@millrace/testing/millrace/server.ts";
+import { startPostgres, type TestPostgres } from "@millrace/testing/servers/postgres.ts";
 
 const jobCount = Number(process.env["CRASH_JOBS"] ?? 24);
 const killCount = Number(process.env["CRASH_KILLS"] ?? 8);

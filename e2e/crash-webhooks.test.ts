@@ -10,12 +10,12 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Client, createClient, routes } from "@millrace/contract";
-import { shell } from "./support/jobs.ts";
-import { MailServer, type ReceivedMail } from "./support/mail-server.ts";
-import { startPostgres, type TestPostgres } from "./support/postgres.ts";
-import { type Received, Receiver } from "./support/receiver.ts";
-import { Recipe, type RecipeLanguage } from "./support/recipes.ts";
-import { TestServer } from "./support/server.ts";
+import { shell } from "@millrace/testing/millrace/jobs.ts";
+import { TestServer } from "@millrace/testing/millrace/server.ts";
+import { MailServer, type ReceivedMail } from "@millrace/testing/servers/mail-server.ts";
+import { startPostgres, type TestPostgres } from "@millrace/testing/servers/postgres.ts";
+import { type Received, Receiver } from "@millrace/testing/servers/receiver.ts";
+import { Recipe, type RecipeLanguage } from "@millrace/testing/servers/recipes.ts";
 import { nightEvents, persistently, ToldNights } from "./support/told-nights.ts";
 
 const jobCount = Number(process.env["CRASH_JOBS"] ?? 30);

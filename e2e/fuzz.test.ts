@@ -12,9 +12,9 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { after, before, describe, it } from "node:test";
 import { routes } from "@millrace/contract";
-import { createJob, shell } from "./support/jobs.ts";
-import { TestServer } from "./support/server.ts";
-import { programIn, whyNoVirtualenv } from "./support/virtualenv.ts";
+import { createJob, shell } from "@millrace/testing/millrace/jobs.ts";
+import { TestServer } from "@millrace/testing/millrace/server.ts";
+import { programIn, whyNoVirtualenv } from "@millrace/testing/programs/virtualenv.ts";
 
 const version = "4.32.5";
 const virtualenv = { name: `schemathesis-${version}`, requirement: `schemathesis==${version}` };

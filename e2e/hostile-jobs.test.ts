@@ -11,8 +11,8 @@ import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { type Client, type JobInput, routes } from "@millrace/contract";
-import { createJob, readJob, readLogBytes, shell, waitForStatus } from "./support/jobs.ts";
-import { TestServer } from "./support/server.ts";
+import { createJob, readJob, readLogBytes, shell, waitForStatus } from "@millrace/testing/millrace/jobs.ts";
+import { TestServer } from "@millrace/testing/millrace/server.ts";
 
 const isRoot = process.getuid?.() === 0;
 /** A user id that no known machine uses. */

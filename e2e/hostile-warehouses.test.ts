@@ -7,9 +7,9 @@ import { randomUUID } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { after, before, describe, it } from "node:test";
 import { type Client, createClient, type Job, routes } from "@millrace/contract";
-import { whyNoDatachain, withLibrary, withReachableLibrary } from "./support/datachain-install.ts";
-import { createJob, python, readLog, waitForEnd } from "./support/jobs.ts";
-import { TestServer } from "./support/server.ts";
+import { createJob, python, readLog, waitForEnd } from "@millrace/testing/millrace/jobs.ts";
+import { TestServer } from "@millrace/testing/millrace/server.ts";
+import { whyNoDatachain, withLibrary, withReachableLibrary } from "@millrace/testing/programs/datachain-install.ts";
 
 const noLibrary = await whyNoDatachain();
 const isRoot = process.getuid?.() === 0;
@@ -43,15 +43,15 @@ ${line}
 const attacks: Record<string, { script: string; says: RegExp }> = {
   "a view that never ends, instead of a table": {
     script: onStore("drop table dataset_version_jobs", `create view dataset_version_jobs as ${endless}`),
-    says: /holds a view \(dataset_version_jobs\)/,
+    says: /contains a view \(dataset_version_jobs\)/,
   },
   "a trigger that never ends": {
     script: onStore(`create trigger slow after update on jobs begin insert into meta (id) ${endless}; end`),
-    says: /holds a trigger \(slow\)/,
+    says: /contains a trigger \(slow\)/,
   },
   "a virtual table": {
     script: onStore("create virtual table words using fts5(word)"),
-    says: /holds a virtual table/,
+    says: /contains a virtual table/,
   },
   "a column that takes for ever to compute": {
     script: onStore(
@@ -70,7 +70,7 @@ const attacks: Record<string, { script: string; says: RegExp }> = {
     script: inPlace(`os.symlink(os.path.join(os.path.dirname(store), "../../../millrace.db"), store)`),
     says: /not a plain file/,
   },
-  nothing: { script: inPlace(""), says: /is gone/ },
+  nothing: { script: inPlace(""), says: /is gone|file is missing/ },
   "tables without the columns that matter": {
     script: onStore("drop table datasets_dependencies", "create table datasets_dependencies (id integer)"),
     says: /has no column source_dataset_version_id.*not known to Millrace/,

@@ -7,8 +7,8 @@ import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { type Client, routes } from "@millrace/contract";
-import { createJob, python, runJob, shell, waitForStatus } from "./support/jobs.ts";
-import { millrace, TestServer } from "./support/server.ts";
+import { createJob, python, runJob, shell, waitForStatus } from "@millrace/testing/millrace/jobs.ts";
+import { millrace, TestServer } from "@millrace/testing/millrace/server.ts";
 
 const isRoot = process.getuid?.() === 0;
 const limits = {

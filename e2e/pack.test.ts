@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
-import { repository } from "./support/server.ts";
+import { repository } from "@millrace/testing/repository.ts";
 
 const run = promisify(execFile);
 const packages = ["contract", "server", "storage", "cli"];

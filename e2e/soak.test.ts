@@ -12,6 +12,7 @@ import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { routes } from "@millrace/contract";
+import { type OwnPostgres, startOwnPostgres } from "@millrace/testing/servers/postgres.ts";
 import { causeFaults, cutConnections } from "./soak/faults.ts";
 import { stall } from "./soak/follow.ts";
 import { JobLoad } from "./soak/jobs.ts";
@@ -21,7 +22,6 @@ import { PipelineLoad } from "./soak/pipelines.ts";
 import { Probe, type Sample } from "./soak/probe.ts";
 import { fakeClock, Subject } from "./soak/subject.ts";
 import { Timeline } from "./soak/timeline.ts";
-import { type OwnPostgres, startOwnPostgres } from "./support/postgres.ts";
 
 const minutes = Number(process.env["SOAK_MINUTES"] ?? 3);
 const seed = Number(process.env["SOAK_SEED"] ?? Math.floor(Math.random() * 1e9));

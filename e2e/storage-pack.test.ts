@@ -6,12 +6,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
-import { whyNoNginx } from "../packages/storage/test/support/nginx.ts";
-import { startPreparedStore } from "../packages/storage/test/support/prepared-store.ts";
-import { pythonProgram, whyNoPythonPackages } from "../packages/storage/test/support/python-packages.ts";
-import { type S3Server, startVersitygw, whyNoVersitygw } from "../packages/storage/test/support/versitygw.ts";
+import { startPreparedStore } from "@millrace/testing/objects/prepared-store.ts";
+import { pythonProgram, whyNoPythonPackages } from "@millrace/testing/programs/python-packages.ts";
+import { repository } from "@millrace/testing/repository.ts";
+import { whyNoNginx } from "@millrace/testing/servers/nginx.ts";
+import { type S3Server, startVersitygw, whyNoVersitygw } from "@millrace/testing/servers/versitygw.ts";
 import { olderNode } from "./support/older-node.ts";
-import { repository } from "./support/server.ts";
 
 const run = promisify(execFile);
 const skip = await whyNoVersitygw();

@@ -3,8 +3,8 @@ import { execFile } from "node:child_process";
 import { access, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { repository } from "../../e2e/support/server.ts";
-import { programIn, type Virtualenv, whyNoVirtualenv } from "../../e2e/support/virtualenv.ts";
+import { programIn, type Virtualenv, whyNoVirtualenv } from "@millrace/testing/programs/virtualenv.ts";
+import { repository } from "@millrace/testing/repository.ts";
 import type { ClientReport, ClientTask } from "../storage-clients/task.ts";
 
 const run = promisify(execFile);

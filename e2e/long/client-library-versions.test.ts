@@ -5,9 +5,9 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { oldestLibrary, routes } from "@millrace/contract";
+import { createJob, python, readLog, waitForEnd } from "@millrace/testing/millrace/jobs.ts";
+import { releaseOf } from "@millrace/testing/programs/datachain-install.ts";
 import { ClientSuite } from "../support/client-suite.ts";
-import { releaseOf } from "../support/datachain-install.ts";
-import { createJob, python, readLog, waitForEnd } from "../support/jobs.ts";
 
 const releases = (process.env["MILLRACE_LIBRARY_RELEASES"] ?? `${oldestLibrary},0.59.13,0.62.0`).split(",");
 

@@ -5,9 +5,9 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { compareReleases } from "@millrace/contract";
+import { createJob, python, runJob, shell, waitForEnd, waitForStatus } from "@millrace/testing/millrace/jobs.ts";
+import { releaseOf, withLibrary } from "@millrace/testing/programs/datachain-install.ts";
 import { ClientSuite } from "../support/client-suite.ts";
-import { releaseOf, withLibrary } from "../support/datachain-install.ts";
-import { createJob, python, runJob, shell, waitForEnd, waitForStatus } from "../support/jobs.ts";
 
 const releases = (process.env["MILLRACE_CLIENT_RELEASES"] ?? "0.35.0,0.50.0,0.58.0,0.62.0").split(",");
 const unknownId = "00000000-0000-4000-8000-000000000000";

@@ -5,7 +5,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiError, isIn, type Job, type JobInput, routes } from "@millrace/contract";
-import { python, readJob, readLogBytes, shell } from "../support/jobs.ts";
+import { python, readJob, readLogBytes, shell } from "@millrace/testing/millrace/jobs.ts";
 import { diskFaults } from "./faults.ts";
 import { follow } from "./follow.ts";
 import type { Load } from "./load.ts";

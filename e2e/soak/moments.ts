@@ -1,6 +1,6 @@
 /** Pauses of random length, reproducible by their seed, so that a failed soak can be repeated. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { Random } from "../../packages/storage/test/support/random.ts";
+import { Random } from "@millrace/testing/random.ts";
 
 export class Moments extends Random {
   between(from: number, to: number): number {

@@ -4,8 +4,8 @@ import { chmod, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isUnfinished, type Job, type Pipeline, routes } from "@millrace/contract";
-import { shell } from "../support/jobs.ts";
-import { type Made, openLineage } from "../support/lineage.ts";
+import { shell } from "@millrace/testing/millrace/jobs.ts";
+import { type Made, openLineage } from "@millrace/testing/millrace/made-datasets.ts";
 import { diskFaults } from "./faults.ts";
 import type { Load } from "./load.ts";
 

@@ -4,9 +4,9 @@ import { chmod, mkdtemp, readFile, rm, rmdir, writeFile } from "node:fs/promises
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Client, createClient } from "@millrace/contract";
+import { TestServer } from "@millrace/testing/millrace/server.ts";
+import type { PostgresCluster } from "@millrace/testing/servers/postgres-cluster.ts";
 import { CuttingProxy } from "../support/cutting-proxy.ts";
-import type { PostgresCluster } from "../support/postgres-cluster.ts";
-import { TestServer } from "../support/server.ts";
 
 /** Library that changes the clock of the process that loads it. */
 export const fakeClock = `/usr/lib/${process.arch === "arm64" ? "aarch64" : "x86_64"}-linux-gnu/faketime/libfaketimeMT.so.1`;

@@ -4,9 +4,9 @@
  */
 import assert from "node:assert/strict";
 import { type Client, type Job, routes } from "@millrace/contract";
+import { python, runJob } from "@millrace/testing/millrace/jobs.ts";
+import type { TestServer } from "@millrace/testing/millrace/server.ts";
 import { Datachain } from "./datachain.ts";
-import { python, runJob } from "./jobs.ts";
-import type { TestServer } from "./server.ts";
 
 /** The name under which a dataset was saved determines its rows. */
 const numbersOf = (name: string) => {

@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before } from "node:test";
 import { type Client, createClient, routes } from "@millrace/contract";
+import { waitForEnd } from "@millrace/testing/millrace/jobs.ts";
+import { TestServer } from "@millrace/testing/millrace/server.ts";
 import { Datachain, type Settings } from "./datachain.ts";
-import { waitForEnd } from "./jobs.ts";
-import { TestServer } from "./server.ts";
 
 export interface Gate {
   /** Path of a file that exists once the gate is open. */

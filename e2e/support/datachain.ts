@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
-import { datachain, datachainPython, type Release } from "./datachain-install.ts";
+import { datachain, datachainPython, type Release } from "@millrace/testing/programs/datachain-install.ts";
 
 export interface Result {
   readonly code: number | null;

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { repository } from "./server.ts";
+import { repository } from "@millrace/testing/repository.ts";
 
 export interface DocumentedCommand {
   readonly page: string;

@@ -6,9 +6,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after } from "node:test";
 import { promisify } from "node:util";
+import { millrace } from "@millrace/testing/millrace/server.ts";
+import { until } from "@millrace/testing/until.ts";
 import type { ClientSuite } from "./client-suite.ts";
 import { type Result, RunningCommand } from "./datachain.ts";
-import { millrace } from "./server.ts";
 
 interface MillraceSettings {
   readonly url?: string;
@@ -144,20 +145,7 @@ export class Millrace {
   }
 }
 
-/** Polls until there is an answer; the limit ends a test that would hang. */
-export async function until<T>(what: string, ask: () => T | Promise<T>, seconds = 30): Promise<NonNullable<T>> {
-  const deadline = Date.now() + seconds * 1000;
-  for (;;) {
-    const answer = await ask();
-    if (answer) return answer;
-    assert.ok(Date.now() < deadline, `${what}: not within ${seconds} s`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}
-
-/**
- * Asserts that a job was followed to its end: the exit code matches, every status appears once, the log is complete.
- */
+/** Asserts that a job was followed to its end: exit code as expected, every status once, the log complete. */
 export function assertFollowed(result: Result, last: "COMPLETE" | "FAILED" | "CANCELED", log: string): void {
   const { code, stdout, stderr } = result;
   assert.equal(code, { COMPLETE: 0, FAILED: 1, CANCELED: 2 }[last], stderr);

@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { repository } from "./server.ts";
+import { repository } from "@millrace/testing/repository.ts";
 
 const run = promisify(execFile);
 

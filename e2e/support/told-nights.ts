@@ -8,12 +8,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiError, type Client, createClient, isUnfinished, type Pipeline, routes } from "@millrace/contract";
+import { shell } from "@millrace/testing/millrace/jobs.ts";
+import { makeDataset } from "@millrace/testing/millrace/lineage.ts";
+import type { TestServer } from "@millrace/testing/millrace/server.ts";
+import { storeIn } from "@millrace/testing/millrace/store-in.ts";
 import { tellOverdue } from "../../packages/server/src/loops/tell-overdue.ts";
 import { openStore } from "../../packages/server/src/store/opening/open-store.ts";
-import { makeDataset } from "../../packages/server/test/support/lineage.ts";
-import { storeIn } from "../../packages/server/test/support/store-in.ts";
-import { shell } from "./jobs.ts";
-import type { TestServer } from "./server.ts";
 
 export const nightEvents = [
   "pipeline.failure",

@@ -1,19 +1,19 @@
-/** What each blob is called, in the data folder and at a URI. */
+/** Names of blobs, the same in the data folder and at a storage URI. */
 
 export const uploadsFolder = "files/";
 export const exportsFolder = "exports/";
 export const logsFolder = "logs/";
-/** What says whose they are. */
+/** Holds the blob that names the server which owns the others. */
 export const serverFolder = "server/";
 
-/** Spread over folders: a file system is slow with a folder of a hundred thousand files. */
+/** Uploads are spread over subfolders, because file systems are slow with a hundred thousand files in one folder. */
 export const uploadName = (id: string) => `${uploadsFolder}${id.slice(0, 2)}/${id}`;
 
 export const exportFolder = (id: string) => `${exportsFolder}${id}/`;
 export const exportName = (id: string, file: number) => `${exportFolder(id)}${file}`;
 
-/** By the key of the attempt. */
+/** Name of an attempt's log, by the key of the attempt. */
 export const logName = (key: string) => `${logsFolder}${key.slice(0, 2)}/${key}`;
 
-/** The last part: the id of an upload, the key of an attempt. */
+/** Returns the last part of a blob's name: the id of an upload, or the key of an attempt. */
 export const lastPart = (name: string) => name.slice(name.lastIndexOf("/") + 1);

@@ -1,56 +1,62 @@
 /**
- * Blobs: files that the server keeps under a name, as uploads of jobs, files of exports and logs of ended attempts. They
- * lie in the data folder, or at a storage URI, and behave alike in both places. A blob is seen whole or not at all.
+ * Blobs are named files that the server keeps: uploads, exports and logs of ended attempts. They are stored in the data
+ * folder or at a storage URI and behave the same in both. Readers see a blob completely or not at all.
  */
 import { createHash } from "node:crypto";
 import type { Readable } from "node:stream";
 
 export interface Measured {
   readonly size: number;
-  /** In hexadecimal. */
+  /** SHA-256 in hexadecimal. */
   readonly sha256: string;
 }
 
 export interface BlobEntry {
   readonly name: string;
   readonly size: number;
-  /** In milliseconds, by the clock of the place where it lies. */
+  /** Unix time in milliseconds, by the clock of the storage. */
   readonly modifiedAt: number;
 }
 
-/** A blob that somebody reads: what was opened, even if it is replaced or removed meanwhile, or an error. */
+/**
+ * A blob that is open for reading. It returns the content as of `open`, or fails, even if the blob is replaced or
+ * deleted meanwhile.
+ */
 export interface OpenBlob {
   readonly size: number;
-  /** Up to `length` bytes from `offset`; fewer at the end. */
+  /** Returns up to `length` bytes from `offset`; fewer at the end. */
   read(offset: number, length: number): Promise<Buffer>;
-  /** All of it, from its beginning; closes it at the end. */
+  /** Streams the whole blob from its start, and closes it at the end. */
   stream(): Readable;
   close(): Promise<void>;
 }
 
 export interface Blobs {
-  /** Whether they lie on this machine, below the data folder. */
+  /** Whether the blobs are files on this machine, below the data folder. */
   readonly isLocal: boolean;
   /**
-   * Stores what `content` yields, in place of what had this name. Nothing is stored when `content` fails, or is longer
-   * than `limit` bytes: then it throws BlobTooLong.
+   * Stores the content, replacing any blob of this name. If `content` fails, nothing is stored. If it is longer than
+   * `limit` bytes, throws BlobTooLong.
    */
   put(name: string, content: AsyncIterable<Uint8Array>, options?: { readonly limit?: number }): Promise<Measured>;
-  /** Stores what `write` puts into a file of this machine. Returns the bytes that it takes. */
+  /** Stores the local file that `write` creates at the given path. Returns its size in bytes. */
   make(name: string, write: (path: string) => Promise<void>): Promise<number>;
-  /** Throws BlobMissing. */
+  /** Opens a blob for reading. Throws BlobMissing if it does not exist. */
   open(name: string): Promise<OpenBlob>;
-  /** Undefined: there is no such blob. */
+  /** Returns the size in bytes; undefined if the blob does not exist. */
   size(name: string): Promise<number | undefined>;
-  /** Removing a blob that is not there succeeds. */
+  /** Deletes a blob; succeeds if it does not exist. */
   remove(name: string): Promise<void>;
-  /** Those whose names begin with `folder`, which ends with a slash; in any order. */
+  /** Lists the blobs whose names start with `folder`, which ends with a slash. The order is undefined. */
   list(folder: string): AsyncIterable<BlobEntry>;
-  /** A file of this machine with the content, for reading only: the blob itself, or a copy. Throws BlobMissing. */
+  /**
+   * Returns the path of a read-only local file with the content: the blob itself or a cached copy. Throws BlobMissing
+   * if it does not exist.
+   */
   fetch(name: string): Promise<string>;
   /**
-   * Removes what writes that were cut short left behind before a moment, and copies that nobody has asked for since
-   * another moment.
+   * Deletes partial files of interrupted writes that are older than `leftBefore`, and cached copies that were last used
+   * before `unusedSince`.
    */
   tidy(moments: { readonly leftBefore: number; readonly unusedSince: number }): Promise<void>;
   close(): Promise<void>;
@@ -66,15 +72,15 @@ export class BlobTooLong extends Error {
   readonly limit: number;
 
   constructor(limit: number) {
-    super(`It is longer than ${limit} bytes.`);
+    super(`The content is longer than the limit of ${limit} bytes.`);
     this.limit = limit;
   }
 }
 
-/** The storage cannot be reached, or refuses the server: this says nothing about the blob, and passes. */
+/** Thrown when the storage cannot be reached or denies access. The blob may well exist, and a retry may succeed. */
 export class BlobsUnavailable extends Error {
   constructor(cause: Error) {
-    super(`The storage of files (MILLRACE_BLOBS) cannot be used: ${cause.message}`, { cause });
+    super(`The blob storage (MILLRACE_BLOBS) cannot be used: ${cause.message}`, { cause });
   }
 }
 
@@ -82,28 +88,31 @@ const part = "[A-Za-z0-9][A-Za-z0-9._-]{0,99}";
 const namePattern = new RegExp(`^[a-z]{1,20}(?:/${part}){1,3}$`);
 const folderPattern = new RegExp(`^[a-z]{1,20}/(?:${part}/){0,2}$`);
 
-/** The end of the names of files that are being written. No blob has such a name. */
+/** File name extension of files that are still being written; no blob name ends with it. */
 export const draftEnd = ".part";
 
-/** Throws for a name that could lead anywhere else: some names come from rows, and those may come from a backup. */
+/**
+ * Returns a blob name after checking it. Throws if it could lead outside the folder: names can come from database rows,
+ * which may come from a backup.
+ */
 export function checkName(name: string): string {
   if (!namePattern.test(name) || name.endsWith(draftEnd))
-    throw new Error(`${JSON.stringify(name)} cannot name a blob.`);
+    throw new Error(`${JSON.stringify(name)} is not a valid blob name.`);
   return name;
 }
 
 export function checkFolder(folder: string): string {
-  if (!folderPattern.test(folder)) throw new Error(`${JSON.stringify(folder)} cannot be a folder of blobs.`);
+  if (!folderPattern.test(folder)) throw new Error(`${JSON.stringify(folder)} is not a valid blob folder.`);
   return folder;
 }
 
-/** Counts and digests bytes on their way. */
+/** Counts and hashes bytes as they pass through. */
 export class Meter {
   readonly #content: AsyncIterable<Uint8Array>;
   readonly #limit: number;
   readonly #hash = createHash("sha256");
   #size = 0;
-  /** Why the content ended early; undefined: it did not. */
+  /** Error that ended the content early; undefined if there was none. */
   failure: unknown;
 
   constructor(content: AsyncIterable<Uint8Array>, limit = Number.POSITIVE_INFINITY) {

@@ -1,4 +1,4 @@
-/** Blobs as files of a folder. What is put is on disk before `put` returns. */
+/** Blobs as files in folders. `put` returns after the file was synced to disk. */
 import { randomUUID } from "node:crypto";
 import { constants, createWriteStream } from "node:fs";
 import { lstat, mkdir, open, readdir, rename, rm, rmdir } from "node:fs/promises";
@@ -17,7 +17,7 @@ import {
   type OpenBlob,
 } from "./blobs.ts";
 
-/** Where blobs lie, by the first part of their names. */
+/** Folders of blobs, by the first part of their names. */
 export interface BlobFolders {
   readonly files: string;
   readonly exports: string;
@@ -31,15 +31,15 @@ export class FolderBlobs implements Blobs {
     this.#folders = folders;
   }
 
-  /** Undefined: blobs with such names do not lie here. */
+  /** Returns the folder for a name's first part; undefined if blobs of this kind are not stored here. */
   #folder(name: string): string | undefined {
     return Object.entries(this.#folders).find(([top]) => top === topOf(name))?.[1];
   }
 
-  /** Where drafts of a blob lie, and where it lies itself. */
+  /** Returns the folder for partial files of a blob, and the path of the blob. */
   #place(name: string): { top: string; path: string } {
     const top = this.#folder(checkName(name));
-    if (top === undefined) throw new Error(`${JSON.stringify(name)} cannot name a blob here.`);
+    if (top === undefined) throw new Error(`${JSON.stringify(name)} is not a valid blob name in this folder.`);
     return { top, path: join(top, restOf(name)) };
   }
 
@@ -53,7 +53,7 @@ export class FolderBlobs implements Blobs {
     { limit }: { readonly limit?: number } = {},
   ): Promise<Measured> {
     const meter = new Meter(content, limit);
-    // Everybody may read it: a job is given it as a second name for the same file.
+    // Readable by everyone, because a job gets a hard link to this file.
     await this.make(name, (draft) =>
       pipeline(Readable.from(meter.bytes()), createWriteStream(draft, { mode: 0o444, flags: "wx" })),
     );
@@ -96,7 +96,7 @@ export class FolderBlobs implements Blobs {
   async remove(name: string): Promise<void> {
     const path = this.#path(name);
     await rm(path, { force: true });
-    // A folder that is not empty stays: then this fails.
+    // Fails, as intended, if the folder is not empty.
     if (dirname(name) !== topOf(name)) await rmdir(dirname(path)).catch(() => {});
   }
 
@@ -141,7 +141,10 @@ export class FolderBlobs implements Blobs {
 const topOf = (name: string) => name.slice(0, name.indexOf("/"));
 const restOf = (name: string) => name.slice(name.indexOf("/") + 1);
 
-/** Gives a draft its name. Somebody may remove the folder, which is empty still, before the draft is in it. */
+/**
+ * Moves a finished file to its final path. Retries, because a concurrent `remove` may delete the folder while it is
+ * still empty.
+ */
 async function place(draft: string, path: string, tries = 5): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   try {
@@ -157,14 +160,14 @@ const missing = (name: string) => (error: NodeJS.ErrnoException) => {
   throw error.code === "ENOENT" ? new BlobMissing(name) : error;
 };
 
-/** Undefined: there is nothing. */
+/** Returns the file's status; undefined if it does not exist. */
 const found = (path: string) =>
   lstat(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return undefined;
     throw error;
   });
 
-/** Returns the bytes on disk. */
+/** Syncs a file to disk and returns the bytes it occupies. */
 async function sync(path: string): Promise<number> {
   const file = await open(path, "r");
   try {

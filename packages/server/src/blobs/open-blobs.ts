@@ -1,4 +1,4 @@
-/** Which blobs, by what the operator gave; and that nobody else uses them. */
+/** Opens the blobs that the operator configured, and makes sure that no other server uses them. */
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { serverFolder } from "./blob-names.ts";
@@ -6,15 +6,15 @@ import { BlobMissing, type Blobs, BlobsUnavailable } from "./blobs.ts";
 import { type BlobFolders, FolderBlobs } from "./folder-blobs.ts";
 
 export interface BlobsLocation {
-  /** A storage URI; empty: the folder. */
+  /** Storage URI; empty means the local folders. */
   readonly uri: string;
-  /** Where the storage library looks for credentials and other parameters. */
+  /** Environment variables with the credentials and parameters of the storage library. */
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Where blobs lie without a URI, by the first part of their names. */
+  /** Local folders of blobs, by the first part of their names; used without a URI. */
   readonly folders: BlobFolders;
-  /** Copies of blobs that lie at a URI. */
+  /** Folder for cached copies of blobs at a URI. */
   readonly copies: string;
-  /** A file that says at which URI the blobs of this data folder are. */
+  /** Path of a file that records at which URI the blobs of this data folder are. */
   readonly mark: string;
 }
 
@@ -25,38 +25,41 @@ export async function openBlobs({ uri, environment, folders, copies }: BlobsLoca
 }
 
 /**
- * Refuses blobs of another server, whose files this one would take for forgotten ones and remove, and another place than
- * before, where the files of its jobs are not.
+ * Rejects blobs that belong to another server, because this server would delete that server's files as orphans. Also
+ * rejects a location other than before, where the files of existing jobs are missing.
  */
 export async function claimBlobs(blobs: Blobs, location: BlobsLocation, serverId: string): Promise<void> {
   const wasOurs = await refuseAnotherPlace(location);
   if (location.uri === "") return;
   const owner = await readOwner(blobs).catch((error: unknown) => {
-    // A server that used them before starts all the same: jobs that it finds go on, and the storage comes back.
+    // A server that has used these blobs before starts anyway: running jobs continue, and the storage may come back.
     if (wasOurs && error instanceof BlobsUnavailable) return serverId;
     throw error;
   });
   if (owner !== undefined && owner !== serverId)
     throw refusal(
       `Another Millrace keeps its files at ${location.uri} (MILLRACE_BLOBS).`,
-      `choose another URI; if that server is gone for good, remove the object ${ownerName} there`,
+      `choose another URI; if that server no longer exists, delete the object ${ownerName} there`,
     );
   if (owner === undefined) await blobs.put(ownerName, Readable.from([Buffer.from(serverId)]));
   await writeFile(location.mark, `${location.uri}\n`, { mode: 0o600 });
 }
 
-/** Holds the id of the server. */
+/** Name of the blob that contains the id of the server which owns the others. */
 const ownerName = `${serverFolder}owner`;
 
-/** Returns whether this data folder has used them before. */
+/**
+ * Throws if the blobs of this data folder are at another location. Returns whether the data folder has used this
+ * location before.
+ */
 async function refuseAnotherPlace({ uri, folders, mark }: BlobsLocation): Promise<boolean> {
   const before = (await readFile(mark, "utf8").catch(() => "")).trim();
   if (before === uri) return true;
   if (before === "" && (await readdir(folders.files).catch(() => [])).length === 0) return false;
   const say = (place: string) => place || "the data folder";
   throw refusal(
-    `The files of this server are in ${say(before)}, and MILLRACE_BLOBS names ${say(uri)}.`,
-    "set MILLRACE_BLOBS as it was; to move the files take a backup, and restore it with the new setting",
+    `The files of this server are in ${say(before)}, but MILLRACE_BLOBS names ${say(uri)}.`,
+    "set MILLRACE_BLOBS to its previous value; to move the files, create a backup and restore it with the new setting",
   );
 }
 

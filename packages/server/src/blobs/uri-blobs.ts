@@ -1,6 +1,6 @@
 /**
- * Blobs at a storage URI. What a job is given must be a file of this machine, so that it is fetched into a folder of
- * copies first. A copy is a cache: losing it costs a download.
+ * Blobs at a storage URI. Jobs need local files, so blobs are downloaded to a folder of cached copies first. Losing a
+ * copy only costs another download.
  */
 import { randomUUID } from "node:crypto";
 import { chmod, lstat, mkdir, readdir, rename, rm, utimes } from "node:fs/promises";
@@ -20,13 +20,13 @@ import {
   type OpenBlob,
 } from "./blobs.ts";
 
-/** Logs are read in pieces that follow one another. */
+/** Bytes to read ahead; logs are read sequentially. */
 const readAhead = 256 * 1024;
 
 export class UriBlobs implements Blobs {
   readonly isLocal = false;
   readonly #storage: Storage;
-  /** Where copies are kept on this machine. */
+  /** Local folder of cached copies. */
   readonly #copies: string;
   readonly #fetching = new Map<string, Promise<string>>();
   readonly #closing = new AbortController();
@@ -46,7 +46,7 @@ export class UriBlobs implements Blobs {
     try {
       await this.#storage.write(name, meter.bytes(), this.#call);
     } catch (error) {
-      // What was wrong with the content comes back as it was.
+      // An error of the content itself is rethrown unchanged.
       throw meter.failure ?? unavailable(error);
     }
     return meter.measured();
@@ -105,12 +105,12 @@ export class UriBlobs implements Blobs {
           yield { name: entry.path, size: entry.size, modifiedAt: entry.last_modified?.getTime() ?? Date.now() };
       }
     } catch (error) {
-      // A storage with folders has none before the first blob.
+      // On a storage with real folders, the folder does not exist before the first blob.
       if (!isStorageError(error, "not_found")) throw unavailable(error);
     }
   }
 
-  /** Jobs that begin together share one download. */
+  /** Downloads a blob to a local file; concurrent calls share one download. */
   async fetch(name: string): Promise<string> {
     const underWay = this.#fetching.get(checkName(name));
     if (underWay) return underWay;
@@ -121,7 +121,7 @@ export class UriBlobs implements Blobs {
 
   async #fetch(name: string): Promise<string> {
     const path = join(this.#copies, name.replaceAll("/", "_"));
-    // It has just been used: `tidy` leaves it alone.
+    // A new modification time marks the copy as used, so that `tidy` keeps it.
     const now = new Date();
     const isThere = await utimes(path, now, now).then(
       () => true,
@@ -131,7 +131,7 @@ export class UriBlobs implements Blobs {
     const draft = await this.#draft();
     try {
       await this.#storage.download(name, draft, this.#call).catch(missing(name));
-      // Everybody may read it: a job is given it as a second name for the same file.
+      // Readable by everyone, because a job gets a hard link to this file.
       await chmod(draft, 0o444);
       await rename(draft, path);
       return path;
@@ -159,18 +159,18 @@ export class UriBlobs implements Blobs {
     }
   }
 
-  /** Calls end with it, however long the storage would take to answer. */
+  /** Options of every storage call, so that closing aborts calls that are still waiting. */
   get #call() {
     return { signal: this.#closing.signal };
   }
 
   close(): Promise<void> {
-    this.#closing.abort(new BlobsUnavailable(new Error("the server stops")));
+    this.#closing.abort(new BlobsUnavailable(new Error("the server is stopping")));
     return this.#storage.close();
   }
 }
 
-/** A full disk of this machine is no fault of the storage. */
+/** Converts a storage error to BlobsUnavailable, except for a full local disk, which is not the storage's fault. */
 function unavailable(error: unknown): unknown {
   if (!isStorageError(error)) return error;
   const { code, syscall } = (error.cause ?? {}) as { code?: string; syscall?: string };

@@ -1,4 +1,4 @@
-/** The library's own garbage collection of a warehouse, as a command. */
+/** The command, with its environment variables, that runs the datachain library's garbage collection on a warehouse. */
 import { libraryName } from "./library.ts";
 import { noAnalytics, type WarehouseFiles, warehouseVariables } from "./variables.ts";
 

@@ -1,4 +1,4 @@
-/** What a warehouse must know of a job before the library works as it. */
+/** The job record that must be in a team's warehouse before the datachain library can run on behalf of that job. */
 import { randomUUID } from "node:crypto";
 import { oldestLibrary } from "@millrace/contract";
 import type { DatasetAccess } from "./dataset-access.ts";
@@ -9,18 +9,18 @@ interface Job {
   readonly jobId: string;
   readonly name: string | null;
   readonly query: string;
-  /** One of `queryKinds`. */
+  /** The library's number for the query type; one of `queryKinds`. */
   readonly kind: number;
   readonly pythonVersion: string | null;
   readonly params: Readonly<Record<string, unknown>>;
 }
 
 interface DatasetUse extends DatasetAccess {
-  /** Whether the warehouse was used before: then it must still be there. */
+  /** Whether a job has used the warehouse before. If true and its files are missing, the job fails. */
   readonly made: boolean;
 }
 
-/** The job and its creator's namespace as rows of the library's own tables, for the plug-in `datasets.py`. */
+/** Returns JSON with the job and its creator's namespace as rows of the library's tables; `datasets.py` inserts them. */
 export function jobRecord(job: Job, use: DatasetUse): string {
   const { made, home, createdAt, workers, runGroupId, rerunFromJobId } = use;
   const created_at = libraryTime(createdAt);

@@ -1,13 +1,14 @@
-/** The library itself: its name on PyPI, which is also that of its Python package, and which version jobs get. */
+/** The name of the dataset library, both on PyPI and as a Python package, and the version that jobs get by default. */
 
 export const libraryName = "datachain";
 
-/** What the documentation and the tests of this release were tried with. */
+/** The library version with which the documentation and the tests of this Millrace release were checked. */
 export const defaultLibrary = "0.62.0";
 
 /**
- * Lines of Python that set `library` to the version that an interpreter has, or to nothing. They read it from the folder that
- * describes the package, since importing the library takes a second. They need `glob`, `os` and `sys`.
+ * Python code that sets `library` to the version installed for the interpreter, or to "" if there is none. It reads the
+ * version from the name of the `.dist-info` folder, because importing the library takes a second. It needs `glob`, `os` and
+ * `sys` to be imported.
  */
 export const readInstalledVersion = `
 found = [name for path in sys.path for name in glob.glob(os.path.join(path, "${libraryName}-*.dist-info"))]

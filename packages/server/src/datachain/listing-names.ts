@@ -1,10 +1,10 @@
-/** Names of listings: the library keeps what it found at a storage URI as a dataset whose name is that URI, encoded. */
+/** Decodes names of listing datasets: the datachain library caches the listing of a storage URI under the encoded URI. */
 
 const listing = /^lst__(?:current__)?/;
-/** `_x` and two digits, `_y` and four, `_z` and six are characters; a mark that is doubled stands for itself. */
+/** Escapes: `_x`, `_y` and `_z` precede a code point of 2, 4 and 6 hex digits. A doubled prefix such as `_x_x` means `_x`. */
 const encoded = /_y([0-9a-f]{4}|_y)|_z([0-9a-f]{6}|_z)|_x(_x|[0-9a-f]{2})/g;
 
-/** The URI that a dataset is a listing of; undefined: it is none. */
+/** Returns the storage URI whose listing this dataset is, or undefined if the dataset is not a listing. */
 export function storageUri(namespace: string, project: string, name: string): string | undefined {
   if (namespace !== "system" || project !== "listing" || !listing.test(name)) return undefined;
   return name.replace(listing, "").replace(encoded, (mark, four?: string, six?: string, two?: string) => {

@@ -1,17 +1,17 @@
-/** What the library says when it fails, as far as Millrace reads it. */
+/** Patterns of the datachain library's error messages. Millrace matches them in job logs to explain failures. */
 
-/** A dataset that is not there: with a version between, or with the whole name. The group is the short name. */
+/** Matches the error for a missing dataset, with or without namespace and version. The group is its short name. */
 export const datasetNotFound = /\bDataset (?:\S+\.)?([^\s.]{1,255}) (?:version \S+ +)?not found\b/;
 
-/** The process that runs functions failed. The reason is in its own traceback, which names files of the library. */
+/** Matches the error for a failed UDF process. The cause is in the earlier traceback that names files of the library. */
 export const runnerFailed = /^RuntimeError: UDF Execution Failed! Exit code: \d+$/;
 export const isOfLibrary = (line: string) => line.includes("/datachain/");
 
-/** A worker of that process ended. The group is the worker's name. */
+/** Matches the error for a worker of a UDF process that died. The group is the worker's name. */
 export const workerGone = /^RuntimeError: Worker (\S+) exited unexpectedly/;
 
-/** One of the two was ended by a signal. The groups are the signal's number, of the worker or of the process. */
+/** Matches the error for a UDF worker (group 1) or UDF process (group 2) that a signal killed. Groups: the signal number. */
 export const endedBySignal = /exited unexpectedly with code -(\d+)$|UDF Execution Failed! Exit code: -(\d+)$/;
 
-/** Begins the exception that only carries another from a worker to its parent. */
+/** Prefix of the exception that only wraps a worker's exception for its parent process. */
 export const carrier = "datachain.lib.udf.UdfRunError: ";

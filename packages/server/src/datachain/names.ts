@@ -1,13 +1,13 @@
-/** Names of datasets that the library keeps for itself. */
+/** Dataset names and namespaces that the datachain library reserves for internal use. */
 
-/** They begin the names of listings, of what a session leaves behind, and of what a query keeps while it runs. */
+/** Name prefixes of storage listings, of a session's temporary datasets, and of a running query's intermediate datasets. */
 export const reservedBeginnings = ["lst__", "session_", "ds_query_"] as const;
 
 export const isReserved = (name: string): boolean => reservedBeginnings.some((beginning) => name.startsWith(beginning));
 
-/** Listings lie in the first one. The second holds what is local: clients never ask a server for that. */
+/** `system` holds storage listings. `local` holds local datasets, which clients never request from a server. */
 export const reservedNamespaces: readonly string[] = ["system", "local"];
 
-/** Whether a dataset of the registry is the library's own, and not for people. */
+/** Whether a registered dataset is internal to the datachain library and hidden from users. */
 export const isInternal = ({ namespace, name }: { readonly namespace: string; readonly name: string }): boolean =>
   name.startsWith("session_") || (namespace === "system" && name.startsWith("lst__"));

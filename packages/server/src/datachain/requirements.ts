@@ -1,14 +1,14 @@
-/** The library in scripts and requirements: whether they name it, and which version jobs get. */
+/** Finds the datachain library in scripts and requirements, and decides which version a job gets. */
 import { compareReleases, invalid, isTooOldLibrary, oldestLibrary } from "@millrace/contract";
 import { libraryName } from "./library.ts";
 
-/** `import os, datachain as dc` as well. */
+/** Also matches imports of several modules, such as `import os, datachain as dc`. */
 const imports = /^[ \t]*(?:from[ \t]+|import[ \t]+(?:[\w.]+(?:[ \t]+as[ \t]+\w+)?[ \t]*,[ \t]*){0,20})datachain\b/m;
 const listed = /^datachain(?![\w.-])/i;
 
 const lines = (requirements: string | null) => (requirements ?? "").split("\n").map((line) => line.trim());
 
-/** Whether a Python script imports it. */
+/** Whether a Python script imports the datachain library. */
 export const importsLibrary = (script: string): boolean => imports.test(script);
 
 export const listsLibrary = (requirements: string | null): boolean =>
@@ -16,10 +16,10 @@ export const listsLibrary = (requirements: string | null): boolean =>
 
 const pinned = (version: string) => `${libraryName}==${version}`;
 
-/** Whether the requirements are this version of the library, and nothing more. */
+/** Whether the requirements consist of this version of the library and nothing else. */
 export const isOnlyLibrary = (requirements: string, version: string): boolean => requirements === pinned(version);
 
-/** Listed without a version, or not at all, it is the team's version: one store is not for several. */
+/** Adds the library to the requirements, or pins it if it has no version: a team's jobs share a warehouse and so a version. */
 export function withLibrary(requirements: string | null, version: string): string {
   const given = lines(requirements);
   const withVersion = given.map((line) =>
@@ -30,36 +30,36 @@ export function withLibrary(requirements: string | null, version: string): strin
 
 const clause = /^(===|==|<=|<|~=)\s*v?(\d+(?:\.\d+)*)(\.\*)?/;
 
-/** Whether a condition such as `==0.55.0`, `~=0.55.0` or `<0.56` leaves no release that Millrace works with. */
+/** Whether a version specifier such as `==0.55.0`, `~=0.55.0` or `<0.56` excludes every release that Millrace supports. */
 function leavesNone(condition: string): boolean {
   const [, operator, version = "", wildcard] = clause.exec(condition.trim()) ?? [];
   if (operator === undefined) return false;
   if (operator === "<") return compareReleases(version, oldestLibrary) <= 0;
-  // The last number of these is free to grow: the next release of the one before it is the first that they leave out.
+  // `==1.2.*` and `~=1.2.3` allow every release of the series 1.2, so the first release that they exclude is 1.3.
   const series = wildcard ? version : operator === "~=" ? version.split(".").slice(0, -1).join(".") : undefined;
   if (series === undefined) return isTooOldLibrary(version);
   const next = series.split(".").map((part, i, all) => (i === all.length - 1 ? String(Number(part) + 1) : part));
   return compareReleases(next.join("."), oldestLibrary) <= 0;
 }
 
-/** Refuses requirements by which no release that Millrace works with could be installed. */
+/** Returns the requirements. Throws if they allow only releases of the library that Millrace does not support. */
 export function checkLibrary(requirements: string | null): string | null {
   for (const line of lines(requirements)) {
     const conditions = /^datachain\s*(?:\[[^\]]*\])?\s*\(?([^;#)@]*)/i.exec(line)?.[1];
     if (listed.test(line) && conditions?.split(",").some(leavesNone))
       throw invalid(
         "requirements",
-        `${libraryName} ${oldestLibrary} or newer, or no version of it: ${why}`,
+        `${libraryName} ${oldestLibrary} or newer, or ${libraryName} without a version: ${why}`,
         line.slice(0, 200),
       );
   }
   return requirements;
 }
 
-/** The version that a team or the server gives to jobs. */
+/** Returns the library version that a team or the server sets as default. Throws if Millrace does not support it. */
 export function checkLibraryVersion(field: string, version: string): string {
   if (version && isTooOldLibrary(version)) throw invalid(field, `${oldestLibrary} or newer: ${why}`, version);
   return version;
 }
 
-const why = "older releases keep datasets in tables that Millrace cannot read";
+const why = "older releases store datasets in tables that Millrace cannot read";

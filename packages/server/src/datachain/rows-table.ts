@@ -1,4 +1,4 @@
-/** How the library names the table of a version's rows. */
+/** The dataset version whose rows a table of the warehouse holds. */
 export interface RowsOf {
   readonly namespace: string;
   readonly project: string;
@@ -6,5 +6,6 @@ export interface RowsOf {
   readonly version: string;
 }
 
+/** Returns the name that the datachain library gives to the table with the rows of a dataset version. */
 export const rowsTable = ({ namespace, project, name, version }: RowsOf) =>
   `ds_${namespace}_${project}_${name}_${version.replaceAll(".", "_")}`;

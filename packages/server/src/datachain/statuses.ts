@@ -1,19 +1,20 @@
 /**
- * Numbers that the library has for states and kinds. The child that reads a warehouse imports this file at every start, so
- * it takes nothing but types from the contract, which is slow to load.
+ * The datachain library's numeric codes for states and query types. The child process that reads a warehouse imports this
+ * file at every start. Only types are imported from the contract, because that package is slow to load.
  */
 import type { versionStatus } from "@millrace/contract";
 
-/** Of a job. */
+/** The library's code for a running job. */
 export const jobRuns = 4;
+/** The library's codes for the final states of a job. */
 export const jobEnds = { COMPLETE: 5, FAILED: 6, CANCELED: 8 } as const;
 
-/** Of a version; those that the API answers with are in the contract, too. */
+/** The library's codes for the states of a dataset version. The contract repeats those that API responses contain. */
 export const versionStates = { created: 1, failed: 3, complete: 4, removing: 7, removed: 8 } as const satisfies Record<
   string,
   number
 > &
   typeof versionStatus;
 
-/** Of a query. */
+/** The library's codes for query types. */
 export const queryKinds = { python: 1, shell: 2 } as const;

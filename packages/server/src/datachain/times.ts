@@ -1,9 +1,9 @@
-/** Times as the library writes them in a warehouse. */
+/** Converts between ISO 8601 and the time format that the datachain library writes to a warehouse. */
 
-/** From ISO 8601 with milliseconds, so that it sorts with the library's own. */
+/** Converts an ISO 8601 time with milliseconds. The result has microseconds, so that it sorts among the library's times. */
 export const libraryTime = (time: string) => time.replace("T", " ").replace("Z", "000");
 
-/** `2026-01-31 08:30:00.123456`, with or without an offset of zero, as ISO 8601; null: it is no such time. */
+/** Converts a time such as `2026-01-31 08:30:00.123456`, in UTC, to ISO 8601. Returns null for any other value. */
 export function readLibraryTime(value: unknown): string | null {
   const match =
     typeof value === "string" ? /^(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(\.\d{1,6})?(?:\+00:00|Z)?$/.exec(value) : null;

@@ -1,16 +1,16 @@
-/** Variables that the library and its client read. */
+/** Environment variables that the datachain library and its client read. */
 import type { DatasetAccess } from "./dataset-access.ts";
 
-/** What is known of datasets, and their rows. */
+/** Paths of a warehouse's two SQLite files: the metadata database and the rows database. */
 export interface WarehouseFiles {
   readonly metadata: string;
   readonly rows: string;
 }
 
-/** Nobody is told that the library is used. */
+/** Turns off the library's usage reports to its vendor. */
 export const noAnalytics = { DATACHAIN_NO_ANALYTICS: "1" };
 
-/** Where the library finds the team's warehouse. It keeps what is the process's own below `root`. */
+/** Points the library at the team's warehouse. The library keeps the files of this process below `root`. */
 export const warehouseVariables = ({ metadata, rows }: WarehouseFiles, root: string) => ({
   DATACHAIN_METASTORE_ARG_DB_FILE: metadata,
   DATACHAIN_WAREHOUSE_ARG_DB_FILE: rows,
@@ -21,7 +21,7 @@ interface WorkingJob extends Pick<DatasetAccess, "home" | "listingsSince"> {
   readonly jobId: string;
 }
 
-/** How the library works as this job. */
+/** Makes the library act as this job: it records the job's id and writes to the job's default project. */
 export const jobVariables = ({ jobId, home, listingsSince }: WorkingJob): Record<string, string> => ({
   DATACHAIN_JOB_ID: jobId,
   DATACHAIN_IS_STUDIO: "1",
@@ -29,17 +29,17 @@ export const jobVariables = ({ jobId, home, listingsSince }: WorkingJob): Record
   ...listingVariables(listingsSince),
 });
 
-/** Which listings our plug-in lets the library use: those since this time, or with null any; undefined: it does nothing. */
+/** Tells the listings plug-in the oldest cached listing it may use. Null allows any age; undefined turns the plug-in off. */
 const listingVariables = (since: string | null | undefined) =>
   since === undefined ? {} : { MILLRACE_LISTINGS_SINCE: since ?? "any" };
 
 interface AskedFor {
   readonly params: Readonly<Record<string, unknown>>;
-  /** Ignore checkpoints. */
+  /** Whether the job ignores checkpoints of earlier runs. */
   readonly reset: boolean;
 }
 
-/** What a job was asked for, where a script reads it. */
+/** Passes the parameters and the reset option of the job request to the script. */
 export const requestVariables = ({ params, reset }: AskedFor): Record<string, string> => ({
   ...(Object.keys(params).length > 0 ? { DATACHAIN_QUERY_PARAMS: JSON.stringify(params) } : {}),
   ...(reset ? { DATACHAIN_IGNORE_CHECKPOINTS: "1" } : {}),
@@ -51,7 +51,7 @@ interface Server {
   readonly team: string;
 }
 
-/** So that the client works inside a job. One that is meant for another server is left alone: our token is not for that. */
+/** Lets the client inside a job use this server. Returns nothing if the job names a server or a token of its own. */
 export function clientVariables(given: Readonly<Record<string, string>>, { url, token, team }: Server) {
   if ("DATACHAIN_STUDIO_URL" in given || "DATACHAIN_STUDIO_TOKEN" in given) return {};
   return { DATACHAIN_STUDIO_URL: url, DATACHAIN_STUDIO_TOKEN: token, DATACHAIN_STUDIO_TEAM: team };

@@ -1,20 +1,20 @@
-/** What folders take on disk, in bytes, whoever wrote there. */
+/** Measures the disk space of folders in bytes, including files of other users. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 
 const run = promisify(execFile);
 const options = { env: { PATH: "/usr/bin:/bin", LC_ALL: "C" }, maxBuffer: 64 * 1024 * 1024 };
-/** Milliseconds for opening what a job has closed. */
+/** Timeout in milliseconds for restoring access to folders that a job has made unreadable. */
 const openingTime = 20_000;
 
 /**
- * By a program that follows no link and takes any depth; files that vanish meanwhile are no fault. Throws where it could
- * not count: that is not the same as nothing.
+ * Returns the disk space that the folders occupy, as counted by `du`. It follows no links and ignores files that disappear
+ * meanwhile. It throws if counting fails, because 0 would be taken for an empty folder.
  */
 export async function diskUsage(folders: readonly string[]): Promise<number> {
   const first = await count(folders);
   if (!first.isDenied) return first.bytes;
-  // A server that is not root is the jobs' own user, and a job may have closed a folder to it.
+  // A server that is not root shares its user with the jobs, and a job may have removed the user's access to a folder.
   await openFolders(folders);
   return (await count(folders)).bytes;
 }
@@ -26,7 +26,7 @@ async function count(folders: readonly string[]): Promise<{ bytes: number; isDen
     return { stdout: error.stdout, stderr: error.stderr ?? "" };
   });
   const total = /^(\d+)\ttotal$/m.exec(stdout)?.[1];
-  if (total === undefined) throw new Error("du was cut off before it had counted");
+  if (total === undefined) throw new Error("du ended before it printed a total");
   return { bytes: Number(total), isDenied: /Permission denied/.test(stderr) };
 }
 
@@ -35,7 +35,7 @@ interface Said {
   readonly stderr: string;
 }
 
-/** Each before it is looked into. Only this user gets more rights, and only to what is this user's. */
+/** Gives the server's user access to its own folders again. `find` changes each folder before it descends into it. */
 async function openFolders(folders: readonly string[]): Promise<void> {
   const closed = ["-xdev", "-type", "d", "-user", String(process.getuid?.()), "!", "-perm", "-u=rwx"];
   const words = [...folders, ...closed, "-exec", "chmod", "u+rwx", "{}", ";"];

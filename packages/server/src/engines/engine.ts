@@ -1,28 +1,29 @@
 /**
- * What an engine is: it places attempts of jobs on machines, and says what became of them. Retries, priorities and
- * dependencies are not its business. What only some engines can do is optional, and whoever asks for it does without.
+ * The interface of an engine. An engine runs attempts of jobs on machines and reports how they ended. It knows nothing of
+ * retries, priorities and dependencies. Methods that only some engines have are optional; callers must work without them.
  */
 import type { isolationLevels, QueryType, Step, UsageSample } from "@millrace/contract";
 import type { DatasetAccess } from "../datachain/dataset-access.ts";
 
 export type IsolationLevel = (typeof isolationLevels)[number];
 
-/** A file that a job takes along: its name in the job's folder, and its content, wherever that lies. */
+/** A file attached to a job. */
 export interface JobFile {
+  /** File name in the job's folder. */
   readonly name: string;
-  /** The content from its beginning. */
+  /** Reads the content from its beginning. */
   open(): AsyncIterable<Uint8Array>;
-  /** Puts the content at a path of this machine, for everybody to read, in the place of what lies there. */
+  /** Writes the content to a path on this machine, readable by every user. An existing file is replaced. */
   placeAt(path: string): Promise<void>;
 }
 
-/** A job as an engine is given it: nothing in it is a fact of one machine. */
+/** A job as an engine gets it. It contains nothing that depends on a particular machine. */
 export interface JobSpec {
-  /** Job and attempt: stored before the submission, so that a submission can be found again. */
+  /** Job id and attempt number. They are stored before the submission, so that it can be found again after a crash. */
   readonly key: string;
   readonly jobId: string;
   readonly teamId: number;
-  /** The person whose own secrets it carries: it shares no environment with others. Null: none but the team's. */
+  /** Id of the user whose own secrets the job contains: its virtualenv is not shared. Null if it has only team secrets. */
   readonly person: number | null;
   readonly name: string | null;
   readonly query: string;
@@ -32,45 +33,46 @@ export interface JobSpec {
   readonly pythonVersion: string | null;
   readonly requirements: string | null;
   readonly repository: string | null;
-  /** Path of the script in the repository; absent: the query is the script. */
+  /** Path of the script in the repository; absent if `query` is the script. */
   readonly script?: string;
-  /** Ignore checkpoints. */
+  /** Whether the job ignores checkpoints of earlier runs. */
   readonly reset: boolean;
   readonly files: readonly JobFile[];
-  /** Null: it does not use the library. */
+  /** Access to the team's datasets; null if the job does not use the dataset library. */
   readonly datasets: DatasetAccess | null;
 }
 
-/** An attempt that was, or is about to be, handed to an engine. */
+/** An attempt that has been, or is about to be, submitted to an engine. */
 export interface Attempt {
-  /** The name under which it was handed over. */
+  /** Key under which the attempt was submitted. */
   readonly key: string;
-  /** What `submit` answered; null: nothing, or the server died before it could write it down. */
+  /** Return value of `submit`; null if it returned none, or if the server died before it stored the value. */
   readonly handle: string | null;
-  /** The engine's epoch when the attempt was opened. */
+  /** `Engine.epoch` at the time when the attempt was opened. */
   readonly epoch: string;
 }
 
 export interface Exit {
-  /** 128 + n for signal n. */
+  /** Exit code; 128 + n if signal n ended the process. */
   readonly code: number;
-  /** The phase in which it ended. */
+  /** Phase in which the attempt ended, such as `environment` or `query`. */
   readonly phase: string;
+  /** Milliseconds since the Unix epoch. */
   readonly finishedAt: number;
 }
 
 export type Observation =
-  /** The engine has it, and begins it soon. */
+  /** The engine has accepted the attempt and starts it soon. */
   | { readonly state: "SUBMITTED" }
-  /** The engine has it, and begins it when it can, perhaps in days. The reason is for the job's owner. */
+  /** The engine has accepted the attempt and starts it when it can, perhaps in days. The job's owner sees the reason. */
   | { readonly state: "WAITING"; readonly reason: string }
-  /** It has not begun, and will not by itself: it never arrived, was withdrawn, or its start went astray. */
+  /** The attempt has not started and will not start: it never arrived, was withdrawn, or its start failed. */
   | { readonly state: "ABSENT" }
   | { readonly state: "RUNNING"; readonly steps: readonly Step[]; readonly querying: boolean }
   | Exited
-  /** It ended without a trace. */
+  /** The attempt ended without an exit code. */
   | { readonly state: "LOST"; readonly steps: readonly Step[]; readonly why: string }
-  /** The engine cannot tell now; never taken for LOST. */
+  /** The engine cannot determine the state at the moment. This is never treated as LOST. */
   | { readonly state: "UNKNOWN"; readonly error: unknown };
 
 interface Exited {
@@ -78,99 +80,99 @@ interface Exited {
   readonly steps: readonly Step[];
   readonly exit: Exit;
   readonly metrics: string | null;
-  /** The limit that it went over, in words for the job's owner; null: it ended by itself. */
+  /** The exceeded limit that ended the attempt, in words for the job's owner; null if the attempt ended by itself. */
   readonly overLimit: string | null;
 }
 
-/** The bytes of a log as they stand. */
+/** Reads the raw bytes of a log, unmasked. */
 export interface LogSource {
   size(): Promise<number>;
-  /** Up to `length` bytes from `offset`; fewer at the end. */
+  /** Reads up to `length` bytes from `offset`, fewer at the end of the log. */
   read(offset: number, length: number): Promise<Buffer>;
   close(): Promise<void>;
 }
 
-/** A job that this engine cannot start, whatever is tried: its message is for the job's owner. */
+/** Thrown if the engine can never start this job, so that retries are pointless. The job's owner sees the message. */
 export class CannotStart extends Error {}
 
-/** The engine cannot be asked: nothing is known of what was handed to it. Its cluster pauses until it answers again. */
+/** Thrown if the engine cannot be reached, so that the state of its attempts is unknown. Its clusters pause until it can. */
 export class EngineUnreachable extends Error {}
 
 /** A virtualenv that an engine keeps for later jobs. */
 export interface KeptEnvironment {
-  /** Names it, for its engine. */
+  /** Id of the virtualenv within its engine. */
   readonly id: string;
   readonly bytes: number;
-  /** When a job last took it, in milliseconds since the epoch. */
+  /** When a job last used the virtualenv, in milliseconds since the Unix epoch. */
   readonly used: number;
 }
 
-/** Virtualenvs that an engine keeps, each for one team. */
+/** Manages the virtualenvs that an engine keeps. Each belongs to one team. */
 export interface EnvironmentKeeper {
-  /** Teams that have some. */
+  /** Returns the ids of teams that have virtualenvs. */
   teams(): Promise<number[]>;
   list(team: number): Promise<KeptEnvironment[]>;
-  /** What a team's take on disk, with their cache. */
+  /** Returns the bytes on disk of a team's virtualenvs and their package cache. */
   bytes(team: number): Promise<number>;
-  /** Those that these attempts run in. */
+  /** Returns the ids of the virtualenvs in which these attempts run. */
   usedBy(keys: readonly string[]): Promise<ReadonlySet<string>>;
-  /** Removes one, unless a job has taken it since this time, or is about to. Returns whether it is gone. */
+  /** Removes a virtualenv unless a job has used it since this time or is about to. Returns whether it was removed. */
   remove(environment: KeptEnvironment, unusedSince: number): Promise<boolean>;
-  /** Removes those of every team that no job has taken since this time. */
+  /** Removes the virtualenvs of all teams that no job has used since this time. */
   removeUnused(since: number): Promise<void>;
-  /** Removes what earlier removals left behind. */
+  /** Deletes files that interrupted removals left behind. */
   removeRest(): Promise<void>;
-  /** Removes the cache that a team's environments are built from, also while one is being built. */
+  /** Removes the package cache for a team's virtualenvs, even while one is being built. */
   removeCache(team: number): Promise<void>;
 }
 
 export interface Engine {
   readonly capabilities: { readonly isolation: IsolationLevel };
   /**
-   * Kept with every attempt before it is handed over, and shown to the engine with every question about it. Only the
-   * engine knows what it means; the local one names the boot of its machine.
+   * An opaque value that is stored with every attempt before its submission and passed back as `Attempt.epoch`. The local
+   * engine uses the boot id of its machine.
    */
   readonly epoch?: string;
   /**
-   * Hands over an attempt, and returns a handle to keep, or null where the key is enough. Idempotent by key. Throws
-   * CannotStart where no retry would help, and EngineUnreachable where it is not known whether it arrived.
+   * Submits an attempt. Returns a handle to store, or null if the key is enough. Repeating it with the same key is safe.
+   * Throws CannotStart if no retry would help, and EngineUnreachable if it is unknown whether the attempt arrived.
    */
   submit(spec: JobSpec): Promise<string | null>;
   /**
-   * What became of these attempts, by key; an attempt that is left out is UNKNOWN. Throws EngineUnreachable where the
-   * engine cannot be asked; asked about none, it says that way whether it can be.
+   * Returns the state of these attempts by key; an attempt that is missing from the result is UNKNOWN. Throws
+   * EngineUnreachable if the engine cannot be reached. Called with no attempts, it only checks that.
    */
   observe(attempts: readonly Attempt[]): Promise<ReadonlyMap<string, Observation>>;
-  /** Makes sure that a submission that has not begun never will; idempotent. False: it has begun. */
+  /** Prevents a submitted attempt from starting; idempotent. Returns false if the attempt has already started. */
   withdraw(attempt: Attempt): Promise<boolean>;
-  /** Asks the processes of an attempt to end, or with force ends them. */
+  /** Asks the processes of an attempt to end, or kills them if `force` is set. */
   cancel(attempt: Attempt, force: boolean): Promise<void>;
-  /** Ends an attempt for a reason that its owner is told. */
+  /** Ends an attempt. `why` becomes the job's error message. */
   end(attempt: Attempt, why: string): Promise<void>;
-  /** Keys of every attempt that this engine still has something of. */
+  /** Returns the keys of all attempts of which the engine still has files or processes. */
   find(): Promise<string[]>;
-  /** Drops what is needed no longer; the log stays. */
+  /** Deletes the files of an ended attempt except its log. */
   cleanup(key: string): Promise<void>;
   close(): Promise<void>;
 
-  /** The log, where the engine has it. */
+  /** Opens the attempt's log, if the engine keeps logs. */
   openLog?(key: string): Promise<LogSource>;
-  /** What the log takes on the server's disk. */
+  /** Returns the bytes that the log occupies on the server's disk. */
   logBytes?(key: string): Promise<number>;
-  /** Removes everything of an attempt that ended, its log too. */
+  /** Deletes all files of an ended attempt, including its log. */
   forget?(key: string): Promise<void>;
   /**
-   * Takes a sample of what an attempt uses, and ends it when it is over a limit. Called about once a second.
-   * `elsewhere`: bytes that it has put on disk outside its folders.
+   * Samples the resource usage of an attempt, and ends the attempt if it exceeds a limit. Called about once a second.
+   * `elsewhere` is the number of bytes that the attempt has written outside its folders.
    */
   watch?(key: string, elsewhere: number): Promise<void>;
-  /** The samples so far, oldest first. */
+  /** Returns the usage samples so far, oldest first. */
   usage?(key: string): Promise<UsageSample[]>;
-  /** Milliseconds since an attempt began, by a clock that nobody sets; undefined: it has not begun, or is over. */
+  /** Returns milliseconds since the attempt started, by a monotonic clock; undefined if it has not started or has ended. */
   age?(key: string): Promise<number | undefined>;
   /**
-   * Ends everything that these attempts left behind; returns those that still have something. An engine without it says
-   * EXITED or LOST only when nothing is left.
+   * Kills the processes that these ended attempts left behind. Returns the keys of attempts that still have some. An engine
+   * without this method reports EXITED or LOST only when no process is left.
    */
   sweep?(keys: readonly string[]): Promise<string[]>;
   readonly environments?: EnvironmentKeeper;

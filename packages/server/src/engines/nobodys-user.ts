@@ -1,8 +1,8 @@
-/** Users that no account and no job has: what belongs to one, nobody can change who does not become it. */
+/** Gives files to user ids that no account and no job has. Only root or a process under that id can change them. */
 import { randomInt } from "node:crypto";
 import { chownSync } from "node:fs";
 
-/** By chance from far above the accounts of any machine; where such numbers do not exist, from below the last that do. */
+/** Gives a file to a random user id above all accounts; if the machine lacks such ids, to one just below 65536. */
 export function giveToNobody(path: string, taken: ReadonlySet<number> = new Set()): void {
   const choose = (first: number, last: number) => {
     let id = randomInt(first, last);

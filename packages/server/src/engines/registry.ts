@@ -1,26 +1,26 @@
-/** The engines of a server, found by the cluster of a job, and which of them cannot be reached now. */
+/** Holds the engines of a server. It finds the engine of a cluster and tracks which engines cannot be reached. */
 import { type Engine, EngineUnreachable, type LogSource } from "./engine.ts";
 
-/** The kind of the engine on the server's own machine. */
+/** Kind of the engine that runs jobs on the server's own machine. */
 export const localKind = "local";
 
-/** A cluster, or what runs on one: it names the kind of its engine. */
+/** A cluster, or an attempt on one. `engine` is the kind of its engine. */
 export interface OnCluster {
   readonly engine: string;
 }
 
-/** How it is told that an engine cannot be reached, and that it answers again: once each time. */
+/** Callbacks for an engine that becomes unreachable and for one that answers again. Each change calls one of them once. */
 export interface ReachEvents {
   onPause(kind: string, error: EngineUnreachable): void;
   onResume(kind: string): void;
 }
 
-/** What an engine is opened with: it says which attempts may have changed, and so shortens a wait. */
+/** Callback through which an engine reports that an attempt may have changed, so that the server does not wait for its poll. */
 export interface EngineEvents {
   onChange(key: string, what: string): void;
 }
 
-/** How a server opens an engine beside the local one. */
+/** Opens an engine other than the local one. */
 export type OpenEngine = (events: EngineEvents) => Promise<Engine>;
 
 const silent: ReachEvents = { onPause: () => {}, onResume: () => {} };
@@ -43,17 +43,17 @@ export class Engines {
     return [...this.#engines.values()];
   }
 
-  /** The engine of a cluster. One that this server does not have is never reached. */
+  /** Returns the engine of a cluster. If the server has none of that kind, every call to it throws EngineUnreachable. */
   of({ engine: kind }: OnCluster): Engine {
     return this.#engines.get(kind) ?? absentEngine(kind);
   }
 
-  /** Whether the engine of a cluster cannot be reached: nothing is claimed for the cluster then. */
+  /** Whether the engine of a cluster cannot be reached. No jobs are claimed for such a cluster. */
   isPaused({ engine: kind }: OnCluster): boolean {
     return this.#paused.has(kind) || !this.#engines.has(kind);
   }
 
-  /** Asks the engine of a cluster something: whether it answers decides whether the cluster pauses. */
+  /** Calls the engine of a cluster. The cluster pauses if the engine is unreachable, and resumes when a call succeeds. */
   async ask<T>(cluster: OnCluster, question: (engine: Engine) => Promise<T>): Promise<T> {
     try {
       const answer = await question(this.of(cluster));
@@ -72,7 +72,7 @@ export class Engines {
   }
 }
 
-/** The log of an attempt; empty where its engine has none. */
+/** Opens the log of an attempt. The log is empty if its engine keeps none. */
 export const openLog = async (engine: Engine, key: string): Promise<LogSource> =>
   engine.openLog ? engine.openLog(key) : emptyLog;
 
@@ -80,7 +80,7 @@ export const emptyLog: LogSource = { size: async () => 0, read: async () => Buff
 
 function absentEngine(kind: string): Engine {
   const refuse = async () => {
-    throw new EngineUnreachable(`This server has no engine of the kind ${kind}.`);
+    throw new EngineUnreachable(`This server has no engine of the kind "${kind}".`);
   };
   return {
     capabilities: { isolation: "none" },

@@ -1,47 +1,48 @@
-/** What the local engine and whoever looks after the warehouses on this machine tell each other. */
+/** The interface between the local engine and the code that manages the teams' warehouses on this machine. */
 import type { DatasetAccess } from "../datachain/dataset-access.ts";
 
-/** Where a team's warehouse lies on this machine. */
+/** The location of a team's warehouse on this machine. */
 export interface WarehousePlace {
   readonly folder: string;
-  /** The group whose members may change it; undefined: the server's own user. */
+  /** Id of the group that may write to the warehouse; undefined if only the server's user may. */
   readonly group: number | undefined;
-  /** The two files in it: what is known of datasets, and their rows. */
+  /** Path of the metadata database. */
   readonly metadata: string;
+  /** Path of the rows database. */
   readonly rows: string;
-  /** Whether a job has used it before: then it must still be there. */
+  /** Whether a job has used the warehouse before. If true and its files are missing, jobs fail. */
   readonly made: boolean;
 }
 
-/** How a job on this machine works with the datasets of its team. */
+/** A job's access to its team's datasets on this machine. */
 export interface LocalDatasets extends DatasetAccess, WarehousePlace {}
 
-/** An interpreter, and the folders that it needs to run. */
+/** A Python interpreter and the folders that it needs to run. */
 export interface Python {
   readonly path: string;
   readonly folders: readonly string[];
 }
 
-/** What the local engine asks whoever looks after the warehouses. */
+/** What the local engine needs to know about warehouses. */
 export interface WarehousePlaces {
-  /** The warehouse of a team, made where there is none. */
+  /** Returns the location of a team's warehouse. Creates its folder if there is none. */
   use(teamId: number): WarehousePlace;
-  /** A job worked with the warehouse through this interpreter: tidying uses it. */
+  /** Notes that a job used the warehouse with this interpreter, so that garbage collection uses the same one. */
   remember(teamId: number, python: Python): void;
 }
 
-/** What a command of ours sees that looks after a team's warehouse: it has the rights of the warehouse, and no others. */
+/** What a maintenance command for a team's warehouse can access. It runs with the rights of that warehouse only. */
 export interface WarehouseView {
-  /** User and group at once; undefined: the server's own. */
+  /** Id of both the user and the group of the command; undefined for the server's own user. */
   readonly group: number | undefined;
   readonly readable: readonly string[];
   readonly writable: readonly string[];
 }
 
-/** Where a command may run that a team's code can be part of. */
+/** A sandbox for a command that may run code of a team. */
 export interface StrangersPlace {
-  /** Words in front of the command. */
+  /** Command and arguments that precede the sandboxed command. */
   readonly words: readonly string[];
-  /** Ends whatever stayed there. */
+  /** Kills processes that are still in the sandbox. */
   leave(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** An open attempt of the store, as its engine knows it. */
+/** Converts a row of the `attempts` table to the form that engines take. */
 import { type Attempt, attemptKey } from "../engines/engine.ts";
 import type { AttemptRow } from "../store/queries/jobs/attempts.ts";
 

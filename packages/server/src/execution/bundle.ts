@@ -1,4 +1,4 @@
-/** What an engine is given of a job: its script, files, variables and how it works with datasets, gathered in one place. */
+/** Builds the bundle of a job that an engine gets: script, files, environment variables and access to datasets. */
 import { uploadName } from "../blobs/blob-names.ts";
 import { BlobMissing, type Blobs } from "../blobs/blobs.ts";
 import type { DatasetAccess } from "../datachain/dataset-access.ts";
@@ -24,9 +24,9 @@ import { fileAt } from "./job-file.ts";
 
 export interface BundleContext extends ExecutionContext {
   readonly blobs: Blobs;
-  /** Where jobs reach this server. */
+  /** Returns the URL at which jobs reach this server. */
   readonly publicUrl: () => string;
-  /** Of the dataset library, for teams that have not chosen one. */
+  /** Version of the dataset library for teams that have not set one. */
   readonly libraryVersion: string;
 }
 
@@ -37,7 +37,9 @@ export async function bundleOf(context: BundleContext, claimed: Claimed, key: st
   if (files.length < spec.files.length) throw new CannotStart(fileGone);
   const covered = files.find(({ filename }) => filename === spec.script?.split("/")[0]);
   if (covered)
-    throw new CannotStart(`The attached file ${covered.filename} would take the place of the script ${spec.script}.`);
+    throw new CannotStart(
+      `The attached file ${covered.filename} would replace the script ${spec.script} of the repository. Rename the file.`,
+    );
   const uses = usesLibrary(spec);
   const { library_version, username } = await whoseWarehouse(context.store.db, job, uses);
   const own = ownEnvironment(context, job);
@@ -62,9 +64,9 @@ export async function bundleOf(context: BundleContext, claimed: Claimed, key: st
   };
 }
 
-const fileGone = "A file that the job takes along is gone.";
+const fileGone = "A file attached to the job no longer exists. Upload it again and create a new job.";
 
-/** The files on this machine, in the order in which the job names them. */
+/** Fetches the job's files to this machine. Returns them in the order in which the job lists them. */
 const fetchFiles = (blobs: Blobs, files: readonly { readonly blob: string; readonly filename: string }[]) =>
   Promise.all(files.map(async ({ blob, filename }) => fileAt(await blobs.fetch(uploadName(blob)), filename))).catch(
     (error: unknown) => {
@@ -72,7 +74,7 @@ const fetchFiles = (blobs: Blobs, files: readonly { readonly blob: string; reado
     },
   );
 
-/** Asked only for jobs that use the library. */
+/** Reads the team's library version and the creator's name. Jobs without the library need neither, so nothing is queried. */
 const whoseWarehouse = async (db: Db, { team_id, user_id }: JobRow, uses: boolean) =>
   uses
     ? { library_version: await libraryVersionOf(db, team_id), username: await usernameOf(db, user_id) }
@@ -84,11 +86,11 @@ const datasetAccess = (job: JobRow, spec: JobSpecFields, username: string): Data
   workers: spec.workers,
   runGroupId: spec.run_group_id ?? job.id,
   rerunFromJobId: spec.rerun_from_job_id,
-  // Whoever rebuilds datasets wants what is in the storage now.
+  // A pipeline rebuilds datasets from the current content of the storage, so listings older than the job are refreshed.
   ...(job.pipeline_id === null ? {} : { listingsSince: spec.reuse_listings ? null : job.started_at }),
 });
 
-/** Credentials, then the job's own variables, then how it reaches us with a token of its own. */
+/** Returns the job's variables: its credentials', its own, and this server's URL and token. Later ones win. */
 async function environmentOf(
   { store, keys, publicUrl }: BundleContext,
   { job, credentials }: Claimed,
@@ -105,12 +107,12 @@ async function environmentOf(
   };
 }
 
-/** The job's own variables, and whether there are secrets among them. */
+/** Decrypts the job's own variables, and says whether any of them is a secret. */
 function ownEnvironment({ keys }: BundleContext, { id, environment }: JobRow) {
   try {
     const text = environment === "" ? "" : decryptEnvironment(keys, id, environment);
     return { variables: parseEnvironment(text), secret: secretsOfEnvironment(text).length > 0 };
   } catch (error) {
-    throw new CannotStart(`The job's environment cannot be read. ${(error as Error).message}`);
+    throw new CannotStart(`The job's environment variables cannot be decrypted or parsed. ${(error as Error).message}`);
   }
 }

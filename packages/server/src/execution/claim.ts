@@ -1,4 +1,4 @@
-/** Takes jobs off the queue, in order, as far as slots and quotas reach, and opens an attempt for each. */
+/** Takes jobs off the queue, in order, while slots and team quotas allow, and opens an attempt for each. */
 import { jobStates } from "@millrace/contract";
 import { type DefaultQuotas, roomToRun } from "../domain/access/quotas.ts";
 import { CredentialsUnavailable, type Gathered, gatherCredentials } from "../domain/jobs/job-credentials.ts";
@@ -20,18 +20,18 @@ export interface ClaimContext extends Pick<ExecutionContext, "clock" | "engines"
   readonly quotas: DefaultQuotas;
 }
 
-/** A job that begins, with the variables of its credentials as they are now: read once, in the write that claims it. */
+/** A claimed job with its credentials, which the claiming transaction reads. */
 export interface Claimed {
   readonly job: JobRow;
   readonly credentials: Gathered;
 }
 
-/** How often a job that does not fit may be overtaken, per slot of its cluster, before the cluster waits for it. */
+/** How many jobs may overtake a job that needs too many slots, per slot of the cluster, before the cluster waits for it. */
 const overtakings = 4;
-/** How many jobs that do not fit are looked past for one that does. */
+/** How many extra queue entries are read, so that jobs that do not fit can be skipped. */
 const lookAhead = 16;
 
-/** Chooses anew inside the transaction: what was read before it may be gone. */
+/** Claims as many queued jobs of a cluster as fit. It reads the queue inside the transaction: earlier reads may be stale. */
 export async function claimJobs(db: Db, context: ClaimContext, cluster: ClusterRow): Promise<Claimed[]> {
   let free = cluster.max_workers - (await busySlots(db, cluster.id));
   const room = await roomToRun(db, context.quotas);
@@ -49,7 +49,7 @@ export async function claimJobs(db: Db, context: ClaimContext, cluster: ClusterR
       continue;
     }
     if (waiting.slots > free) {
-      // A wide job may be overtaken for a while, so that slots do not idle; not for ever.
+      // Smaller jobs may overtake a job that needs many slots, so that slots do not idle, but only a limited number of times.
       if (waiting.passed_over >= overtakings * cluster.max_workers) break;
       passed.push(waiting.job_id);
       continue;
@@ -64,7 +64,7 @@ export async function claimJobs(db: Db, context: ClaimContext, cluster: ClusterR
   return claimed;
 }
 
-/** The cluster was made smaller while the job waited: it would wait for ever, and others behind it. */
+/** Fails a job that needs more slots than its cluster has. An admin has shrunk the cluster, so it would wait forever. */
 async function refuseTooWide(
   db: Db,
   { clock }: ClaimContext,
@@ -72,7 +72,7 @@ async function refuseTooWide(
   { job_id: id, slots }: { job_id: string; slots: number },
 ): Promise<void> {
   if (!(await dequeue(db, id))) return;
-  const why = `The job wants ${slots} workers, and the cluster ${cluster.name} now has ${cluster.max_workers}.`;
+  const why = `The job needs ${slots} workers, and the cluster ${cluster.name} now has only ${cluster.max_workers}. Create the job again with fewer workers or on another cluster.`;
   await failWaiting(db, id, why, clock.now());
 }
 
@@ -88,7 +88,10 @@ const failWaiting = (db: Db, id: string, why: string, now: number) =>
     now,
   );
 
-/** A run of a pipeline may begin long after it was asked for, and by somebody else: its creator must still be there. */
+/**
+ * Takes a job off the queue and opens its attempt. Returns undefined if another caller took the job, or if it had to fail:
+ * its credentials are missing, or the creator of a pipeline run has left since the run was requested.
+ */
 async function claimJob(
   db: Db,
   context: ClaimContext,
@@ -105,7 +108,7 @@ async function claimJob(
     return undefined;
   };
   const absent = job.pipeline_id === null ? undefined : await absentCreator(db, [job]);
-  if (absent !== undefined) return refuse(`It could not begin: ${absent}`);
+  if (absent !== undefined) return refuse(`The job could not start: ${absent}`);
   const credentials = await credentialsOf(db, context, job);
   if (credentials instanceof CredentialsUnavailable) return refuse(credentials.message);
   const secrets = await encryptSecrets(db, context, id, [...secretsBefore(context, job), ...credentials.secrets]);
@@ -133,7 +136,7 @@ async function claimJob(
   return { job: { ...job, ...changes, status: "INIT" }, credentials };
 }
 
-/** A job whose credentials are gone holds up no other: the reason comes back instead of being thrown. */
+/** Reads the job's credentials. Returns CredentialsUnavailable instead of throwing it, so that other jobs still start. */
 async function credentialsOf(db: Db, { keys }: ClaimContext, job: JobRow) {
   const { credentials_name: name, credentials_names: names = name === null ? [] : [name] } = readSpec(job);
   try {
@@ -144,10 +147,10 @@ async function credentialsOf(db: Db, { keys }: ClaimContext, job: JobRow) {
   }
 }
 
-/** Of attempts before this one: their logs are part of the job's, whatever it is given now. */
+/** Returns the secrets of earlier attempts. Their logs are part of the job's log, so these values stay masked. */
 const secretsBefore = ({ keys }: ClaimContext, { id, retried, secrets }: JobRow): string[] =>
   retried === 0 || secrets === "" ? [] : (JSON.parse(decryptJobSecrets(keys, id, secrets)) as string[]);
 
-/** Kept with the job: its log must not show them, whatever becomes of the credentials later. */
+/** Encrypts secrets for the job's row. The log masks them even after the credentials have changed or been deleted. */
 const encryptSecrets = async (db: Db, { keys }: ClaimContext, id: string, values: readonly string[]) =>
   encryptJobSecrets(db, keys, id, values.length === 0 ? "" : JSON.stringify([...new Set(values)]));

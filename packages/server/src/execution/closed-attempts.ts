@@ -1,6 +1,6 @@
 /**
- * Cleans up after attempts whose row is gone. What counts is the row, not the answer to the write that removed it: that
- * answer may be lost although the commit was made.
+ * Cleans up after attempts that are closed: their row has been deleted. It checks the row instead of the result of the
+ * deleting transaction, because that result can be lost although the transaction was committed.
  */
 import { attemptKey } from "../engines/engine.ts";
 import type { Engines, OnCluster } from "../engines/registry.ts";
@@ -14,18 +14,18 @@ type ClosedContext = EndContext & { readonly engines: Engines; readonly archive?
 export class ClosedAttempts {
   readonly #context: ClosedContext;
   readonly #on: OnCluster;
-  /** Seen open, and not cleaned since. */
+  /** Attempts that were open at the last check and have not been cleaned up since, by key. */
   readonly #seen = new Map<string, OpenAttempt>();
-  /** Their results were handed to the store, which has not said yet that it took them. */
+  /** Keys of attempts whose result is being written; the database has not confirmed the write yet. */
   readonly #ending = new Set<string>();
 
-  /** `kind`: of their engine. */
+  /** `kind` is the kind of engine whose attempts are handled here. */
   constructor(context: ClosedContext, kind: string) {
     this.#context = context;
     this.#on = { engine: kind };
   }
 
-  /** Takes the rows that are open; attempts that somebody is just ending are left to them. */
+  /** Cleans up attempts that are missing from the open `rows`. It skips an attempt while `isEnding` holds for its key. */
   async compare(rows: readonly OpenAttempt[], isEnding: (key: string) => boolean): Promise<void> {
     const open = new Map(rows.map((row) => [attemptKey(row.job_id, row.attempt), row]));
     for (const [key, row] of this.#seen) {
@@ -38,12 +38,12 @@ export class ClosedAttempts {
     for (const [key, row] of open) if (!isEnding(key)) this.#seen.set(key, row);
   }
 
-  /** Call it before the results are written. */
+  /** Notes that the results of these attempts are about to be written. Call this before the write. */
   expect(fences: readonly Fence[]): void {
     for (const { id, attempt } of fences) this.#ending.add(attemptKey(id, attempt));
   }
 
-  /** The row of this attempt is known to be gone. */
+  /** Cleans up after one attempt whose row has been deleted. */
   clean({ id, attempt }: Fence): void {
     const key = attemptKey(id, attempt);
     this.#seen.delete(key);
@@ -52,17 +52,19 @@ export class ClosedAttempts {
     this.#context.engines
       .of(this.#on)
       .cleanup(key)
-      .catch((error) => this.#context.log.warn({ err: error, attempt: key }, "the job's folder was not cleaned"));
+      .catch((error) =>
+        this.#context.log.warn({ err: error, attempt: key }, "could not clean up the attempt's folder"),
+      );
   }
 
-  /** A database that went back in time may have lost the row of a job that runs: its folder is left alone. */
+  /** Whether the engine says that the attempt has ended. After a restore, a running attempt may have no row; it is kept. */
   async #isOver(key: string, row: OpenAttempt): Promise<boolean> {
     try {
       const seen = await this.#context.engines.of(this.#on).observe([attemptOf(row)]);
       const { state } = seen.get(key) ?? { state: "UNKNOWN" };
       return state !== "RUNNING" && state !== "UNKNOWN";
     } catch (error) {
-      this.#context.log.debug({ err: error, attempt: key }, "the closed attempt could not be looked at");
+      this.#context.log.debug({ err: error, attempt: key }, "could not observe the closed attempt");
       return false;
     }
   }

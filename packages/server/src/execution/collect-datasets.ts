@@ -1,6 +1,6 @@
 /**
- * Reads back what a job did to its team's datasets, before its result is accepted: whoever sees that a job has ended sees
- * what it made. A server that dies meanwhile does it again: the attempt is open until then.
+ * Reads which dataset versions a job created, before the job's result is accepted. So a client that sees the job's end also
+ * sees its datasets. If the server dies meanwhile, it repeats this after its restart, because the attempt is still open.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { jobEnds } from "../datachain/statuses.ts";
@@ -19,7 +19,7 @@ export interface CollectContext extends ExecutionContext {
 }
 
 const tries = 3;
-/** Each waits a minute for whoever has the store. */
+/** Maximum number of tries while the warehouse is locked. Each try waits a minute for the lock. */
 const busyTries = 10;
 
 export interface CollectedJob {
@@ -30,13 +30,13 @@ export interface CollectedJob {
   readonly result: Result;
 }
 
-/** The result as it is to be accepted. A store that cannot be read fails the job: what it made, nobody can tell. */
+/** Returns the job's result with its datasets added. If the warehouse cannot be read, the returned result is FAILED. */
 export async function collectDatasets(context: CollectContext, job: CollectedJob): Promise<Result> {
   const { result } = job;
-  // What it added last is charged to it, while it is open, not to whoever works with the store next.
+  // Measure now, while the attempt is open: otherwise the next job would be charged for what this one wrote last.
   const measured = context.measures
     .measure(job.teamId)
-    .catch((error) => context.log.warn({ err: error, team: job.teamId }, "the team's warehouse was not measured"));
+    .catch((error) => context.log.warn({ err: error, team: job.teamId }, "could not measure the team's warehouse"));
   try {
     const { metrics, ...collected } = await collect(context, job);
     await measured;
@@ -48,15 +48,16 @@ export async function collectDatasets(context: CollectContext, job: CollectedJob
   } catch (error) {
     if (isUnavailable(error)) throw error;
     const expected = error instanceof WarehouseUnusable || error instanceof TooMuch;
-    if (!expected) context.log.error({ err: error, job: job.jobId }, "datasets were not read back");
+    if (!expected)
+      context.log.error({ err: error, job: job.jobId }, "could not read the job's datasets from the team's warehouse");
     return withoutDatasets(result, expected ? error.message : undefined);
   }
 }
 
-/** What the job says where its datasets are not in the registry. */
+/** Returns the result as FAILED, with the reason why the job's datasets were not registered. */
 export function withoutDatasets(
   { collected: _, ...result }: Result,
-  why = "What the job did to the team's datasets could not be kept.",
+  why = "The server could not register the dataset versions that the job created. The server's log has the cause.",
 ): Result {
   const own = result.status === "FAILED" ? result.changes.error_message : null;
   return { ...result, status: "FAILED", changes: { ...result.changes, error_message: own ? `${own} ${why}` : why } };
@@ -78,7 +79,7 @@ async function collect({ warehouses, log }: CollectContext, job: CollectedJob): 
       const settled =
         error instanceof TooMuch || (error instanceof WarehouseUnusable && !(error instanceof WarehouseBusy));
       if (settled || attempt >= (error instanceof WarehouseBusy ? busyTries : tries)) throw error;
-      log.warn({ err: error, job: jobId }, "datasets are read back again");
+      log.warn({ err: error, job: jobId }, "could not read the job's datasets from the team's warehouse; trying again");
       await sleep(500 * attempt);
     }
   }

@@ -1,4 +1,4 @@
-/** Why a job failed: the end of its log, masked, and its exit tell. */
+/** Finds out why a job failed, from its exit code and the end of its masked log. */
 import type { QueryType } from "@millrace/contract";
 import type { Exit } from "../engines/engine.ts";
 import { type JobLogContext, openNewestLog } from "../job-logs/job-log.ts";
@@ -16,17 +16,22 @@ interface FailureContext extends JobLogContext {
   readonly disk: Disk;
 }
 
-/** Bytes of a log that are looked at first, and where they do not tell. */
+/** Bytes of the log's end that are searched for the reason. The larger size is tried if the smaller one finds none. */
 const tails = [64 * 1024, 256 * 1024];
 
-/** `queryType`: undefined where the job is gone. `overLimit`: the limit that ended it, which is the reason then. */
-export async function describeFailure(
-  context: FailureContext,
-  jobId: string,
-  exit: Exit,
-  queryType: QueryType | undefined,
-  overLimit: string | null,
-): Promise<Failure> {
+/** A job whose newest attempt failed. */
+interface FailedJob {
+  readonly jobId: string;
+  /** Undefined if the job has been deleted. */
+  readonly queryType: QueryType | undefined;
+  readonly exit: Exit;
+  /** The exceeded limit that ended the attempt, in words for the job's owner; null if the attempt ended by itself. */
+  readonly overLimit: string | null;
+}
+
+/** Returns the error message and the stack trace of a failed job. An exceeded limit takes precedence over the log. */
+export async function describeFailure(context: FailureContext, failed: FailedJob): Promise<Failure> {
+  const { jobId, queryType, exit, overLimit } = failed;
   const runtime = queryType && runtimeOf(queryType);
   const ending = { ...exit, runtime, diskFull: await context.disk.isFull() };
   let reason: Reason | undefined;

@@ -1,4 +1,4 @@
-/** The three ways in which an attempt ends: with a result, without one, or before it began. */
+/** Ends attempts: with a result from the engine, as failed without one, or back in the queue if it never started. */
 import type { JobStatus } from "@millrace/contract";
 import type { Updateable } from "kysely";
 import type { Collected } from "../domain/datasets/parse-collected.ts";
@@ -19,7 +19,7 @@ import type { ExecutionContext } from "./execution-context.ts";
 
 export type EndContext = Pick<ExecutionContext, "store" | "signals" | "clock" | "log" | "metrics">;
 
-/** One attempt of one job: the fence. */
+/** Names one attempt of a job. A write with it applies only while that attempt is the job's newest. */
 export interface Fence {
   readonly id: string;
   readonly attempt: number;
@@ -28,22 +28,22 @@ export interface Fence {
 export interface Result {
   readonly fence: Fence;
   readonly status: "COMPLETE" | "FAILED";
-  /** Whether an end that came after a cancellation's signal is its doing. */
+  /** Whether this end counts as the effect of a cancellation, so that a job in CANCELING becomes CANCELED. */
   readonly signalled: boolean;
-  /** Others may begin with its end. */
+  /** Whether the job is part of a pipeline, so that its end may start other jobs. */
   readonly inPipeline?: boolean;
-  /** No other attempt would fare better. */
+  /** Whether a retry is pointless, because every further attempt would fail in the same way. */
   readonly isLast?: boolean;
-  /** Added to the reason where no other attempt follows. */
+  /** Text added to the error message if the job is not retried. */
   readonly lastWords?: string;
   readonly changes: Updateable<Tables["jobs"]>;
-  /** What it did to its team's datasets; absent: it did not work with them. */
+  /** Dataset versions that the job created or used; absent if it does not use the dataset library. */
   readonly collected?: Omit<Collected, "metrics"> & { readonly teamId: number };
 }
 
 /**
- * Accepts results, at most one per attempt, in one write; if that fails one by one, so that none holds up the rest.
- * Returns those that were accepted, now or before.
+ * Writes the results of ended attempts, at most one per attempt, in one transaction. If that fails, it writes them one by
+ * one, so that one bad result does not block the others. Returns the results that are stored, now or earlier.
  */
 export async function acceptResults(context: EndContext, results: readonly Result[]): Promise<readonly Result[]> {
   const { store, signals } = context;
@@ -53,8 +53,8 @@ export async function acceptResults(context: EndContext, results: readonly Resul
     for (const result of results) ends.push(await acceptResult(db, context, result));
     return ends;
   });
-  // Woken at once, the next start shares this commit with the end that frees its slots, or lets it begin; woken again, it
-  // misses nothing.
+  // Wake dispatch before the commit, so that the next job's start shares the commit. It is woken again after the commit,
+  // because the first wake-up may have come too early to see the freed slots.
   const enqueues = results.some(({ inPipeline }) => inPipeline) ? 1 : 0;
   signals.enqueuing += enqueues;
   signals.dispatch.wake();
@@ -83,21 +83,21 @@ async function acceptOneByOne(context: EndContext, results: readonly Result[]): 
     } catch (error) {
       context.log[isPassing(error) ? "debug" : "error"](
         { err: error, job: result.fence.id },
-        "the result could not be written; it is tried again",
+        "could not write the job's result; trying again",
       );
     }
   }
   return accepted;
 }
 
-/** What became of a job. */
+/** The end of a job, with the values that metrics record; `seconds` is its run time. */
 interface JobEnd {
   readonly status: Exclude<JobStatus, "QUEUED">;
   readonly team: string;
   readonly seconds: number;
 }
 
-/** It is tried again. */
+/** A failed attempt after which the job waits in the queue for a retry. */
 interface Retried {
   readonly status: "QUEUED";
   readonly team: string;
@@ -105,7 +105,7 @@ interface Retried {
 
 function announceRetry({ log, signals, metrics }: EndContext, { id, attempt }: Fence, { team }: Retried): void {
   metrics.jobsRetried.add({ team });
-  log.info({ job: id, attempt }, "an attempt failed; the job is tried again");
+  log.info({ job: id, attempt }, "attempt failed; the job will be retried");
   signals.jobChanged(id);
   signals.retries.wake();
 }
@@ -122,7 +122,7 @@ function announce(
   signals.jobChanged(fence.id);
 }
 
-/** Tells of an end that was accepted by a commit whose answer was lost. */
+/** Logs and counts the end of a job whose commit succeeded, although the database's response to it was lost. */
 export async function announceFound(context: EndContext, fence: Fence): Promise<void> {
   const job = await getJob(context.store.db, fence.id);
   if (!job || job.attempt !== fence.attempt || job.finished_at === null || job.status === "QUEUED") return;
@@ -134,7 +134,7 @@ function endOf(status: JobEnd["status"], job: JobRow | undefined, finishedAt: st
   return { status, team: String(job?.team_id ?? 0), seconds: Math.max(0, ran || 0) / 1000 };
 }
 
-/** Undefined: its end was accepted before. */
+/** Stores one result and ends or retries its job. Returns undefined if the attempt was closed before. */
 async function acceptResult(
   db: Db,
   { clock }: EndContext,
@@ -160,10 +160,10 @@ const failureOf = ({ exit_code, error_message, error_stack, finished_at }: Resul
   finished_at: finished_at ?? null,
 });
 
-/** Said on the job: its versions are in the team's warehouse, and not where people look. */
+/** Returns an error message for dataset versions that exist in the team's warehouse but could not be registered. */
 function noteRefused(refused: readonly string[], { error_message }: Result["changes"]) {
   if (refused.length === 0) return {};
-  const why = `Not in the registry: these version numbers were already registered by an external producer: ${refused.slice(0, 10).join(", ")}.`;
+  const why = `Some dataset versions were not registered, because an external producer had already registered their numbers: ${refused.slice(0, 10).join(", ")}.`;
   return { error_message: error_message ? `${error_message} ${why}` : why };
 }
 
@@ -172,11 +172,11 @@ export async function failAttempt(context: EndContext, fence: Fence, message: st
   await acceptResults(context, [{ fence, status: "FAILED", signalled: true, isLast, changes }]);
 }
 
-/** An attempt that was withdrawn before it began: the job waits again, with the next number, or is canceled. */
+/** Closes an attempt that was withdrawn before it started. Its job goes back to the queue, or is canceled if requested. */
 export async function requeueAttempt(context: EndContext, { id, attempt: fence }: Fence): Promise<void> {
   await context.store.write(async (db) => {
     if (!(await closeAttempt(db, id, fence))) return;
-    // By trying, not by looking first: a cancellation may come between a look and a move.
+    // Try the move without reading the state first: a cancellation could come between the two.
     if (await moveJob(db, { id, from: ["INIT"], to: "QUEUED", fence, changes: { started_at: null } })) {
       const job = await getJob(db, id);
       if (job) await enqueue(db, queueRow(job));

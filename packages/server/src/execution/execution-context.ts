@@ -1,4 +1,4 @@
-/** What whoever runs jobs works with. */
+/** The services that functions of this folder share. */
 import type { Logger } from "pino";
 import type { KeyRing } from "../domain/secrets/key-ring.ts";
 import type { Clock } from "../domain/time/clock.ts";
@@ -19,6 +19,6 @@ export interface ExecutionContext {
   readonly faults: Faults;
   readonly metrics: ServerMetrics;
   readonly disk: Disk;
-  /** Names this data folder: attempts carry it, so that a server knows its own. */
+  /** Id of this server's data folder. Each attempt stores it, so that a server recognizes its own attempts. */
   readonly serverId: string;
 }

@@ -1,4 +1,4 @@
-/** How long jobs have had to end: since this server first saw that they were asked to, by a clock that nobody sets. */
+/** Measures the grace period of attempts that were asked to end, by the monotonic clock. A server restart begins it anew. */
 import type { Clock } from "../domain/time/clock.ts";
 
 export class Grace {
@@ -11,7 +11,7 @@ export class Grace {
     this.#milliseconds = seconds * 1000;
   }
 
-  /** Counts from the first time that it is asked about an attempt. */
+  /** Whether the grace period of an attempt is over. The first call for an attempt starts its period. */
   isOver(key: string): boolean {
     const now = this.#clock.monotonic();
     const since = this.#since.get(key) ?? now;
@@ -19,7 +19,7 @@ export class Grace {
     return now - since >= this.#milliseconds;
   }
 
-  /** Forgets all others. */
+  /** Forgets all attempts except these. */
   keep(keys: ReadonlySet<string>): void {
     for (const key of this.#since.keys()) if (!keys.has(key)) this.#since.delete(key);
   }

@@ -1,6 +1,6 @@
 /**
- * Measures the warehouses of teams. What a warehouse grew by is shared out among the jobs that worked with it meanwhile,
- * so that the warehouse is no way around a job's limit of disk; over the team's quota, the job with the largest share is ended.
+ * Measures the teams' warehouses. The growth of a warehouse is divided among the jobs that used it meanwhile and counts
+ * toward their disk limits. If the team's quota is exceeded, the job with the largest share is ended.
  */
 import { type DiskQuotas, diskQuota, overDatasets } from "../domain/access/quotas.ts";
 import type { Engines } from "../engines/registry.ts";
@@ -19,7 +19,7 @@ export interface MeasureContext {
   readonly quotas: DiskQuotas;
 }
 
-/** One that has not come so far has not touched it. */
+/** Whether an attempt has reached its `datasets` phase. Before that phase, it has not written to the warehouse. */
 export const worksWithWarehouse = ({ steps }: OpenAttempt) => steps?.includes('"datasets"') ?? false;
 
 async function measureWarehouse(context: MeasureContext, teamId: number): Promise<void> {
@@ -32,7 +32,7 @@ async function measureWarehouse(context: MeasureContext, teamId: number): Promis
   });
   const quota = diskQuota(await quotasOf(store.db, teamId), "datasets", quotas);
   if (!hasGrown || quota === 0 || bytes <= quota) return;
-  // Whoever made it grow has a share of all of it; others only of what it grew by while they ran.
+  // The job that caused the growth has a share in all of it; other jobs have shares only for the time in which they ran.
   const most = (await workingWith(store.db, serverId, teamId)).reduce<OpenAttempt | undefined>(
     (found, one) => (found && found.store_bytes > one.store_bytes ? found : one),
     undefined,
@@ -45,11 +45,11 @@ const workingWith = async (db: Store["db"], serverId: string, teamId: number) =>
     .filter((attempt) => attempt.team_id === teamId && worksWithWarehouse(attempt))
     .sort((a, b) => (a.created_at < b.created_at ? -1 : 1));
 
-/** How long it takes grows with what is counted, so the pauses between do too. */
+/** The pause after a measurement is this many times its duration, so that large warehouses are measured less often. */
 const measuringShare = 20;
 const shortestPauseMs = 1000;
 
-/** Measures warehouses, each one measurement after another: an older size never takes the place of a newer one. */
+/** Runs the measurements of each warehouse one after another, so that an older size never overwrites a newer one. */
 export class WarehouseMeasures {
   readonly #context: MeasureContext;
   readonly #underWay = new Map<number, Promise<void>>();
@@ -59,7 +59,7 @@ export class WarehouseMeasures {
     this.#context = context;
   }
 
-  /** As it is now: one that is under way may have begun before. */
+  /** Measures a warehouse now. It does not reuse a measurement in progress, which may have read an older size. */
   async measure(teamId: number): Promise<void> {
     const before = this.#underWay.get(teamId) ?? Promise.resolve();
     const measuring = before.catch(() => {}).then(() => this.#measure(teamId));
@@ -71,7 +71,7 @@ export class WarehouseMeasures {
     }
   }
 
-  /** As often as it is cheap to. */
+  /** Measures a warehouse if its pause since the last measurement is over. */
   async measureIfDue(teamId: number): Promise<void> {
     const isDue = performance.now() >= (this.#next.get(teamId) ?? 0);
     if (isDue && !this.#underWay.has(teamId)) await this.measure(teamId);

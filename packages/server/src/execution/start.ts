@@ -1,4 +1,4 @@
-/** Hands a claimed job to its engine. What the engine cannot take now waits again; what it never could ends. */
+/** Submits a claimed job to its engine. After a temporary failure the job is queued again; after a permanent one it fails. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Attempt, attemptKey, CannotStart, EngineUnreachable } from "../engines/engine.ts";
 import { isPassing } from "../machine/passing.ts";
@@ -10,10 +10,10 @@ import { type BundleContext, bundleOf } from "./bundle.ts";
 import type { Claimed } from "./claim.ts";
 import { failAttempt, requeueAttempt } from "./end-attempt.ts";
 
-/** An engine that cannot take a job is asked this often. */
+/** A job fails after this many failed submissions to its engine. */
 const maxStarts = 5;
 
-/** Returns whether the engine took it. */
+/** Submits the job. Returns whether the engine accepted it. */
 export async function startJob(context: BundleContext, cluster: ClusterRow, claimed: Claimed): Promise<boolean> {
   const { store, engines, log } = context;
   const { job } = claimed;
@@ -24,7 +24,7 @@ export async function startJob(context: BundleContext, cluster: ClusterRow, clai
     handle = await engines.ask(cluster, (engine) => engine.submit(bundle));
   } catch (error) {
     if (error instanceof CannotStart) await failAttempt(context, job, error.message, true);
-    // It may have arrived: when the engine answers again, it says whether it did.
+    // The job may have arrived. The engine says whether it did once it can be reached again.
     else if (error instanceof EngineUnreachable) log.debug({ err: error, job: job.id }, "the engine cannot be reached");
     else await takeBack(context, cluster, job, error as Error);
     return false;
@@ -38,17 +38,17 @@ async function takeBack(context: BundleContext, cluster: ClusterRow, job: JobRow
   const { engines, log } = context;
   const engine = engines.of(cluster);
   const attempt: Attempt = { key: attemptKey(job.id, job.attempt), handle: null, epoch: engine.epoch ?? "" };
-  log[isPassing(error) ? "debug" : "error"]({ err: error, job: job.id }, "the engine did not take the job");
+  log[isPassing(error) ? "debug" : "error"]({ err: error, job: job.id }, "the engine did not accept the job");
   if (!(await engine.withdraw(attempt))) return;
   await engine.cleanup(attempt.key).catch(() => {});
-  // What is wrong may pass: too many open files, a full disk.
+  // The cause may be temporary, such as too many open files or a full disk, so back off and retry.
   const starts = await startsOf(context, job);
   await sleep(100 * 2 ** Math.min(starts, maxStarts));
   if (starts < maxStarts || isPassing(error)) return requeueAttempt(context, job);
   await failAttempt(context, job, `The job could not be started: ${error.message}`);
 }
 
-/** How often it was handed over since its last attempt that ran. */
+/** Returns how often the job has been submitted since its last attempt that ran. */
 async function startsOf({ store }: BundleContext, { id, attempt, retried }: JobRow): Promise<number> {
   const ran = retried === 0 ? undefined : (await endedAttempts(store.db, id)).at(-1);
   return attempt - (ran?.attempt ?? 0);

@@ -1,4 +1,4 @@
-/** A job's log as everybody gets it. Whatever leaves the server of a log goes through here, and is masked. */
+/** Opens the log of a job with its secrets masked. All log output that leaves the server passes through this file. */
 import { ApiError, isSettled } from "@millrace/contract";
 import type { KeyRing } from "../domain/secrets/key-ring.ts";
 import { attemptKey } from "../engines/engine.ts";
@@ -17,7 +17,7 @@ export interface JobLogContext {
   readonly store: Store;
   readonly engines: Engines;
   readonly keys: KeyRing;
-  /** Where logs of ended attempts are, unless their engine keeps them. */
+  /** Archive of logs of ended attempts; undefined if the engine keeps them. */
   readonly archive?: LogArchive | undefined;
 }
 
@@ -27,8 +27,8 @@ interface Opened<Log> {
 }
 
 /**
- * The logs of all attempts, one after another, each with a line on how it ended where another one followed. A job that is
- * settled when this is called has written all it ever will.
+ * Opens the logs of all attempts as one log. After each retried attempt, lines say why it failed and when the next one
+ * was due. If the job is settled at the time of the call, the log is complete.
  */
 export async function openJobLog(context: JobLogContext, id: string): Promise<Opened<GrowingLog>> {
   const job = await presentJob(context, id);
@@ -42,8 +42,8 @@ export async function openJobLog(context: JobLogContext, id: string): Promise<Op
 }
 
 /**
- * The log of an attempt that another one followed, and what is said after it. Its file is open only while it is read: a
- * job may have had twenty such attempts, and its log many readers.
+ * Returns the log of a retried attempt and the lines that follow it. The file is open only during reads: a job may have
+ * twenty such attempts, and many readers.
  */
 async function endedParts(context: JobLogContext, job: JobSecretsRow, row: EndedAttempt, number: number) {
   const withLog = async <T>(use: (log: MaskedLog) => Promise<T>): Promise<T> => {
@@ -66,7 +66,7 @@ async function endedParts(context: JobLogContext, job: JobSecretsRow, row: Ended
   return [part, textPart(lines)];
 }
 
-/** Of one attempt, counted from 1; refused where there is none. */
+/** Opens the log of one attempt, counted from 1. Throws if there is no such attempt. */
 export async function openAttemptLog(context: JobLogContext, id: string, number: number): Promise<Opened<GrowingLog>> {
   const job = await presentJob(context, id);
   const before = await endedAttempts(context.store.db, id);
@@ -77,7 +77,7 @@ export async function openAttemptLog(context: JobLogContext, id: string, number:
   throw new ApiError("not_found", `Job ${id} has no attempt ${number}.`, { hint: "list_attempts" });
 }
 
-/** Of the newest attempt only. */
+/** Opens the log of the newest attempt only. */
 export const openNewestLog = async (context: JobLogContext, id: string): Promise<Opened<MaskedLog>> =>
   openNewest(context, await presentJob(context, id));
 
@@ -94,7 +94,7 @@ async function openNewest(context: JobLogContext, job: JobSecretsRow | undefined
 }
 
 async function openAttempt(context: JobLogContext, job: JobSecretsRow, ended: boolean): Promise<MaskedLog> {
-  // Before the file is opened: whoever waits for it may go.
+  // Build the search before opening the file: if the reader disconnects meanwhile, no file is left open.
   const search = await searchOf(context.keys, job);
   return new MaskedLog(await openSource(context, job), search, ended);
 }
@@ -107,7 +107,10 @@ async function openSource({ store, engines, archive }: JobLogContext, job: JobSe
   return archive?.open(key, live, isOver) ?? live;
 }
 
-/** Follows from what is in the store and in the log, so that it has the same length whenever it is asked for. */
+/**
+ * Returns the lines between two attempts. They depend only on stored data, so that their length, and with it all
+ * offsets, never changes.
+ */
 async function linesBetween(
   log: GrowingLog,
   number: number,
@@ -115,19 +118,22 @@ async function linesBetween(
 ): Promise<string> {
   const size = await log.size();
   const isOpen = size > 0 && (await log.read(size - 1, 1)).toString() !== "\n";
-  // The log is right above; a reason of several lines repeats its end.
-  const why = error_message?.split("\n")[0] ?? "no reason is known.";
+  // Only the first line: further lines repeat the end of the log, which is right above.
+  const why = error_message?.split("\n")[0] ?? "the reason is unknown.";
   return `${isOpen ? "\n" : ""}[millrace] Attempt ${number} failed: ${why}\n[millrace] Attempt ${number + 1} is due at ${next_at}.\n`;
 }
 
-/** Its age was over MILLRACE_LOG_DAYS, or its team's logs were over their quota. */
+/**
+ * Error for a log that was deleted, either because it was older than MILLRACE_LOG_DAYS or because the team was over its
+ * quota.
+ */
 export const logRemoved = (id: string, at: string) =>
   new ApiError(
     "not_found",
     `The log of job ${id} was removed on ${at.slice(0, 10)}: logs are kept for a limited time, and up to the team's quota.`,
   );
 
-/** What a job leaves as its metrics is shown as its log is. A secret that is a number becomes a text. */
+/** Masks secrets in a job's metrics as in its log. A number that is a secret becomes a string. */
 export async function maskMetrics({ store, keys }: JobLogContext, id: string, json: string): Promise<string> {
   const job = await getJobSecrets(store.db, id);
   const search = job ? await searchOf(keys, job) : searchFor([]);

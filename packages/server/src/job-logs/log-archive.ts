@@ -1,7 +1,7 @@
 /**
- * Logs of ended attempts as blobs, where blobs lie at a URI. In the data folder a log stays where its engine left it, so
- * there is no archive then. A log is uploaded whole before the engine's copy is removed: whoever dies in between leaves
- * the copy, which the next start finds and uploads again.
+ * Archives the logs of ended attempts as blobs at a storage URI. With blobs in the data folder, logs stay where the
+ * engine wrote them and there is no archive. A log is uploaded completely before the engine's file is deleted, so after
+ * a crash the next start finds the file and uploads it again.
  */
 import { createReadStream } from "node:fs";
 import { lstat, unlink } from "node:fs/promises";
@@ -11,38 +11,44 @@ import type { LogSource } from "../engines/engine.ts";
 import { Signal } from "../turns/signals.ts";
 
 export class LogArchive {
-  /** Attempts to look at; told to the loop that uploads their logs. */
+  /** Keys of ended attempts whose logs the archiving loop still has to upload. */
   readonly pending = new Set<string>();
   readonly signal = new Signal();
   readonly #blobs: Blobs;
   readonly #file: (key: string) => string;
   readonly #onStored: () => void;
 
-  /** `file`: where the engine keeps the log of an attempt. `onStored`: a log was uploaded, and its copy is still there. */
+  /**
+   * `file` returns the path of an attempt's log in the engine. `onStored` is called after an upload, before the
+   * engine's file is deleted.
+   */
   constructor(blobs: Blobs, file: (key: string) => string, onStored: () => void = () => {}) {
     this.#blobs = blobs;
     this.#file = file;
     this.#onStored = onStored;
   }
 
-  /** This attempt is over, and nothing writes into its log any more. */
+  /** Queues the log of an attempt that has ended, so that nothing writes to it any more. */
   add(key: string): void {
     this.pending.add(key);
     this.signal.wake();
   }
 
-  /** Uploads the log, then removes the engine's copy. Without such a copy nothing is left to do. */
+  /** Uploads a log and then deletes the engine's file. Does nothing if that file does not exist. */
   async keep(key: string): Promise<void> {
     const file = this.#file(key);
     if (!(await lstat(file).catch(absent))?.isFile()) return;
     await this.#blobs.put(logName(key), createReadStream(file));
     this.#onStored();
     const wasThere = await unlink(file).then(() => true, absent);
-    // Its time was over while it was uploaded, and whoever removed it did not find the blob.
+    // Log retention deleted the file during the upload, before the blob existed; so delete the blob now.
     if (!wasThere) await this.remove(key);
   }
 
-  /** The engine's log while there is one, else the blob. `isOver`: whether the attempt has ended by now. */
+  /**
+   * Opens the engine's log while it has content, and otherwise the blob. `isOver` tells whether the attempt has ended
+   * by now.
+   */
   open(key: string, live: LogSource, isOver: () => Promise<boolean>): LogSource {
     let kept: OpenBlob | undefined;
     const source = async (): Promise<LogSource | OpenBlob> => {
@@ -60,7 +66,7 @@ export class LogArchive {
     };
   }
 
-  /** In bytes; undefined: it is not here. */
+  /** Returns the size of an archived log in bytes; undefined if it is not in the archive. */
   size(key: string): Promise<number | undefined> {
     return this.#blobs.size(logName(key));
   }

@@ -1,6 +1,6 @@
 /**
- * What looks for the secrets of an attempt in its log. To make one takes a tenth of a second where there are many long
- * secrets, so it is kept for a while, for whoever else reads that log, and one is made in a round of the event loop.
+ * Cache of search structures for the secrets in logs. Building one can take a tenth of a second, so it is shared by the
+ * readers of a log, and at most one is built per round of the event loop.
  */
 import { decryptEnvironment, decryptJobSecrets } from "../domain/secrets/encryption.ts";
 import { tokensOfJob } from "../domain/secrets/job-tokens.ts";
@@ -17,19 +17,19 @@ interface Kept {
   readonly until: number;
 }
 
-/** Each may take a few megabytes. */
+/** Largest number of cached searches; each may take a few megabytes. */
 const most = 16;
-/** Keys may be exchanged meanwhile. */
+/** Milliseconds that a search is cached; keys may be rotated meanwhile. */
 const keptMs = 60_000;
 
-/** By the keys that its secrets were read with, and the attempt; the first was used longest ago. */
+/** Cached searches by key ring and attempt; the least recently used is first. */
 const kept = new WeakMap<KeyRing, Map<string, Kept>>();
 
 export async function searchOf(keys: KeyRing, job: JobSecretsRow): Promise<SecretSearch> {
   const found = find(keys, job);
   if (found) return found;
   await nextLook();
-  // Somebody else may have made it while this one waited.
+  // Another reader may have built it while this one waited.
   return find(keys, job) ?? keep(keys, job, searchFor(logSecrets(keys, job)));
 }
 
@@ -55,7 +55,9 @@ function keep(keys: KeyRing, job: JobSecretsRow, search: SecretSearch): SecretSe
   return search;
 }
 
-/** What this job was given that nobody is to see: credentials, its token, and what looks like a secret. */
+/**
+ * Returns the values that must be masked in a job's log: its credentials, its token, and variables that look secret.
+ */
 function logSecrets(keys: KeyRing, { id, attempt, environment, secrets }: JobSecretsRow): Buffer[] {
   const given = secrets === "" ? [] : (JSON.parse(decryptJobSecrets(keys, id, secrets)) as string[]);
   const own = environment === "" ? [] : secretsOfEnvironment(decryptEnvironment(keys, id, environment));

@@ -1,6 +1,5 @@
 /**
- * Logs one after another, as one: offsets go on where the part before ended. All parts but the last are complete; the last
- * may grow.
+ * Concatenates logs into one with continuous offsets. All parts except the last are complete; the last one may grow.
  */
 export interface Part {
   size(): Promise<number>;
@@ -10,11 +9,11 @@ export interface Part {
 
 /** A log that may still grow. */
 export interface GrowingLog extends Part {
-  /** From now on no byte will follow. */
+  /** Declares the log complete: no byte will follow. */
   end(): void;
 }
 
-/** What is said between two logs. */
+/** Returns a part with fixed text, for lines between two logs. */
 export function textPart(text: string): Part {
   const bytes = Buffer.from(text);
   return {
@@ -41,7 +40,7 @@ export class JoinedLog implements GrowingLog {
     this.#lastStart = parts.at(-1)?.end ?? 0;
   }
 
-  /** `last`: undefined where nothing has begun that could grow. */
+  /** Joins complete parts and a last part that may grow; `last` is undefined if there is none yet. */
   static async of(complete: readonly Part[], last: GrowingLog | undefined): Promise<JoinedLog> {
     const parts: PlacedPart[] = [];
     let start = 0;

@@ -1,16 +1,20 @@
 /**
- * The frames of a log as its followers get them: read, masked and written as JSON once for all who are at the same place.
- * Frames end at a grid, so that followers who began at different places soon are at the same one.
+ * Frames of a log for its followers. Each frame is read, masked and encoded as JSON once for all followers at the same
+ * offset. Frames end at multiples of a fixed size, so that followers that started at different offsets soon share
+ * frames.
  */
 import type { LogPiece } from "@millrace/contract";
 import { type ByteSource, readPieces } from "./read-pieces.ts";
 
 const grid = 64 * 1024;
-/** Bytes of frames that are kept for those who come a little later: of one log, and of all that are followed. */
+/** Limits in bytes on the frames cached for followers that are slightly behind: per log, and for all logs together. */
 const keptBytes = 4 * 1024 * 1024;
 const keptOfAll = 64 * 1024 * 1024;
 
-/** What all logs keep together. Whoever kept something longest ago gives up its oldest first. */
+/**
+ * Tracks the cached bytes of all logs. Over the limit, the log whose cache changed least recently drops its oldest
+ * frame first.
+ */
 export class KeptFrames {
   #bytes = 0;
   readonly #logs = new Set<LogFrames>();
@@ -31,18 +35,18 @@ export class KeptFrames {
 }
 
 export interface Frame {
-  /** JSON text. */
+  /** The frame as JSON text. */
   readonly text: Buffer;
-  /** Where the next one begins. */
+  /** Offset at which the next frame starts. */
   readonly next: number;
 }
 
 export class LogFrames {
   readonly #source: ByteSource;
-  /** By their offsets, oldest first. */
+  /** Cached frames by offset, oldest first. */
   readonly #kept = new Map<number, Frame>();
   readonly #reading = new Map<string, Promise<Frame | undefined>>();
-  /** Where nothing was, since the log was last known to have changed. */
+  /** Offsets at which nothing was found since the log last changed. */
   #nothing = new Set<string>();
   readonly #all: KeptFrames;
   #keptBytes = 0;
@@ -56,7 +60,10 @@ export class LogFrames {
     return this.#keptBytes;
   }
 
-  /** Undefined: nothing is there, for now. `ended` must have been true before the call. */
+  /**
+   * Returns the frame at an offset; undefined if there is nothing yet. `ended` must already have been true before the
+   * call.
+   */
   async at(offset: number, ended: boolean): Promise<Frame | undefined> {
     const kept = this.#kept.get(offset);
     if (kept) return kept;
@@ -67,12 +74,12 @@ export class LogFrames {
     return reading;
   }
 
-  /** The log has changed: there may be more where nothing was. */
+  /** Call this when the log has changed: offsets that had nothing may have content now. */
   lookAgain(): void {
     this.#nothing = new Set();
   }
 
-  /** The log was cut, or nobody follows it: what is kept is of no use any more. */
+  /** Clears the cache, because the log was truncated or has no followers left. */
   forget(): void {
     this.#kept.clear();
     this.#count(-this.#keptBytes);
@@ -94,7 +101,7 @@ export class LogFrames {
   async #read(offset: number, ended: boolean): Promise<Frame | undefined> {
     const nothing = this.#nothing;
     const { pieces, next } = await this.#pieces(offset, ended);
-    // Into the set of when it was asked for: meanwhile there may be something.
+    // Added to the set from before the read, because the log may have grown since then.
     if (pieces.length === 0) nothing.add(`${offset} ${ended}`);
     if (pieces.length === 0) return undefined;
     const frame = { text: Buffer.from(JSON.stringify({ logs: pieces })), next };
@@ -102,12 +109,13 @@ export class LogFrames {
     return frame;
   }
 
-  /** Up to the grid; a piece that is too long for that, by itself. */
+  /** Reads pieces up to the next grid line; a piece longer than that is read alone. */
   async #pieces(offset: number, ended: boolean): Promise<{ pieces: LogPiece[]; next: number }> {
-    // A frame has at least half a cell: otherwise every second one would be the piece that crosses the line.
+    // A frame covers at least half a grid cell. Otherwise every second frame would hold only the piece that crosses the
+    // line.
     const end = Math.ceil((offset + grid / 2 + 1) / grid) * grid;
-    const batch = await readPieces(this.#source, offset, ended, Number.POSITIVE_INFINITY, end - offset);
-    return batch.pieces.length > 0 ? batch : readPieces(this.#source, offset, ended, 1);
+    const batch = await readPieces(this.#source, offset, ended, { length: end - offset });
+    return batch.pieces.length > 0 ? batch : readPieces(this.#source, offset, ended, { maxPieces: 1 });
   }
 
   #keep(offset: number, frame: Frame): void {

@@ -1,10 +1,10 @@
 /**
- * A log without its secrets: each byte that belongs to an occurrence of one is `*`, so that offsets hold. What is masked
- * depends on the bytes of the log alone, not on how they are read. Byte-wise: what a log holds need not be text.
+ * A log with its secrets masked: each byte of an occurrence becomes `*`, so offsets stay the same. The result depends
+ * only on the bytes of the log, not on how it is read. Masking works on bytes, because a log need not be text.
  */
 import { type SecretSearch, searchFor } from "./secret-search.ts";
 
-/** Structurally what an engine's log offers. */
+/** Interface of an engine's log, declared here to avoid the import. */
 interface RawLog {
   size(): Promise<number>;
   read(offset: number, length: number): Promise<Buffer>;
@@ -16,19 +16,21 @@ export class MaskedLog implements RawLog {
   readonly #search: SecretSearch;
   #ended: boolean;
 
-  /** `secrets`: or what looks for them already. `ended`: no byte will follow. */
+  /** `secrets` is a list, or a search that was already built. `ended` says that no byte will follow. */
   constructor(raw: RawLog, secrets: readonly Buffer[] | SecretSearch, ended: boolean) {
     this.#raw = raw;
     this.#search = "mask" in secrets ? secrets : searchFor(secrets);
     this.#ended = ended;
   }
 
-  /** From now on no byte will follow: nothing is held back any more. */
+  /** Declares the log complete, so that its last bytes are no longer held back. */
   end(): void {
     this.#ended = true;
   }
 
-  /** While the log grows, without the beginning of what may become a secret. */
+  /**
+   * Returns the visible size. While the log grows, trailing bytes that may be the start of a secret are not counted.
+   */
   async size(): Promise<number> {
     const size = await this.#raw.size();
     if (this.#ended || size === 0) return size;
@@ -45,7 +47,9 @@ export class MaskedLog implements RawLog {
     return this.#search.mask(bytes).subarray(offset - start, end);
   }
 
-  /** The same for text that was taken from a log and changed: what an escape sequence tore apart is whole again. */
+  /**
+   * Masks text that was taken from a log and changed: removing escape sequences can make a split secret whole again.
+   */
   mask(text: string): string {
     return this.#search.mask(Buffer.from(text)).toString("utf8");
   }
@@ -55,5 +59,5 @@ export class MaskedLog implements RawLog {
   }
 }
 
-/** The same for bytes that are all there is. */
+/** Masks secrets in bytes that are complete. */
 export const maskBytes = (bytes: Buffer, secrets: readonly Buffer[]): Buffer => searchFor(secrets).mask(bytes);

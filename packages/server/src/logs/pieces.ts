@@ -1,7 +1,7 @@
 /**
- * Pieces of a log: a pure function of its bytes. A piece ends after LF, after a CR that no LF follows, or else after
- * 64 KiB, backed off to a UTF-8 boundary; what is left at the end goes out when the job has ended. So following,
- * resuming and replaying need no state but an offset.
+ * Cuts a log into pieces, as a pure function of its bytes. A piece ends after LF, after a CR without LF, or after 64
+ * KiB at a UTF-8 boundary. An unfinished last piece is returned only when the job has ended. So following, resuming and
+ * replaying need no state but an offset.
  */
 import type { LogPiece } from "@millrace/contract";
 
@@ -9,14 +9,17 @@ export const pieceLimit = 64 * 1024;
 const lf = 10;
 const cr = 13;
 
-/** Ends of the pieces in bytes that begin at a piece's start. `ended`: no byte will follow. */
+/**
+ * Returns the ends of the pieces; `bytes` must begin at the start of a piece. `ended` says that no byte will follow.
+ */
 export function cutPieces(bytes: Buffer, ended: boolean): number[] {
   const ends: number[] = [];
   let start = 0;
   let nextLf = -2;
   let nextCr = -2;
   while (start < bytes.length) {
-    // -1: none from here on. Looked for again only once passed, or a log without CR would be searched at every line.
+    // An index of -1 means that no such byte follows. Each index is searched again only after it was passed; otherwise
+    // a log without CR would be scanned to its end for every line.
     if (nextLf !== -1 && nextLf < start) nextLf = bytes.indexOf(lf, start);
     if (nextCr !== -1 && nextCr < start) nextCr = bytes.indexOf(cr, start);
     const end = pieceEnd(bytes, start, { lf: nextLf, cr: nextCr, ended });
@@ -37,14 +40,14 @@ function pieceEnd(bytes: Buffer, start: number, next: { lf: number; cr: number; 
 
 function terminatorEnd(bytes: Buffer, next: { lf: number; cr: number }): number | undefined {
   if (next.cr !== -1 && (next.lf === -1 || next.cr < next.lf)) {
-    // The last byte so far: an LF may still follow.
+    // The CR is the last byte so far, and an LF may still follow.
     if (next.cr + 1 === bytes.length) return undefined;
     return bytes[next.cr + 1] === lf ? next.cr + 2 : next.cr + 1;
   }
   return next.lf === -1 ? undefined : next.lf + 1;
 }
 
-/** The end, or up to three bytes before it where a sequence begins that does not fit. Looks at no byte beyond. */
+/** Returns `end`, or up to three bytes less, so that no UTF-8 sequence is split. Reads no byte at or after `end`. */
 function utf8Boundary(bytes: Buffer, end: number): number {
   for (let back = 1; back <= 3; back++) {
     const byte = bytes[end - back] ?? 0;
@@ -56,7 +59,7 @@ function utf8Boundary(bytes: Buffer, end: number): number {
   return end;
 }
 
-/** Pieces with their ids: the offset of a piece, plus one. Bytes that are no UTF-8 become U+FFFD. */
+/** Converts bytes to pieces; a piece's id is its offset plus one. Invalid UTF-8 becomes U+FFFD. */
 export function toPieces(bytes: Buffer, offset: number, ends: readonly number[]): LogPiece[] {
   let start = 0;
   return ends.map((end) => {

@@ -1,33 +1,40 @@
-/** Reads pieces of a log from an offset on, a bounded amount at a time. */
+/** Reads pieces of a log from an offset, a limited amount at a time. */
 import type { LogPiece } from "@millrace/contract";
 import { cutPieces, pieceLimit, toPieces } from "./pieces.ts";
 
-/** One whole piece, whatever it is; larger batches made the follower's garbage outlive its moment. */
+/** Enough bytes for one whole piece of any kind. Larger reads increased garbage collection costs of followers. */
 const chunk = pieceLimit + 4;
 
-/** Structurally what a log offers. */
+/** Interface of a log, declared here to avoid the import. */
 export interface ByteSource {
-  /** Fewer bytes than asked for: the end, for now. */
+  /** Returns fewer bytes than `length` only at the current end. */
   read(offset: number, length: number): Promise<Buffer>;
 }
 
 export interface PieceBatch {
   readonly pieces: LogPiece[];
   readonly next: number;
-  /** Nothing is left, and nothing will come. */
+  /** Whether the log is complete and everything was read. */
   readonly finished: boolean;
 }
 
+/** Limits of one batch. */
+interface BatchSize {
+  /** Largest number of pieces; unlimited by default. */
+  readonly maxPieces?: number;
+  /** Bytes to read. A read shorter than the default may contain no whole piece. */
+  readonly length?: number;
+}
+
 /**
- * `ended` must have been true before the call: what was written until then is then all there is. Only a `length` of at
- * least the default surely holds a piece.
+ * Reads a batch of pieces. `ended` says that no byte will follow; it must already have been true before the call, so
+ * that everything written is seen.
  */
 export async function readPieces(
   source: ByteSource,
   offset: number,
   ended: boolean,
-  maxPieces: number,
-  length = chunk,
+  { maxPieces = Number.POSITIVE_INFINITY, length = chunk }: BatchSize = {},
 ): Promise<PieceBatch> {
   const bytes = await source.read(offset, length);
   const atEnd = bytes.length < length;
@@ -41,8 +48,8 @@ export async function readPieces(
 }
 
 /**
- * As many as surely fit a frame of 1 MiB as JSON: clients drop a larger one. A byte takes at most six (a control
- * character); the rest is the wrapping of a piece.
+ * Returns the ends of as many pieces as surely fit a JSON frame of 1 MiB, because clients drop larger frames. A byte
+ * takes at most six bytes as JSON (a control character); 48 more are for the object around each piece.
  */
 function limitJson(ends: readonly number[]): readonly number[] {
   let size = 0;

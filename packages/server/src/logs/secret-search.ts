@@ -1,21 +1,24 @@
-/** Finds secrets in the bytes of a log. What it costs depends on the bytes alone, whatever the secrets are. */
+/** Finds secrets in the bytes of a log, in time linear in the bytes whatever the secrets are. */
 import { SecretTree } from "./secret-tree.ts";
 
 export interface SecretSearch {
-  /** How far before the bytes that are asked for an occurrence may begin. */
+  /** How many bytes before a range an occurrence that reaches into it may start. */
   readonly before: number;
-  /** How far behind them an occurrence must be seen. */
+  /** How many bytes after a range are needed to recognize an occurrence that starts in it. */
   readonly behind: number;
-  /** With a star for each byte of an occurrence. Copies the bytes only where there is something to hide. */
+  /** Replaces each byte of an occurrence with a star. Copies the bytes only if something is masked. */
   mask(bytes: Buffer): Buffer;
-  /** How many bytes at the end are the beginning of a secret. */
+  /** Returns how many bytes at the end may be the beginning of a secret. */
   heldBack(bytes: Buffer): number;
 }
 
-/** Up to this length a secret is looked for whole. What begins like a longer one for so many bytes is taken for it. */
+/**
+ * Longest secret that is compared completely, in bytes. Anything that starts with this many bytes of a longer secret
+ * counts as that secret.
+ */
 const wholeBytes = 250;
 
-/** The platform's search is linear for short patterns, and faster than ours while there are only a few of them. */
+/** Largest number of secrets for which Node's own search, linear for short patterns, is faster than ours. */
 const few = 16;
 
 export const searchFor = (secrets: readonly Buffer[]): SecretSearch =>
@@ -39,7 +42,7 @@ class PlainSearch implements SecretSearch {
   }
 
   mask(bytes: Buffer): Buffer {
-    // Found before any is masked: secrets may overlap.
+    // All occurrences are found before any is masked, because secrets may overlap.
     const found = this.#secrets.flatMap((secret) => occurrences(bytes, secret));
     if (found.length === 0) return bytes;
     const masked = Buffer.from(bytes);
@@ -52,7 +55,7 @@ class PlainSearch implements SecretSearch {
   }
 }
 
-/** Stretches that occurrences cover. Those that overlap are taken as one, so that a hostile log costs no more. */
+/** Returns the ranges that occurrences cover. Overlapping ones are merged, so that a log full of them costs no more. */
 function occurrences(bytes: Buffer, secret: Buffer): [number, number][] {
   const found: [number, number][] = [];
   for (let start = bytes.indexOf(secret); start !== -1; ) {

@@ -1,25 +1,22 @@
-/**
- * The beginnings of all secrets as one tree, with the links that Aho and Corasick gave it: one pass over the bytes finds
- * every secret, however many there are and however they repeat themselves.
- */
+/** Aho-Corasick automaton over the secrets: one pass over the bytes finds every secret, however many there are. */
 export class SecretTree {
   readonly #whole: number;
-  /** Of each node: its first child, its next sibling, the byte that leads to it, how deep it lies. Node 0 is the root. */
+  /** The trie as arrays indexed by node: first child, next sibling, incoming byte, depth. Node 0 is the root. */
   readonly #child: Int32Array;
   readonly #sibling: Int32Array;
   readonly #byte: Uint8Array;
   readonly #depth: Int32Array;
-  /** The node of the longest proper end of this one that is in the tree too. */
+  /** Failure link: the node of the longest proper suffix that is also in the trie. */
   readonly #fail: Int32Array;
-  /** The longest secret that ends here, in bytes; 0: none. */
+  /** Length in bytes of the longest secret that ends at the node; 0 if none does. */
   readonly #ending: Int32Array;
-  /** How far a secret that is longer than `whole` goes on behind this node. */
+  /** How many bytes a secret longer than `whole` continues after the node. */
   readonly #ahead: Int32Array;
-  /** Children of the root, by byte: most bytes of a log lead nowhere. */
+  /** Children of the root by byte, for fast lookup: most bytes of a log match nothing. */
   readonly #first = new Int32Array(256);
   #nodes = 1;
 
-  /** Of a secret that is longer than `whole` only so many bytes are looked at. */
+  /** Builds the automaton; only the first `whole` bytes of each secret are compared. */
   constructor(secrets: readonly Buffer[], whole: number) {
     this.#whole = whole;
     const most = 1 + secrets.reduce((sum, { length }) => sum + Math.min(length, whole), 0);
@@ -34,7 +31,7 @@ export class SecretTree {
     this.#link();
   }
 
-  /** For each byte where an occurrence begins: the end of the longest one. Undefined: there is none. */
+  /** Returns, for each offset where an occurrence starts, the end of the longest one. Undefined if there are none. */
   reach(bytes: Buffer): Uint32Array | undefined {
     let reach: Uint32Array | undefined;
     let node = 0;
@@ -49,7 +46,7 @@ export class SecretTree {
     return reach;
   }
 
-  /** The longest end of the bytes with which a secret begins, without being all of what is looked at of it. */
+  /** Returns the length of the longest suffix of the bytes that is an incomplete beginning of a secret. */
   beginningAtEnd(bytes: Buffer): number {
     let node = 0;
     for (let index = Math.max(0, bytes.length - this.#whole + 1); index < bytes.length; index++)
@@ -94,14 +91,15 @@ export class SecretTree {
     return node;
   }
 
-  /** Level by level: the link of a node follows from that of its parent. */
+  /** Sets the failure links level by level, because a node's link depends on its parent's. */
   #link(): void {
     const queue: number[] = [0];
     for (const parent of queue) {
       for (let node = this.#child[parent] as number; node !== 0; node = this.#sibling[node] as number) {
         queue.push(node);
         if (parent !== 0) this.#fail[node] = this.#step(this.#fail[parent] as number, this.#byte[node] as number);
-        // What ends here too is shorter and lies within; it counts where nothing longer ends.
+        // A shorter secret that also ends here lies within the longer one, so it counts only if no longer one ends
+        // here.
         if (this.#ending[node] === 0) this.#ending[node] = this.#ending[this.#fail[node] as number] as number;
       }
     }

@@ -38,7 +38,7 @@ export function fireSchedules(context: SchedulesContext): Loop {
   const advice = new ClockAdvice(context);
   const turns = new TeamsInTurn<DueSchedule>({
     teams: (now) => teamsWithDueSchedules(store.db, iso(now)),
-    of: (team, now, after, limit) => dueSchedules(store.db, team, iso(now), after, limit),
+    of: (team, now, after, limit) => dueSchedules(store.db, team, iso(now), { after, limit }),
     note: (tick) => advice.note(tick),
     fire: ({ id, next_run }, now) => fire(id, now, next_run),
   });
@@ -73,11 +73,11 @@ function firing(context: SchedulesContext): Fire {
       const count = (tries.get(id) ?? 0) + 1;
       tries.set(id, count);
       if (!(error instanceof ApiError) && count < mostTries) throw error;
-      return store.write((db) => recordFailure(db, id, tick, whyOf(error), now));
+      return store.write((db) => recordFailure({ db, now }, id, tick, whyOf(error)));
     };
     try {
       const fired = await store
-        .write((db) => (tick ? fireTick(db, context, id, tick, now) : fireWaiting(db, context, id, now)))
+        .write((db) => (tick ? fireTick({ db, now }, context, id, tick) : fireWaiting({ db, now }, context, id)))
         .catch(failed);
       tries.delete(id);
       if (fired) report(context, id, fired);

@@ -19,7 +19,7 @@ export function fireTasks(context: TasksContext): Loop {
   const advice = new ClockAdvice(context);
   const turns = new TeamsInTurn<DueTask>({
     teams: (now) => teamsWithDueTasks(store.db, iso(now)),
-    of: (team, now, after, limit) => dueTasks(store.db, team, iso(now), after, limit),
+    of: (team, now, after, limit) => dueTasks(store.db, team, iso(now), { after, limit }),
     note: (tick) => advice.note(tick),
     fire: (task, now) => fire(context, task, now),
   });

@@ -44,9 +44,9 @@ async function fire(context: TriggersContext, notice: DueNotice, now: number): P
     if (!(error instanceof ApiError))
       log.error({ err: error, schedule: notice.schedule_id }, "the schedule did not fire");
     const why = error instanceof ApiError ? error.message : "A fault of the server; its log has the details.";
-    return store.write((db) => recordTriggerFailure(db, notice, why, now));
+    return store.write((db) => recordTriggerFailure({ db, now }, notice, why));
   };
-  const fired = await store.write((db) => fireTrigger(db, context, notice, now)).catch(failed);
+  const fired = await store.write((db) => fireTrigger({ db, now }, context, notice)).catch(failed);
   if (!fired) return false;
   metrics.scheduleTicks.add({ team: String(fired.team), outcome: fired.outcome });
   if (fired.outcome === "fired") signals.dispatch.wake();

@@ -287,7 +287,7 @@ async function whatItSaid(
   if (exit.code === 0) return overLimit === null ? metrics : { ...metrics, error_message: overLimit };
   const job = await getJob(context.store.db, jobId);
   const queryType = job && readSpec(job).query_type;
-  const failure = await describeFailure(context, jobId, exit, queryType, overLimit);
+  const failure = await describeFailure(context, { jobId, queryType, exit, overLimit });
   const reason = job && (await withNamesakes(context.store.db, job.team_id, failure.error_message));
   return { ...metrics, ...failure, ...(reason === undefined ? {} : { error_message: reason }) };
 }

@@ -31,7 +31,7 @@ export async function mendTasks({ store, clock, log }: MendContext, now = clock.
     for (const { job_id: id, next_run } of rows) {
       const task = await getJob(store.db, id);
       const next = task && mendedRun(taskTimes(task), next_run, now);
-      if (!next || !(await store.write((db) => postponeTask(db, id, next_run, next)))) continue;
+      if (!next || !(await store.write((db) => postponeTask(db, { jobId: id, from: next_run, to: next })))) continue;
       log.warn({ job: id, from: next_run, to: next }, "the task waited for a time of a wrong clock");
     }
     if (rows.length < page) return;

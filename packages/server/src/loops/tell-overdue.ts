@@ -44,5 +44,5 @@ async function tell(db: Db, id: number, nextRun: string, now: number): Promise<v
   if (row?.next_run !== nextRun) return;
   const { health, reason } = healthOf(row, now);
   if (health === "overdue" && (await markFailing(db, row.team_id, `overdue ${id} ${nextRun}`, iso(now))))
-    await noteSchedule(db, row, "overdue", reason, now);
+    await noteSchedule(db, row, { event: "overdue", message: reason }, now);
 }

@@ -1,16 +1,16 @@
 /**
- * The layout of the data folder. This is the only place that knows which file or folder has which name; every other part
- * is given the paths that it needs.
+ * The layout of the data folder. Only this file knows the names of files and folders in it; other code gets the paths that
+ * it needs from here.
  */
 import { join } from "node:path";
 
-/** What the server needs to find its store. */
+/** The settings that locate the server's database. */
 interface StoreSettings {
   readonly databaseUrl: string;
   readonly databaseTimeout?: number;
 }
 
-/** What the server needs to find its blobs. */
+/** The settings that locate the server's blobs: uploads, exports and archived logs. */
 interface BlobSettings {
   readonly data: { readonly blobs: string };
   readonly storageEnvironment: Readonly<Record<string, string | undefined>>;
@@ -23,7 +23,7 @@ export class DataFolder {
     this.path = path;
   }
 
-  /** The SQLite database; not used where the store is on PostgreSQL. */
+  /** The SQLite database file; unused with PostgreSQL. */
   get storeFile(): string {
     return join(this.path, "millrace.db");
   }
@@ -32,32 +32,32 @@ export class DataFolder {
     return { file: this.storeFile, databaseUrl, ...(databaseTimeout === undefined ? {} : { databaseTimeout }) };
   }
 
-  /** SQLite may put files of its own beside it, which begin with the same name. */
+  /** The lock file of the server. SQLite may create journal files next to it whose names start with this name. */
   get lock(): string {
     return join(this.path, "server.lock");
   }
 
-  /** The keys that encrypt values in the store, unless MILLRACE_SECRET_KEY or MILLRACE_SECRET_KEY_FILE is set. */
+  /** File with the keys that encrypt database values, unless MILLRACE_SECRET_KEY or MILLRACE_SECRET_KEY_FILE is set. */
   get keys(): string {
     return join(this.path, "secret.key");
   }
 
-  /** The identity of this server: its open attempts carry it. */
+  /** File with the id of this server. Attempts store the id, so that a server recognizes its own. */
   get serverId(): string {
     return join(this.path, "server-id");
   }
 
-  /** The URL of the running server, for commands that print links. */
+  /** File with the URL of the running server, for commands that print links. */
   get serverUrl(): string {
     return join(this.path, "server-url");
   }
 
-  /** This file is there while a restore has not finished. */
+  /** Marker file that exists until a restore has finished. */
   get unfinishedRestore(): string {
     return join(this.path, "restore.unfinished");
   }
 
-  /** Uploads and exports: here, or at a storage URI. */
+  /** Where blobs are kept: in these folders, or at the storage URI if one is set. */
   blobs({ data: { blobs: uri }, storageEnvironment: environment }: BlobSettings) {
     return {
       uri,
@@ -68,7 +68,7 @@ export class DataFolder {
     };
   }
 
-  /** A folder for each attempt, named by its key. */
+  /** Parent folder of the attempt folders. Each is named by its attempt key. */
   get jobs(): string {
     return join(this.path, "jobs");
   }
@@ -77,27 +77,27 @@ export class DataFolder {
     return join(this.jobs, key, name);
   }
 
-  /** A file of a backup, whose folder has this layout, too. */
+  /** Returns where a restore writes a file of a backup. Paths in a backup are relative to the data folder. */
   restored(path: string): string {
     return join(this.path, path);
   }
 
-  /** The virtualenvs that jobs share. */
+  /** Folder of the virtualenvs that jobs share. */
   get environments(): string {
     return join(this.path, "envs");
   }
 
-  /** What the local engine needs. */
+  /** Folders that the local engine uses. */
   get engine() {
     return {
       root: this.path,
       jobs: this.jobs,
       environments: this.environments,
-      /** /etc/passwd and /etc/group as jobs see them, and the filter of system calls. */
+      /** The /etc/passwd and /etc/group files that jobs see, and the seccomp filter. */
       accounts: join(this.path, "accounts"),
-      /** A list of the control groups that were made. */
+      /** List of the control groups that the server created. */
       cgroups: join(this.path, "cgroups"),
-      /** Of package installers, where jobs are not isolated. */
+      /** Cache of package installers for jobs without isolation. */
       cache: join(this.path, "cache"),
       tools: join(this.path, "tools"),
     };
@@ -105,9 +105,9 @@ export class DataFolder {
 
   get warehouses() {
     return {
-      /** A folder for each team. */
+      /** Parent folder of the teams' warehouses. */
       teams: join(this.path, "team-stores"),
-      /** Compiled code of the programs that open warehouses. */
+      /** Node's compile cache for the child processes that open warehouses. */
       compiled: join(this.path, "compiled"),
     };
   }

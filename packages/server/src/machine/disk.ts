@@ -1,12 +1,12 @@
-/** Room on the file system of the data folder: below the floor nothing is started and nothing is taken. */
+/** Watches free disk space of the data folder. Below a minimum, the server starts no job and refuses uploads and new jobs. */
 import { statfs } from "node:fs/promises";
 import { ApiError } from "@millrace/contract";
 import type { Clock } from "../domain/time/clock.ts";
 import { sqliteFull } from "../store/drivers/unavailable.ts";
 
-/** The file system is asked at most this often. */
+/** Milliseconds for which a measurement of free space is reused. */
 const askEvery = 1000;
-/** Without a floor, too: what is reserved for ends and cancellations is not for new jobs. */
+/** Bytes that new jobs never use, even if MILLRACE_DISK_FLOOR is 0: job ends and cancellations must still be written. */
 const least = 1024 ** 2;
 
 export class Disk {
@@ -22,7 +22,7 @@ export class Disk {
     this.#clock = clock;
   }
 
-  /** In bytes, for this user. */
+  /** Returns the free bytes available to the server's user, at most a second old. */
   free(): Promise<number> {
     const now = this.#clock.monotonic();
     if (now - this.#asked >= askEvery) {
@@ -33,36 +33,36 @@ export class Disk {
   }
 
   #ask(): Promise<number> {
-    // A file system that does not say counts as roomy: a write finds out.
+    // If free space cannot be read, assume that there is enough: a write will fail if there is not.
     return statfs(this.#folder).then(
       ({ bavail, bsize }) => bavail * bsize,
       () => Number.POSITIVE_INFINITY,
     );
   }
 
-  /** Whether nothing more can be written, but for what is reserved, at this moment. */
+  /** Whether the disk is full right now, except for the space reserved for job ends and cancellations. */
   async isFull(): Promise<boolean> {
     return (await this.#ask()) < least;
   }
 
-  /** Whether it is low, or would be with so many bytes more. */
+  /** Whether free space is below the minimum, or would be after writing `more` bytes. */
   async isLow(more = 0): Promise<boolean> {
     return (await this.free()) - more < Math.max(this.#floor, least);
   }
 
-  /** Refuses what would need room. */
+  /** Throws `insufficient_storage` if free space is below the minimum. */
   async requireRoom(): Promise<void> {
     if (!(await this.isLow())) return;
     throw new ApiError(
       "insufficient_storage",
-      `The server's disk has ${mebibytes(await this.free())} MiB left, and takes nothing below ${mebibytes(Math.max(this.#floor, least))} MiB (MILLRACE_DISK_FLOOR). Its operator must free some space; then try again.`,
+      `The server's disk has only ${mebibytes(await this.free())} MiB free, and the server accepts nothing new below ${mebibytes(Math.max(this.#floor, least))} MiB (MILLRACE_DISK_FLOOR). Try again after the server's operator has freed disk space.`,
     );
   }
 }
 
 const mebibytes = (bytes: number) => Math.floor(bytes / 1024 ** 2);
 
-/** Whether a failure means that a disk is full: that of files, of the embedded store or of the database. */
+/** Whether an error means that a disk is full: an error of the file system, of SQLite or of PostgreSQL. */
 export function isDiskFull(error: unknown): boolean {
   const { code, errcode } = error as { code?: string; errcode?: number };
   return code === "ENOSPC" || code === "EDQUOT" || code === "53100" || sqliteFull.has(errcode ?? 0);

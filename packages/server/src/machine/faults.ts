@@ -1,6 +1,6 @@
 /**
- * Fault points for the crash tests: `MILLRACE_FAULT=attempt-committed:3` kills the server with -9 the third time it
- * passes that point; `claim-delay:0.2` makes each supervisor wait that many seconds before it claims. Off otherwise.
+ * Fault points for the crash tests. `MILLRACE_FAULT=attempt-committed:3` kills the server with SIGKILL the third time it
+ * passes that point. `claim-delay:0.2` makes each job supervisor wait 0.2 seconds before it claims its attempt.
  */
 type FaultPoint =
   | "job-committed"
@@ -19,7 +19,7 @@ type FaultPoint =
 
 export interface Faults {
   pass(point: FaultPoint): void;
-  /** Seconds, as text for the shell; empty for none. */
+  /** Delay in seconds, as text for the shell; empty for no delay. */
   readonly claimDelay: string;
 }
 

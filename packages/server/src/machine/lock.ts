@@ -1,4 +1,4 @@
-/** One server to a data folder. The lock ends with the process, however that ends. For the database: store/drivers/database-lock.ts. */
+/** The lock by which only one server uses a data folder. It ends with the process, even after a kill. */
 import { chmodSync, closeSync, openSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import type { DataFolder } from "./data-folder.ts";
@@ -7,10 +7,10 @@ interface Lock {
   release(): Promise<void>;
 }
 
-/** The operating system's own file lock, by way of SQLite: Node has none. */
+/** Locks the data folder, or throws if another server holds it. Node has no file locks, so SQLite takes the lock. */
 export function lockDataFolder(folder: DataFolder): Lock {
   const path = folder.lock;
-  // Jobs may pass through the folder, and whoever can open a lock can keep it.
+  // Only the server's user may open the file: jobs can reach the folder, and a process that can open the file can lock it.
   closeSync(openSync(path, "a", 0o600));
   chmodSync(path, 0o600);
   const file = new DatabaseSync(path, { timeout: 2000 });
@@ -19,7 +19,7 @@ export function lockDataFolder(folder: DataFolder): Lock {
   } catch {
     file.close();
     throw new Error(
-      `Another Millrace server uses the data folder ${folder.path}. Stop it, or start this one with --data-dir and --port of its own.`,
+      `Another Millrace server uses the data folder ${folder.path}. Stop that server, or start this one with a different --data-dir and --port.`,
     );
   }
   return { release: async () => file.close() };

@@ -1,19 +1,19 @@
 /**
- * Where log lines go. Logging never blocks the server and never ends it: standard error may be a file on a full disk, a
- * pipe that nobody reads, a terminal that was closed. What cannot be written is dropped, and counted when it can again.
+ * Writes log lines to standard error without ever blocking or ending the server. Standard error may be a file on a full disk,
+ * a pipe without a reader or a closed terminal. Lines that cannot be written are dropped; a later line says how many.
  */
 import { constants, fstatSync, openSync, writeSync } from "node:fs";
 
-/** Bytes that wait for a reader; beyond that lines are dropped. */
+/** Limit of buffered bytes that the reader has not taken yet; above it, log lines are dropped. */
 const mostWaiting = 1024 * 1024;
 
-/** Writes what it can without waiting; returns how many bytes that was. Throws where it can write nothing. */
+/** Writes as many bytes as possible without blocking and returns their number. Throws if none can be written. */
 type Write = (bytes: Buffer) => number;
 
 export class LogSink {
   readonly #write: Write;
   #dropped = 0;
-  /** Whether the last line broke off in its middle. */
+  /** Whether only part of the last line was written. */
   #torn = false;
 
   constructor(write: Write) {
@@ -45,7 +45,7 @@ export class LogSink {
   }
 }
 
-/** Standard error. */
+/** Opens standard error as a log sink. */
 export function openLogSink(): LogSink {
   const stats = fstatSync(2);
   if (stats.isFIFO() || stats.isSocket()) return new LogSink(writeToReader);
@@ -53,15 +53,16 @@ export function openLogSink(): LogSink {
   return new LogSink((bytes) => writeSync(target, bytes));
 }
 
-/** Through the event loop, which keeps for a while what the reader does not take yet. */
+/** Writes to a pipe or socket through Node's stream, which buffers until the reader takes the bytes. */
 function writeToReader(bytes: Buffer): number {
   const { stderr } = process;
-  if (!stderr.writable || stderr.writableLength > mostWaiting) throw new Error("nobody reads the log");
+  if (!stderr.writable || stderr.writableLength > mostWaiting)
+    throw new Error("the reader of the log is gone or too slow");
   stderr.write(bytes);
   return bytes.length;
 }
 
-/** A terminal that was paused would block; opened anew, it refuses instead, and others who have it open do not notice. */
+/** Reopens a terminal without blocking, so that writes to a paused terminal fail at once. Other users of it are unaffected. */
 function reopened(fd: number): number {
   try {
     return openSync(`/proc/self/fd/${fd}`, constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY);

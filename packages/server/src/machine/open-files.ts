@@ -1,7 +1,7 @@
-/** How many files and connections this process may have open. */
+/** Limits on the open files and connections of this process. */
 import { readFileSync } from "node:fs";
 
-/** The soft limit: Node raises it to the hard one when it starts. */
+/** Returns the soft limit on open files, which Node raises to the hard limit when it starts. */
 export function openFilesLimit(): number {
   const line = /^Max open files +(\w+)/m.exec(limitsText());
   const { open_files } = line ? { open_files: { soft: line[1] } } : reportedLimits();
@@ -13,7 +13,7 @@ function limitsText(): string {
   try {
     return readFileSync("/proc/self/limits", "utf8");
   } catch {
-    // Not on Linux.
+    // Only Linux has this file.
     return "";
   }
 }
@@ -21,9 +21,9 @@ function limitsText(): string {
 const reportedLimits = () =>
   (process.report.getReport() as unknown as { userLimits: { open_files: { soft: string | number } } }).userLimits;
 
-/** Connections that leave this many files to everything else: beside itself each may need a log or an upload. */
+/** Returns how many connections fit the limit on open files. Each counts twice, because it may have a log or upload open. */
 export const connectionsWithin = (limit: number, reserved: number): number =>
   Math.max(fewestConnections, Math.floor((limit - reserved) / 2));
 
-/** So that a small limit does not lock everybody out. */
+/** The server accepts at least this many connections, even if the limit on open files is small. */
 const fewestConnections = 16;

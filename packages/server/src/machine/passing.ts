@@ -1,8 +1,8 @@
-/** Failures that say nothing about the work: it is done later, as it is. */
+/** Recognizes temporary failures of the infrastructure. The work itself is fine and is retried later. */
 import { BlobsUnavailable } from "../blobs/blobs.ts";
 import { isDiskFull } from "../machine/disk.ts";
 import { isUnavailable } from "../store/drivers/unavailable.ts";
 
-/** Whether the store or the storage of blobs cannot be reached, or a disk is full. No job, tick or export may fail for that. */
+/** Whether the database or blob storage is unreachable, or a disk is full. Such an error must not fail a job or an export. */
 export const isPassing = (error: unknown) =>
   isUnavailable(error) || isDiskFull(error) || error instanceof BlobsUnavailable;

@@ -1,7 +1,7 @@
-/** What is counted while the server runs: one number, or one histogram, for each set of labels. */
+/** Counters and histograms that the server keeps in memory, one value for each set of labels. */
 import type { Family, Labels, Sample } from "./text.ts";
 
-/** One value for each set of labels; the same labels come in the same order. */
+/** One value for each set of labels. Callers must pass labels in the same order each time. */
 class ByLabels<T> {
   readonly #values = new Map<string, { labels: Labels; value: T }>();
 
@@ -17,7 +17,7 @@ class ByLabels<T> {
   }
 }
 
-/** Goes up; begins at 0 with every start of the server. */
+/** A counter that only increases; it restarts at 0 with the server. */
 export class Counter {
   readonly #about: Pick<Family, "name" | "help">;
   readonly #counts = new ByLabels<number>();
@@ -36,7 +36,7 @@ export class Counter {
 }
 
 interface Distribution {
-  /** How many fell below each bound and above the one before. */
+  /** Number of values in each bucket, not cumulative. */
   readonly counts: number[];
   sum: number;
   count: number;

@@ -1,4 +1,4 @@
-/** What this server counts between two looks of a scraper. What the store knows is read from it when somebody asks. */
+/** Metrics that the server counts in memory. Values that the store holds are read from it at each scrape. */
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { Counter, Histogram } from "./series.ts";
 import type { Family } from "./text.ts";
@@ -8,41 +8,41 @@ const waitBounds = [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600, 14_4
 const runBounds = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600, 14_400, 86_400];
 
 export class ServerMetrics {
-  /** By the id of the team; it becomes the name when somebody asks. */
+  /** Labelled by team id, which is replaced by the team's name at each scrape. */
   readonly jobsEnded = new Counter("millrace_jobs_ended_total", "Jobs that ended since the server started.");
   readonly jobsRetried = new Counter(
     "millrace_jobs_retried_total",
-    "Attempts of jobs that failed and that another one followed, since the server started.",
+    "Failed attempts of jobs that were retried, since the server started.",
   );
   readonly ticksSkipped = new Counter(
     "millrace_task_ticks_skipped_total",
-    "Ticks of tasks that fired no job, since a quota of the team was used up.",
+    "Ticks of tasks that created no job because a quota of the team was used up.",
   );
-  readonly scheduleTicks = new Counter("millrace_schedule_ticks_total", "Ticks of schedules, by what became of them.");
+  readonly scheduleTicks = new Counter("millrace_schedule_ticks_total", "Ticks of schedules by outcome.");
   readonly deliveries = new Counter(
     "millrace_deliveries_total",
-    "Attempts at deliveries of webhooks and e-mails, by what became of them, since the server started.",
+    "Attempts to deliver webhooks and e-mails by outcome, since the server started.",
   );
   readonly dispatch = new Histogram(
     "millrace_job_dispatch_seconds",
-    "From the creation of a job to its first start.",
+    "Time from the creation of a job to its first start.",
     waitBounds,
   );
   readonly jobDuration = new Histogram(
     "millrace_job_duration_seconds",
-    "From the start of a job to its end.",
+    "Time from the start of a job to its end.",
     runBounds,
   );
-  readonly requests = new Counter("millrace_http_requests_total", "Answered requests.");
+  readonly requests = new Counter("millrace_http_requests_total", "HTTP requests that were answered.");
   readonly requestDuration = new Histogram("millrace_http_request_seconds", "Time to answer a request.", requestBounds);
   readonly storeWrite = new Histogram(
     "millrace_store_write_seconds",
-    "From asking for a write to its commit being on disk.",
+    "Time from requesting a write to its commit on disk.",
     requestBounds,
   );
   readonly logBytesRead = new Counter(
     "millrace_log_read_bytes_total",
-    "Bytes of logs that were read and masked for followers: once for all who are at the same place.",
+    "Bytes of logs read and masked for followers; followers at the same offset share one read.",
   );
   /** Open log sockets. */
   readonly followers = new Set<{ readonly bufferedAmount: number }>();
@@ -69,9 +69,13 @@ export class ServerMetrics {
     return [
       ...series.map((one) => one.family()),
       gauge("millrace_log_followers", "Open log sockets.", this.followers.size),
-      gauge("millrace_log_buffered_bytes", "Bytes that followers have not taken yet.", this.#buffered()),
+      gauge("millrace_log_buffered_bytes", "Bytes queued for followers that are not sent yet.", this.#buffered()),
       gauge("nodejs_eventloop_lag_p50_seconds", "Median event-loop lag since the last scrape.", this.#percentile(50)),
-      gauge("nodejs_eventloop_lag_p99_seconds", "Event-loop lag since the last scrape.", this.#percentile(99)),
+      gauge(
+        "nodejs_eventloop_lag_p99_seconds",
+        "99th percentile of event-loop lag since the last scrape.",
+        this.#percentile(99),
+      ),
       gauge("nodejs_eventloop_lag_max_seconds", "Longest event-loop lag since the last scrape.", this.#longestLag()),
     ];
   }
@@ -82,7 +86,7 @@ export class ServerMetrics {
     this.#lag.disable();
   }
 
-  /** The timer's own interval is no lag. */
+  /** Returns a percentile of the event-loop lag, without the interval of the measuring timer itself. */
   #percentile = (percent: number) => seconds(this.#lag.count === 0 ? 0 : this.#lag.percentile(percent));
 
   #longestLag(): number {

@@ -1,15 +1,15 @@
-/** The text format that scrapers read (Prometheus exposition format 0.0.4). */
+/** Writes metrics in the Prometheus text exposition format 0.0.4. */
 
 export type Labels = Readonly<Record<string, string>>;
 
 export interface Sample {
-  /** After the family's name: histograms have `_bucket`, `_sum` and `_count`. */
+  /** Suffix of the metric name: histograms use `_bucket`, `_sum` and `_count`. */
   readonly suffix?: string;
   readonly labels: Labels;
   readonly value: number;
 }
 
-/** Metrics of one name. */
+/** All samples of one metric name. */
 export interface Family {
   readonly name: string;
   readonly help: string;

@@ -1,4 +1,4 @@
-/** Scripts in Python, run by the interpreter of their environment. */
+/** The runtime for Python scripts. The job's own virtualenv or the machine's Python runs them. */
 import { importsLibrary } from "../datachain/requirements.ts";
 import { queryKinds } from "../datachain/statuses.ts";
 import { jobPython, type Runtime } from "./runtime.ts";
@@ -12,6 +12,6 @@ export const python: Runtime = {
   readMetadata: readScriptMetadata,
   libraryKind: queryKinds.python,
   mayImportLibrary: (query) => query === undefined || importsLibrary(query),
-  // Python ends with 1 after an exception, and handlers of its exit may say something then.
+  // Python exits with code 1 after an uncaught exception. Exit handlers may still print lines after the traceback.
   linesAfterException: (exitCode) => (exitCode === 1 ? 30 : 0),
 };

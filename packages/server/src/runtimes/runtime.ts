@@ -1,26 +1,26 @@
-/** What a job of one query type needs, and what may be known of its script and of its end. */
+/** The interface of a runtime: how scripts of one query type are started, and how their metadata and failures are read. */
 import type { ScriptMetadata } from "./script-metadata.ts";
 
-/** Stands in a command for the job's Python: that of its environment, or of the machine. Each engine knows where it lies. */
+/** Placeholder in a command for the Python of the job's virtualenv or of the machine. The engine replaces it by the path. */
 export const jobPython = Symbol("the job's Python");
 
 type Word = string | typeof jobPython;
 
 export interface Runtime {
-  /** The name of the script's file where the job has none. */
+  /** Default file name of the script. */
   readonly filename: string;
-  /** Whether the job cannot start without Python, even where it asks for no packages and no version. */
+  /** Whether the job always needs Python, even if it requests no packages and no Python version. */
   readonly needsPython: boolean;
-  /** The command that runs the script, which lies in the working directory. */
+  /** Returns the command that runs the script. The script is in the working directory. */
   command(filename: string, query: string): readonly Word[];
-  /** What runs a script of a repository; no words: what the script's first line names, or a shell. */
+  /** Command in front of a script from a repository. Empty: the script's `#!` line decides, or else a shell runs it. */
   readonly interpreter: readonly Word[];
-  /** What the script says of itself, where a request leaves it open. */
+  /** Reads settings from the script itself; they apply where the job request has none. */
   readMetadata(query: string): ScriptMetadata;
-  /** The library's number for queries of this kind. */
+  /** The dataset library's numeric code for this query type. */
   readonly libraryKind: number;
-  /** Whether the script may import the dataset library. Undefined: the script is in a repository, and not known yet. */
+  /** Whether the script may import the dataset library. `query` is undefined if the script is in a repository. */
   mayImportLibrary(query: string | undefined): boolean;
-  /** How many lines may follow the traceback of the exception that ended the script with this exit code. */
+  /** Maximum number of log lines after the traceback of the exception that ended the script with this exit code. */
   linesAfterException(exitCode: number): number;
 }

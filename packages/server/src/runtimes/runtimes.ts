@@ -1,17 +1,17 @@
-/** The runtime of each query type. */
+/** Finds the runtime of a query type. */
 import { invalid, type QueryType } from "@millrace/contract";
 import { python } from "./python.ts";
 import type { Runtime } from "./runtime.ts";
 import { shell } from "./shell.ts";
 
-/** One line for each query type: its runtime; or which scripts it means, where no engine runs them yet. */
+/** The runtime of each query type, or a description of its scripts if no engine runs them yet. */
 const runtimes: Readonly<Record<QueryType, Runtime | string>> = {
   PYTHON: python,
   SHELL: shell,
   TYPESCRIPT: "a script whose name ends with .ts",
 };
 
-/** Throws what the caller is told where no engine runs such jobs. No stored job is one. */
+/** Returns the runtime of a query type. Throws a request error if no engine runs that type; no such job is ever stored. */
 export function runtimeOf(queryType: QueryType): Runtime {
   const runtime = runtimes[queryType];
   if (typeof runtime === "object") return runtime;

@@ -1,4 +1,4 @@
-/** Inline script metadata (`# /// script`): fills what a request leaves empty. */
+/** Reads inline script metadata (`# /// script`). It supplies settings that the job request leaves out. */
 import { durationWords, fieldLimits, invalid, readDuration, retryLimits } from "@millrace/contract";
 import { parse } from "smol-toml";
 import { libraryName } from "../datachain/library.ts";
@@ -8,17 +8,18 @@ export interface ScriptMetadata {
   readonly pythonVersion?: string;
   readonly workers?: number;
   readonly params?: Record<string, string>;
-  /** Times in seconds. */
+  /** Time limit of an attempt, in seconds. */
   readonly timeout?: number;
   readonly retries?: number;
+  /** Delay before the first retry, in seconds. */
   readonly retryDelay?: number;
 }
 
 const opening = /^# \/\/\/ script[^\S\n]*$/m;
-/** Characters of the query that are looked at, from there on. */
+/** Number of characters that are searched for metadata, counted from `# /// script`. */
 const mostComments = 4 * fieldLimits.metadata;
 
-/** The comment lines between `# /// script` and the last `# ///` that follows them without a gap. */
+/** Returns the text between `# /// script` and the last `# ///` of the same comment block, or undefined without metadata. */
 function metadataOf(query: string): string | undefined {
   const begin = query.search(opening);
   if (begin === -1) return undefined;
@@ -66,7 +67,7 @@ function pick(meta: Record<string, unknown>): ScriptMetadata {
   }
   const misplaced = ruleNames.find((name) => name in tools);
   if (misplaced) throw wrong(`${misplaced} below [tool.millrace], not [tools.${libraryName}]`);
-  if (typeof version === "string" && version.length > 100) throw wrong("a short requires-python");
+  if (typeof version === "string" && version.length > 100) throw wrong("a requires-python of at most 100 characters");
   return {
     ...(Array.isArray(dependencies) && dependencies.length > 0
       ? { requirements: dependencies.map(String).join("\n") }
@@ -80,7 +81,7 @@ function pick(meta: Record<string, unknown>): ScriptMetadata {
 
 const ruleNames = ["timeout", "retries", "retry_delay"];
 
-/** `[tool.millrace]`: how long the script may run, and how often it is tried again. A misspelt name would hold for nothing. */
+/** Reads timeout and retries from `[tool.millrace]`. Throws on an unknown name: a misspelt setting would have no effect. */
 function pickRules(rules: Record<string, unknown>): ScriptMetadata {
   const unknown = Object.keys(rules).find((name) => !ruleNames.includes(name));
   if (unknown !== undefined) throw wrong(`${ruleNames.join(", ")} below [tool.millrace]`, unknown);
@@ -94,7 +95,7 @@ function pickRules(rules: Record<string, unknown>): ScriptMetadata {
   return Object.fromEntries(Object.entries(picked).filter(([, value]) => value !== undefined));
 }
 
-/** A number of seconds, or a text such as "10m". */
+/** Reads a duration given as a number of seconds or as a text such as "10m". */
 function readSeconds(name: string, value: unknown, most: number): number {
   const seconds = typeof value === "string" ? readDuration(value) : isCount(value) ? value : undefined;
   if (seconds !== undefined && seconds <= most) return seconds;

@@ -1,4 +1,4 @@
-/** Scripts that name their interpreter, or else are run by `/bin/sh`. */
+/** The runtime for shell scripts. A script with a `#!` line is run directly, any other by `/bin/sh`. */
 import { queryKinds } from "../datachain/statuses.ts";
 import type { Runtime } from "./runtime.ts";
 
@@ -10,6 +10,6 @@ export const shell: Runtime = {
   readMetadata: () => ({}),
   libraryKind: queryKinds.shell,
   mayImportLibrary: () => false,
-  // What it ended for is the last that its log says.
+  // A shell script has no traceback: the reason for a failure is the last line of its log.
   linesAfterException: () => 0,
 };

@@ -1,10 +1,10 @@
-/** Which jobs use the dataset library. Only these pay for it. */
+/** Decides which jobs use the dataset library. Other jobs do not wait for its installation. */
 import type { Job } from "@millrace/contract";
 import { listsLibrary } from "../datachain/requirements.ts";
 import { runtimeOf } from "./runtimes.ts";
 
 type Query = Pick<Job, "query" | "query_type" | "requirements" | "script">;
 
-/** A script that imports it, and whatever lists it. What a repository holds is not known before. */
+/** Whether the script imports the library or the requirements list it. A script in a repository is assumed to import it. */
 export const usesLibrary = ({ query, query_type, requirements, script }: Query): boolean =>
   runtimeOf(query_type).mayImportLibrary(script ? undefined : query) || listsLibrary(requirements);

@@ -1,6 +1,6 @@
 /**
- * Warehouses of teams for backups: copied while jobs go on, compared with what the registry says, put into a new data folder.
- * As everywhere, only a child with the rights of the warehouse opens it.
+ * Copies the teams' warehouses for backups while jobs run, compares them with the registry, and restores them to a new
+ * data folder. Only a child process with the warehouse's own permissions opens a warehouse.
  */
 import { randomUUID } from "node:crypto";
 import { chmodSync, existsSync, lstatSync, mkdirSync } from "node:fs";
@@ -18,9 +18,9 @@ import { type Confine, WarehouseBusy, WarehouseProcesses, WarehouseUnusable } fr
 export type { Compared, Registered } from "./programs/compare-versions.ts";
 export { WarehouseUnusable } from "./warehouse-processes.ts";
 
-/** Seconds for a warehouse of any size, and for each GiB of it. */
+/** Time limit of a child process in seconds: a minimum, and more per GiB of the warehouse. */
 const patience = { least: 600, perGiB: 60 };
-/** Each waits a minute for whoever has the store. */
+/** Tries of a copy while another process has locked the warehouse; each try waits a minute. */
 const busyTries = 3;
 const prefix = "backup-";
 
@@ -30,7 +30,7 @@ export class BackupWarehouses {
 
   readonly #floor: number;
 
-  /** `floor`: bytes that a copy beside the warehouse must leave free, for jobs and the server. */
+  /** `floor` is the number of bytes that a copy on the same disk must leave free for jobs and the server. */
   constructor({ teams, compiled }: WarehouseFolders, confine: Confine, floor = 0) {
     this.#floor = floor;
     this.#warehousesDir = teams;
@@ -45,13 +45,13 @@ export class BackupWarehouses {
     return this.#folder(teamId).exists();
   }
 
-  /** What its files take on disk. */
+  /** Returns the bytes that the warehouse's files take on disk. */
   bytes(teamId: number): number {
     const found = filesOf(this.#folder(teamId).data);
     return found.reduce((sum, { size, blocks }) => sum + Math.min(size, blocks * 512), 0);
   }
 
-  /** A copy as of now is in the folder that `work` is told, until `work` is done. */
+  /** Makes a consistent copy of the warehouse, passes its folder to `work`, and deletes the copy afterwards. */
   async withCopy<T>(
     teamId: number,
     registered: readonly Registered[],
@@ -74,25 +74,31 @@ export class BackupWarehouses {
     }
   }
 
-  /** Jobs can make files longer than what they wrote, and a copy takes all of that: a team must not fill the disk so. */
+  /**
+   * Throws if the disk has no space for a copy. A job can make a sparse file far longer than its data, and a copy would
+   * take the full length.
+   */
   async #requireRoom({ path, data }: WarehouseFolder): Promise<void> {
     const { bavail, bsize } = await statfs(path);
     const length = lengthOf(data);
     if (bavail * bsize - length >= this.#floor) return;
     const gibibytes = (length / 1024 ** 3).toFixed(1);
     throw new WarehouseUnusable(
-      `The data folder has no room for a copy of the warehouse, which is ${gibibytes} GiB long.`,
+      `The data folder has too little free space for a copy of the warehouse (${gibibytes} GiB). Free some space and try again.`,
     );
   }
 
-  /** The newest of the daily copies, where there is one. */
+  /** Returns the newest daily copy; undefined if there is none. */
   async newestDaily(teamId: number): Promise<{ moment: string; path: string } | undefined> {
     const folder = this.#folder(teamId).file("copies");
     const moment = (await readdir(folder).catch(() => [] as string[])).sort().at(-1);
     return moment === undefined ? undefined : { moment, path: join(folder, moment) };
   }
 
-  /** Makes the warehouse of a team that has none from the files that `fill` puts into a folder, and reads it all. */
+  /**
+   * Creates the warehouse of a team that has none, from the files that `fill` writes to a folder. Then reads it
+   * completely and compares it with the registry.
+   */
   async place(
     teamId: number,
     registered: readonly Registered[],
@@ -116,7 +122,7 @@ export class BackupWarehouses {
 
   compareDaily(teamId: number, moment: string, registered: readonly Registered[]): Promise<Compared> {
     const folder = this.#folder(teamId);
-    // The warehouse's user must come to its copies, each of which only it can enter.
+    // The warehouse's user must be able to reach its copies; each copy is accessible only to that user.
     chmodSync(folder.file("copies"), 0o711);
     return this.#compare(folder, join(folder.file("copies"), moment), registered);
   }
@@ -126,13 +132,16 @@ export class BackupWarehouses {
     return readCompared(await this.#processes.ask(folder, task), registered);
   }
 
-  /** The dataset of this version gets this name in the store. */
+  /** Renames the dataset of this version in the team's warehouse. */
   async rename(teamId: number, version: string, name: string): Promise<void> {
     const task = { program: "edit-dataset", request: { version, name }, seconds: patience.least };
     await this.#processes.ask(this.#folder(teamId), task);
   }
 
-  /** What a job had done to the warehouse when it was copied, as the warehouse says it; the warehouse is told that it failed. */
+  /**
+   * Reads what a job had done in the warehouse when it was copied, and marks the job there as failed. The answer is
+   * untrusted.
+   */
   async collect(teamId: number, request: CollectRequest): Promise<Buffer[]> {
     const task = { program: "collect", request, seconds: patience.least };
     return this.#processes.askLines(this.#folder(teamId), task);
@@ -143,14 +152,19 @@ export class BackupWarehouses {
   }
 }
 
-/** The warehouse of a server that is not root's is its user's: whoever is root and becomes the group cannot read it. */
+/**
+ * Throws if the server does not run as root but this process does: the child process, which switches to the warehouse's
+ * group, could not read files owned by the server's user.
+ */
 function requireOwner(folder: WarehouseFolder): void {
   const { uid, gid } = lstatSync(folder.data);
   if (folder.group() === undefined || uid === gid) return;
-  throw new Error(`The warehouses belong to the user with the id ${uid}, who runs the server: run this as that user.`);
+  throw new Error(
+    `The warehouses belong to the user with id ${uid}, as which the server runs. Run this command as that user.`,
+  );
 }
 
-/** Of what a child says of a warehouse only what was asked. */
+/** Reads a child's answer. Only the requested uuids are accepted, because the answer is untrusted. */
 function readCompared(answer: unknown, registered: readonly Registered[]): Compared {
   const { missing, renamed } = (answer ?? {}) as Record<string, unknown>;
   const asked = new Set(registered.map(({ uuid }) => uuid));
@@ -177,7 +191,7 @@ async function patiently<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** What a backup that was killed left: its process is gone. */
+/** Deletes copies left behind by killed backups, whose processes no longer exist. */
 async function removeAbandoned(folder: WarehouseFolder): Promise<void> {
   for (const name of await readdir(folder.path)) {
     const pid = new RegExp(`^${prefix}(\\d+)-`).exec(name)?.[1];

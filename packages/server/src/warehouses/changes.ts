@@ -1,6 +1,6 @@
 /**
- * Changes of a team's warehouse that people ask for come one after another: each is a process, and all of one warehouse wait for
- * the same lock. Only so many wait.
+ * Queues the changes that users make to a team's warehouse and runs them one at a time, because each is a process that
+ * needs the same lock. The length of the queue is limited.
  */
 import { WarehouseBusy } from "./warehouse-processes.ts";
 
@@ -12,7 +12,7 @@ interface Change {
 }
 
 export class Changes {
-  /** By team, those that wait; a team without a line has none under way. */
+  /** Queued changes by team; a team has an entry only while a change is running. */
   readonly #lines = new Map<number, Change[]>();
 
   inTurn<T>(teamId: number, work: () => Promise<T>): Promise<T> {
@@ -24,7 +24,9 @@ export class Changes {
       });
     const line = this.#lines.get(teamId);
     if (line && line.length >= mostWaiting)
-      reject(new WarehouseBusy(`${mostWaiting} changes of the team's datasets wait already. Try again in a minute.`));
+      reject(
+        new WarehouseBusy(`${mostWaiting} changes of the team's datasets are already queued. Try again in a minute.`),
+      );
     else if (line) line.push({ run, giveUp: reject });
     else void this.#runAll(teamId, run);
     return promise;
@@ -34,7 +36,7 @@ export class Changes {
     const line: Change[] = [];
     this.#lines.set(teamId, line);
     for (let run: typeof first | undefined = first; run; run = line.shift()?.run) {
-      // Somebody has kept the warehouse for as long as a change waits: those behind would only wait as long again.
+      // This change timed out waiting for the lock of the warehouse. Those in the queue would too, so they fail now.
       await run().catch((error) => {
         if (error instanceof WarehouseBusy) for (const { giveUp } of line.splice(0)) giveUp(error);
       });

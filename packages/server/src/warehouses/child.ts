@@ -1,4 +1,7 @@
-/** The child: reads one task from its standard input, does it, writes the answer to its standard output, ends. */
+/**
+ * Main program of the child process: reads one task from standard input, runs it, and writes the answer to standard
+ * output.
+ */
 import { text } from "node:stream/consumers";
 import { busyExit, unusableExit } from "./exit-codes.ts";
 import { openDatabase } from "./open-warehouse.ts";
@@ -20,7 +23,7 @@ interface Told {
 
 const opened = ({ metadata, rows }: Told) => [openDatabase(metadata, "write"), openDatabase(rows, "write")] as const;
 
-/** Loaded only where it is wanted: what writes files takes longer to load than a job's end may wait. */
+/** Imported on demand: the Parquet writer takes longer to load than collecting a job's result may take. */
 const exporter = () => import("./programs/export-rows.ts");
 
 const programs: Readonly<Record<string, (told: Told) => unknown>> = {
@@ -30,23 +33,23 @@ const programs: Readonly<Record<string, (told: Told) => unknown>> = {
   "compact-warehouse": ({ request: _, ...files }) => compactWarehouse(files),
   "list-versions": listVersions,
   "export-rows": async ({ request, rows }) => (await exporter()).exportRows(openDatabase(rows, "read"), request),
-  // Nothing but to have read all of our source once.
+  // Does nothing except load all modules, which fills the compile cache.
   load: async () => void (await exporter()),
   "edit-dataset": (told) => editDataset(...opened(told), told.request),
   "remove-versions": (told) => removeVersions(...opened(told), told.request),
 };
 
-/** A line for what the job did, and one for each version: the server parses them one at a time. */
+/** Writes one line for the job and one for each version, so that the server can parse them one at a time. */
 const linesOf = ({ versions, ...rest }: ReturnType<typeof collect>) =>
   Buffer.from([rest, ...versions].map((line) => JSON.stringify(line)).join("\n"));
 
-/** SQLite's numbers for what passes: held by another, unreadable just now, no room. */
+/** SQLite error codes that may go away on retry: busy, locked, I/O error, disk full. */
 const passing = [5, 6, 10, 13];
 const isPassing = (error: unknown) => passing.includes(((error as { errcode?: number }).errcode ?? 0) & 0xff);
 
-/** SQLite's own words for what is wrong with a file. */
+/** Returns an error message for the team; undefined for a bug in the program. */
 function reasonOf(error: unknown): string | undefined {
-  // Plain errors are what programs say; all others are mistakes of theirs.
+  // Programs throw plain errors with messages for the team; any other class of error is a bug.
   if (error instanceof Unusable || (error as Error).constructor === Error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === undefined) return (error as Error).message;

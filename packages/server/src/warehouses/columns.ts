@@ -1,7 +1,7 @@
-/** The columns of a version's rows, from the schema that the library wrote. */
+/** Reads the columns of a version's rows from the schema that the dataset library wrote. */
 import { WarehouseUnusable } from "./warehouse-processes.ts";
 
-/** A type in the library's own words; that of a list says what is in it. */
+/** A column type by the library's name for it; lists also have an item type. */
 export interface ColumnType {
   readonly type: string;
   readonly itemType?: ColumnType;
@@ -16,7 +16,7 @@ interface SchemaType {
   readonly item_type?: SchemaType | null;
 }
 
-/** Every row has an id, whether the schema says so or not. */
+/** Parses a schema into columns. Adds the id column, which every row has, if the schema omits it. */
 export function columnsOfSchema(schema: string): Column[] {
   const named = Object.entries(parse(schema)).map(([name, type]) => ({ name, ...columnType(type) }));
   return named.some(({ name }) => name === "sys__id") ? named : [{ name: "sys__id", type: "UInt64" }, ...named];
@@ -26,7 +26,7 @@ function parse(schema: string): Record<string, SchemaType | null> {
   try {
     return JSON.parse(schema) as Record<string, SchemaType | null>;
   } catch {
-    throw new WarehouseUnusable("The schema of the version cannot be read");
+    throw new WarehouseUnusable("The schema of the dataset version is not valid JSON");
   }
 }
 

@@ -1,8 +1,11 @@
-/** Copies are named by the moment at which they were made, and sort in the order of making: also where a clock was wrong. */
+/** Names of warehouse copies. Each is the time of the copy, so names sort by age, even if a clock was wrong. */
 import { readdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
 
-/** Copies that a clock which was ahead has named later than one that is made now get names of just before it. */
+/**
+ * Renames copies that a fast clock dated after `moment`, to times just before it, so that a copy made now is the
+ * newest.
+ */
 export function makeRoomFor(moment: string, folder: string): void {
   const renamed: [from: string, to: string][] = [];
   let first = moment;
@@ -11,6 +14,6 @@ export function makeRoomFor(moment: string, folder: string): void {
     first = new Date(Date.parse(first) - 1).toISOString();
     renamed.unshift([name, first]);
   }
-  // The oldest first: killed in between, they are still in order.
+  // Oldest first, so that the copies stay in order if the process is killed in between.
   for (const [from, to] of renamed) renameSync(join(folder, from), join(folder, to));
 }

@@ -1,4 +1,4 @@
-/** How a child says that the warehouse is at fault, and not the child. */
+/** Exit code of a child process when the warehouse is at fault, not the child's code. */
 export const unusableExit = 3;
-/** Nothing is wrong with the store: somebody else has it just now, or the disk is full. */
+/** Exit code when the warehouse is fine, but another process has locked it or the disk is full. */
 export const busyExit = 4;

@@ -1,12 +1,12 @@
-/** How long the files of a database are: a copy of it takes that much at most. */
+/** Lengths of a database's files, as the upper limit of a copy's size. */
 import { lstatSync } from "node:fs";
 
-/** The write-ahead log beside a database. */
+/** Returns the path of a database's write-ahead log. */
 export const walOf = (path: string) => `${path}-wal`;
 
-/** Pages that are not in the file yet are in the log. */
+/** Returns the length of a database file and its write-ahead log, which has the pages that are not in the file yet. */
 export const lengthWithLog = (path: string): number =>
   [path, walOf(path)].reduce((sum, file) => sum + (lstatSync(file, { throwIfNoEntry: false })?.size ?? 0), 0);
 
-/** Bytes that a copy may be longer than the warehouse was a moment ago: jobs go on writing. */
+/** Bytes by which a copy may exceed the measured length of a warehouse, because jobs keep writing. */
 export const slack = 512 * 1024 * 1024;

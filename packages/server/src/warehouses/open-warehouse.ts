@@ -1,33 +1,33 @@
-/** A team's warehouse as a child opens it: nothing in it is believed. */
+/** Opens a team's warehouse in a child process. Its content is untrusted. */
 import { lstatSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { columnsOf, isRealTable } from "./programs/tables.ts";
 import { unusable } from "./unusable.ts";
 
-/** The library makes tables and indexes; anything else would run when we read. */
+/** Condition for views, triggers and virtual tables. The library never creates any, and reading them could run code. */
 const foreign = "type in ('view', 'trigger') or (type = 'table' and sql like 'create virtual%')";
 
-/** Of any one value, in bytes: a column may be computed, and as long as somebody likes. */
+/** Largest size of a single value in bytes: a computed column could be of any size. */
 const limits = { length: 256 * 1024 * 1024 };
-/** How long to wait for a job that writes, in milliseconds. */
+/** How long to wait for a job that is writing, in milliseconds. */
 const patience = 60_000;
 
 export function openDatabase(path: string, access: "read" | "write"): DatabaseSync {
   const found = lstatSync(path, { throwIfNoEntry: false });
-  if (!found) throw unusable("it is gone");
-  if (!found.isFile()) throw unusable("something that is not a plain file lies in its place");
+  if (!found) throw unusable("its file is missing");
+  if (!found.isFile()) throw unusable("its path is not a plain file");
   const readOnly = access === "read";
   const db = new DatabaseSync(path, { readOnly, timeout: patience, defensive: true, allowExtension: false, limits });
   db.exec(`pragma trusted_schema = off; pragma synchronous = normal; pragma cell_size_check = on;`);
   const strange = db.prepare(`select type, name from sqlite_schema where ${foreign} limit 1`).get();
   if (strange) {
     const what = strange["type"] === "table" ? "virtual table" : strange["type"];
-    throw unusable(`it holds a ${what} (${String(strange["name"]).slice(0, 100)}), which the library never makes`);
+    throw unusable(`it contains a ${what} (${String(strange["name"]).slice(0, 100)}), which the library never creates`);
   }
   return db;
 }
 
-/** Throws where a table lacks a column that we cannot do without. */
+/** Throws if a required column of a table is missing. */
 export function requireColumns(db: DatabaseSync, table: string, names: readonly string[]): void {
   const has = isRealTable(db, table) ? columnsOf(db, table) : new Set<string>();
   const missing = names.filter((name) => !has.has(name));

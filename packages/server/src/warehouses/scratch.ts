@@ -1,11 +1,11 @@
-/** Folders beside a team's warehouse for whoever looks after it, and how one becomes the warehouse. */
+/** Temporary folders beside a team's warehouse, and replacing the warehouse by one of them. */
 import { chmodSync, chownSync, mkdirSync, renameSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { WarehouseFolder } from "./warehouse-folder.ts";
 import { WarehouseUnusable } from "./warehouse-processes.ts";
 
-/** Empty, with the rights of the store. */
+/** Creates an empty folder with the permissions of the warehouse, replacing one of the same name. */
 export async function openScratch(folder: WarehouseFolder, name: string): Promise<string> {
   if (!folder.exists()) throw new WarehouseUnusable("The team has no warehouse yet.");
   const path = folder.file(name);
@@ -22,8 +22,8 @@ export function giveTo(folder: WarehouseFolder, path: string, mode: number): voi
 }
 
 /**
- * The warehouse goes to `old`, where only its own user can enter, and `fresh` takes its place. Killed in between, the warehouse
- * is gone from its place, and is in `old`.
+ * Moves the warehouse to `old`, which only its own user can enter, and puts `fresh` in its place. If the server is
+ * killed in between, the warehouse is missing but intact in `old`.
  */
 export function replaceWarehouse(folder: WarehouseFolder, fresh: string, old: string): void {
   mkdirSync(dirname(old), { recursive: true, mode: 0o711 });
@@ -32,7 +32,7 @@ export function replaceWarehouse(folder: WarehouseFolder, fresh: string, old: st
   putInPlace(folder, fresh);
 }
 
-/** Where no warehouse is. */
+/** Moves a folder into place as the warehouse; there must be none yet. */
 export function putInPlace(folder: WarehouseFolder, fresh: string): void {
   renameSync(fresh, folder.data);
   chmodSync(folder.data, folder.group() === undefined ? 0o700 : 0o2770);

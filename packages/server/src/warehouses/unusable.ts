@@ -1,4 +1,4 @@
-/** How a program in the child says that the warehouse is at fault: its message is for people of the team. */
+/** Error of a program in the child process when the warehouse is at fault. Its message is shown to the team. */
 export class Unusable extends Error {}
 
 const next = "An admin of the team can bring back last night's copy of the datasets.";

@@ -1,6 +1,6 @@
 /**
- * Where a team's warehouse lies: a folder that is the server's own, and in it one that the team's jobs share by its group.
- * The server makes that one and never opens anything in it.
+ * Folder of a team's warehouse: an outer folder that only the server uses, and in it the `data` folder that the team's
+ * jobs share through a group. The server creates `data` but never opens a file in it.
  */
 import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -8,25 +8,25 @@ import { giveToNobody } from "../engines/nobodys-user.ts";
 
 const isRoot = process.getuid?.() === 0;
 
-/** What is known of datasets, and their rows. */
+/** Returns the paths of the metadata database and the rows database. */
 export const warehouseFiles = (data: string) => ({ metadata: join(data, "metadata.db"), rows: join(data, "rows.db") });
 
-/** Names the library that last wrote the warehouse; jobs keep it. */
+/** File that names the library version which last wrote the warehouse; jobs maintain it. */
 export const libraryMark = "library";
 
-/** What a copy of a warehouse holds. */
+/** Files in a copy of a warehouse. */
 export const copyNames = ["metadata.db", "rows.db", libraryMark] as const;
 
-/** Where the warehouses of all teams lie, and what opens them. */
+/** Folder with the warehouses of all teams, and folder with the compile cache of the child process. */
 export interface WarehouseFolders {
   readonly teams: string;
   readonly compiled: string;
 }
 
 export class WarehouseFolder {
-  /** The server's own. */
+  /** Outer folder, used only by the server. */
   readonly path: string;
-  /** The team's. */
+  /** Inner folder, shared by the team's jobs. */
   readonly data: string;
 
   constructor(warehousesDir: string, teamId: number) {
@@ -50,12 +50,15 @@ export class WarehouseFolder {
     return existsSync(this.data);
   }
 
-  /** Chosen once, when the folder is made, and told by it ever after; undefined: the server's own user has it. */
+  /**
+   * Returns the group id of the warehouse, which is chosen when the folder is created. Undefined if the server does not
+   * run as root; its own user then owns the warehouse.
+   */
   group(): number | undefined {
     return isRoot ? lstatSync(this.data).gid : undefined;
   }
 
-  /** A job has worked with the store: from then on it must be there. */
+  /** Whether a job has used the warehouse; from then on its files must exist. */
   isMade(): boolean {
     return existsSync(this.file("made"));
   }
@@ -64,11 +67,11 @@ export class WarehouseFolder {
     if (!this.isMade()) writeFileSync(this.file("made"), "", { mode: 0o600 });
   }
 
-  /** Under another name first: nobody sees it before its rights are right. */
+  /** Creates the folder. It gets its final name only after its permissions are set, so that nobody sees it before. */
   make(): void {
     if (this.exists()) return;
     mkdirSync(this.path, { recursive: true, mode: 0o711 });
-    // One that a restored backup brought along is closed.
+    // A folder from a restored backup may have stricter permissions.
     chmodSync(this.path, 0o711);
     const draft = this.file("data.new");
     rmSync(draft, { recursive: true, force: true });
@@ -79,7 +82,7 @@ export class WarehouseFolder {
   }
 }
 
-/** Of other teams: no two share one. */
+/** Returns the group ids of the other teams' warehouses, since no two may share one. */
 const groupsBelow = (warehousesDir: string) =>
   new Set(
     readdirSync(warehousesDir).flatMap(

@@ -1,6 +1,6 @@
 /**
- * Starts the short-lived child that reads and changes a team's warehouse. Whatever jobs may have put there meets a process
- * that has the warehouse's own rights, little memory and little time, and nothing of the server's.
+ * Starts the short-lived child processes that read and change a team's warehouse. Jobs can write anything there, so the
+ * child has the warehouse's own permissions, little memory and time, and no access to the server's data.
  */
 import { spawn } from "node:child_process";
 import { createWriteStream, existsSync, mkdirSync, readdirSync, symlinkSync } from "node:fs";
@@ -12,28 +12,28 @@ import type { StrangersPlace, WarehouseView } from "../engines/warehouse-view.ts
 import { busyExit, unusableExit } from "./exit-codes.ts";
 import { type WarehouseFolder, warehouseFiles } from "./warehouse-folder.ts";
 
-/** Words in front of a command of ours that give it this view: the engine knows how. */
+/** Returns the command prefix that runs one of our own programs in a sandbox with this view of the file system. */
 export type Confine = (view: WarehouseView) => string[];
 
-/** A place for a command that the team's code can be part of. */
+/** Creates a sandbox for a command that may run the team's code. */
 export type ConfineStrangers = (view: WarehouseView) => StrangersPlace;
 
-/** Thrown where the team's warehouse cannot be read or changed: its message is for people of the team. */
+/** Thrown if the team's warehouse cannot be read or changed. The message is shown to the team. */
 export class WarehouseUnusable extends Error {}
 
-/** The same, where the next try may go well. */
+/** Thrown if the warehouse cannot be used right now; a retry may succeed. */
 export class WarehouseBusy extends WarehouseUnusable {}
 
 export interface Task {
-  /** The name of a program of ours, and what it is told. */
+  /** Name of one of our programs, and its input. */
   readonly program: string;
   readonly request: unknown;
-  /** Folders beside the warehouse that it writes to. */
+  /** Further folders that the program may write to. */
   readonly writable?: readonly string[];
-  /** Where the warehouse lies, if not in its place. */
+  /** Folder of the warehouse's files; undefined means the usual one. */
   readonly data?: string;
   readonly seconds: number;
-  /** Bytes of the longest file that it may write: what a job made of a warehouse must not fill the disk when it is copied. */
+  /** Longest file in bytes that the program may write, so that copying a manipulated warehouse cannot fill the disk. */
   readonly longestFile?: number;
 }
 
@@ -41,10 +41,10 @@ const fromSource = import.meta.filename.endsWith(".ts");
 const packageRoot = join(import.meta.dirname, fromSource ? "../.." : "..");
 const contractRoot = join(fileURLToPath(import.meta.resolve("@millrace/contract")), "../..");
 const script = join(import.meta.dirname, fromSource ? "child.ts" : "child.js");
-/** Bytes of an answer that is read at once, and of one that is read line by line: no warehouse that is right has more to say. */
+/** Limits in bytes on answers: read at once, and read line by line. No valid warehouse exceeds them. */
 const answerBytes = 16 * 1024 * 1024;
 const linesBytes = 64 * 1024 * 1024;
-/** Characters that are kept of what a command prints. */
+/** Characters of a command's output that are kept. */
 const saidLength = 4000;
 const childOptions = [
   "--max-old-space-size=512",
@@ -52,17 +52,20 @@ const childOptions = [
   ...(fromSource ? ["--conditions=millrace-source"] : []),
 ];
 
-/** Seconds that a child waits for a task, and that a task of such a child may take. */
+/** Seconds that a spare child waits for a task, and the longest task in seconds that it may get. */
 const spareSeconds = 15;
 const longestTask = 120;
 
-/** In KiB, of everything that a child takes, and in blocks of 512 bytes, of a file that it writes: beyond them the child ends. */
+/**
+ * Command prefix that limits memory to 2 GB (ulimit counts KiB) and the length of written files (in blocks of 512
+ * bytes). A child that exceeds them ends.
+ */
 const withLimits = (longestFile: number | undefined) => {
   const file = longestFile === undefined ? "unlimited" : Math.ceil(longestFile / 512);
   return ["/bin/sh", "-c", `ulimit -d 2000000; ulimit -f ${file}; exec "$@"`, "sh"];
 };
 
-/** Where a child finds its own code and the packages that it imports. */
+/** Returns the folders of the child's code and of the packages that it imports. */
 function codeFolders(): string[] {
   const folders = [process.execPath, packageRoot, contractRoot];
   for (let folder = packageRoot; folder !== "/"; folder = dirname(folder)) {
@@ -72,7 +75,7 @@ function codeFolders(): string[] {
   return folders;
 }
 
-/** Node keeps what it made of source apart for each user: the warehouse's user finds ours under a name of its own. */
+/** Links the server's compile cache for the warehouse's user, since Node keeps one cache folder per user id. */
 function shareCache(folder: string, user: number): void {
   const own = `-${process.getuid?.()}`;
   for (const name of readdirSync(folder).filter((entry) => entry.endsWith(own))) {
@@ -81,7 +84,7 @@ function shareCache(folder: string, user: number): void {
   }
 }
 
-/** Our own code, and nothing else: everybody may read it. */
+/** Makes the compile cache readable by everyone. It contains nothing but our own code. */
 async function openToRead(folder: string): Promise<void> {
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true }))
     await chmod(join(entry.parentPath, entry.name), entry.isDirectory() ? 0o755 : 0o644);
@@ -93,11 +96,11 @@ export class WarehouseProcesses {
   readonly #environment: Readonly<Record<string, string>>;
   readonly #cacheDir: string;
   #prepared: Promise<void> | undefined;
-  /** Children that wait for a task, by the warehouse that they see. */
+  /** Spare children that wait for a task, by the folder of their warehouse. */
   readonly #spares = new Map<string, Child>();
   #closed = false;
 
-  /** `cacheDir`: where what Node made of our source is kept, for children to read. */
+  /** `cacheDir` is the folder of the compile cache that the children read. */
   constructor(confine: Confine, cacheDir: string) {
     this.#confine = confine;
     this.#code = [...codeFolders(), cacheDir];
@@ -107,8 +110,8 @@ export class WarehouseProcesses {
   }
 
   /**
-   * Reading TypeScript takes a child longer than all it has to do, so that is done once, ahead, with our own rights: the
-   * children only read the result. Failing that, they are slower.
+   * Fills the compile cache once, because compiling takes a child longer than its actual work. If this fails, children
+   * are only slower.
    */
   prepare(): Promise<void> {
     const words = [process.execPath, ...childOptions, script];
@@ -125,12 +128,12 @@ export class WarehouseProcesses {
     return this.#prepared;
   }
 
-  /** What the program answers, read as JSON. */
+  /** Runs a task and returns its answer, parsed as JSON. */
   async ask(folder: WarehouseFolder, task: Task): Promise<unknown> {
     return JSON.parse((await this.#answer(folder, task, answerBytes)).toString("utf8")) as unknown;
   }
 
-  /** Lines of JSON: whoever reads them decides how much to parse without a break. */
+  /** Runs a task and returns its answer as lines of JSON, so that the caller can parse them with pauses. */
   async askLines(folder: WarehouseFolder, task: Task): Promise<Buffer[]> {
     return linesOf(await this.#answer(folder, task, linesBytes));
   }
@@ -148,13 +151,16 @@ export class WarehouseProcesses {
     return Buffer.concat(parts);
   }
 
-  /** What the program writes, as a file. */
+  /** Runs a task and writes its output to a file. */
   async fill(folder: WarehouseFolder, task: Task, path: string): Promise<void> {
     const child = this.#start(folder, task);
     await Promise.all([pipeline(child.stdout, createWriteStream(path, { mode: 0o600 })), child.ended]);
   }
 
-  /** A command that is not ours, as the library's garbage collection, with the limits of a job; resolves with the beginning of what it printed. */
+  /**
+   * Runs a foreign command, such as the library's garbage collection, with the limits of a job. Returns the beginning
+   * of its output.
+   */
   async run(folder: WarehouseFolder, command: Command, confineStrangers: ConfineStrangers): Promise<string> {
     const view = { group: folder.group(), readable: command.readable, writable: [folder.data, ...command.writable] };
     const place = confineStrangers(view);
@@ -171,7 +177,10 @@ export class WarehouseProcesses {
     }
   }
 
-  /** Started while a short job runs, a child is ready when it ends; one that nobody needs soon is not kept. */
+  /**
+   * Starts a spare child while a short job runs, so that it is ready when the job ends. It is killed if nobody needs it
+   * soon.
+   */
   expect(folder: WarehouseFolder): void {
     if (this.#closed || this.#spares.has(folder.path)) return;
     const child = this.#spawn(folder, [folder.data], spareSeconds + longestTask);
@@ -183,7 +192,7 @@ export class WarehouseProcesses {
     child.on("close", forget);
   }
 
-  /** The warehouse has gone from its place: who waits there would still see it. */
+  /** Kills the spare child of a warehouse that was replaced, because it would still see the old files. */
   forget(folder: WarehouseFolder): void {
     this.#spares.get(folder.path)?.kill("SIGKILL");
     this.#spares.delete(folder.path);
@@ -210,7 +219,7 @@ export class WarehouseProcesses {
     if (group !== undefined) shareCache(this.#cacheDir, group);
     const view = { group, readable: this.#code, writable };
     const words = [...this.#confine(view), ...withLimits(longestFile), process.execPath, ...childOptions, script];
-    // SQLite writes a file anew in a place where the child may write.
+    // SQLite needs a temporary directory that the child can write to when it rewrites a file.
     return start(words, { ...this.#environment, SQLITE_TMPDIR: folder.data }, seconds);
   }
 
@@ -266,17 +275,16 @@ function start(
       if (signal === "SIGKILL") {
         return reject(
           new WarehouseUnusable(
-            `The team's warehouse could not be read within ${seconds} seconds or the memory for it.`,
+            `The team's warehouse could not be read within ${seconds} seconds and the memory limit.`,
           ),
         );
       }
-      reject(
-        new Error(`the program that looks after the team's warehouse ended with ${code ?? signal}: ${said.trim()}`),
-      );
+      reject(new Error(`the child process for the team's warehouse ended with ${code ?? signal}: ${said.trim()}`));
     });
   });
   child.stdin.on("error", () => {});
-  // Whoever reads the output first learns of the failure there; it must not be taken for one that nobody awaits.
+  // The reader of the output reports the failure; without this handler, Node would also treat it as an unhandled
+  // rejection.
   ended.catch(() => {});
   return Object.assign(child, { ended });
 }

@@ -1,4 +1,7 @@
-/** The warehouses of teams: made for jobs that use the library, read back after each, copied every day, tidied when idle. */
+/**
+ * Manages the teams' warehouses: creates them for jobs that use the dataset library, reads the results of each job,
+ * copies them daily, and collects garbage while they are idle.
+ */
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { copyFile, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -19,16 +22,16 @@ import { type Confine, type ConfineStrangers, WarehouseProcesses, WarehouseUnusa
 
 export { WarehouseBusy, WarehouseUnusable } from "./warehouse-processes.ts";
 
-/** Seconds that a program may take. */
+/** Time limits of the child processes in seconds. */
 const patience = { collect: 120, copy: 3600, tidy: 900, list: 300, export: 600, change: 120 };
 
-/** A warehouse that can be put back: a daily copy, or one that a copy took the place of. */
+/** A warehouse that can be restored: a daily copy, or one that a restore replaced. */
 export interface WarehouseCopy {
   readonly moment: string;
   readonly kind: "daily" | "replaced";
 }
 
-/** How commands are given a view. */
+/** Functions that run commands in a sandbox. */
 export interface Confinement {
   readonly confine: Confine;
   readonly confineStrangers: ConfineStrangers;
@@ -52,22 +55,28 @@ export class Warehouses implements WarehousePlaces {
     return new WarehouseFolder(this.#warehousesDir, teamId);
   }
 
-  /** The warehouse as a job of this team finds it; made where there is none. */
+  /** Returns the paths of a team's warehouse for a job; creates the warehouse if there is none. */
   use(teamId: number): WarehousePlace {
     const folder = this.#folder(teamId);
     folder.make();
-    // Done when the job is.
+    // Not awaited: the spare child is ready when the job ends.
     void this.#processes.prepare().then(() => this.#processes.expect(folder));
     const { data, metadata, rows } = folder;
     return { folder: data, group: folder.group(), metadata, rows, made: folder.isMade() };
   }
 
-  /** For tidying: the interpreter that last worked with the warehouse has the library that suits it. */
+  /**
+   * Records the Python interpreter that last used the warehouse, because garbage collection needs the same version of
+   * the library.
+   */
   remember(teamId: number, python: Python): void {
     writeFileSync(this.#folder(teamId).file("python"), JSON.stringify(python), { mode: 0o600 });
   }
 
-  /** How a job ended goes in, what it did comes out: as the team's warehouse says it, so nothing of it is to be believed. */
+  /**
+   * Records how a job ended in the warehouse, and returns what the job did according to the warehouse. The answer is
+   * untrusted.
+   */
   async collect(teamId: number, request: CollectRequest): Promise<Buffer[]> {
     const folder = this.#folder(teamId);
     const found = await this.#processes.askLines(folder, { program: "collect", request, seconds: patience.collect });
@@ -75,9 +84,9 @@ export class Warehouses implements WarehousePlaces {
     return found;
   }
 
-  /** One file of a version's rows, written to `path`, which is made anew. */
+  /** Writes one file of a version's rows to `path`. */
   async exportRows(teamId: number, request: RowsRequest, path: string): Promise<void> {
-    // Rows that are not in order are sorted in a file.
+    // SQLite sorts unordered rows in a temporary file.
     const longestFile = 2 * this.length(teamId) + slack;
     const task = { program: "export-rows", request, seconds: patience.export, longestFile };
     const folder = this.#folder(teamId);
@@ -93,7 +102,7 @@ export class Warehouses implements WarehousePlaces {
     await this.#change(teamId, "remove-versions", request);
   }
 
-  /** A team without a warehouse has nothing to change. */
+  /** Runs a change of the warehouse; does nothing if the team has none. */
   async #change(teamId: number, program: string, request: unknown): Promise<void> {
     const folder = this.#folder(teamId);
     const task = { program, request, seconds: patience.change };
@@ -104,19 +113,22 @@ export class Warehouses implements WarehousePlaces {
     this.#processes.close();
   }
 
-  /** What the warehouse takes on disk, with whatever jobs put beside it; not the copies. */
+  /** Returns the disk usage of the warehouse, including other files that jobs put there, but without copies. */
   async bytes(teamId: number): Promise<number> {
     const folder = this.#folder(teamId);
     return folder.exists() ? diskUsage([folder.data]) : 0;
   }
 
-  /** How long its files are: a copy may take that much, since jobs can make files longer than what they wrote. */
+  /**
+   * Returns the length of the warehouse's files, which is what a copy may take on disk. It can exceed the disk usage,
+   * because jobs can create sparse files.
+   */
   length(teamId: number): number {
     const { metadata, rows } = this.#folder(teamId);
     return lengthWithLog(metadata) + lengthWithLog(rows);
   }
 
-  /** Under the name of its moment, as the newest; the oldest go. */
+  /** Makes a copy named after `moment`, as the newest one, and deletes all but the newest `keep`. */
   async copy(teamId: number, moment: string, keep: number): Promise<void> {
     const folder = this.#folder(teamId);
     const scratch = await openScratch(folder, "copy.new");
@@ -135,13 +147,13 @@ export class Warehouses implements WarehousePlaces {
       await rm(join(folder.file("copies"), old), { recursive: true });
   }
 
-  /** Moments of the copies, newest first. */
+  /** Returns the times of the daily copies, newest first. */
   async copies(teamId: number): Promise<string[]> {
     const names = await readdir(this.#folder(teamId).file("copies")).catch(() => [] as string[]);
     return names.sort().reverse();
   }
 
-  /** Moments at which warehouses were replaced that are kept for a while, newest first. */
+  /** Returns the times of the replaced warehouses that are still kept, newest first. */
   async replaced(teamId: number): Promise<string[]> {
     const names = await readdir(this.#folder(teamId).file("replaced")).catch(() => [] as string[]);
     return names.sort().reverse();
@@ -152,13 +164,13 @@ export class Warehouses implements WarehousePlaces {
   }
 
   /**
-   * A copy in the place of the warehouse, while no job works with it; the warehouse is kept as the one replaced at `now`. Returns
-   * the uuids of the versions that the copy has.
+   * Replaces the warehouse by a copy; no job may be using it. Keeps the old warehouse as the one replaced at `now`.
+   * Returns the uuids of the versions in the copy.
    */
   async restore(teamId: number, { moment, kind }: WarehouseCopy, now: string): Promise<string[]> {
     const folder = this.#folder(teamId);
     const isGone = !folder.exists();
-    // A replaced warehouse goes back as it was, with what SQLite had not put into its files yet.
+    // A replaced warehouse is moved back unchanged, including its write-ahead logs.
     const back = join(folder.file("replaced"), moment);
     if (isGone && kind === "replaced") {
       putInPlace(folder, back);
@@ -166,7 +178,7 @@ export class Warehouses implements WarehousePlaces {
     }
     folder.make();
     const fresh = kind === "replaced" ? back : await duplicate(folder, join(folder.file("copies"), moment));
-    // Before anything is changed: a copy that cannot be read must not take the place of what is there.
+    // Read first, so that an unreadable copy does not replace the present warehouse.
     const uuids = await this.#versions(folder, fresh);
     replaceWarehouse(folder, fresh, join(folder.file("replaced"), now));
     this.#processes.forget(folder);
@@ -180,19 +192,19 @@ export class Warehouses implements WarehousePlaces {
     return Array.isArray(uuids) ? uuids.filter((uuid) => typeof uuid === "string") : [];
   }
 
-  /** Gives space back that is empty since versions were removed; only while no job of the team runs. */
+  /** Returns the disk space of removed versions to the file system; no job of the team may be running. */
   async compact(teamId: number): Promise<void> {
-    // Written anew, it is shorter; an index that says more than it holds would make it longer without an end.
+    // Compacting makes the files shorter; the limit stops a corrupt index from growing them without end.
     const longestFile = 2 * this.length(teamId) + 64 * 1024 * 1024;
     const task = { program: "compact-warehouse", request: {}, seconds: patience.tidy, longestFile };
     await this.#processes.ask(this.#folder(teamId), task);
   }
 
-  /** The library's own garbage collection; only while no job of the team runs. Returns what it said. */
+  /** Runs the library's own garbage collection; no job of the team may be running. Returns its output. */
   async tidy(teamId: number): Promise<string> {
     const folder = this.#folder(teamId);
     const python = readPython(folder);
-    if (!python) return "nothing: the interpreter that last worked with it is gone";
+    if (!python) return "nothing: the Python interpreter that last used the warehouse no longer exists";
     const scratch = await openScratch(folder, "tidy.new");
     const command = {
       ...collectGarbage(python.path, folder, scratch),
@@ -201,7 +213,8 @@ export class Warehouses implements WarehousePlaces {
       seconds: patience.tidy,
     };
     try {
-      // In turn: whatever stays of the warehouse's user is ended afterwards, and a change would be, too.
+      // Queued with the changes: afterwards all processes of the warehouse's user are killed, which would end a change
+      // as well.
       return await this.#changes.inTurn(teamId, () => this.#processes.run(folder, command, this.#confineStrangers));
     } finally {
       await rm(scratch, { recursive: true, force: true });
@@ -209,7 +222,7 @@ export class Warehouses implements WarehousePlaces {
   }
 }
 
-/** The interpreter that last worked with the warehouse, if it is still there. */
+/** Returns the interpreter that last used the warehouse; undefined if it no longer exists. */
 function readPython(folder: WarehouseFolder): Python | undefined {
   const path = folder.file("python");
   if (!existsSync(path)) return undefined;
@@ -217,12 +230,12 @@ function readPython(folder: WarehouseFolder): Python | undefined {
   return existsSync(python.path) ? python : undefined;
 }
 
-/** A folder with the files of a copy, ready to be the store. */
+/** Copies the files of a daily copy to a new folder with the warehouse's permissions. */
 async function duplicate(folder: WarehouseFolder, copy: string): Promise<string> {
   const fresh = await openScratch(folder, "data.new");
   for (const name of copyNames) {
     const [from, to] = [join(copy, name), join(fresh, name)];
-    // Copies from before the library was noted in them have no mark.
+    // Copies of older versions have no file that names the library.
     if (name === libraryMark && !existsSync(from)) continue;
     await copyFile(from, to);
     giveTo(folder, to, 0o660);

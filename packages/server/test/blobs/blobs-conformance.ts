@@ -189,7 +189,7 @@ export function describeBlobs(place: string, make: () => Promise<BlobsFixture>, 
         ...["files/a.part", "FILES/a", "files/a/b/c/d", `files/${"a".repeat(101)}`, "files/%2e%2e/a", "files/-a"],
       ];
       for (const name of hostile) {
-        const refused = /cannot name a blob/;
+        const refused = /is not a valid blob name/;
         await assert.rejects(blobs.put(name, text("x")), refused, name);
         await assert.rejects(
           blobs.make(name, async () => {}),
@@ -202,7 +202,7 @@ export function describeBlobs(place: string, make: () => Promise<BlobsFixture>, 
         await assert.rejects(async () => blobs.fetch(name), refused, name);
       }
       for (const folder of ["", "/", "files", "files/../", "../", "files/./"])
-        await assert.rejects(names(blobs, folder), /cannot be a folder of blobs/, folder);
+        await assert.rejects(names(blobs, folder), /is not a valid blob folder/, folder);
     });
 
     it("survive the process that wrote them; remains of an interrupted write are removed", async () => {

@@ -5,10 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { type Client, routes } from "@millrace/contract";
+import { createJob, readJob, readLog, runJob, shell, waitForEnd } from "@millrace/testing/millrace/jobs.ts";
+import { TestServer } from "@millrace/testing/millrace/server.ts";
+import { type FaultProxy, startFaultProxy } from "@millrace/testing/servers/fault-proxy.ts";
 import { pino } from "pino";
-import { createJob, readJob, readLog, runJob, shell, waitForEnd } from "../../../../e2e/support/jobs.ts";
-import { TestServer } from "../../../../e2e/support/server.ts";
-import { type FaultProxy, startFaultProxy } from "../../../storage/test/support/fault-proxy.ts";
 import { takeBackup } from "../../src/admin/backup/backup.ts";
 import { dataPlace } from "../../src/admin/backup/data-place.ts";
 import { restoreBackup } from "../../src/admin/backup/restore.ts";
@@ -133,7 +133,7 @@ describe("a server with MILLRACE_BLOBS", { skip, timeout: 300_000 }, () => {
     const place = new DataFolder(server.dataDir).blobs(readConfig({}, settings));
     await assert.rejects(
       claimBlobs(await openBlobs(place), place, "any"),
-      /The files of this server are in s3:.*, and MILLRACE_BLOBS names the data folder/,
+      /The files of this server are in s3:.*, but MILLRACE_BLOBS names the data folder/,
     );
   });
 
@@ -145,7 +145,7 @@ describe("a server with MILLRACE_BLOBS", { skip, timeout: 300_000 }, () => {
     const fresh = await mkdtemp(join(tmpdir(), "millrace-fresh-"));
     away = true;
     await claim(server.dataDir);
-    await assert.rejects(claim(fresh), /The storage of files \(MILLRACE_BLOBS\) cannot be used/);
+    await assert.rejects(claim(fresh), /The blob storage \(MILLRACE_BLOBS\) cannot be used/);
     away = false;
     await rm(fresh, { recursive: true });
   });

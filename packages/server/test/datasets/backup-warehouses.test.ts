@@ -6,9 +6,11 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, it } from "node:test";
 import type { Client } from "@millrace/contract";
-import { whyNoDatachain, withLibrary } from "../../../../e2e/support/datachain-install.ts";
-import { createJob, python, readLog, runJob, waitForEnd } from "../../../../e2e/support/jobs.ts";
-import { until } from "../../../../e2e/support/millrace.ts";
+import { createJob, python, readLog, runJob, waitForEnd } from "@millrace/testing/millrace/jobs.ts";
+import { storeIn } from "@millrace/testing/millrace/store-in.ts";
+import { unconfined as confinement } from "@millrace/testing/millrace/unconfined.ts";
+import { whyNoDatachain, withLibrary } from "@millrace/testing/programs/datachain-install.ts";
+import { until } from "@millrace/testing/until.ts";
 import { takeBackup } from "../../src/admin/backup/backup.ts";
 import { restoreBackup } from "../../src/admin/backup/restore.ts";
 import { verifyBackup } from "../../src/admin/backup/verify.ts";
@@ -19,8 +21,6 @@ import { BackupWarehouses } from "../../src/warehouses/backup-warehouses.ts";
 import { Warehouses } from "../../src/warehouses/warehouses.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 import { placeIn } from "../support/place-in.ts";
-import { storeIn } from "../support/store-in.ts";
-import { unconfined as confinement } from "../support/unconfined.ts";
 
 const skip = await whyNoDatachain();
 const quiet = { onProgress: () => {}, now: Date.now };
@@ -141,7 +141,7 @@ while not os.path.exists(${JSON.stringify(gate)}): time.sleep(0.05)
     const manifest = await takeBackup(await placeIn(server.dataDir), join(folder, "full"), options);
     const [part] = manifest.stores ?? [];
     assert.deepEqual([part?.from, part?.missing.length, part?.versions], ["nothing", 4, 4]);
-    assert.match(part?.why ?? "", /no room for a copy of the warehouse, which is \d+\.\d GiB long/);
+    assert.match(part?.why ?? "", /too little free space for a copy of the warehouse \(\d+\.\d GiB\)/);
   });
 
   it("a removed version is reported, and removed after the restore; a renamed dataset keeps its old name", async () => {

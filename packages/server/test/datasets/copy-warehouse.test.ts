@@ -5,11 +5,11 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { it, type TestContext } from "node:test";
+import { unconfined } from "@millrace/testing/millrace/unconfined.ts";
 import { compactWarehouse } from "../../src/warehouses/programs/compact-warehouse.ts";
 import { copyWarehouse } from "../../src/warehouses/programs/copy-warehouse.ts";
 import { WarehouseFolder } from "../../src/warehouses/warehouse-folder.ts";
 import { WarehouseProcesses } from "../../src/warehouses/warehouse-processes.ts";
-import { unconfined } from "../support/unconfined.ts";
 
 /** Creates an empty warehouse and a folder for its copy. */
 function openFixture(t: TestContext) {
@@ -31,7 +31,7 @@ function openFixture(t: TestContext) {
 it("a warehouse with sparse files is not copied, because the copy would be a thousand times as large", async (t) => {
   const { store, to } = openFixture(t);
   truncateSync(store.rows, 5 * 1024 ** 3);
-  await assert.rejects(copyWarehouse(store, { to, registered: [] }), /its files have holes/);
+  await assert.rejects(copyWarehouse(store, { to, registered: [] }), /its files are sparse/);
   assert.equal(statSync(to.rows, { throwIfNoEntry: false }), undefined);
 });
 
@@ -71,7 +71,7 @@ it("a warehouse whose write-ahead log claims more pages than exist is not copied
   assert.deepEqual({ ...db.prepare("pragma page_count").get() }, { page_count: 3_000_000 }, "SQLite believes it");
   db.close();
   writeLog(store.rows, 3_000_000);
-  await assert.rejects(copyWarehouse(store, { to, registered: [] }), /it lacks pages that it says it has/);
+  await assert.rejects(copyWarehouse(store, { to, registered: [] }), /it claims more pages than its files contain/);
   assert.equal(statSync(to.rows, { throwIfNoEntry: false }), undefined);
 });
 

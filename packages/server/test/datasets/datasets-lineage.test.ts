@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, describe, it } from "node:test";
 import { type Client, createClient, type Lineage, routes } from "@millrace/contract";
-import { createJob, shell } from "../../../../e2e/support/jobs.ts";
+import { createJob, shell } from "@millrace/testing/millrace/jobs.ts";
 import { putDependencies, versionIdOf } from "../../src/store/queries/datasets/dataset-versions.ts";
 import { putVersion } from "../support/datasets.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { type Client, createClient, type Dataset, routes } from "@millrace/contract";
-import { createJob, python, shell, waitForEnd } from "../../../../e2e/support/jobs.ts";
+import { createJob, python, shell, waitForEnd } from "@millrace/testing/millrace/jobs.ts";
 import { putVersion } from "../support/datasets.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 import { addPerson, refused } from "../support/people.ts";

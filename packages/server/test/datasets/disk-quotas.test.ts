@@ -5,8 +5,8 @@ import { type IncomingMessage, request as post } from "node:http";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { ApiError, type Client, createClient, type Job, routes } from "@millrace/contract";
-import { whyNoDatachain, withLibrary } from "../../../../e2e/support/datachain-install.ts";
-import { createJob, python, runJob, shell, waitForEnd } from "../../../../e2e/support/jobs.ts";
+import { createJob, python, runJob, shell, waitForEnd } from "@millrace/testing/millrace/jobs.ts";
+import { whyNoDatachain, withLibrary } from "@millrace/testing/programs/datachain-install.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 
 const skip = await whyNoDatachain();

@@ -8,9 +8,19 @@ import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
 import { type Client, routes } from "@millrace/contract";
+import {
+  createJob,
+  python,
+  readLog,
+  runJob,
+  shell,
+  waitForEnd,
+  waitForStatus,
+} from "@millrace/testing/millrace/jobs.ts";
+import { storeIn } from "@millrace/testing/millrace/store-in.ts";
+import { unconfined } from "@millrace/testing/millrace/unconfined.ts";
+import { whyNoDatachain, withLibrary } from "@millrace/testing/programs/datachain-install.ts";
 import { pino } from "pino";
-import { whyNoDatachain, withLibrary } from "../../../../e2e/support/datachain-install.ts";
-import { createJob, python, readLog, runJob, shell, waitForEnd, waitForStatus } from "../../../../e2e/support/jobs.ts";
 import { readConfig } from "../../src/configuration/config.ts";
 import { prepareStore } from "../../src/domain/lifecycle/first-start.ts";
 import { systemClock } from "../../src/domain/time/clock.ts";
@@ -26,8 +36,6 @@ import { Signals } from "../../src/turns/signals.ts";
 import { Warehouses } from "../../src/warehouses/warehouses.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 import { noQuotas } from "../support/quotas.ts";
-import { storeIn } from "../support/store-in.ts";
-import { unconfined } from "../support/unconfined.ts";
 
 const skip = await whyNoDatachain();
 const hour = 3_600_000;

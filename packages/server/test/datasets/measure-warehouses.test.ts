@@ -7,7 +7,7 @@ import { execFile } from "node:child_process";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { promisify } from "node:util";
 import type { Client } from "@millrace/contract";
-import { runJob, shell } from "../../../../e2e/support/jobs.ts";
+import { runJob, shell } from "@millrace/testing/millrace/jobs.ts";
 import type { Attempt, Engine } from "../../src/engines/engine.ts";
 import { Engines } from "../../src/engines/registry.ts";
 import { WarehouseMeasures } from "../../src/execution/measure-warehouses.ts";

@@ -4,6 +4,8 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { it } from "node:test";
+import { storeIn } from "@millrace/testing/millrace/store-in.ts";
+import { unconfined } from "@millrace/testing/millrace/unconfined.ts";
 import { pino } from "pino";
 import { prepareStore } from "../../src/domain/lifecycle/first-start.ts";
 import { day, iso } from "../../src/domain/time/clock.ts";
@@ -12,8 +14,6 @@ import { DataFolder } from "../../src/machine/data-folder.ts";
 import { openStore } from "../../src/store/opening/open-store.ts";
 import { touchWarehouse } from "../../src/store/queries/datasets/warehouses.ts";
 import { Warehouses } from "../../src/warehouses/warehouses.ts";
-import { storeIn } from "../support/store-in.ts";
-import { unconfined } from "../support/unconfined.ts";
 
 it("a replaced warehouse is deleted after its days; 0 days keep it forever", async (t) => {
   const dataDir = await mkdtemp(join(tmpdir(), "millrace-replaced-"));

@@ -52,7 +52,7 @@ describe("changes of a team's warehouse", () => {
       changes.inTurn(1, first.run),
       ...Array.from({ length: 100 }, () => changes.inTurn(1, async () => {})),
     ];
-    await assert.rejects(changes.inTurn(1, change().run), /100 changes of the team's datasets wait already/);
+    await assert.rejects(changes.inTurn(1, change().run), /100 changes of the team's datasets are already queued/);
     first.end();
     await Promise.all(asked);
   });

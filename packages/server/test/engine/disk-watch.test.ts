@@ -51,5 +51,5 @@ it("the growth of the cache is divided among the attempts that build from it", a
   assert.equal(await watch.over(other, limits, 0), undefined);
   watch.forget(one.key);
   watch.forget(other.key);
-  assert.match((await watch.over(other, limits, 0)) ?? "", /over its limit of 1 MiB/);
+  assert.match((await watch.over(other, limits, 0)) ?? "", /exceeded its limit of 1 MiB/);
 });

@@ -304,7 +304,7 @@ export function engineConformance(
       const job = spec("print(1)", { queryType: "PYTHON", pythonVersion: "3.99" });
       await assert.rejects(
         engine.submit(job),
-        (error) => error instanceof CannotStart && /Versions that are: .*3\.\d+/.test(error.message),
+        (error) => error instanceof CannotStart && /Installed versions: .*3\.\d+/.test(error.message),
       );
     });
 

@@ -238,7 +238,7 @@ it("the age of a job that started while the clock was behind is right, also for 
   const strict = await fixture.open({ limits: { ...limits, seconds: 0.5 } });
   await sleep(1000);
   await strict.watch("job.1", 0);
-  assert.match(folder.limit(), /over its limit of 0\.5 seconds/);
+  assert.match(folder.limit(), /exceeded its limit of 0\.5 seconds/);
   while (folder.exit() === undefined) await sleep(10);
   await next.close();
   await strict.close();
@@ -293,7 +293,7 @@ time.sleep(0.1)"`;
       assert.ok(text.length >= 2500, `${text.length} bytes`);
       assert.match(
         text,
-        /The job changed its own log: of the first 2500 bytes, which were shown before, some are gone\./,
+        /The job changed its own log: some of the first 2500 bytes, which were already shown, are gone\./,
       );
       assert.equal(await log.size(), text.length);
       await observeOne(engine, "job.1");

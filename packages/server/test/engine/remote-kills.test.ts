@@ -10,8 +10,16 @@ import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Client, routes } from "@millrace/contract";
-import { createJob, readJob, readLog, runJob, shell, waitForEnd, waitForStatus } from "../../../../e2e/support/jobs.ts";
-import { TestServer } from "../../../../e2e/support/server.ts";
+import {
+  createJob,
+  readJob,
+  readLog,
+  runJob,
+  shell,
+  waitForEnd,
+  waitForStatus,
+} from "@millrace/testing/millrace/jobs.ts";
+import { TestServer } from "@millrace/testing/millrace/server.ts";
 import { DataFolder } from "../../src/machine/data-folder.ts";
 import { RemoteService } from "./remote/remote-service.ts";
 

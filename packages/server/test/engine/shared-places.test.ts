@@ -120,9 +120,15 @@ describe("what jobs leave in shared places", { skip }, () => {
   it("is not reported as removed if the search program is missing or fails", async () => {
     await leave(range.first);
     await assert.rejects((await open(join(root, "nothing"))).clear([range.first]), /ENOENT/);
-    await assert.rejects((await open("/bin/false")).clear([range.first]), /is not known: find ended with status 1/);
+    await assert.rejects(
+      (await open("/bin/false")).clear([range.first]),
+      /could not find the files that jobs left in .*: find failed with exit code 1/,
+    );
     const broken = await counted("echo \"find: '/tmp/x': Input/output error\" >&2; exit 1");
-    await assert.rejects((await open(broken)).clear([range.first]), /is not known: .*Input\/output error/);
+    await assert.rejects(
+      (await open(broken)).clear([range.first]),
+      /could not find the files that jobs left in .*Input\/output error/,
+    );
   });
 
   it("is searched for again after a temporary failure", async () => {
@@ -218,7 +224,10 @@ describe("a start at uid", { skip }, () => {
     // Sandboxes cannot start without `env`, so the next level is `uid`.
     const programs = { ...(await findPrograms({})), env: "/nonexistent", find: "/bin/false" };
     const opening = openIsolation({ ...options(fixture.dataDir), wanted: "auto" }, programs);
-    await assert.rejects(opening, /Jobs cannot be given users of their own: What jobs left in .* start again/);
+    await assert.rejects(
+      opening,
+      /Jobs cannot get their own user ids\. The server could not find the files .*\. Fix that and start the server again/,
+    );
     await fixture.stop();
   });
 

@@ -5,9 +5,9 @@ import { type AddressInfo, createServer } from "node:net";
 import { Writable } from "node:stream";
 import { after, before, describe, it } from "node:test";
 import { type Client, type Delivery, routes } from "@millrace/contract";
+import { runJob, shell } from "@millrace/testing/millrace/jobs.ts";
+import { MailServer } from "@millrace/testing/servers/mail-server.ts";
 import { pino } from "pino";
-import { runJob, shell } from "../../../../e2e/support/jobs.ts";
-import { MailServer } from "../../../../e2e/support/mail-server.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 import { refused } from "../support/people.ts";
 

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, describe, it } from "node:test";
 import { type Client, type Delivery, routes } from "@millrace/contract";
-import { Receiver } from "../../../../e2e/support/receiver.ts";
+import { Receiver } from "@millrace/testing/servers/receiver.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 import { NameServer } from "../support/name-server.ts";
 import { isInside, runInside, whyNoOwnNetwork } from "../support/own-network.ts";

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type Client, routes } from "@millrace/contract";
-import { runJob, shell } from "../../../../e2e/support/jobs.ts";
-import { Recipe, type RecipeLanguage, whyNoRecipe } from "../../../../e2e/support/recipes.ts";
+import { runJob, shell } from "@millrace/testing/millrace/jobs.ts";
+import { Recipe, type RecipeLanguage, whyNoRecipe } from "@millrace/testing/servers/recipes.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 
 const secret = "the-secret-of-the-recipes";

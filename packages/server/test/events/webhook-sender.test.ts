@@ -7,8 +7,8 @@ import { type AddressInfo, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { Receiver } from "../../../../e2e/support/receiver.ts";
-import { makeCertificate, whyNoCertificates } from "../../../storage/test/support/certificates.ts";
+import { makeCertificate, whyNoCertificates } from "@millrace/testing/programs/certificates.ts";
+import { Receiver } from "@millrace/testing/servers/receiver.ts";
 import { addressCheck } from "../../src/senders/public-addresses.ts";
 import { type WebhookRules, webhookSender } from "../../src/senders/webhook.ts";
 

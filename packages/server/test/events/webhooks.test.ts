@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { Writable } from "node:stream";
 import { after, afterEach, before, describe, it } from "node:test";
 import { type Client, type CreateWebhookInput, type Delivery, type NewWebhook, routes } from "@millrace/contract";
+import { createJob, runJob, shell, waitForEnd } from "@millrace/testing/millrace/jobs.ts";
+import { Receiver } from "@millrace/testing/servers/receiver.ts";
 import { pino } from "pino";
-import { createJob, runJob, shell, waitForEnd } from "../../../../e2e/support/jobs.ts";
-import { Receiver } from "../../../../e2e/support/receiver.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 import { addPerson, refused } from "../support/people.ts";
 

@@ -112,14 +112,15 @@ const store: Floors = {
   drivers: ["schema"],
   queries: ["drivers", "schema"],
   migrations: ["drivers", "queries", "schema"],
-  opening: ["drivers", "migrations", "schema"],
+  opening: ["drivers", "migrations", "queries", "schema"],
 };
 
 /** Files that several nouns need. */
-const texts = ["batches.ts", "short-texts.ts"];
+const texts = ["batches.ts", "pages.ts", "short-texts.ts"];
 
 const queries: Floors = {
   "batches.ts": [],
+  "pages.ts": [],
   "short-texts.ts": [],
   events: texts,
   people: texts,
@@ -212,6 +213,16 @@ const storage: Floors = {
   "index.ts": [...ground, ...face, "client-configs.ts", "files", "open.ts", "registry.ts", "scheme.ts", "sync.ts"],
 };
 
+const testing: Floors = {
+  "repository.ts": [],
+  "until.ts": [],
+  "random.ts": [],
+  programs: ["repository.ts"],
+  servers: ["programs", "repository.ts"],
+  objects: ["servers", "programs"],
+  millrace: ["servers", "programs", "repository.ts"],
+};
+
 const houses: Readonly<Record<string, Floors>> = {
   "server/src": server,
   "server/src/domain": domain,
@@ -220,6 +231,7 @@ const houses: Readonly<Record<string, Floors>> = {
   "server/src/http": http,
   "server/src/engines/local": localEngine,
   "storage/src": storage,
+  "testing/src": testing,
 };
 
 /** What each package may import from our other packages. */
@@ -228,6 +240,7 @@ const packages: Record<string, readonly string[]> = {
   server: ["@millrace/contract", "@millrace/storage"],
   storage: [],
   cli: ["@millrace/contract", "@millrace/server", "@millrace/storage"],
+  testing: ["@millrace/contract"],
 };
 
 async function sources(folder: string): Promise<string[]> {

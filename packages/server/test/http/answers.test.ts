@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type Client, type Route, routes } from "@millrace/contract";
+import { createJob, python, runJob, shell } from "@millrace/testing/millrace/jobs.ts";
+import { makeDataset } from "@millrace/testing/millrace/lineage.ts";
 import { Check, Errors } from "typebox/schema";
-import { createJob, python, runJob, shell } from "../../../../e2e/support/jobs.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
-import { makeDataset } from "../support/lineage.ts";
 import { waitForPipelineEnd } from "../support/pipelines.ts";
 
 describe("answers match their schemas", () => {

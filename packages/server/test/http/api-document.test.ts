@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type Client, type Job, type Pipeline, type PipelineSchedule, routes } from "@millrace/contract";
-import { createJob, readLog, runJob, shell, waitForEnd, waitForStatus } from "../../../../e2e/support/jobs.ts";
+import { createJob, readLog, runJob, shell, waitForEnd, waitForStatus } from "@millrace/testing/millrace/jobs.ts";
+import { makeDataset, originalJob, recordMade } from "@millrace/testing/millrace/lineage.ts";
 import { createSignInLink } from "../../src/domain/people/sessions.ts";
 import {
   type Endpoint,
@@ -15,7 +16,6 @@ import {
   rules,
 } from "../support/api-document.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
-import { makeDataset, originalJob, recordMade } from "../support/lineage.ts";
 import { Visitor } from "../support/people.ts";
 import { waitForPipelineEnd } from "../support/pipelines.ts";
 

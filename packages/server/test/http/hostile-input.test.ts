@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { after, before, describe, it } from "node:test";
 import { type Client, createClient, routes } from "@millrace/contract";
-import { python, runJob, shell } from "../../../../e2e/support/jobs.ts";
+import { python, runJob, shell } from "@millrace/testing/millrace/jobs.ts";
 import { namesFiles } from "../../src/engines/local/environments/environments.ts";
 import { satisfies } from "../../src/engines/local/environments/interpreters.ts";
 import { readScriptMetadata } from "../../src/runtimes/script-metadata.ts";

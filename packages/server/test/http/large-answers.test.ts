@@ -10,7 +10,8 @@ import {
   processLimits,
   routes,
 } from "@millrace/contract";
-import { createJob, python, runJob, shell } from "../../../../e2e/support/jobs.ts";
+import { createJob, python, runJob, shell } from "@millrace/testing/millrace/jobs.ts";
+import { makeDataset } from "@millrace/testing/millrace/lineage.ts";
 import { audit, operator } from "../../src/domain/access/audit.ts";
 import type { JobsContext } from "../../src/domain/jobs/jobs.ts";
 import { newJobId } from "../../src/domain/lifecycle/job-ids.ts";
@@ -20,7 +21,6 @@ import { BoundedList } from "../../src/turns/bounded-list.ts";
 import { answering, nextStretch, stretchBytes } from "../../src/turns/large-answers.ts";
 import { countStore } from "../support/counted-reads.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
-import { makeDataset } from "../support/lineage.ts";
 
 const later = "2040-01-01T00:00:00Z";
 const count = 200;

@@ -7,7 +7,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { type Client, routes } from "@millrace/contract";
-import { createJob, shell, waitForEnd, waitForStatus } from "../../../../e2e/support/jobs.ts";
+import { createJob, shell, waitForEnd, waitForStatus } from "@millrace/testing/millrace/jobs.ts";
 import type { Store } from "../../src/store/drivers/store.ts";
 import { StoreUnavailable } from "../../src/store/drivers/unavailable.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";

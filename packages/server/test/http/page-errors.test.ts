@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { Writable } from "node:stream";
 import { describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { startOwnPostgres } from "@millrace/testing/servers/postgres.ts";
 import { sql } from "kysely";
 import { pino } from "pino";
-import { startOwnPostgres } from "../../../../e2e/support/postgres.ts";
 import { startInProcess } from "../support/in-process.ts";
 import { Visitor } from "../support/people.ts";
 

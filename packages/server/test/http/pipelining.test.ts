@@ -7,8 +7,8 @@ import { type AddressInfo, connect, createServer as createTcpServer } from "node
 import { type SQLInputValue, StatementSync } from "node:sqlite";
 import { after, before, describe, it, type TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
+import { createJob, shell } from "@millrace/testing/millrace/jobs.ts";
 import { pino } from "pino";
-import { createJob, shell } from "../../../../e2e/support/jobs.ts";
 import { Connections } from "../../src/http/connections/connections.ts";
 import { lookFirst } from "../../src/http/connections/first-look.ts";
 import { readInTurns } from "../../src/http/connections/read-turns.ts";

@@ -12,15 +12,15 @@ import { join, relative } from "node:path";
 import { describe, it } from "node:test";
 import { promisify } from "node:util";
 import { type Client, createClient, type JobInput, routes } from "@millrace/contract";
+import { createJob, shell, waitForEnd, waitForStatus } from "@millrace/testing/millrace/jobs.ts";
+import { millrace, TestServer } from "@millrace/testing/millrace/server.ts";
+import { storeIn } from "@millrace/testing/millrace/store-in.ts";
+import { startPostgres } from "@millrace/testing/servers/postgres.ts";
 import pg from "pg";
 import { WebSocket } from "ws";
-import { createJob, shell, waitForEnd, waitForStatus } from "../../../../e2e/support/jobs.ts";
-import { startPostgres } from "../../../../e2e/support/postgres.ts";
-import { millrace, TestServer } from "../../../../e2e/support/server.ts";
 import { openStore } from "../../src/store/opening/open-store.ts";
 import { insertMembership } from "../../src/store/queries/people/memberships.ts";
 import { insertUser } from "../../src/store/queries/people/users.ts";
-import { storeIn } from "../support/store-in.ts";
 
 const planted = {
   team: "Planted-Team-Value-1f3a",

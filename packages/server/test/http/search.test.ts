@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type Client, type Job, routes } from "@millrace/contract";
-import { createJob, shell } from "../../../../e2e/support/jobs.ts";
+import { createJob, shell } from "@millrace/testing/millrace/jobs.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 
 describe("searching jobs", () => {

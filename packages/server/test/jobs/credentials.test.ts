@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { ApiError, type Client, type Credentials, createClient, routes } from "@millrace/contract";
-import { createJob, python, readJob, runJob, shell, waitForEnd } from "../../../../e2e/support/jobs.ts";
+import { createJob, python, readJob, runJob, shell, waitForEnd } from "@millrace/testing/millrace/jobs.ts";
 import { insertMembership } from "../../src/store/queries/people/memberships.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 import { addPerson, addTeam } from "../support/people.ts";
@@ -144,7 +144,7 @@ describe("credentials", () => {
   it("can mark only short variables of their own as not secret", async () => {
     const set = (plain: string[], value = "1") =>
       admin.call(routes.setTeamCredentials, { body: { name: "marked", values: { A: value }, plain } });
-    await assert.rejects(set(["B"]), refused("invalid", /^plain: expected names of variables of this set, got "B"/));
+    await assert.rejects(set(["B"]), refused("invalid", /^plain: expected names of variables in this set, got "B"/));
     await assert.rejects(set(["A"], "x".repeat(5000)), refused("invalid", /^plain: expected at most 4096 bytes/));
   });
 
@@ -158,7 +158,7 @@ describe("credentials", () => {
     assert.equal((await runJob(editor, shell(script, { credentials_names: [] }))).log, "\n");
     await assert.rejects(
       createJob(editor, shell(":", { credentials_name: "left", credentials_names: ["right"] })),
-      refused("invalid", /^credentials_names: expected not together with credentials_name/),
+      refused("invalid", /^credentials_names: expected no credentials_names together with credentials_name/),
     );
   });
 
@@ -169,7 +169,7 @@ describe("credentials", () => {
     const letGo = await fill();
     const waiting = await createJob(admin, shell(":", { credentials_names: names }));
     await setTeam(admin, "git", { TOKEN: "t", REGION: "a" });
-    const clash = /Both cloud and git have REGION: name one of the two, or take the variable out of one\.$/;
+    const clash = /Both cloud and git have REGION: name only one of the two, or remove the variable from one\.$/;
     for (const wish of [{ credentials_names: names }, { credentials_name: names.join(",") }])
       await assert.rejects(createJob(admin, shell(":", wish)), refused("invalid", clash));
     await letGo();
@@ -192,7 +192,7 @@ describe("credentials", () => {
     assert.equal(await who(editor), "team");
     await assert.rejects(
       editor.call(routes.deleteOwnCredentials, { body: { name: "same" } }),
-      refused("not_found", /no credentials same of your own\. There are: mine/),
+      refused("not_found", /no credentials same of your own\. Existing ones: mine/),
     );
   });
 
@@ -254,7 +254,7 @@ describe("credentials", () => {
     await waitForEnd(admin, moving.id);
     const failed = await waitForEnd(admin, leaving.id);
     assert.deepEqual(
-      [failed.status, /credentials leaving are gone/.test(failed.error_message ?? "")],
+      [failed.status, /credentials leaving were deleted/.test(failed.error_message ?? "")],
       ["FAILED", true],
     );
     assert.equal((await waitForEnd(admin, behind.id)).status, "COMPLETE");

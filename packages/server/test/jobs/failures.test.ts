@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Client, JobInput } from "@millrace/contract";
-import { python, runJob, shell } from "../../../../e2e/support/jobs.ts";
+import { python, runJob, shell } from "@millrace/testing/millrace/jobs.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 
 describe("a failed job reports its reason", () => {

@@ -4,7 +4,8 @@ import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import { type Client, fieldLimits, type JobInput, processLimits, routes } from "@millrace/contract";
-import { createJob, python, readLog, runJob, shell, waitForEnd } from "../../../../e2e/support/jobs.ts";
+import { createJob, python, readLog, runJob, shell, waitForEnd } from "@millrace/testing/millrace/jobs.ts";
+import { makeDataset, originalJob, recordMade } from "@millrace/testing/millrace/lineage.ts";
 import { keyLocation, openKeys } from "../../src/admin/keys/key-file.ts";
 import { readConfig } from "../../src/configuration/config.ts";
 import { newJobId } from "../../src/domain/lifecycle/job-ids.ts";
@@ -14,7 +15,6 @@ import { writeEnv } from "../../src/engines/local/plan.ts";
 import { variablesRoom, whyNotGiven } from "../../src/engines/local/processes/process-room.ts";
 import { getJob, insertJobs, type JobRow, rewriteJobs } from "../../src/store/queries/jobs/jobs.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
-import { makeDataset, originalJob, recordMade } from "../support/lineage.ts";
 
 const { variable, params, requirementsLine } = processLimits;
 
@@ -82,7 +82,7 @@ describe("limits of a job", () => {
     [
       "params",
       { params: { p: "ü".repeat(params / 2) } },
-      /^params: expected at most 130000 bytes as JSON, since the job gets them in a variable, got 130008\. Attach/,
+      /^params: expected at most 130000 bytes as JSON, since they are passed in an environment variable, got 130008\. Attach/,
     ],
     [
       "a variable",
@@ -120,7 +120,7 @@ describe("limits of a job", () => {
     const unseen = ["\v", "\f", "\x1b", "\x1c", "\x1d", "\x1e", "\x7f", "\x85", "\u2028", "\u2029"];
     for (const end of unseen) {
       const code = end.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0");
-      const expected = `requirements: expected text without control characters, got U+${code} in line 2. Remove it; only tabs and ends of lines are taken.`;
+      const expected = `requirements: expected text without control characters, got U+${code} in line 2. Remove it; only tabs and line breaks are allowed.`;
       const requirements = `numpy\n# pinned${end}-r /tmp/list.txt`;
       assert.equal(await refusedJob(shell(":", { requirements })), expected);
       const escaped = `\\u${code.padStart(4, "0")}`;
@@ -231,7 +231,7 @@ describe("limits of a job", () => {
       );
 
     const cases: [string, string, object, RegExp][] = [
-      ["a variable", overlong, {}, /could not begin: its variable BIG has 262005 bytes with its name.*131072/],
+      ["a variable", overlong, {}, /could not start: its variable BIG has 262005 bytes with its name.*131072/],
       [
         "params",
         "",
@@ -306,6 +306,6 @@ describe("the maximum size of variables", () => {
   it("is described for the job's owner, with the largest variables", () => {
     assert.equal(whyNotGiven({ A: "1" }, 1000), undefined);
     const why = whyNotGiven({ A: "a".repeat(600), B: "b".repeat(700), C: "c" }, 1000);
-    assert.match(why ?? "", /have 1334 bytes together, and a process can be given 1000\. The largest are B \(703\), A/);
+    assert.match(why ?? "", /have 1334 bytes together, and the limit is 1000\. The largest are B \(703\), A/);
   });
 });

@@ -2,15 +2,15 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type Client, createClient, routes, type WhoAmI } from "@millrace/contract";
+import { runJob, shell } from "@millrace/testing/millrace/jobs.ts";
+import { makeDataset } from "@millrace/testing/millrace/lineage.ts";
 import { WebSocket } from "ws";
-import { runJob, shell } from "../../../../e2e/support/jobs.ts";
 import { keyLocation } from "../../src/admin/keys/key-file.ts";
 import { rotateKey } from "../../src/admin/keys/key-rotation.ts";
 import { readConfig } from "../../src/configuration/config.ts";
 import { readFaults } from "../../src/machine/faults.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 import { runningJob } from "../support/job-tokens.ts";
-import { makeDataset } from "../support/lineage.ts";
 import { addPerson, addTeam } from "../support/people.ts";
 
 describe("a job's token", () => {

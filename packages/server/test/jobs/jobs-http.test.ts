@@ -11,7 +11,7 @@ import {
   shell,
   waitForEnd,
   waitForStatus,
-} from "../../../../e2e/support/jobs.ts";
+} from "@millrace/testing/millrace/jobs.ts";
 import { blobPlaces, type PlacedBlobs } from "../support/blob-places.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 
@@ -92,12 +92,12 @@ for (const place of blobPlaces)
         [
           "more workers than the cluster has",
           { query: "", query_type: "SHELL", workers: 4 },
-          /^workers: expected at most 3, all that the cluster local has/,
+          /^workers: expected at most 3, the number of slots of the cluster local/,
         ],
         [
           "both ways to name a cluster",
           { query: "", query_type: "SHELL", compute_cluster_id: 1, compute_cluster_name: "local" },
-          /one of the two, not both/,
+          /only one of the two/,
         ],
         [
           "an unknown cluster",
@@ -235,7 +235,10 @@ for (const place of blobPlaces)
       it("on an unknown Python version fails and lists the available versions", async () => {
         const { job } = await runJob(client, python("print(1)", { python_version: "3.99" }));
         assert.equal(job.status, "FAILED");
-        assert.match(job.error_message ?? "", /Python 3\.99 is not on this machine\. Versions that are: .*3\./);
+        assert.match(
+          job.error_message ?? "",
+          /Python 3\.99 is not installed on this machine\. Installed versions: .*3\./,
+        );
       });
 
       it("finds its script beside its files, under its own name", async () => {

@@ -1,7 +1,7 @@
 /** The page of a whole log: its cost for the server, whoever reads it. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { createJob, shell, waitForEnd } from "../../../../e2e/support/jobs.ts";
+import { createJob, shell, waitForEnd } from "@millrace/testing/millrace/jobs.ts";
 import { MaskedLog } from "../../src/logs/masked-log.ts";
 import { startInProcess } from "../support/in-process.ts";
 import { addPerson, Visitor } from "../support/people.ts";

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type Client, type LogPiece, routes } from "@millrace/contract";
+import { createJob, python, runJob, shell } from "@millrace/testing/millrace/jobs.ts";
 import { WebSocket } from "ws";
-import { createJob, python, runJob, shell } from "../../../../e2e/support/jobs.ts";
 import { blobPlaces, type PlacedBlobs } from "../support/blob-places.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 import { head, openRaw } from "../support/raw-http.ts";

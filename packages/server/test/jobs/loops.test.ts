@@ -6,6 +6,8 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { after, before, describe, it } from "node:test";
 import type { Job, JobInput } from "@millrace/contract";
+import { storeIn } from "@millrace/testing/millrace/store-in.ts";
+import { unconfined } from "@millrace/testing/millrace/unconfined.ts";
 import { pino } from "pino";
 import { uploadName } from "../../src/blobs/blob-names.ts";
 import type { Blobs } from "../../src/blobs/blobs.ts";
@@ -42,8 +44,6 @@ import { putVersion } from "../support/datasets.ts";
 import { blobsIn } from "../support/folder-blobs.ts";
 import { keyRing } from "../support/keys.ts";
 import { noQuotas as quotas } from "../support/quotas.ts";
-import { storeIn } from "../support/store-in.ts";
-import { unconfined } from "../support/unconfined.ts";
 
 const start = Date.UTC(2030, 0, 1);
 

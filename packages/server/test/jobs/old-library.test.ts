@@ -11,7 +11,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { type Client, routes } from "@millrace/contract";
-import { python, runJob } from "../../../../e2e/support/jobs.ts";
+import { python, runJob } from "@millrace/testing/millrace/jobs.ts";
 import { readConfig } from "../../src/configuration/config.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 import { makeWheel } from "../support/wheels.ts";
@@ -47,7 +47,7 @@ describe("a library that is too old", () => {
     assert.equal(status, 422);
     assert.match(
       String(message),
-      /^requirements: expected datachain 0\.56\.1 or newer, or no version of it: .*0\.55\.0/,
+      /^requirements: expected datachain 0\.56\.1 or newer, or datachain without a version: .*0\.55\.0/,
     );
   });
 

@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
 import type { Client } from "@millrace/contract";
-import { runJob, shell } from "../../../../e2e/support/jobs.ts";
+import { runJob, shell } from "@millrace/testing/millrace/jobs.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 
 const diskLimit = 8 * 1024 ** 2;
@@ -85,7 +85,7 @@ describe("a repository served as plain files", () => {
   it("is cloned completely, with its submodules, and the log says why", async () => {
     const { job, log } = await runJob(admin, shell(subjects, { repository: `${address}/whole/.git` }));
     assert.equal(job.status, "COMPLETE", log);
-    assert.match(log, /^The repository is served as plain files: getting all of its history$/m);
+    assert.match(log, /^The repository is served as plain files: downloading its whole history$/m);
     assert.deepEqual(ending(log), ["two of whole", "two of part", ""]);
   });
 

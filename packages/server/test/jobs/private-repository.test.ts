@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
 import { type Client, routes } from "@millrace/contract";
-import { runJob, shell } from "../../../../e2e/support/jobs.ts";
+import { runJob, shell } from "@millrace/testing/millrace/jobs.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 
 const run = promisify(execFile);

@@ -5,9 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { type ApiError, type Client, type Job, routes } from "@millrace/contract";
-import { createJob, runJob, shell, waitForEnd, waitForStatus } from "../../../../e2e/support/jobs.ts";
+import { createJob, runJob, shell, waitForEnd, waitForStatus } from "@millrace/testing/millrace/jobs.ts";
+import { recordMade } from "@millrace/testing/millrace/lineage.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
-import { recordMade } from "../support/lineage.ts";
 import { addTeam } from "../support/teams.ts";
 
 describe("quotas of teams", () => {

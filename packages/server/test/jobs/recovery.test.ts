@@ -6,10 +6,10 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
 import { createClient, routes } from "@millrace/contract";
+import { createJob, readJob, shell, waitForEnd, waitForStatus } from "@millrace/testing/millrace/jobs.ts";
+import { TestServer } from "@millrace/testing/millrace/server.ts";
+import { startPostgres } from "@millrace/testing/servers/postgres.ts";
 import { pino } from "pino";
-import { createJob, readJob, shell, waitForEnd, waitForStatus } from "../../../../e2e/support/jobs.ts";
-import { startPostgres } from "../../../../e2e/support/postgres.ts";
-import { TestServer } from "../../../../e2e/support/server.ts";
 import { startServer } from "../../src/app/server.ts";
 import { readConfig } from "../../src/configuration/config.ts";
 import { jobIdAt } from "../../src/domain/lifecycle/job-ids.ts";
@@ -57,7 +57,7 @@ describe("recovery", () => {
     await large.stop();
     const small = await start({ MILLRACE_DATA_DIR: dataDir, MILLRACE_MAX_WORKERS: "2" });
     const failed = await waitForEnd(small.client, wide.id);
-    assert.match(failed.error_message ?? "", /wants 4 workers, and the cluster local now has 2/);
+    assert.match(failed.error_message ?? "", /needs 4 workers, and the cluster local now has only 2/);
     assert.equal((await waitForEnd(small.client, behind.id)).status, "COMPLETE");
     await small.stop();
     await rm(dataDir, { recursive: true });
@@ -77,7 +77,7 @@ describe("recovery", () => {
     const job = await readJob(after.client, lost.id);
     assert.deepEqual(
       [job.status, job.error_message],
-      ["FAILED", "The job was lost: the data folder of its server is gone."],
+      ["FAILED", "The job was lost: the data folder of the server that ran it is gone. Run the job again."],
     );
     const next = await createJob(after.client, shell(":"));
     assert.equal((await waitForEnd(after.client, next.id)).status, "COMPLETE");

@@ -10,9 +10,9 @@ import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
 import { type Client, type JobInput, routes } from "@millrace/contract";
-import { createJob, readJob, readLog, runJob, waitForEnd } from "../../../../e2e/support/jobs.ts";
+import { createJob, readJob, readLog, runJob, waitForEnd } from "@millrace/testing/millrace/jobs.ts";
+import { originalJob, recordMade } from "@millrace/testing/millrace/lineage.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
-import { originalJob, recordMade } from "../support/lineage.ts";
 import { refused } from "../support/people.ts";
 import { trigger, waitForPipelineEnd } from "../support/pipelines.ts";
 
@@ -104,9 +104,9 @@ describe("a script in a repository", () => {
     await symlink(".git/HEAD", join(place, "head.sh"));
     await commit({});
     for (const [script, why] of [
-      ["file.sh", /The script file\.sh is a link that leads out of the repository/],
-      ["folder/evil.sh", /The script folder\/evil\.sh is a link that leads out of the repository/],
-      ["head.sh", /lies in git's own folder/],
+      ["file.sh", /The script file\.sh is a link to a file outside the repository/],
+      ["folder/evil.sh", /The script folder\/evil\.sh is a link to a file outside the repository/],
+      ["head.sh", /is in the folder \.git, which is not part of the repository/],
       ["etl", /The script etl is not a file/],
       ["absent.sh", /The repository has no script absent\.sh/],
     ] as const) {
@@ -141,13 +141,13 @@ describe("a script in a repository", () => {
     const { job } = await runJob(client, input("named.sh", { files: [String(id)] }));
     assert.deepEqual(
       [job.status, job.error_message],
-      ["FAILED", "The attached file named.sh would take the place of the script named.sh."],
+      ["FAILED", "The attached file named.sh would replace the script named.sh of the repository. Rename the file."],
     );
   });
 
   it("reports that its metadata is not read, instead of failing at an import", async () => {
     await commit({ "meta.sh": '# /// script\n# dependencies = ["x"]\n# ///\necho ran\n' });
-    assert.match((await runJob(client, input("meta.sh"))).log, /metadata .* is not read: name its requirements/);
+    assert.match((await runJob(client, input("meta.sh"))).log, /metadata .* is not read: set its requirements/);
   });
 
   for (const [what, body, why] of [
@@ -160,7 +160,11 @@ describe("a script in a repository", () => {
     ["more than 1024 characters", { script: "x".repeat(1025) }, /^script: expected at most 1024/],
     ["a query beside it", { query: "echo", script: "etl/report.sh" }, /^script: expected no `query`/],
     ["no repository", { script: "etl/report.sh", repository: null }, /^script: expected a `repository`/],
-    ["neither a query nor a script", {}, /^query: expected a value, got none\. `script` and `repository`/],
+    [
+      "neither a query nor a script",
+      {},
+      /^query: expected a value, got none\. To run a script of a repository, send `script` and `repository`/,
+    ],
   ] as const)
     it(`is refused with ${what}`, async () => {
       const { script: _, ...blank } = input("");

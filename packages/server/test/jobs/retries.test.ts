@@ -7,7 +7,6 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Client, type Job, type JobInput, type LogPiece, routes } from "@millrace/contract";
-import { WebSocket } from "ws";
 import {
   createJob,
   python,
@@ -17,7 +16,8 @@ import {
   shell,
   waitForEnd,
   waitForStatus,
-} from "../../../../e2e/support/jobs.ts";
+} from "@millrace/testing/millrace/jobs.ts";
+import { WebSocket } from "ws";
 import { overTime } from "../../src/domain/lifecycle/retries.ts";
 import { blobPlaces, type PlacedBlobs } from "../support/blob-places.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";

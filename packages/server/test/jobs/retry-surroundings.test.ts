@@ -6,12 +6,12 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Client, type Pipeline, routes } from "@millrace/contract";
+import { createJob, readJob, readLog, runJob, shell, waitForEnd } from "@millrace/testing/millrace/jobs.ts";
+import { makeDataset } from "@millrace/testing/millrace/lineage.ts";
 import { pino } from "pino";
-import { createJob, readJob, readLog, runJob, shell, waitForEnd } from "../../../../e2e/support/jobs.ts";
 import { day } from "../../src/domain/time/clock.ts";
 import { removeOldLogs } from "../../src/loops/retention.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
-import { makeDataset } from "../support/lineage.ts";
 import { statesOf, trigger, waitForPipeline, waitForPipelineEnd } from "../support/pipelines.ts";
 
 describe("with a retried job", () => {

@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, open, readFile, rm, stat, writeFile } from "node:fs/pro
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { runJob, shell } from "../../../../e2e/support/jobs.ts";
+import { runJob, shell } from "@millrace/testing/millrace/jobs.ts";
 import { copyPlain, digestPlain } from "../../src/admin/backup/archive-files.ts";
 import { takeBackup } from "../../src/admin/backup/backup.ts";
 import { restoreBackup } from "../../src/admin/backup/restore.ts";

@@ -8,8 +8,16 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, it } from "node:test";
 import { ApiError, type Client, type Job, routes } from "@millrace/contract";
-import { createJob, readJob, readLog, runJob, shell, waitForEnd, waitForStatus } from "../../../../e2e/support/jobs.ts";
-import { TestServer } from "../../../../e2e/support/server.ts";
+import {
+  createJob,
+  readJob,
+  readLog,
+  runJob,
+  shell,
+  waitForEnd,
+  waitForStatus,
+} from "@millrace/testing/millrace/jobs.ts";
+import { TestServer } from "@millrace/testing/millrace/server.ts";
 import { isDiskFull } from "../../src/machine/disk.ts";
 import { startInProcess } from "../support/in-process.ts";
 
@@ -25,7 +33,10 @@ describe("below the floor of free space", () => {
       const response = await server.fetch("/api/datachain/jobs/", { json: shell(":") });
       assert.equal(response.status, 507);
       const { message } = (await response.json()) as { message: string };
-      assert.match(message, /disk has \d+ MiB left, .* \(MILLRACE_DISK_FLOOR\)\. Its operator must free some space/);
+      assert.match(
+        message,
+        /disk has only \d+ MiB free, .* \(MILLRACE_DISK_FLOOR\)\. Try again after the server's operator has freed/,
+      );
       await assert.rejects(upload(client, 10), full);
       assert.deepEqual(await client.call(routes.listJobs, { query: {} }), []);
       assert.match(await (await server.fetch("/metrics")).text(), /^millrace_disk_low 1$/m);

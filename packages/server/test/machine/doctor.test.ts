@@ -4,14 +4,14 @@ import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { startPostgres, type TestPostgres } from "../../../../e2e/support/postgres.ts";
+import { storeIn } from "@millrace/testing/millrace/store-in.ts";
+import { startPostgres, type TestPostgres } from "@millrace/testing/servers/postgres.ts";
 import { diagnose } from "../../src/admin/doctor/doctor.ts";
 import { describeInodes, describeKind, describeRoom } from "../../src/admin/doctor/file-system.ts";
 import { describeClock } from "../../src/admin/doctor/store.ts";
 import { readConfig } from "../../src/configuration/config.ts";
 import { iso } from "../../src/domain/time/clock.ts";
 import { openStore } from "../../src/store/opening/open-store.ts";
-import { storeIn } from "../support/store-in.ts";
 
 describe("doctor", () => {
   let root: string;

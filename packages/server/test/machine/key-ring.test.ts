@@ -5,8 +5,9 @@ import { chmod, chown, mkdtemp, readdir, readFile, rm, stat, writeFile } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { runJob, shell } from "@millrace/testing/millrace/jobs.ts";
+import { storeIn } from "@millrace/testing/millrace/store-in.ts";
 import { pino } from "pino";
-import { runJob, shell } from "../../../../e2e/support/jobs.ts";
 import { KeyFile, keyLocation, openKeys } from "../../src/admin/keys/key-file.ts";
 import { rotateKey } from "../../src/admin/keys/key-rotation.ts";
 import { startServer } from "../../src/app/server.ts";
@@ -17,7 +18,6 @@ import { readFaults } from "../../src/machine/faults.ts";
 import { openStore } from "../../src/store/opening/open-store.ts";
 import { startInProcess } from "../support/in-process.ts";
 import { keyRing, randomKey } from "../support/keys.ts";
-import { storeIn } from "../support/store-in.ts";
 
 describe("an encrypted value", () => {
   const ring = keyRing();

@@ -4,8 +4,8 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
-import { createJob, readJob, shell, waitForEnd } from "../../../../e2e/support/jobs.ts";
-import { TestServer } from "../../../../e2e/support/server.ts";
+import { createJob, readJob, shell, waitForEnd } from "@millrace/testing/millrace/jobs.ts";
+import { TestServer } from "@millrace/testing/millrace/server.ts";
 import { connectionsWithin, openFilesLimit } from "../../src/machine/open-files.ts";
 import { head, openRaw, type RawConnection } from "../support/raw-http.ts";
 

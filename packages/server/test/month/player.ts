@@ -1,7 +1,7 @@
 /** Plays a planned month: time advances to the next moment at which something is due, and servers work or die. */
 
-import type { MailServer } from "../../../../e2e/support/mail-server.ts";
-import type { Received, Receiver } from "../../../../e2e/support/receiver.ts";
+import type { MailServer } from "@millrace/testing/servers/mail-server.ts";
+import type { Received, Receiver } from "@millrace/testing/servers/receiver.ts";
 import type { KeyRing } from "../../src/domain/secrets/key-ring.ts";
 import type { Clock } from "../../src/domain/time/clock.ts";
 import type { ServerMetrics } from "../../src/metrics/server-metrics.ts";

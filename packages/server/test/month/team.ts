@@ -1,5 +1,6 @@
 /** The people of the month and their actions, through the domain, as the API would call it. */
 import type { JobInput, PipelineSchedule, ToldEvent } from "@millrace/contract";
+import { recordMade } from "@millrace/testing/millrace/lineage.ts";
 import { operator } from "../../src/domain/access/audit.ts";
 import type { Principal, Team } from "../../src/domain/access/principals.ts";
 import { setNotification } from "../../src/domain/events/notifications.ts";
@@ -11,7 +12,6 @@ import { changeUser, createUser } from "../../src/domain/people/users.ts";
 import { triggerPipeline } from "../../src/domain/pipelines/pipelines.ts";
 import { createTeamSchedule, updateTeamSchedule } from "../../src/domain/schedules/schedules.ts";
 import { Signals } from "../../src/turns/signals.ts";
-import { recordMade } from "../support/lineage.ts";
 import { noQuotas } from "../support/quotas.ts";
 import type { Ground } from "./month-server.ts";
 import {

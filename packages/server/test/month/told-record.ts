@@ -1,6 +1,6 @@
 /** The events that receivers of the month got, read from their requests. */
-import type { MailServer } from "../../../../e2e/support/mail-server.ts";
-import type { Received, Receiver } from "../../../../e2e/support/receiver.ts";
+import type { MailServer } from "@millrace/testing/servers/mail-server.ts";
+import type { Received, Receiver } from "@millrace/testing/servers/receiver.ts";
 import { readSpec } from "../../src/domain/lifecycle/job-documents.ts";
 import type { Store } from "../../src/store/drivers/store.ts";
 import type { Told } from "./record.ts";
@@ -64,7 +64,7 @@ export async function toldOf(store: Store, messages: readonly Message[]): Promis
     const [, pipeline, schedule] = /^The pipeline (\S+) \(schedule (\S+)\)/.exec(text) ?? [];
     const [, job] = /^The job \S+ \(([^)]+)\)/.exec(text) ?? [];
     const [, named = ""] = /^The schedule (\S+)/.exec(text) ?? [];
-    const [, tick] = /(?:The tick of|It was to fire at) ([^ ,]+)/.exec(text) ?? [];
+    const [, tick] = /(?:The tick of|The schedule should have fired at) ([^ ,]+)/.exec(text) ?? [];
     const told = { to, event, ...(state === "FAILED" ? { state: "FAILED" as const } : {}) };
     if (pipeline) {
       const moment = pipelines.find(({ name }) => name === pipeline)?.scheduled_at;

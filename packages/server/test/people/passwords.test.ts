@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { type Client, createClient, routes } from "@millrace/contract";
+import { storeIn } from "@millrace/testing/millrace/store-in.ts";
 import { pino } from "pino";
 import { startServer } from "../../src/app/server.ts";
 import { readConfig } from "../../src/configuration/config.ts";
@@ -16,7 +17,6 @@ import { ownPath } from "../../src/http/pages/sign-in-form.ts";
 import { openStore } from "../../src/store/opening/open-store.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 import { addPerson, refused, Visitor } from "../support/people.ts";
-import { storeIn } from "../support/store-in.ts";
 import { upgradeStatus } from "../support/walk.ts";
 
 const password = "correct horse battery";

@@ -4,11 +4,11 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type Client, createClient, type Job, type PipelineSchedule, routes } from "@millrace/contract";
-import { startPostgres, type TestPostgres } from "../../../../e2e/support/postgres.ts";
+import { makeDataset } from "@millrace/testing/millrace/lineage.ts";
+import { startPostgres, type TestPostgres } from "@millrace/testing/servers/postgres.ts";
 import { iso } from "../../src/domain/time/clock.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 import { runningJob } from "../support/job-tokens.ts";
-import { makeDataset } from "../support/lineage.ts";
 import { addPerson, addTeam, type Person, refused } from "../support/people.ts";
 
 const service = "main-service";
@@ -198,7 +198,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
         const job = await jobOf(failed?.id ?? "");
         return job.status === "FAILED" ? job : undefined;
       });
-      assert.match(ended.error_message ?? "", /The credentials hers are gone/);
+      assert.match(ended.error_message ?? "", /The credentials hers were deleted/);
       const set = { name: "hers", values: { KEY: "of the team" } };
       await admin.call(routes.setTeamCredentials, { body: set });
       assert.deepEqual((await tickTask(task))?.created_by, service);

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type Client, routes } from "@millrace/contract";
+import { type Made, makeDataset, recordMade } from "@millrace/testing/millrace/lineage.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
-import { type Made, makeDataset, recordMade } from "../support/lineage.ts";
 import { refused } from "../support/people.ts";
 import { trigger } from "../support/pipelines.ts";
 
@@ -130,7 +130,7 @@ describe("a pipeline rebuilds each upstream dataset once", () => {
     await refused(
       client.call(routes.triggerPipeline, { body: { datasets: [full("numbers")] } }),
       "invalid",
-      /need each other's datasets.*name a version \(NAME@1\.2\.3\)/,
+      /need each other's datasets.*Name a version \(NAME@1\.2\.3\)/,
     );
     assert.deepEqual(await runs(`${full("numbers")}@1.0.1`), [
       [first.jobId],

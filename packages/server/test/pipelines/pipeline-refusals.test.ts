@@ -4,10 +4,10 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { type Client, type ErrorCode, routes } from "@millrace/contract";
-import { createJob, readJob, shell } from "../../../../e2e/support/jobs.ts";
+import { createJob, readJob, shell } from "@millrace/testing/millrace/jobs.ts";
+import { type Made, makeDataset, originalJob, recordMade } from "@millrace/testing/millrace/lineage.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 import { runningJob } from "../support/job-tokens.ts";
-import { type Made, makeDataset, originalJob, recordMade } from "../support/lineage.ts";
 import { addPerson, refused } from "../support/people.ts";
 import { trigger, waitForPipelineEnd } from "../support/pipelines.ts";
 import { addTeam } from "../support/teams.ts";
@@ -85,18 +85,18 @@ describe("a pipeline is refused", () => {
   it("for a job that no longer exists or belongs to another team", async () => {
     const nobody = "0198f000-0000-7000-8000-000000000000";
     await recordMade(server.store, nobody, name);
-    await refuses([name], "invalid", new RegExp(`the job ${nobody}, which made one of the versions, is gone`));
+    await refuses([name], "invalid", new RegExp(`the job ${nobody}, which made one of the versions, no longer exists`));
     const other = await addTeam(server, `team${count}`);
     const job = await originalJob(other, shell("true"));
     await recordMade(server.store, job.id, `${name}_stolen`);
-    await refuses([`${name}_stolen`], "invalid", /is gone/);
+    await refuses([`${name}_stolen`], "invalid", /no longer exists/);
   });
 
   it("for a job whose files no longer exist", async () => {
     const file = await client.upload(routes.uploadFile, new Blob(["x"]), "input.txt");
     await makeDataset(world, name, "true", { input: { files: [file.id] } });
     await server.store.write((db) => db.deleteFrom("files").where("id", "=", file.id).execute());
-    await refuses([name], "invalid", new RegExp(`a file that the job ${name}\\.sh \\(.*\\) takes along is gone`));
+    await refuses([name], "invalid", new RegExp(`a file of the job ${name}\\.sh \\(.*\\) no longer exists`));
   });
 
   it("for a job whose creator was disabled, left the team, or may no longer run jobs", async () => {
@@ -104,11 +104,15 @@ describe("a pipeline is refused", () => {
     await makeDataset({ ...world, client: theirs }, name, "true");
     const member = { team_name: "main", username };
     await client.call(routes.updateMember, { params: member, body: { role: "viewer" } });
-    await refuses([name], "invalid", new RegExp(`is ${username}'s, who is viewer in the team, and may not run jobs`));
+    await refuses(
+      [name],
+      "invalid",
+      new RegExp(`belongs to ${username}, who is viewer in the team, and may not run jobs`),
+    );
     await client.call(routes.removeMember, { params: member, query: {} });
-    await refuses([name], "invalid", new RegExp(`is ${username}'s, who is not in the team`));
+    await refuses([name], "invalid", new RegExp(`belongs to ${username}, who is not in the team`));
     await client.call(routes.updateUser, { params: { username }, body: { disabled: true } });
-    await refuses([name], "invalid", new RegExp(`is ${username}'s, who is disabled`));
+    await refuses([name], "invalid", new RegExp(`belongs to ${username}, who is disabled`));
   });
 
   it("for more lineage than the limit, without reading all of it", async () => {
@@ -129,7 +133,11 @@ describe("a pipeline is refused", () => {
         )
         .execute(),
     );
-    await refuses([`${name}_449`], "invalid", /more than 20000 versions, or more than 100000 needs between them/);
+    await refuses(
+      [`${name}_449`],
+      "invalid",
+      /more than 20000 versions, or more than 100000 dependencies between them/,
+    );
     await refuses([`${name}_440`], "invalid", /was made by no job/);
   });
 
@@ -143,7 +151,7 @@ describe("a pipeline is refused", () => {
     ]).flat();
     await server.store.write((db) => db.insertInto("pipeline_edges").values(edges).execute());
     const remove = () => client.call(routes.removeJobFromPipeline, { body: { name: pipeline_name, job_id } });
-    await refused(remove(), "wrong_state", /has 400 parents and 400 children/);
+    await refused(remove(), "wrong_state", /each of its 400 children .* each of its 400 parents/);
     await server.store.write((db) =>
       db.deleteFrom("pipeline_edges").where("parent_job_id", "=", job_id).where("job_id", ">", "below-2").execute(),
     );
@@ -184,7 +192,9 @@ describe("a pipeline is refused", () => {
     const body = { name: pipeline.name };
     for (const [why, change] of Object.entries(changes(username))) {
       await change();
-      const message = new RegExp(`cannot go on: the job .* is ${username}'s, who ${why}\\..*Remove that run`);
+      const message = new RegExp(
+        `cannot be resumed: the job .* belongs to ${username}, who ${why}\\..*Remove that run`,
+      );
       await refused(client.call(routes.resumePipeline, { body }), "wrong_state", message);
     }
     await client.call(routes.removeJobFromPipeline, { body: { ...body, job_id: made.jobId ?? "" } });
@@ -205,7 +215,7 @@ describe("a pipeline is refused", () => {
       await writeFile(gate, "");
       const failed = await waitForPipelineEnd(client, pipeline.name);
       assert.equal(failed.status, "FAILED");
-      assert.match(failed.error_message ?? "", new RegExp(`could not begin: .* is ${username}'s, who ${why}\\.`));
+      assert.match(failed.error_message ?? "", new RegExp(`could not start: .* belongs to ${username}, who ${why}\\.`));
       assert.equal((await readJob(client, failed.job_runs[1]?.created_job_id ?? "")).started_at, null);
     }
   });

@@ -4,10 +4,10 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { type Client, type Pipeline, routes, type UpdatePipelineSettingsInput } from "@millrace/contract";
-import { readJob, readLog } from "../../../../e2e/support/jobs.ts";
+import { readJob, readLog } from "@millrace/testing/millrace/jobs.ts";
+import { makeDataset } from "@millrace/testing/millrace/lineage.ts";
 import { readEnvironment, writeEnvironment } from "../../src/domain/secrets/environment-text.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
-import { makeDataset } from "../support/lineage.ts";
 import { addPerson, refused } from "../support/people.ts";
 import { statesOf, trigger, waitForPipeline, waitForPipelineEnd } from "../support/pipelines.ts";
 
@@ -150,7 +150,7 @@ describe("settings of a pipeline", () => {
       [{ workers: -1 }, /workers/],
       [{ priority: 6 }, /priority/],
       [{ environment: "no equals sign" }, /environment: expected NAME=VALUE in line 1/],
-      [{ files: ["99999"] }, /files: expected ids of files of this team; there is no 99999/],
+      [{ files: ["99999"] }, /files: expected ids of files of this team; these do not exist: 99999/],
       [{ credentials_names: ["none"] }, /credentials_names: expected credentials of this team/],
       [{ credentials_names: [""] }, /credentials_names: expected names/],
     ];
@@ -183,8 +183,8 @@ describe("settings of a pipeline", () => {
       await makeDataset(world, "mine", "true", { namespace: "shared" });
       const { name, job_runs } = await trigger(client, ["shared.default.mine", "shared.default.harmless"], true);
       for (const settings of bringing)
-        await refused(set(name, settings), "forbidden", /harmless\.sh is olive's and runs with olive's rights/);
-      await refused(set(name, { requirements: "evil" }, owner.client), "forbidden", /mine\.sh is admin's/);
+        await refused(set(name, settings), "forbidden", /harmless\.sh belongs to olive and runs with olive's rights/);
+      await refused(set(name, { requirements: "evil" }, owner.client), "forbidden", /mine\.sh belongs to admin/);
       const changed = await set(name, { workers: 1, priority: 0, python_version: "3.12" });
       assert.deepEqual([changed.priority, changed.requirements], [0, null]);
       const theirs = job_runs.find((run) => run.name === "harmless.sh")?.job_id ?? "";
@@ -200,7 +200,7 @@ describe("settings of a pipeline", () => {
       const { client: mallory } = await addPerson(server, "mallory", { team: "main" });
       const template = schedule.pipeline.name;
       for (const settings of bringing)
-        await refused(set(template, settings, mallory), "forbidden", /fired\.sh is admin's/);
+        await refused(set(template, settings, mallory), "forbidden", /fired\.sh belongs to admin/);
       assert.equal((await set(template, { requirements: "six" })).requirements, "six");
     });
   });

@@ -4,9 +4,9 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { type Client, type Pipeline, routes } from "@millrace/contract";
-import { readJob, waitForStatus } from "../../../../e2e/support/jobs.ts";
+import { readJob, waitForStatus } from "@millrace/testing/millrace/jobs.ts";
+import { type Made, makeDataset } from "@millrace/testing/millrace/lineage.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
-import { type Made, makeDataset } from "../support/lineage.ts";
 import { refused } from "../support/people.ts";
 import { statesOf, trigger, waitForPipeline, waitForPipelineEnd } from "../support/pipelines.ts";
 
@@ -198,12 +198,15 @@ describe("a pipeline", () => {
       const { name } = await trigger(client, [full("bottom")]);
       const failed = await end(name);
       const retry = (job_id: string) => client.call(routes.retryPipelineJob, { body: { name, job_id } });
-      await refused(retry(draftOf(failed, "bottom")), "wrong_state", /needs what middle\.sh makes, which is FAILED/);
+      await refused(retry(draftOf(failed, "bottom")), "wrong_state", /needs the result of middle\.sh, which is FAILED/);
       await open("middle");
       await retry(draftOf(failed, "middle"));
       const half = await end(name);
       assert.deepEqual([half.status, statesOf(half)], ["FAILED", { middle: "COMPLETE", bottom: "CANCELED" }]);
-      assert.match(half.error_message ?? "", /1 of 2 runs are not complete, the first is bottom\.sh: it is CANCELED/);
+      assert.match(
+        half.error_message ?? "",
+        /1 of 2 runs are not complete\. The first of them, bottom\.sh, is CANCELED/,
+      );
       await refused(retry(draftOf(half, "middle")), "wrong_state", /COMPLETE; only a run that is FAILED or CANCELED/);
       await retry(middleless(half));
       assert.equal((await end(name)).status, "COMPLETED");

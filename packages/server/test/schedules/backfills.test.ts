@@ -6,11 +6,11 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { type Backfill, type Client, type CreateBackfillInput, routes } from "@millrace/contract";
+import { makeDataset } from "@millrace/testing/millrace/lineage.ts";
 import { day, iso } from "../../src/domain/time/clock.ts";
 import type { Store } from "../../src/store/drivers/store.ts";
 import { type FiringGround, type OpenGround, openGround } from "../support/firing-ground.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
-import { makeDataset } from "../support/lineage.ts";
 import { chances, mortal } from "../support/mortal-servers.ts";
 import { refused } from "../support/people.ts";
 import { trigger, waitForPipeline } from "../support/pipelines.ts";
@@ -110,7 +110,7 @@ describe("a backfill", () => {
     assert.deepEqual([done.status, ...countsOf(done)], ["COMPLETED", 0, 0, 4, 0]);
     assert.deepEqual(await lines(), [...days("01"), "begin 2026-01-02", ...days("02", "03", "04")]);
     assert.notEqual(done.moments[1]?.pipeline_id, stopped.moments[1]?.pipeline_id, "a new run");
-    await refused(retry(id), "wrong_state", /is COMPLETED; nothing of it failed/);
+    await refused(retry(id), "wrong_state", /is COMPLETED; no moment of it failed/);
   });
 
   it("continues with the other moments if requested, and is FAILED at the end", async () => {
@@ -206,14 +206,14 @@ describe("a backfill", () => {
       [{ to: "2025-12-31" }, "invalid", /^to: expected a time that is not before from/],
       [{ from: "soon" }, "invalid", /^from: expected a time/],
       [{ every: "fortnight" }, "invalid", /^every: expected hour, day, week, month or a cron expression/],
-      [{ every: "0 0 31 12 *" }, "invalid", /^every: expected something that comes between/],
+      [{ every: "0 0 31 12 *" }, "invalid", /^every: expected an interval with at least one tick between/],
       [{ timezone: "+01:00" }, "invalid", /^timezone: expected an IANA/],
       [{ parallel: 0 }, "invalid", /parallel/],
       [{ parallel: 101 }, "invalid", /parallel/],
       [
         { every: "hour", to: "2026-02-11T16:00" },
         "invalid",
-        /at most 1000 moments, and these are more: the last that fits is 2026-02-11T15:00/,
+        /at most 1000 moments, and these are more\. The last that fits is 2026-02-11T15:00/,
       ],
       [{ pipeline_name: "nobody" }, "not_found", /no pipeline nobody/],
     ];
@@ -230,7 +230,7 @@ describe("a backfill", () => {
     const { start } = await world(gated);
     const made: Backfill[] = [];
     for (let index = 0; index < 20; index++) made.push(await start());
-    await refused(start(), "wrong_state", /has 20 backfills under way/);
+    await refused(start(), "wrong_state", /has 20 running backfills/);
     for (const { id } of made) await cancel(id);
     const again = await start();
     await cancel(again.id);

@@ -7,6 +7,8 @@ import { DatabaseSync } from "node:sqlite";
 import { Readable } from "node:stream";
 import { after, beforeEach, describe, it } from "node:test";
 import type { Job, JobInput } from "@millrace/contract";
+import { storeIn } from "@millrace/testing/millrace/store-in.ts";
+import { unconfined } from "@millrace/testing/millrace/unconfined.ts";
 import { pino } from "pino";
 import { uploadName } from "../../src/blobs/blob-names.ts";
 import { operator } from "../../src/domain/access/audit.ts";
@@ -40,8 +42,6 @@ import { blobsIn } from "../support/folder-blobs.ts";
 import { keyRing } from "../support/keys.ts";
 import { noQuotas as quotas } from "../support/quotas.ts";
 import { ScheduledYear } from "../support/scheduled-year.ts";
-import { storeIn } from "../support/store-in.ts";
-import { unconfined } from "../support/unconfined.ts";
 
 const minute = 60_000;
 const hour = 60 * minute;

@@ -9,10 +9,11 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it, type TestContext } from "node:test";
+import { storeIn } from "@millrace/testing/millrace/store-in.ts";
+import { MailServer } from "@millrace/testing/servers/mail-server.ts";
+import { startPostgres, type TestPostgres } from "@millrace/testing/servers/postgres.ts";
+import { Receiver } from "@millrace/testing/servers/receiver.ts";
 import pg from "pg";
-import { MailServer } from "../../../../e2e/support/mail-server.ts";
-import { startPostgres, type TestPostgres } from "../../../../e2e/support/postgres.ts";
-import { Receiver } from "../../../../e2e/support/receiver.ts";
 import { ServerMetrics } from "../../src/metrics/server-metrics.ts";
 import { openStore } from "../../src/store/opening/open-store.ts";
 import { assertDelivered, assertNothingSilent, assertNothingTwice } from "../month/checks.ts";
@@ -22,7 +23,6 @@ import { Player } from "../month/player.ts";
 import { differences } from "../month/record.ts";
 import { messagesOf, toldOf } from "../month/told-record.ts";
 import { keyRing } from "../support/keys.ts";
-import { storeIn } from "../support/store-in.ts";
 
 /** `MONTH_SEED` repeats a month, `MONTH_SEEDS` is the number of seeds. */
 const first = Number(process.env["MONTH_SEED"] ?? 1);

@@ -4,6 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { storeIn } from "@millrace/testing/millrace/store-in.ts";
 import type { Team } from "../../src/domain/access/principals.ts";
 import { newReceiver } from "../../src/domain/events/receivers.ts";
 import { day } from "../../src/domain/time/clock.ts";
@@ -12,7 +13,6 @@ import type { Store } from "../../src/store/drivers/store.ts";
 import { openStore } from "../../src/store/opening/open-store.ts";
 import { insertReceiver } from "../../src/store/queries/events/receivers.ts";
 import { FiringGround, turnsOf } from "../support/firing-ground.ts";
-import { storeIn } from "../support/store-in.ts";
 
 const minute = 60_000;
 
@@ -63,7 +63,7 @@ describe("a schedule", () => {
     const [fired, skip, ...more] = await notedOf(team);
     assert.deepEqual(fired, ["fired", "busy", null]);
     assert.deepEqual(skip?.slice(0, 2), ["skip", "busy"]);
-    assert.match(String(skip?.[2]), /^The tick of 2030-.* came to nothing: the run .* is still going/);
+    assert.match(String(skip?.[2]), /^The tick of 2030-.* started no run: the run .* is still going/);
     assert.deepEqual(more, []);
   });
 
@@ -79,7 +79,7 @@ describe("a schedule", () => {
       noted.map(([status]) => status),
       ["skip"],
     );
-    assert.match(String(noted[0]?.[2]), /^The tick of 2030-.* came to nothing: .*no server ran.*\(catch_up is none\)/);
+    assert.match(String(noted[0]?.[2]), /^The tick of 2030-.* started no run: .*no server ran.*\(catch_up is none\)/);
   });
 
   it("that cannot start a run reports the reason once, and later that it runs again", async () => {
@@ -129,7 +129,7 @@ describe("a schedule", () => {
       noted.map(([status, name]) => [status, name]),
       [["overdue", "late"]],
     );
-    assert.match(String(noted[0]?.[2]), /It was to fire at .* and has not/);
+    assert.match(String(noted[0]?.[2]), /The schedule should have fired at .* ago, but has not/);
     await tick();
     ground.now += 10 * minute;
     await looks(2);

@@ -27,12 +27,12 @@ describe("the health of a schedule", () => {
     ["is ok, and then needs no reason", {}, "ok", null],
     ["is ok when it is over", { next_run: null }, "ok", null],
     ["is ok within a minute of its time", { next_run: iso(now - minute + 1) }, "ok", null],
-    ["is overdue from a minute after it", { next_run: iso(now - minute) }, "overdue", /, 1 minute ago, and has not/],
+    ["is overdue from a minute after it", { next_run: iso(now - minute) }, "overdue", /, 1 minute ago, but has not/],
     ["tells delays below two hours in minutes", { next_run: iso(now - 119 * minute) }, "overdue", /, 119 minutes ago/],
     ["below two days in hours", { next_run: iso(now - 47 * hour) }, "overdue", /, 47 hours ago/],
     ["and longer ones in days", { next_run: iso(now - 49 * hour) }, "overdue", /, 2 days ago/],
     ["is failing after runs that failed", failing, "failing", /^The last 3 runs failed: river-mill: load failed\.$/],
-    ["is skipping after a tick that was dropped", skipping, "skipping", /^The last tick came to nothing: the run/],
+    ["is skipping after a tick that was dropped", skipping, "skipping", /^The last tick started no run: the run/],
     ["is failing rather than skipping", { ...failing, ...skipping }, "failing", /load failed/],
     ["is overdue rather than failing", { ...failing, next_run: iso(now - hour) }, "overdue", /60 minutes ago/],
     ["is paused rather than anything else", { ...failing, ...skipping, is_paused: 1 }, "paused", /until it is resumed/],
@@ -111,7 +111,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       const name = running.latest_run?.name;
       assert.equal(skipping.firings[0]?.reason, `the run ${name} is still going (overlap is skip).`);
       assert.deepEqual([skipping.health, skipping.skipped], ["skipping", 2]);
-      assert.match(skipping.health_reason ?? "", /^The last 2 ticks came to nothing: the run .* is still going/);
+      assert.match(skipping.health_reason ?? "", /^The last 2 ticks started no run: the run .* is still going/);
       await ground.endRun(running, "COMPLETE");
       const fired = await pass(schedule, minute);
       assert.deepEqual([fired.health, fired.health_reason, fired.skipped], ["ok", null, 2]);

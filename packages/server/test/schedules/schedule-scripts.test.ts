@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type Client, type CreatePipelineScheduleInput, type PipelineSchedule, routes } from "@millrace/contract";
+import { type Made, makeDataset, recordMade } from "@millrace/testing/millrace/lineage.ts";
 import { iso } from "../../src/domain/time/clock.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
-import { type Made, makeDataset, recordMade } from "../support/lineage.ts";
 import { addPerson, refused } from "../support/people.ts";
 import { trigger } from "../support/pipelines.ts";
 
@@ -190,7 +190,7 @@ describe("a schedule with newer scripts", () => {
     await client.call(routes.updatePipelineSettings, { body });
     const other = await addPerson(server, `other${count}`, { team: "main" });
     await make("numbers", "1.0.1", "echo new", [], other.client);
-    await refused(refresh(schedule), "wrong_state", /is other\d+'s and would run with other\d+'s rights/);
+    await refused(refresh(schedule), "wrong_state", /belongs to other\d+ and would run with other\d+'s rights/);
     assert.deepEqual(jobsOf(await read(schedule)), jobsOf(schedule));
   });
 
@@ -204,7 +204,7 @@ describe("a schedule with newer scripts", () => {
     const other = await addPerson(server, `other${count}`, { team: "main" });
     await handOver(schedule, heir.username);
     await make("numbers", "1.0.1", "echo new", [], other.client);
-    const why = /is other\d+'s and would run with the rights and credentials of heir\d+/;
+    const why = /belongs to other\d+ and would run with the rights and credentials of heir\d+/;
     await refused(refresh(schedule), "wrong_state", why);
     const { fired, last_error } = await tick(schedule);
     assert.equal(fired, 0);

@@ -8,7 +8,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, beforeEach, describe, it } from "node:test";
 import type { CreatePipelineScheduleInput, PipelineSchedule } from "@millrace/contract";
-import { startPostgres, type TestPostgres } from "../../../../e2e/support/postgres.ts";
+import { storeIn } from "@millrace/testing/millrace/store-in.ts";
+import { startPostgres, type TestPostgres } from "@millrace/testing/servers/postgres.ts";
 import type { Team } from "../../src/domain/access/principals.ts";
 import { newReceiver } from "../../src/domain/events/receivers.ts";
 import { iso } from "../../src/domain/time/clock.ts";
@@ -16,7 +17,6 @@ import type { Store } from "../../src/store/drivers/store.ts";
 import { openStore } from "../../src/store/opening/open-store.ts";
 import { insertReceiver } from "../../src/store/queries/events/receivers.ts";
 import { FiringGround, turnsOf } from "../support/firing-ground.ts";
-import { storeIn } from "../support/store-in.ts";
 
 const minute = 60_000;
 const hour = 60 * minute;
@@ -100,10 +100,10 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
         messages.map(({ at }) => at),
         [noon + 2 * hour, noon + 3 * hour, noon + 27 * hour].map(iso),
       );
-      assert.match(messages[0]?.message ?? "", /^The tick of .* came to nothing: the run .* is still going .*\.$/);
-      assert.doesNotMatch(messages[0]?.message ?? "", /These are/);
-      assert.doesNotMatch(messages[1]?.message ?? "", /These are/, "it is the only one since the last message");
-      assert.match(messages[2]?.message ?? "", /\. These are 24 ticks since the last message\.$/);
+      assert.match(messages[0]?.message ?? "", /^The tick of .* started no run: the run .* is still going .*\.$/);
+      assert.doesNotMatch(messages[0]?.message ?? "", /In total/);
+      assert.doesNotMatch(messages[1]?.message ?? "", /In total/, "it is the only one since the last message");
+      assert.match(messages[2]?.message ?? "", /\. In total, 24 ticks started no run since the last message\.$/);
       assert.equal(await skipped(), 48, "the record has all");
     });
 
@@ -120,7 +120,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       await runThatSkips(0);
       await runThatSkips(2);
       assert.equal((await told()).length, 2, "nothing was skipped between two runs");
-      assert.match((await told())[1]?.message ?? "", /These are 2 ticks since the last message/);
+      assert.match((await told())[1]?.message ?? "", /In total, 2 ticks started no run since the last message/);
     });
 
     it("continue as one series if the runs between them had to wait for the previous one", async () => {
@@ -141,7 +141,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       ground.now += 5 * hour + 30 * minute;
       await turnsOf(ground.loop("schedules"));
       const [only, ...more] = await told();
-      assert.match(only?.message ?? "", /no server ran.* These are 5 ticks\.$/);
+      assert.match(only?.message ?? "", /no server ran.* In total, 5 ticks started no run\.$/);
       assert.deepEqual(more, []);
     });
 
@@ -150,7 +150,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       await ticks(3);
       await listen();
       await ticks(2);
-      assert.match((await told())[0]?.message ?? "", /These are 3 ticks\.$/);
+      assert.match((await told())[0]?.message ?? "", /In total, 3 ticks started no run\.$/);
       assert.equal((await told()).length, 1);
     });
 

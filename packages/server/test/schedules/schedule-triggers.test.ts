@@ -6,8 +6,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { type Client, type CreatePipelineScheduleInput, type PipelineSchedule, routes } from "@millrace/contract";
-import { readJob, readLog } from "../../../../e2e/support/jobs.ts";
-import { startPostgres, type TestPostgres } from "../../../../e2e/support/postgres.ts";
+import { readJob, readLog } from "@millrace/testing/millrace/jobs.ts";
+import { foundOf, makeDataset, recordMade } from "@millrace/testing/millrace/lineage.ts";
+import { storeIn } from "@millrace/testing/millrace/store-in.ts";
+import { startPostgres, type TestPostgres } from "@millrace/testing/servers/postgres.ts";
 import type { Team } from "../../src/domain/access/principals.ts";
 import { recordCollected } from "../../src/domain/datasets/record-collected.ts";
 import { iso } from "../../src/domain/time/clock.ts";
@@ -16,11 +18,9 @@ import type { Store } from "../../src/store/drivers/store.ts";
 import { openStore } from "../../src/store/opening/open-store.ts";
 import { FiringGround, turnsOf } from "../support/firing-ground.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
-import { foundOf, makeDataset, recordMade } from "../support/lineage.ts";
 import { chances, mortal } from "../support/mortal-servers.ts";
 import { refused } from "../support/people.ts";
 import { trigger, waitForPipelineEnd } from "../support/pipelines.ts";
-import { storeIn } from "../support/store-in.ts";
 
 const second = 1000;
 
@@ -269,7 +269,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       assert.equal(await firings(schedule), 1);
       await assert.rejects(ground.updateSchedule(team, { schedule_id: schedule.id, trigger_dataset: "" }), {
         code: "invalid",
-        message: /with none it would never run/,
+        message: /with none the schedule would never run/,
       });
       await ground.updateSchedule(team, { schedule_id: schedule.id, trigger_dataset: "", cron_expression: "@yearly" });
       await make(team, "other");
@@ -319,7 +319,7 @@ describe("a schedule with a trigger", () => {
   it("is refused if its own pipeline creates the dataset, with the cycle named", async () => {
     const pipeline = await maker("itself");
     const own =
-      /^trigger_dataset: this would go in a circle: mine makes @admin.default.itself, which fires mine\. A pipeline rebuilds all .* make a paused pipeline, remove the run that makes @admin.default.itself/;
+      /^trigger_dataset: the schedule would trigger itself: mine makes @admin.default.itself, which fires mine\. A pipeline rebuilds everything .* Create a paused pipeline, remove the run that makes @admin.default.itself/;
     await refused(create("mine", pipeline, "itself"), "invalid", own);
     await register("before");
     const made = await create("mine", pipeline, "before");
@@ -350,7 +350,7 @@ describe("a schedule with a trigger", () => {
     await refused(
       create("makes a", a, "c"),
       "invalid",
-      /circle: makes a makes @admin.default.a, which fires makes b, which makes @admin.default.b, which fires makes c, which makes @admin.default.c, which fires makes a\. /,
+      /trigger itself: makes a makes @admin.default.a, which fires makes b, which makes @admin.default.b, which fires makes c, which makes @admin.default.c, which fires makes a\. /,
     );
     const listed = await client.call(routes.listSchedules, { query: {} });
     assert.ok(!listed.some(({ schedule_name }) => schedule_name === "makes a"));
@@ -366,6 +366,6 @@ describe("a schedule with a trigger", () => {
       /^trigger_dataset: expected a dataset without a version/,
     );
     await refused(create("x", pipeline, "a b"), "invalid", /^trigger_dataset/);
-    await refused(create("x", pipeline, ""), "invalid", /with none it would never run/);
+    await refused(create("x", pipeline, ""), "invalid", /with none the schedule would never run/);
   });
 });

@@ -8,14 +8,14 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { startPostgres, type TestPostgres } from "../../../../e2e/support/postgres.ts";
+import { storeIn } from "@millrace/testing/millrace/store-in.ts";
+import { startPostgres, type TestPostgres } from "@millrace/testing/servers/postgres.ts";
 import { iso } from "../../src/domain/time/clock.ts";
 import type { Store } from "../../src/store/drivers/store.ts";
 import { openStore } from "../../src/store/opening/open-store.ts";
 import { expectedTicks, wallsOf } from "../support/expected-ticks.ts";
 import { chances, type Life, mortal, steady, troubled } from "../support/mortal-servers.ts";
 import { type Planned, ScheduledYear } from "../support/scheduled-year.ts";
-import { storeIn } from "../support/store-in.ts";
 
 const minute = 60_000;
 /** The interval of the loop here; ticks are only at such moments. */

@@ -4,11 +4,11 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { type Client, type PipelineSchedule, routes } from "@millrace/contract";
-import { readJob, readLog, runJob, shell, waitForEnd } from "../../../../e2e/support/jobs.ts";
+import { readJob, readLog, runJob, shell, waitForEnd } from "@millrace/testing/millrace/jobs.ts";
+import { makeDataset, recordMade } from "@millrace/testing/millrace/lineage.ts";
 import { planTick, type ScheduleTimes } from "../../src/domain/schedules/schedule-times.ts";
 import { iso } from "../../src/domain/time/clock.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
-import { makeDataset, recordMade } from "../support/lineage.ts";
 import { trigger, waitForPipelineEnd } from "../support/pipelines.ts";
 
 describe("the tick that a run is for", () => {

@@ -8,9 +8,9 @@ import {
   routes,
   type UpdatePipelineScheduleInput,
 } from "@millrace/contract";
+import { makeDataset } from "@millrace/testing/millrace/lineage.ts";
 import { iso } from "../../src/domain/time/clock.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
-import { makeDataset } from "../support/lineage.ts";
 import { addPerson, refused } from "../support/people.ts";
 
 const past = "2020-01-01T00:00:00.000Z";
@@ -196,7 +196,7 @@ describe("schedules", () => {
           "of a name that is taken",
           { cron_expression: "@daily", schedule_name: "taken" },
           "wrong_state",
-          /taken already/,
+          /already has a schedule taken/,
         ],
       ];
     let taken: PipelineSchedule;
@@ -238,7 +238,7 @@ describe("schedules", () => {
       assert.equal(renamed.schedule_name, "renamed");
       assert.equal(renamed.pipeline.schedule_name, "renamed");
       const other = await create({ schedule_name: "other", cron_expression: "@yearly" });
-      await refused(update(other, { schedule_name: "renamed" }), "wrong_state", /has a schedule renamed already/);
+      await refused(update(other, { schedule_name: "renamed" }), "wrong_state", /already has a schedule renamed/);
       assert.equal((await update(other, { schedule_name: "other" })).schedule_name, "other", "its own name is its own");
       await remove(other);
     });
@@ -254,7 +254,7 @@ describe("schedules", () => {
       const sooner = await update(schedule, { start_after: "", timezone: "" });
       assert.deepEqual([sooner.start_after, sooner.timezone], [null, "UTC"]);
       assert.ok((sooner.next_run ?? "") < iso(Date.now() + 86_400_000));
-      await refused(update(schedule, { cron_expression: "" }), "invalid", /with none it would never run/);
+      await refused(update(schedule, { cron_expression: "" }), "invalid", /with none the schedule would never run/);
       const once = await update(schedule, { cron_expression: "", start_after: future });
       assert.deepEqual([once.cron_expression, once.next_run], [null, future]);
     });
@@ -448,7 +448,7 @@ describe("schedules", () => {
       await client.call(routes.removeMember, { params: { team_name: "main", username: "leaver" }, query: {} });
       const { latest_run, last_error, next_run } = await tick(schedule);
       assert.equal(latest_run?.status, "FAILED");
-      assert.match(last_error ?? "", /leaver's, who is not in the team/);
+      assert.match(last_error ?? "", /belongs to leaver, who is not in the team/);
       assert.ok(next_run);
       await remove(schedule);
     });

@@ -8,13 +8,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, afterEach, before, describe, it, type TestContext } from "node:test";
-import { startPostgres, type TestPostgres } from "../../../../e2e/support/postgres.ts";
+import { storeIn } from "@millrace/testing/millrace/store-in.ts";
+import { startPostgres, type TestPostgres } from "@millrace/testing/servers/postgres.ts";
 import { iso } from "../../src/domain/time/clock.ts";
 import type { Store } from "../../src/store/drivers/store.ts";
 import { openStore } from "../../src/store/opening/open-store.ts";
 import { FiringGround, turnsOf } from "../support/firing-ground.ts";
 import { chances, mortal } from "../support/mortal-servers.ts";
-import { storeIn } from "../support/store-in.ts";
 
 const minute = 60_000;
 
@@ -196,7 +196,8 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
     });
 
     describe("quotas", () => {
-      const refusedTask = /team .* has 3 tasks .*its quota \(max_tasks, MILLRACE_TEAM_TASKS\)\. Cancel .*or ask/;
+      const refusedTask =
+        /team .* has 3 tasks .*as many as its quota allows \(max_tasks, MILLRACE_TEAM_TASKS\)\. Cancel .*or ask/;
 
       it("beyond max_tasks a task is refused, also among concurrent ones; other jobs and other teams are not", async () => {
         const team = await ground.team("tasked", { max_tasks: 3 });
@@ -219,7 +220,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
         assert.equal(results.filter(({ status }) => status === "fulfilled").length, 3);
         await assert.rejects(
           ground.schedule(team, pipeline, "one more"),
-          /has 3 schedules, its quota \(max_schedules, MILLRACE_TEAM_SCHEDULES\)\. Delete .*or ask/,
+          /has 3 schedules, as many as its quota allows \(max_schedules, MILLRACE_TEAM_SCHEDULES\)\. Delete .*or ask/,
         );
         const templates = store.db.selectFrom("pipelines").select("id").where("team_id", "=", team.id);
         assert.equal((await templates.where("schedule_id", "is not", null).execute()).length, 3);

@@ -114,12 +114,12 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       await ground.updateTask(team, task, { is_paused: true });
       await pass(2 * hour);
       assert.deepEqual(await firings(task), []);
-      await assert.rejects(ground.updateTask(team, task, { is_paused: false }), /went by while it was paused/);
+      await assert.rejects(ground.updateTask(team, task, { is_paused: false }), /passed while it was paused/);
       const resumed = await ground.updateTask(team, task, { is_paused: false, start_after: at(hour) });
       assert.equal(resumed.next_run, at(hour));
       await pass(hour);
       assert.equal((await firings(task)).length, 1);
-      await assert.rejects(ground.readTask(team, task), /no task .* or it is over/);
+      await assert.rejects(ground.readTask(team, task), /no task .* or it has ended/);
     });
 
     it("that are paused or changed between being seen as due and being fired do not fire", async () => {

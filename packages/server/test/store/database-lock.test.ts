@@ -8,15 +8,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { storeIn } from "@millrace/testing/millrace/store-in.ts";
+import { type OwnPostgres, startOwnPostgres } from "@millrace/testing/servers/postgres.ts";
 import { sql } from "kysely";
 import pg from "pg";
-import { type OwnPostgres, startOwnPostgres } from "../../../../e2e/support/postgres.ts";
 import type { DatabaseLock } from "../../src/store/drivers/database-lock.ts";
 import { isUnavailable, StoreUnavailable, storeError } from "../../src/store/drivers/unavailable.ts";
 import { lockDatabase, openStore } from "../../src/store/opening/open-store.ts";
 import { findUser, insertUser } from "../../src/store/queries/people/users.ts";
 import { head, openRaw } from "../support/raw-http.ts";
-import { storeIn } from "../support/store-in.ts";
 
 describe("the lock on a database", { timeout: 120_000 }, () => {
   let postgres: OwnPostgres;

@@ -492,7 +492,7 @@ export function outboxConformance(storeOf: () => Store): void {
     const schedule = { team_id: team.id, id: 9000 + counter, name: "nightly", created_at: iso(start) };
     // The order of deliveries is not guaranteed, so the test waits for each.
     const note = async (event: "failure" | "fired" | "skip" | "overdue", message: string | null) => {
-      await store.write((db) => noteSchedule(db, schedule, event, message, start));
+      await store.write((db) => noteSchedule(db, schedule, { event, message }, start));
       await work();
     };
     await note("fired", null);

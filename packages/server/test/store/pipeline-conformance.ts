@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import type { JobStatus, PipelineStatus } from "@millrace/contract";
+import { recordMade } from "@millrace/testing/millrace/lineage.ts";
 import { cancelPipelineRuns, endJob } from "../../src/domain/lifecycle/end-job.ts";
 import { newJobId } from "../../src/domain/lifecycle/job-ids.ts";
 import { beginDrafts } from "../../src/domain/lifecycle/pipeline-progress.ts";
@@ -36,7 +37,6 @@ import {
 } from "../../src/store/queries/pipelines/pipelines.ts";
 import { countStore } from "../support/counted-reads.ts";
 import { keyRing } from "../support/keys.ts";
-import { recordMade } from "../support/lineage.ts";
 
 const now = Date.UTC(2030, 0, 1);
 const keys = keyRing();
@@ -68,7 +68,7 @@ export function pipelineConformance(storeOf: () => Store): void {
         jobId: originals[name] as string,
         parents: parents.map((parent) => originals[parent] as string),
       }));
-      const { ready } = await insertRunsWithDrafts(db, keys, pipeline, nodes, jobs, now);
+      const { ready } = await insertRunsWithDrafts({ db, now }, keys, pipeline, { nodes, jobs });
       if (status === "RUNNING") await beginDrafts(db, ready);
       return pipeline;
     });
@@ -181,7 +181,7 @@ export function pipelineConformance(storeOf: () => Store): void {
       storeOf().write((db) => movePipeline(db, { id: row.id, from, to, changes: {} }));
     assert.equal(await move(["RUNNING"], "CANCELED"), false);
     assert.equal(await move(["RUNNING", "PAUSED"], "CANCELED"), true);
-    await assert.rejects(move(["COMPLETED"], "RUNNING"), /no way from COMPLETED to RUNNING/);
+    await assert.rejects(move(["COMPLETED"], "RUNNING"), /a pipeline cannot change from COMPLETED to RUNNING/);
   });
 
   it("gives a name to one pipeline of a team, and lists pipelines newest first, without templates", async () => {
@@ -294,7 +294,7 @@ export function pipelineConformance(storeOf: () => Store): void {
     const store = storeOf();
     const shape = { raw: [], make: ["raw"] };
     const old = await build(shape, "PAUSED", { datasets: '["@admin.default.told@1.0.0"]' });
-    const template = await store.write((db) => makeTemplate(db, keys, old.row, 78, now));
+    const template = await store.write((db) => makeTemplate({ db, now }, keys, old.row, 78));
     const made = async (name: string, { originals }: Built, version: string) => {
       const raw = await recordMade(store, originals["raw"] ?? "", `${name}_raw`, { version });
       return recordMade(store, originals["make"] ?? "", name, { version, needs: [raw] });
@@ -338,7 +338,7 @@ export function pipelineConformance(storeOf: () => Store): void {
       await deleteRun(db, b ?? assert.fail("no run"));
       const environment = await encryptPipelineEnvironment(db, keys, row.id, "ADDED=2");
       await updatePipeline(db, row.id, { environment, settings: JSON.stringify({ priority: 1 }) });
-      return makeTemplate(db, keys, (await getPipeline(db, row.id)) as PipelineRow, 77, now);
+      return makeTemplate({ db, now }, keys, (await getPipeline(db, row.id)) as PipelineRow, 77);
     });
     const made = await shown(template);
     assert.deepEqual([made.is_template, made.status, made.total, made.priority], [true, "PENDING", 2, 1]);
@@ -351,8 +351,11 @@ export function pipelineConformance(storeOf: () => Store): void {
       ],
     );
     const fire = async () =>
-      (await store.write(async (db) => runTemplate(db, keys, (await getPipeline(db, template)) as PipelineRow, now)))
-        .pipelineId;
+      (
+        await store.write(async (db) =>
+          runTemplate({ db, now }, keys, (await getPipeline(db, template)) as PipelineRow),
+        )
+      ).pipelineId;
     const [first, second] = [await fire(), await fire()];
     const fired = await shown(first);
     assert.deepEqual(
@@ -369,12 +372,15 @@ export function pipelineConformance(storeOf: () => Store): void {
   it("fails what a template fires if its jobs can no longer be repeated, with the reason", async () => {
     const store = storeOf();
     const { row } = await build({ a: [], b: ["a"] }, "PAUSED");
-    const fire = async () => (await store.write((db) => runTemplate(db, keys, row, now))).pipelineId;
+    const fire = async () => (await store.write((db) => runTemplate({ db, now }, keys, row))).pipelineId;
     await store.write((db) => updateUser(db, 1, { disabled_at: iso(now) }));
     const failed = await shown(await fire());
     await store.write((db) => updateUser(db, 1, { disabled_at: null }));
     assert.equal(failed.status, "FAILED");
-    assert.match(failed.error_message ?? "", /It could not begin: the job a \(.*\) is admin's, who is disabled/);
+    assert.match(
+      failed.error_message ?? "",
+      /The pipeline could not start: the job a \(.*\) belongs to admin, who is disabled/,
+    );
     assert.deepEqual(await statesOf(failed.pipeline_id), { a: "CANCELED", b: "CANCELED" });
   });
 }

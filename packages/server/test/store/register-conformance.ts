@@ -2,12 +2,12 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { it } from "node:test";
+import { recordAllMade } from "@millrace/testing/millrace/lineage.ts";
 import { operator } from "../../src/domain/access/audit.ts";
 import type { Principal, Team } from "../../src/domain/access/principals.ts";
 import { registerVersion } from "../../src/domain/datasets/register-version.ts";
 import type { Store } from "../../src/store/drivers/store.ts";
 import { countStore } from "../support/counted-reads.ts";
-import { recordAllMade } from "../support/lineage.ts";
 import { noQuotas } from "../support/quotas.ts";
 
 const now = Date.UTC(2030, 0, 1);

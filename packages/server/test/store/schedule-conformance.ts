@@ -71,7 +71,7 @@ export function scheduleConformance(open: () => Store): void {
   async function due(at: number, page: number): Promise<number[]> {
     const ids: number[] = [];
     for (let last: DueSchedule | undefined; ; ) {
-      const found = await dueSchedules(open().db, 1, iso(at), last, page);
+      const found = await dueSchedules(open().db, 1, iso(at), { after: last, limit: page });
       ids.push(...found.map(({ id }) => id));
       last = found.at(-1);
       if (found.length < page) return ids;
@@ -156,7 +156,7 @@ export function scheduleConformance(open: () => Store): void {
     assert.deepEqual(await readySchedules(open().db, 2), [first, others]);
     assert.deepEqual(await teamsWithDueSchedules(open().db, iso(now - 1)), []);
     assert.deepEqual(await teamsWithDueSchedules(open().db, iso(now)), [1, other]);
-    assert.deepEqual(await dueSchedules(open().db, other, iso(now), undefined, 10), [
+    assert.deepEqual(await dueSchedules(open().db, other, iso(now), { after: undefined, limit: 10 }), [
       { id: others, next_run: iso(now) },
     ]);
     for (const id of ids) await open().write((db) => deleteSchedule(db, id));

@@ -176,7 +176,7 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
       const id = await job("COMPLETE");
       await assert.rejects(
         store.write((db) => moveJob(db, { id, from: ["COMPLETE"], to: "RUNNING" })),
-        /no way from COMPLETE to RUNNING/,
+        /a job cannot change from COMPLETE to RUNNING/,
       );
     });
 
@@ -406,13 +406,14 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
     it("gives a tick to one caller only", async () => {
       const id = await job("TASK");
       await store.write((db) => insertTask(db, { id, team_id: 1 }, iso(now)));
-      assert.equal((await dueTasks(store.db, 1, iso(now - 1), undefined, 10)).length, 0);
-      assert.equal((await dueTasks(store.db, 1, iso(now), undefined, 10)).length, 1);
+      const firstPage = { after: undefined, limit: 10 };
+      assert.equal((await dueTasks(store.db, 1, iso(now - 1), firstPage)).length, 0);
+      assert.equal((await dueTasks(store.db, 1, iso(now), firstPage)).length, 1);
       const takers = await Promise.all(
-        [1, 2, 3].map(() => store.write((db) => advanceTask(db, id, iso(now), iso(now + 60_000)))),
+        [1, 2, 3].map(() => store.write((db) => advanceTask(db, { jobId: id, from: iso(now), to: iso(now + 60_000) }))),
       );
       assert.equal(takers.filter(Boolean).length, 1);
-      assert.equal((await dueTasks(store.db, 1, iso(now), undefined, 10)).length, 0);
+      assert.equal((await dueTasks(store.db, 1, iso(now), firstPage)).length, 0);
     });
 
     it("accepts an idempotency key once", async () => {
@@ -484,7 +485,7 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
         heads.toSorted(),
         ["PLAIN=text of an o", key("a"), key("b")].map((h) => h.slice(0, 18)),
       );
-      const found = await valuesWithHead(store.db, place, key("b"), null, 10);
+      const found = await valuesWithHead(store.db, place, key("b"), { after: undefined, limit: 10 });
       assert.deepEqual(
         found.map(({ id, value }) => [id, value]),
         [
@@ -492,7 +493,7 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
           [ids[2], `${key("b")}2`],
         ],
       );
-      assert.deepEqual((await valuesWithHead(store.db, place, key("b"), ids[0] ?? "", 10)).length, 1);
+      assert.deepEqual((await valuesWithHead(store.db, place, key("b"), { after: ids[0] ?? "", limit: 10 })).length, 1);
       const [first] = found;
       assert.ok(first);
       const takers = await Promise.all(

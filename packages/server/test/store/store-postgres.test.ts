@@ -1,6 +1,6 @@
-import { startPostgres } from "../../../../e2e/support/postgres.ts";
+import { storeIn } from "@millrace/testing/millrace/store-in.ts";
+import { startPostgres } from "@millrace/testing/servers/postgres.ts";
 import { openStore } from "../../src/store/opening/open-store.ts";
-import { storeIn } from "../support/store-in.ts";
 import { storeConformance } from "./store-conformance.ts";
 
 storeConformance("PostgreSQL", async () => {

@@ -4,13 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync, type SQLInputValue, StatementSync } from "node:sqlite";
 import { describe, it, type TestContext } from "node:test";
+import { storeIn } from "@millrace/testing/millrace/store-in.ts";
 import type { Store } from "../../src/store/drivers/store.ts";
 import { openStore } from "../../src/store/opening/open-store.ts";
 import { listDatasets } from "../../src/store/queries/datasets/datasets.ts";
 import { stepsFrom } from "../../src/store/queries/datasets/lineage.ts";
 import { insertTeam } from "../../src/store/queries/people/teams.ts";
 import { putVersion } from "../support/datasets.ts";
-import { storeIn } from "../support/store-in.ts";
 import { storeConformance } from "./store-conformance.ts";
 
 it("long writes let others run in between, and each keeps its result", async () => {

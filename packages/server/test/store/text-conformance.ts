@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { ApiError, type Job, type JobInput, type Pipeline } from "@millrace/contract";
+import { recordAllMade, recordMade } from "@millrace/testing/millrace/lineage.ts";
 import { sql } from "kysely";
 import { pino } from "pino";
 import { operator } from "../../src/domain/access/audit.ts";
@@ -34,7 +35,6 @@ import { runsOf } from "../../src/store/queries/pipelines/pipelines.ts";
 import { Signals } from "../../src/turns/signals.ts";
 import { countStore } from "../support/counted-reads.ts";
 import { keyRing } from "../support/keys.ts";
-import { recordAllMade, recordMade } from "../support/lineage.ts";
 import { noQuotas as quotas } from "../support/quotas.ts";
 
 const now = Date.UTC(2030, 0, 1);
@@ -145,7 +145,7 @@ export function textConformance(storeOf: () => Store, openAgain: () => Promise<S
     const moment = { scheduled_at: iso(now), scheduled_timezone: "UTC" };
     for (let times = 0; times < 10; times++)
       await storeOf().write(async (db) =>
-        fireTask(db, keys, (await getShortJob(db, task.id)) as ShortJob, moment, now),
+        fireTask({ db, now }, keys, (await getShortJob(db, task.id)) as ShortJob, moment),
       );
     await create({ query: scripts[1] as string, rerun_from_job_id: task.id });
 
@@ -333,14 +333,17 @@ export function textConformance(storeOf: () => Store, openAgain: () => Promise<S
     const shown = await getTeamJob(contextOf(), team, alone.id);
     assert.deepEqual([shown.cut, shown.query.length], [["query"], 8192]);
     const rerun = (query: string) => create({ query, rerun_from_job_id: alone.id });
-    await assert.rejects(rerun(shown.query), isRefused("wrong_state", /^query: only its beginning is left of the job/));
+    await assert.rejects(
+      rerun(shown.query),
+      isRefused("wrong_state", /^query: the server has only the beginning of the query of the job/),
+    );
     await rerun(script("alone"));
     await rerun("something else");
     // A job without its script is never repeated, not even with the script's beginning.
     await recordMade(storeOf(), alone.id, "late", { teamId: team.id });
     await assert.rejects(
       trigger(["late"]),
-      isRefused("invalid", /the script of the job .* was removed, since it ended long ago/),
+      isRefused("invalid", /the script of the job .* was removed, since the job ended long ago/),
     );
   });
 
@@ -357,7 +360,9 @@ export function textConformance(storeOf: () => Store, openAgain: () => Promise<S
     // Those of a run end with a line break.
     const copies = async () => Math.round((await bytes()) / one);
     const moment = { scheduled_at: iso(now), scheduled_timezone: "UTC" };
-    await storeOf().write(async (db) => fireTask(db, keys, (await getShortJob(db, task.id)) as ShortJob, moment, now));
+    await storeOf().write(async (db) =>
+      fireTask({ db, now }, keys, (await getShortJob(db, task.id)) as ShortJob, moment),
+    );
     assert.equal(await copies(), 2);
 
     for (const name of ["a", "b"]) await make(name, {});
@@ -426,12 +431,15 @@ export function textConformance(storeOf: () => Store, openAgain: () => Promise<S
     const shown = await getTeamJob(contextOf(), team, both.id);
     assert.deepEqual([shown.cut, shown.environment], [["query", "environment"], {}]);
     const rerun = (given: string) => create({ environment: given, rerun_from_job_id: alone.id });
-    await assert.rejects(rerun(""), isRefused("wrong_state", /^environment: the variables of the job .* were removed/));
+    await assert.rejects(
+      rerun(""),
+      isRefused("wrong_state", /^environment: the server no longer has the variables of the job/),
+    );
     await rerun("OTHER=1");
     await recordMade(storeOf(), alone.id, "late", { teamId: team.id });
     await assert.rejects(
       trigger(["late"]),
-      isRefused("invalid", /the variables of the job .* were removed, since it ended long ago/),
+      isRefused("invalid", /the variables of the job .* were removed, since the job ended long ago/),
     );
   });
 }

@@ -8,9 +8,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { createClient, routes } from "@millrace/contract";
+import { waitForEnd } from "@millrace/testing/millrace/jobs.ts";
+import { storeIn } from "@millrace/testing/millrace/store-in.ts";
+import { startPostgres, type TestPostgres } from "@millrace/testing/servers/postgres.ts";
 import { pino } from "pino";
-import { waitForEnd } from "../../../../e2e/support/jobs.ts";
-import { startPostgres, type TestPostgres } from "../../../../e2e/support/postgres.ts";
 import { startServer } from "../../src/app/server.ts";
 import { readConfig } from "../../src/configuration/config.ts";
 import { createAdminToken } from "../../src/domain/people/tokens.ts";
@@ -18,7 +19,6 @@ import type { Db, Store } from "../../src/store/drivers/store.ts";
 import { migrate, schemaVersion } from "../../src/store/migrations/migrations.ts";
 import { openStore } from "../../src/store/opening/open-store.ts";
 import { ids, inserter, job, makeFirst, nextRun, time } from "../support/first-store.ts";
-import { storeIn } from "../support/store-in.ts";
 
 type Row = Readonly<Record<string, unknown>>;
 /** Rows by table, in any order. */

@@ -5,9 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { createClient, routes } from "@millrace/contract";
+import { readLog, waitForEnd } from "@millrace/testing/millrace/jobs.ts";
+import { storeIn } from "@millrace/testing/millrace/store-in.ts";
+import { startPostgres, type TestPostgres } from "@millrace/testing/servers/postgres.ts";
 import { pino } from "pino";
-import { readLog, waitForEnd } from "../../../../e2e/support/jobs.ts";
-import { startPostgres, type TestPostgres } from "../../../../e2e/support/postgres.ts";
 import { startServer } from "../../src/app/server.ts";
 import { readConfig } from "../../src/configuration/config.ts";
 import { createAdminToken } from "../../src/domain/people/tokens.ts";
@@ -18,7 +19,6 @@ import { openStore } from "../../src/store/opening/open-store.ts";
 import { getJob } from "../../src/store/queries/jobs/jobs.ts";
 import { usageOf } from "../../src/store/queries/people/team-usage.ts";
 import { ids, inserter, largeQuery, makeFirst, nextRun, time } from "../support/first-store.ts";
-import { storeIn } from "../support/store-in.ts";
 
 describe("a store of the first version", () => {
   let postgres: TestPostgres;

@@ -4,7 +4,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, it, type TestContext } from "node:test";
-import { startPostgres, type TestPostgres } from "../../../../e2e/support/postgres.ts";
+import { storeIn } from "@millrace/testing/millrace/store-in.ts";
+import { startPostgres, type TestPostgres } from "@millrace/testing/servers/postgres.ts";
 import { prepareStore } from "../../src/domain/lifecycle/first-start.ts";
 import type { Store } from "../../src/store/drivers/store.ts";
 import { WritesInTurn } from "../../src/store/drivers/writes-in-turn.ts";
@@ -12,7 +13,6 @@ import { openStore } from "../../src/store/opening/open-store.ts";
 import { lockTeam } from "../../src/store/queries/people/teams.ts";
 import { findUser } from "../../src/store/queries/people/users.ts";
 import { type Asker, askedBy } from "../../src/turns/asker.ts";
-import { storeIn } from "../support/store-in.ts";
 
 let postgres: TestPostgres;
 let store: Store;

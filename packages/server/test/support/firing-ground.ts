@@ -15,8 +15,10 @@ import type {
   UpdatePipelineScheduleInput,
   UpdateTaskInput,
 } from "@millrace/contract";
+import { recordMade } from "@millrace/testing/millrace/lineage.ts";
+import { storeIn } from "@millrace/testing/millrace/store-in.ts";
+import { startPostgres } from "@millrace/testing/servers/postgres.ts";
 import { pino } from "pino";
-import { startPostgres } from "../../../../e2e/support/postgres.ts";
 import { operator } from "../../src/domain/access/audit.ts";
 import type { Principal, Team } from "../../src/domain/access/principals.ts";
 import { cancelJob, createJob, type JobsContext } from "../../src/domain/jobs/jobs.ts";
@@ -50,9 +52,7 @@ import { setDatasetBytes } from "../../src/store/queries/people/team-usage.ts";
 import { insertTeam, type TeamQuotas, updateTeam } from "../../src/store/queries/people/teams.ts";
 import { Signals } from "../../src/turns/signals.ts";
 import { keyRing } from "./keys.ts";
-import { recordMade } from "./lineage.ts";
 import { noQuotas } from "./quotas.ts";
-import { storeIn } from "./store-in.ts";
 
 type Quotas = Partial<TeamQuotas>;
 
@@ -133,7 +133,7 @@ export class FiringGround {
     Promise.all([...Array(count)].map(() => this.job(team, { cron_expression: "* * * * *", ...rest })));
 
   updateTask = (team: Team, { id }: { readonly id: string }, changes: UpdateTaskInput): Promise<Task> =>
-    updateTeamTask(this.#context, this.#call(team), id, changes, this.now);
+    updateTeamTask(this.#context, this.#call(team), { ...changes, job_id: id }, this.now);
 
   readTask = (team: Team, { id }: { readonly id: string }): Promise<Task> => readTeamTask(this.#context, team, id);
 

@@ -1,10 +1,10 @@
 /** A store as the first version of the program left it, with data; and rows of any version, without types. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { storeIn } from "@millrace/testing/millrace/store-in.ts";
 import type { Db } from "../../src/store/drivers/store.ts";
 import { migrate } from "../../src/store/migrations/migrations.ts";
 import { openStore } from "../../src/store/opening/open-store.ts";
-import { storeIn } from "./store-in.ts";
 
 export const time = "2025-01-01T00:00:00.000Z";
 export const ids = {

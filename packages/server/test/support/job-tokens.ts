@@ -1,6 +1,6 @@
 /** Jobs that run and reveal their token. */
 import { type Client, type Job, routes } from "@millrace/contract";
-import { createJob, readLog, shell, waitForEnd, waitForStatus } from "../../../../e2e/support/jobs.ts";
+import { createJob, readLog, shell, waitForEnd, waitForStatus } from "@millrace/testing/millrace/jobs.ts";
 
 export interface RunningJob {
   readonly job: Job;

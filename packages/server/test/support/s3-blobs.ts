@@ -1,8 +1,8 @@
 /** A bucket of a real S3 server for the blobs of a server. */
 import { randomUUID } from "node:crypto";
-import { type S3Server, startVersitygw } from "../../../storage/test/support/versitygw.ts";
+import { type S3Server, startVersitygw } from "@millrace/testing/servers/versitygw.ts";
 
-export { whyNoVersitygw } from "../../../storage/test/support/versitygw.ts";
+export { whyNoVersitygw } from "@millrace/testing/servers/versitygw.ts";
 
 export interface S3Blobs {
   readonly s3: S3Server;

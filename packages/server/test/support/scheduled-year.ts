@@ -1,5 +1,6 @@
 /** A store with schedules on which time passes in steps: servers fire, die, are down, and come back. */
 import type { CatchUpPolicy, OverlapPolicy } from "@millrace/contract";
+import { recordMade } from "@millrace/testing/millrace/lineage.ts";
 import { pino } from "pino";
 import { operator } from "../../src/domain/access/audit.ts";
 import type { Principal, Team } from "../../src/domain/access/principals.ts";
@@ -15,7 +16,6 @@ import type { Store } from "../../src/store/drivers/store.ts";
 import { readySchedules, teamsWithDueSchedules } from "../../src/store/queries/schedules/schedules.ts";
 import { Signals } from "../../src/turns/signals.ts";
 import { keyRing } from "./keys.ts";
-import { recordMade } from "./lineage.ts";
 import { noQuotas } from "./quotas.ts";
 
 export interface Planned {

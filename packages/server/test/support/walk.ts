@@ -5,9 +5,9 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { request } from "node:http";
 import { type Client, createClient, type Route, routes } from "@millrace/contract";
+import { recordMade } from "@millrace/testing/millrace/lineage.ts";
 import { putVersion } from "./datasets.ts";
 import type { InProcessServer } from "./in-process.ts";
-import { recordMade } from "./lineage.ts";
 import { addPerson, addTeam, type Person } from "./people.ts";
 
 /** Part of the name of everything that belongs to the team: nobody outside may ever read it. */

@@ -14,8 +14,8 @@ import {
   StorageSharedKeyCredential,
 } from "@azure/storage-blob";
 import { openStorage, type Storage } from "@millrace/storage";
+import { type AzServer, startAzurite } from "@millrace/testing/servers/azurite.ts";
 import { pathsOf, rejectsWith } from "../conformance.ts";
-import { type AzServer, startAzurite } from "../support/azurite.ts";
 import { keepsToTheExpected } from "../support/expected-object.ts";
 import { oddKeys } from "../support/odd-keys.ts";
 import { listAzInSmallPages } from "../support/small-pages.ts";

@@ -1,8 +1,8 @@
 import { after, before } from "node:test";
 import { openStorage } from "@millrace/storage";
+import { type AzServer, startAzurite } from "@millrace/testing/servers/azurite.ts";
 import { azScheme } from "../../src/schemes/az/scheme.ts";
 import { conformance } from "../conformance.ts";
-import { type AzServer, startAzurite } from "../support/azurite.ts";
 
 let server: AzServer;
 before(async () => {

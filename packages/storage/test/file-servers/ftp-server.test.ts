@@ -5,9 +5,9 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { type ClientConfig, openStorage } from "@millrace/storage";
+import { whyNoPythonPackages } from "@millrace/testing/programs/python-packages.ts";
 import { rejectsWith } from "../conformance.ts";
 import { type FtpServer, ftpUser, startPyftpdlib } from "../support/ftpd.ts";
-import { whyNoPythonPackages } from "../support/python-packages.ts";
 
 const skip = await whyNoPythonPackages();
 let server: FtpServer;

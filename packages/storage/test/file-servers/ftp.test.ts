@@ -1,9 +1,9 @@
 import { after, before } from "node:test";
 import { openStorage } from "@millrace/storage";
+import { whyNoPythonPackages } from "@millrace/testing/programs/python-packages.ts";
 import { ftpScheme } from "../../src/schemes/ftp/scheme.ts";
 import { conformance } from "../conformance.ts";
 import { type FtpServer, ftpUser, startPyftpdlib, startVsftpd, whyNoVsftpd } from "../support/ftpd.ts";
-import { whyNoPythonPackages } from "../support/python-packages.ts";
 
 const noPython = await whyNoPythonPackages();
 const noVsftpd = await whyNoVsftpd();

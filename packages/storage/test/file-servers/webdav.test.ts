@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { openStorage } from "@millrace/storage";
+import { whyNoPythonPackages } from "@millrace/testing/programs/python-packages.ts";
+import type { ServerProcess } from "@millrace/testing/servers/server-process.ts";
 import { webdavScheme } from "../../src/schemes/webdav/scheme.ts";
 import { conformance, pathsOf, rejectsWith } from "../conformance.ts";
 import { davUser, startNginxDav, startWsgidav, whyNoNginxDav } from "../support/davd.ts";
-import { whyNoPythonPackages } from "../support/python-packages.ts";
-import type { ServerProcess } from "../support/server-process.ts";
 
 const noPython = await whyNoPythonPackages();
 const noNginx = await whyNoNginxDav();

@@ -9,11 +9,11 @@ import { pipeline } from "node:stream/promises";
 import { after, before, describe, it } from "node:test";
 import { createZstdCompress, zstdCompressSync } from "node:zlib";
 import { fromStorage, openStorage, registerScheme } from "@millrace/storage";
+import { type ArchiveKind, whyNoPython, writeArchive } from "@millrace/testing/objects/archives.ts";
 import { open as openMemory } from "../../src/schemes/memory/open.ts";
 import { memoryScheme } from "../../src/schemes/memory/scheme.ts";
 import { parseHeader } from "../../src/schemes/zip/header.ts";
 import { conformance, pathsOf, rejectsWith } from "../conformance.ts";
-import { type ArchiveKind, whyNoPython, writeArchive } from "../support/archives.ts";
 
 const skip = await whyNoPython();
 let folder: string;

@@ -15,9 +15,9 @@ import {
   type ToStorageOptions,
   toStorage,
 } from "@millrace/storage";
+import { type S3Server, startVersitygw, whyNoVersitygw } from "@millrace/testing/servers/versitygw.ts";
 import { pathsOf, rejectsWith } from "../conformance.ts";
 import { startRecordingServer } from "../support/recording-server.ts";
-import { type S3Server, startVersitygw, whyNoVersitygw } from "../support/versitygw.ts";
 
 let root: string;
 before(async () => {

@@ -10,10 +10,10 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
 import { type ClientConfig, openStorage, type Storage } from "@millrace/storage";
-import { startAzurite } from "../support/azurite.ts";
-import { whyNoNginx } from "../support/nginx.ts";
-import { keysInFolder, startPreparedStore } from "../support/prepared-store.ts";
-import { type S3Server, startVersitygw, whyNoVersitygw } from "../support/versitygw.ts";
+import { keysInFolder, startPreparedStore } from "@millrace/testing/objects/prepared-store.ts";
+import { startAzurite } from "@millrace/testing/servers/azurite.ts";
+import { whyNoNginx } from "@millrace/testing/servers/nginx.ts";
+import { type S3Server, startVersitygw, whyNoVersitygw } from "@millrace/testing/servers/versitygw.ts";
 
 const run = promisify(execFile);
 const isLong = process.env["MILLRACE_LONG_TESTS"] === "1";

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, describe, it } from "node:test";
 import { type ClientConfig, openStorage, type Storage } from "@millrace/storage";
-import { type AzServer, startAzurite } from "../support/azurite.ts";
+import { runPython, whyNoPythonPackages } from "@millrace/testing/programs/python-packages.ts";
+import { type AzServer, startAzurite } from "@millrace/testing/servers/azurite.ts";
 import { type HubServer, startHub, writerToken } from "../support/hub/server.ts";
-import { runPython, whyNoPythonPackages } from "../support/python-packages.ts";
 import { type Answer, type RecordingServer, startRecordingServer } from "../support/recording-server.ts";
 
 const skip = await whyNoPythonPackages();

@@ -8,11 +8,11 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
 import { type ClientConfig, fromStorage, isStorageError, openStorage, type StorageError } from "@millrace/storage";
+import { pythonProgram, whyNoPythonPackages } from "@millrace/testing/programs/python-packages.ts";
 import { pythonChild } from "../../src/schemes/fsspec/child.ts";
 import { pieceSize, windowSize } from "../../src/schemes/fsspec/frames.ts";
 import { chainingNames, fsspecNames } from "../../src/schemes/fsspec/names.ts";
 import { rejectsWith } from "../conformance.ts";
-import { pythonProgram, whyNoPythonPackages } from "../support/python-packages.ts";
 
 const run = promisify(execFile);
 const skip = await whyNoPythonPackages();

@@ -6,9 +6,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { openStorage, type Storage } from "@millrace/storage";
+import { pythonProgram, whyNoPythonPackages } from "@millrace/testing/programs/python-packages.ts";
 import { pathsOf, rejectsWith } from "../conformance.ts";
 import { ftpUser, type Pyftpdlib, startPyftpdlib } from "../support/ftpd.ts";
-import { pythonProgram, whyNoPythonPackages } from "../support/python-packages.ts";
 
 const skip = await whyNoPythonPackages();
 const withPython = (python: string) => ({ environment: { ...process.env, MILLRACE_FSSPEC_PYTHON: python } });

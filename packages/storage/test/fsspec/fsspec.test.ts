@@ -5,9 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before } from "node:test";
 import { type ClientConfig, openStorage } from "@millrace/storage";
+import { pythonProgram, whyNoPythonPackages } from "@millrace/testing/programs/python-packages.ts";
+import { type S3Server, startVersitygw, whyNoVersitygw } from "@millrace/testing/servers/versitygw.ts";
 import { conformance } from "../conformance.ts";
-import { pythonProgram, whyNoPythonPackages } from "../support/python-packages.ts";
-import { type S3Server, startVersitygw, whyNoVersitygw } from "../support/versitygw.ts";
 
 const skip = await whyNoPythonPackages();
 const skipS3 = skip || (await whyNoVersitygw());

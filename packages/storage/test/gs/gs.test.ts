@@ -1,8 +1,8 @@
 import { after, before } from "node:test";
 import { openStorage } from "@millrace/storage";
+import { type GsServer, startFakeGcsServer, whyNoFakeGcsServer } from "@millrace/testing/servers/fake-gcs-server.ts";
 import { gsScheme } from "../../src/schemes/gs/scheme.ts";
 import { conformance } from "../conformance.ts";
-import { type GsServer, startFakeGcsServer, whyNoFakeGcsServer } from "../support/fake-gcs-server.ts";
 
 const skip = await whyNoFakeGcsServer();
 let server: GsServer;

@@ -4,9 +4,9 @@ import { createHash, randomBytes } from "node:crypto";
 import { after, before, describe, it } from "node:test";
 import { downloadFile, listFiles, uploadFiles } from "@huggingface/hub";
 import { openStorage, type Storage } from "@millrace/storage";
+import { runPython, whyNoPythonPackages } from "@millrace/testing/programs/python-packages.ts";
 import { pathsOf } from "../conformance.ts";
 import { type HubServer, startHub, writerToken } from "../support/hub/server.ts";
-import { runPython, whyNoPythonPackages } from "../support/python-packages.ts";
 
 const skip = await whyNoPythonPackages();
 const big = randomBytes(7_000_001);

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, describe, it } from "node:test";
 import { deleteFile, downloadFile, fileExists, listFiles, pathsInfo, uploadFiles } from "@huggingface/hub";
+import { runPython, whyNoPythonPackages } from "@millrace/testing/programs/python-packages.ts";
 import { type HubServer, startHub, writerToken } from "../support/hub/server.ts";
-import { runPython, whyNoPythonPackages } from "../support/python-packages.ts";
 
 const skip = await whyNoPythonPackages();
 let hub: HubServer;

@@ -7,9 +7,9 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { ListMultipartUploadsCommand } from "@aws-sdk/client-s3";
 import { isStorageError, openStorage, type Storage } from "@millrace/storage";
-import { type Fault, type FaultProxy, startFaultProxy } from "../support/fault-proxy.ts";
-import { Random } from "../support/random.ts";
-import { type S3Server, startVersitygw, whyNoVersitygw } from "../support/versitygw.ts";
+import { Random } from "@millrace/testing/random.ts";
+import { type Fault, type FaultProxy, startFaultProxy } from "@millrace/testing/servers/fault-proxy.ts";
+import { type S3Server, startVersitygw, whyNoVersitygw } from "@millrace/testing/servers/versitygw.ts";
 
 const skip = await whyNoVersitygw();
 const isLong = process.env["MILLRACE_LONG_TESTS"] === "1";

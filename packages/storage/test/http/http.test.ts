@@ -3,9 +3,9 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { after, before, it } from "node:test";
 import { openStorage } from "@millrace/storage";
+import { startNginx, type WebServer, whyNoNginx } from "@millrace/testing/servers/nginx.ts";
 import { httpScheme } from "../../src/schemes/http/scheme.ts";
 import { conformance } from "../conformance.ts";
-import { startNginx, type WebServer, whyNoNginx } from "../support/nginx.ts";
 
 const skip = await whyNoNginx();
 let server: WebServer;

@@ -4,12 +4,12 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, describe, it } from "node:test";
 import { type ClientConfig, openStorage, type Storage } from "@millrace/storage";
+import { startAzurite } from "@millrace/testing/servers/azurite.ts";
+import { startFakeGcsServer, whyNoFakeGcsServer } from "@millrace/testing/servers/fake-gcs-server.ts";
+import type { ServerProcess } from "@millrace/testing/servers/server-process.ts";
+import { startVersitygw, whyNoVersitygw } from "@millrace/testing/servers/versitygw.ts";
 import { rejectsWith } from "../conformance.ts";
-import { startAzurite } from "../support/azurite.ts";
-import { startFakeGcsServer, whyNoFakeGcsServer } from "../support/fake-gcs-server.ts";
 import { type Answer, startRecordingServer } from "../support/recording-server.ts";
-import type { ServerProcess } from "../support/server-process.ts";
-import { startVersitygw, whyNoVersitygw } from "../support/versitygw.ts";
 
 const cleanups: (() => Promise<unknown>)[] = [];
 afterEach(async () => {

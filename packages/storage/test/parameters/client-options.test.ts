@@ -5,11 +5,11 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type ClientConfig, openStorage } from "@millrace/storage";
+import { runPython, whyNoPythonPackages } from "@millrace/testing/programs/python-packages.ts";
 import { membersBelow, membersOf } from "../../src/configuration/members.ts";
 import { type Parameter, type ParameterTable, typesOf } from "../../src/configuration/parameters.ts";
 import { parameters as gs } from "../../src/schemes/gs/parameters.ts";
 import { parameters as s3 } from "../../src/schemes/s3/parameters.ts";
-import { runPython, whyNoPythonPackages } from "../support/python-packages.ts";
 import { type RecordingServer, startRecordingServer } from "../support/recording-server.ts";
 
 const skip = await whyNoPythonPackages();

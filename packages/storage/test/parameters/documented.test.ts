@@ -13,17 +13,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it, type TestContext } from "node:test";
 import { type ClientConfig, fromStorage, openStorage, toStorage } from "@millrace/storage";
+import { startAzurite } from "@millrace/testing/servers/azurite.ts";
+import { startFakeGcsServer, whyNoFakeGcsServer } from "@millrace/testing/servers/fake-gcs-server.ts";
+import { startVersitygw, whyNoVersitygw } from "@millrace/testing/servers/versitygw.ts";
 import { parameterKeys } from "../../src/configuration/parameters.ts";
 import { parameters as az } from "../../src/schemes/az/parameters.ts";
 import { parameters as gs } from "../../src/schemes/gs/parameters.ts";
 import { parameters as hf } from "../../src/schemes/hf/parameters.ts";
 import { parameters as s3 } from "../../src/schemes/s3/parameters.ts";
-import { startAzurite } from "../support/azurite.ts";
-import { startFakeGcsServer, whyNoFakeGcsServer } from "../support/fake-gcs-server.ts";
 import { startHub, writerToken } from "../support/hub/server.ts";
 import { type Answer, startRecordingServer } from "../support/recording-server.ts";
 import { type RegisteredTest, registeredTests } from "../support/registered-tests.ts";
-import { startVersitygw, whyNoVersitygw } from "../support/versitygw.ts";
 
 /** Tests in another file. */
 interface Elsewhere {

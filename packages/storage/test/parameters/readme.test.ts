@@ -5,8 +5,8 @@ import { access, readdir, readFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
+import { type S3Server, startVersitygw, whyNoVersitygw } from "@millrace/testing/servers/versitygw.ts";
 import { expectedOptions, expectedReadme } from "../../../../scripts/storage-readme.ts";
-import { type S3Server, startVersitygw, whyNoVersitygw } from "../support/versitygw.ts";
 
 const run = promisify(execFile);
 const home = join(import.meta.dirname, "../..");

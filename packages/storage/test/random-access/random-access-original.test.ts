@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
 import type { CacheType } from "@millrace/storage";
+import { runPython, whyNoPythonPackages } from "@millrace/testing/programs/python-packages.ts";
 import { createCache } from "../../src/random-access/create-cache.ts";
-import { runPython, whyNoPythonPackages } from "../support/python-packages.ts";
 
 const skip = await whyNoPythonPackages();
 

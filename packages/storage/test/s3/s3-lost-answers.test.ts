@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { ListMultipartUploadsCommand, ListPartsCommand } from "@aws-sdk/client-s3";
 import { openStorage, type Storage } from "@millrace/storage";
+import { type FaultProxy, type ProxiedRequest, startFaultProxy } from "@millrace/testing/servers/fault-proxy.ts";
+import { type S3Server, startVersitygw, whyNoVersitygw } from "@millrace/testing/servers/versitygw.ts";
 import { rejectsWith } from "../conformance.ts";
-import { type FaultProxy, type ProxiedRequest, startFaultProxy } from "../support/fault-proxy.ts";
-import { type S3Server, startVersitygw, whyNoVersitygw } from "../support/versitygw.ts";
 
 const skip = await whyNoVersitygw();
 

@@ -12,16 +12,16 @@ import type { TLSSocket } from "node:tls";
 import { crc32 } from "node:zlib";
 import { GetObjectCommand, PutObjectCommand } from "@aws-sdk/client-s3";
 import { type ClientConfig, openStorage, type Storage } from "@millrace/storage";
+import { type Certificate, makeCertificate, whyNoCertificates } from "@millrace/testing/programs/certificates.ts";
+import { startVersitygw, whyNoVersitygw } from "@millrace/testing/servers/versitygw.ts";
 import type { Environment } from "../../src/configuration/parameters.ts";
 import { crc32Text } from "../../src/schemes/s3/checksum.ts";
 import { parameters } from "../../src/schemes/s3/parameters.ts";
 import { rejectsWith } from "../conformance.ts";
-import { type Certificate, makeCertificate, whyNoCertificates } from "../support/certificates.ts";
 import { startForwardProxy } from "../support/forward-proxy.ts";
 import { proofsOf, workingOptions } from "../support/proofs.ts";
 import { type Answer, type RecordingServer, startRecordingServer } from "../support/recording-server.ts";
 import { redirectNetwork, silenceNetwork } from "../support/redirected-network.ts";
-import { startVersitygw, whyNoVersitygw } from "../support/versitygw.ts";
 
 const options = workingOptions(parameters, "client_kwargs", "config_kwargs", "kwargs");
 const { proves, provesAll } = proofsOf(parameters, options);

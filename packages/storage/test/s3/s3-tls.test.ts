@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
 import { openStorage, type Storage, type StorageError } from "@millrace/storage";
-import { whyNotInstalled } from "../support/program.ts";
+import { whyNotInstalled } from "@millrace/testing/programs/program.ts";
 
 const run = promisify(execFile);
 const skip = await whyNotInstalled("openssl", "version");

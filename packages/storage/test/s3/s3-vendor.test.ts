@@ -13,10 +13,10 @@ import {
   PutObjectCommand,
 } from "@aws-sdk/client-s3";
 import { openStorage, type Storage } from "@millrace/storage";
+import { type S3Server, startVersitygw, whyNoVersitygw } from "@millrace/testing/servers/versitygw.ts";
 import { pathsOf, rejectsWith } from "../conformance.ts";
 import { keepsToTheExpected } from "../support/expected-object.ts";
 import { oddKeys } from "../support/odd-keys.ts";
-import { type S3Server, startVersitygw, whyNoVersitygw } from "../support/versitygw.ts";
 
 const skip = await whyNoVersitygw();
 

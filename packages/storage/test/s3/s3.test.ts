@@ -1,8 +1,8 @@
 import { after, before } from "node:test";
 import { openStorage } from "@millrace/storage";
+import { type S3Server, startVersitygw, whyNoVersitygw } from "@millrace/testing/servers/versitygw.ts";
 import { s3Scheme } from "../../src/schemes/s3/scheme.ts";
 import { conformance } from "../conformance.ts";
-import { type S3Server, startVersitygw, whyNoVersitygw } from "../support/versitygw.ts";
 
 const skip = await whyNoVersitygw();
 let server: S3Server;

@@ -7,9 +7,9 @@ import { randomUUID } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { skipUnless } from "./program.ts";
-import { type S3Endpoint, s3Endpoint } from "./s3-endpoint.ts";
-import { endProcess, freePort, startServer } from "./server-process.ts";
+import { skipUnless } from "@millrace/testing/programs/program.ts";
+import { type S3Endpoint, s3Endpoint } from "@millrace/testing/servers/s3-endpoint.ts";
+import { endProcess, freePort, startServer } from "@millrace/testing/servers/server-process.ts";
 
 const run = promisify(execFile);
 

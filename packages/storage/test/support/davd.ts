@@ -1,10 +1,10 @@
 /** WebDAV servers: wsgidav, which honours conditions, and nginx, which ignores them on writes. */
 import { access, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { startNginx, type WebServer, whyNoNginx } from "./nginx.ts";
-import { skipUnless } from "./program.ts";
-import { pythonProgram } from "./python-packages.ts";
-import { type ServerProcess, startServer } from "./server-process.ts";
+import { skipUnless } from "@millrace/testing/programs/program.ts";
+import { pythonProgram } from "@millrace/testing/programs/python-packages.ts";
+import { startNginx, type WebServer, whyNoNginx } from "@millrace/testing/servers/nginx.ts";
+import { type ServerProcess, startServer } from "@millrace/testing/servers/server-process.ts";
 
 export const davUser = { username: "user", password: "pass word" };
 

@@ -5,9 +5,9 @@ import { chmod, chown, mkdir, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { skipUnless } from "./program.ts";
-import { pythonProgram } from "./python-packages.ts";
-import { type ServerProcess, startServer } from "./server-process.ts";
+import { skipUnless } from "@millrace/testing/programs/program.ts";
+import { pythonProgram } from "@millrace/testing/programs/python-packages.ts";
+import { type ServerProcess, startServer } from "@millrace/testing/servers/server-process.ts";
 
 const run = promisify(execFile);
 

@@ -4,8 +4,8 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { skipUnless } from "./program.ts";
-import { type ServerProcess, startServer } from "./server-process.ts";
+import { skipUnless } from "@millrace/testing/programs/program.ts";
+import { type ServerProcess, startServer } from "@millrace/testing/servers/server-process.ts";
 
 const run = promisify(execFile);
 const program = "/usr/sbin/sshd";

@@ -1,9 +1,9 @@
-"""What the library's stores know of a job. Everything here runs inside, with the job's own rights.
+"""Prepares the team's warehouse for a job. All of it runs inside the job's sandbox, with the job's own rights.
 
-As a program, before the query: makes the team's warehouse ready. Ends with 1 and a sentence where the warehouse cannot be
-used. The library itself is imported only to make a warehouse that is not there yet: that takes a second, once.
+Run as a program before the query, it creates or checks the team's warehouse. If the warehouse cannot be used, it prints the
+reason and exits with code 1. It imports the datachain library only to create a warehouse, because the import takes a second.
 
-As a plug-in of the library, in the query: `register` lets sessions in memory work as they do locally.
+Loaded as a plug-in of the library during the query, its `register` makes in-memory sessions work as they do locally.
 """
 
 import json
@@ -12,7 +12,7 @@ import sqlite3
 import stat
 import sys
 
-# Beside this file: the job and its creator's namespace, as rows of the library's tables.
+# JSON file with the job and its creator's namespace, as rows of the library's tables. The server writes it next to this file.
 record = os.path.join(os.path.dirname(os.path.abspath(__file__)), "datasets.json")
 
 bring_back = "An admin of the team can bring back last night's copy of the datasets."
@@ -24,13 +24,13 @@ def fail(message):
 
 
 def library_version():
-    """Read from the name of the folder that describes the package: asking for it properly takes longer than all the rest."""
+    """Returns the installed library version from the name of its .dist-info folder: importlib.metadata is much slower."""
     for folder in sys.path:
         if folder.endswith("site-packages"):
             for name in os.listdir(folder):
                 if name.startswith("datachain-") and name.endswith(".dist-info"):
                     return name[len("datachain-") : -len(".dist-info")]
-    fail("The library datachain is not installed in this environment: list it in the requirements.")
+    fail("The library datachain is not installed in this job's environment. Add it to the job's requirements.")
 
 
 def numbers(version):
@@ -38,27 +38,27 @@ def numbers(version):
 
 
 def read_mark(path):
-    """Any job of the team may have put anything there: no link is followed, no pipe waited for."""
+    """Returns the version in the mark file, or "". Any job of the team can replace the file, so links and pipes are refused."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     except FileNotFoundError:
         return ""
     except OSError as error:
-        fail(f"The team's warehouse is damaged: {path}: {error.strerror}. Remove it, or: {bring_back}")
+        fail(f"The team's warehouse is damaged: {path}: {error.strerror}. Remove this file, or: {bring_back}")
     with os.fdopen(file, "rb") as mark:
         if not stat.S_ISREG(os.fstat(mark.fileno()).st_mode):
-            fail(f"The team's warehouse is damaged: {path} is not a plain file. Remove it, or: {bring_back}")
+            fail(f"The team's warehouse is damaged: {path} is not a plain file. Remove this file, or: {bring_back}")
         return mark.read(64).decode("utf-8", "replace").strip()
 
 
 def check_version(folder, version):
-    """A warehouse is read by the library that wrote it and by newer ones."""
+    """Fails if a newer version of the library has written the warehouse: older versions cannot read it."""
     mark = os.path.join(folder, "library")
     newest = read_mark(mark)
     if newest and numbers(newest) > numbers(version):
         fail(
             f"The team's datasets were last written with datachain {newest}, and this job has {version}, which is older. "
-            f"Ask for datachain=={newest} in the requirements, or leave the version out."
+            f"Require datachain=={newest} in the job's requirements, or datachain without a version."
         )
     if newest != version:
         draft = f"{mark}.{os.getpid()}"
@@ -68,7 +68,7 @@ def check_version(folder, version):
 
 
 def make(paths):
-    """Other jobs of the team have other users: what they share is the group."""
+    """Creates the warehouse. Its files are group-writable: jobs of one team run as different users in the same group."""
     for path in paths:
         os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o660))
     from datachain.catalog import get_catalog
@@ -98,7 +98,7 @@ class open_store:
 
 
 def insert(db, table, row):
-    """Whatever of it this version of the table has."""
+    """Inserts a row unless it exists. Values whose column this version of the table lacks are left out."""
     names = [name for name in (column[1] for column in db.execute(f"pragma table_info({table})")) if name in row]
     columns = ", ".join(f'"{name}"' for name in names)
     marks = ", ".join("?" for _ in names)
@@ -111,13 +111,14 @@ def read_record():
 
 
 def register():
-    """The library refuses a session in memory beside a file named by a variable, and any session without the job's row."""
+    """Makes in-memory sessions usable. By default the library refuses one while a variable names a database file, and refuses
+    any session whose database has no row for the job. So this ignores that variable and inserts the job's row."""
     try:
         from datachain.data_storage import sqlite
 
         named_file, init = sqlite.get_db_file_in_memory, sqlite.SQLiteMetastore.__init__
     except (ImportError, AttributeError):
-        return  # A version that has other names for them: sessions in memory do not work, all others do.
+        return  # This library version has other internal names. In-memory sessions fail with it; all others work.
 
     def file_or_memory(db_file=None, in_memory=False):
         return named_file(None if in_memory else db_file, in_memory)
@@ -134,7 +135,7 @@ def register():
 
 
 def begin_again(db, job):
-    """A retry has the row of the attempt before it, which says that the job has failed."""
+    """Sets a retried job back to running: its row in the warehouse still says that the previous attempt failed."""
     db.execute(
         "update jobs set status = ?, finished_at = null, error_message = '' where id = ? and status <> ?",
         [job["status"], job["id"], job["status"]],
@@ -144,16 +145,16 @@ def begin_again(db, job):
 def main():
     job = read_record()
     os.umask(0o007)
-    # Before anything of the warehouse is touched.
+    # Check the library version before touching the warehouse.
     version = library_version()
     if numbers(version) < numbers(job["oldest_library"]):
         fail(
             f"This job has datachain {version}, and Millrace works with {job['oldest_library']} or newer: older releases keep "
-            "datasets in tables that it cannot read. Ask for a newer one in the requirements, or leave the version out."
+            "datasets in tables that it cannot read. Require a newer version, or datachain without a version."
         )
     metadata = os.environ["DATACHAIN_METASTORE_ARG_DB_FILE"]
     rows = os.environ["DATACHAIN_WAREHOUSE_ARG_DB_FILE"]
-    gone = f"{bring_back} The job was not run: it would have begun with an empty store."
+    gone = f"{bring_back} The job was not run: it would have started with an empty warehouse."
     try:
         made = is_made(metadata) and os.path.isfile(rows)
     except sqlite3.DatabaseError as error:

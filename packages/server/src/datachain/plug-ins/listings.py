@@ -1,8 +1,8 @@
-"""Listings of storages in runs of pipelines. A plug-in of the library, which runs inside, with the job's own rights.
+"""A plug-in of the datachain library that refreshes storage listings in pipeline runs. It runs with the job's own rights.
 
-The library keeps a listing for four hours, and says nothing about it. In a run of a pipeline a listing from before
-MILLRACE_LISTINGS_SINCE counts as expired, so that the run sees what is there now; `any` leaves it to the library. Either way
-the log says which listing is used, and from when.
+The library caches the listing of a storage for four hours and does not say so. In a pipeline run, a listing older than
+MILLRACE_LISTINGS_SINCE counts as expired, so that the run sees the current files. The value `any` keeps the library's own
+expiry. In both cases the job's log says which listing is used, and its time.
 """
 
 import os
@@ -27,20 +27,20 @@ def register():
         install(dataset, ListingInfo, listing_uri_from_name, began)
     except (ImportError, AttributeError, ValueError) as error:
         say(
-            f"This version of datachain cannot be made to list storages anew ({error}): it may use listings of the last four "
-            "hours. read_storage(..., update=True) lists anew."
+            f"Millrace cannot refresh storage listings with this version of datachain ({error}): the run may use cached "
+            "listings up to four hours old. To refresh one, call read_storage(..., update=True)."
         )
 
 
 def install(dataset, listing_info, uri_of, began):
-    """Looks up every name before it changes one: what another version of the library does not have changes nothing."""
+    """Patches the library. It looks up every name before it patches one, so that an unknown library version stays unchanged."""
     expired = dataset.listing_dataset_expired
     info_expired = listing_info.is_expired.fget
     resolve = dataset.DatasetQuery.resolve_listing
     told = set()
 
     def is_old(finished_at):
-        """Not by when it was created: where nothing has changed, the library keeps the older one and says that it is of now."""
+        """Compares finished_at, not created_at: if nothing changed, the library reuses an old listing and updates finished_at."""
         return began is not None and finished_at is not None and finished_at < began
 
     def tell(name, version):

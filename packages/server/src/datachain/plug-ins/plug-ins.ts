@@ -1,18 +1,18 @@
 /**
- * Plug-ins of the library that jobs get. The library asks every installed package for plug-ins; a folder on Python's path
- * that says it is one is enough.
+ * The plug-ins for the datachain library that jobs get. The library loads plug-ins of every installed package; a folder on
+ * PYTHONPATH with a `.dist-info` folder counts as installed.
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { libraryName } from "../library.ts";
 
-/** A folder of its own among the job's input: a module beside the others would hide one that a script means to import. */
+/** Folder below the job's input for the plug-ins. They are kept apart so that they cannot shadow a module of the job. */
 export const plugInFolder = "library";
 
-/** The plug-in that also makes the team's warehouse ready, as a program. */
+/** Path of the plug-in that, run as a program, prepares the team's warehouse before the query. */
 export const readyProgram = `${plugInFolder}/millrace_datasets.py`;
 
-/** Before what the job or the operator put on Python's path. */
+/** Returns PYTHONPATH with the plug-in folder in front of the value that the job or the operator set. */
 export const pathWithPlugIns = (folder: string, given: string | undefined) => ({
   PYTHONPATH: [folder, ...(given ? [given] : [])].join(":"),
 });
@@ -33,7 +33,7 @@ export class PlugIns {
     this.#listings = listings;
   }
 
-  /** Files by their path below the job's input. A run of a pipeline also gets the plug-in that makes listings anew. */
+  /** Returns file contents by path below the job's input. `listings` adds the plug-in that refreshes storage listings. */
   files(record: string, listings: boolean): Files {
     return {
       ...packaged("datasets", "millrace", this.#datasets),

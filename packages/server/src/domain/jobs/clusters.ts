@@ -1,4 +1,4 @@
-/** Clusters: which one a job asks for, and how busy they are. */
+/** Clusters: choosing one for a job, and listing them with their free and busy slots. */
 import { type Cluster, invalid, type JobInput } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { busySlots } from "../../store/queries/jobs/attempts.ts";
@@ -6,11 +6,15 @@ import { activeClusters, allClusters, type ClusterRow } from "../../store/querie
 
 type Wanted = Pick<JobInput, "compute_cluster_id" | "compute_cluster_name">;
 
-/** The cluster that a job asks for, or the default; a job that could never fit is refused now. */
+/** Returns the cluster that a job names, or the default one. Throws if the job needs more slots than the cluster has. */
 export async function resolveCluster(db: Db, wanted: Wanted, slots: number): Promise<ClusterRow> {
   const cluster = chooseCluster(await activeClusters(db), wanted);
   if (slots > cluster.max_workers) {
-    throw invalid("workers", `at most ${cluster.max_workers}, all that the cluster ${cluster.name} has`, slots);
+    throw invalid(
+      "workers",
+      `at most ${cluster.max_workers}, the number of slots of the cluster ${cluster.name}`,
+      slots,
+    );
   }
   return cluster;
 }
@@ -21,9 +25,9 @@ function chooseCluster(
 ): ClusterRow {
   const name = text?.trim() || undefined;
   if (name !== undefined && id != null) {
-    throw invalid("compute_cluster_name, compute_cluster_id", "one of the two, not both");
+    throw invalid("compute_cluster_name, compute_cluster_id", "only one of the two");
   }
-  // `--cluster 1` arrives as a name; a name that somebody gave wins over the number.
+  // The client sends `--cluster 1` as a name. A cluster with the name "1" takes precedence over the cluster with the id 1.
   const found =
     name !== undefined
       ? (clusters.find((c) => c.name === name) ?? clusters.find((c) => String(c.id) === name))
@@ -33,7 +37,7 @@ function chooseCluster(
   throw invalid(field, `one of ${clusters.map((c) => `${c.name} (${c.id})`).join(", ")}`, name ?? id);
 }
 
-/** A cluster by name or id, also one that takes no jobs any more. */
+/** Finds a cluster by name or id, including clusters that no longer accept jobs. */
 export async function findCluster(db: Db, text: string): Promise<ClusterRow> {
   const clusters = await allClusters(db);
   const found = clusters.find(({ name }) => name === text) ?? clusters.find(({ id }) => String(id) === text);
@@ -41,7 +45,10 @@ export async function findCluster(db: Db, text: string): Promise<ClusterRow> {
   throw invalid("cluster", `one of ${clusters.map(({ id, name }) => `${name} (${id})`).join(", ")}`, text);
 }
 
-/** `isPaused`: nothing is started there now, for want of free disk, or because its engine cannot be reached. */
+/**
+ * Lists the clusters that accept jobs. A paused cluster starts no jobs now: its disk is low, or its engine cannot be
+ * reached.
+ */
 export async function listClusters(db: Db, isPaused: (cluster: ClusterRow) => boolean): Promise<Cluster[]> {
   const clusters = await activeClusters(db);
   return Promise.all(

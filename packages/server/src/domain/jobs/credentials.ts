@@ -1,4 +1,4 @@
-/** Credentials: named sets of variables, of a team or of a user, that jobs are given when they begin. */
+/** Credentials: named sets of variables that belong to a team or a user. A job that names a set gets its variables. */
 import { ApiError, type Credentials, type CredentialsInput, credentialLimits, invalid } from "@millrace/contract";
 import type { Db, Store } from "../../store/drivers/store.ts";
 import {
@@ -28,7 +28,7 @@ export interface CredentialsContext {
   readonly keys: KeyRing;
 }
 
-/** Who changes credentials, and in which team. */
+/** Who changes credentials, when, and in which team. */
 export interface CredentialsChange {
   readonly team: Team;
   readonly actor: Actor;
@@ -38,19 +38,22 @@ export interface CredentialsChange {
 export const ofTeam = ({ id }: Pick<Team, "id">): CredentialsOwner => ({ team_id: id, user_id: null });
 export const ofUser = (userId: number): CredentialsOwner => ({ team_id: null, user_id: userId });
 
-/** A user's own sets serve jobs in all of the user's teams: whoever changes them must reach them all. */
+/**
+ * Returns the caller as the owner of personal credentials, which jobs in all of the caller's teams use. Throws if the token
+ * is limited to some of these teams.
+ */
 export async function ownerOfOwn({ db }: Store, principal: Principal): Promise<CredentialsOwner> {
   const all = await teamsOf(db, principal.userId);
   if (all.length > principal.teams.length) {
     throw new ApiError(
       "forbidden",
-      "Your own credentials serve your jobs in all your teams, and this token does not reach them all. Use one that does.",
+      "Jobs in all your teams use your own credentials, and this token is not valid for all your teams. Use a token that is.",
     );
   }
   return ofUser(principal.userId);
 }
 
-/** What jobs of this user in this team may name. */
+/** Lists the credentials that jobs of this user in this team may name: the team's and the user's own. */
 export async function listCredentials(context: CredentialsContext, team: Team, userId: number): Promise<Credentials[]> {
   const { db } = context.store;
   const chosen = await defaultCredentialsOf(db, team.id);
@@ -60,9 +63,10 @@ export async function listCredentials(context: CredentialsContext, team: Team, u
   return sets;
 }
 
+/** Names of variables as stored: a text if the value is secret, an object if it is not. */
 type StoredVariables = readonly (string | { readonly plain: string })[];
 
-/** The names of a set's variables, and of those that are not secret. */
+/** Returns the names of all variables of a set (`all`), and of those whose values are not secret (`plain`). */
 export function namesOf({ variables }: Pick<CredentialsRow, "variables">) {
   const stored = JSON.parse(variables) as StoredVariables;
   return {
@@ -73,14 +77,20 @@ export function namesOf({ variables }: Pick<CredentialsRow, "variables">) {
 
 type Values = Readonly<Record<string, string>>;
 
-/** Throws where the key is not at hand, or what is stored belongs to another row. */
+/**
+ * Decrypts the values of a set of credentials. Throws if the key is missing, or if the ciphertext was stored for another
+ * row.
+ */
 export const valuesOf = (keys: KeyRing, { id, secret }: Pick<CredentialsRow, "id" | "secret">): Values =>
   JSON.parse(decryptCredentials(keys, id, secret)) as Values;
 
 const pick = (values: Values, names: readonly string[]): Record<string, string> =>
   Object.fromEntries(names.map((name) => [name, values[name] ?? ""]));
 
-/** What cannot be decrypted is left out: a list shows what there is, and the job that uses it says what is wrong. */
+/**
+ * Returns the values that are not secret. Values that cannot be decrypted are left out, so that the list still works; a
+ * job that uses them fails with the reason.
+ */
 async function plainOf({ store, keys }: CredentialsContext, owner: CredentialsOwner, listed: ListedCredentials) {
   const { plain } = namesOf(listed);
   const row = plain.length > 0 ? await findOwned(store.db, owner, listed.name) : undefined;
@@ -101,7 +111,7 @@ const shown = (row: ListedCredentials, chosen: string | undefined, plain: Record
   updated_at: row.updated_at,
 });
 
-/** Makes the set, or replaces all its values. */
+/** Creates a set of credentials, or replaces all values of an existing one. */
 export async function setCredentials(
   { store, keys }: CredentialsContext,
   owner: CredentialsOwner,
@@ -127,11 +137,11 @@ export async function setCredentials(
   });
 }
 
-/** A team's set belongs to the team's audit; a user's own to nobody's team. */
+/** Returns the target of an audit entry. The entry belongs to a team only if the set belongs to the team. */
 const auditTarget = (owner: CredentialsOwner, team: Team, name: string) =>
   owner.team_id === null ? { target: `${name} (own)` } : { team, target: name };
 
-/** Values are never repeated in a refusal. */
+/** Reads and checks the variables of a set. Error messages never contain values. */
 function readValues({ values = {}, dotenv }: CredentialsInput): Record<string, string> {
   const all = { ...(dotenv ? readEnvironment(dotenv, "dotenv") : {}), ...checkVariables(values, "values") };
   const { variables, bytes } = credentialLimits;
@@ -143,15 +153,15 @@ function readValues({ values = {}, dotenv }: CredentialsInput): Record<string, s
   return all;
 }
 
-/** Those that are not secret, with their values: lists show them, so they are short. */
+/** Returns the variables that are not secret. Their size is limited, since lists show their values. */
 function readPlain({ plain }: CredentialsInput, values: Values): Record<string, string> {
   const names = [...new Set(plain ?? [])];
   const unknown = names.find((name) => !Object.hasOwn(values, name));
-  if (unknown !== undefined) throw invalid("plain", "names of variables of this set", unknown);
+  if (unknown !== undefined) throw invalid("plain", "names of variables in this set", unknown);
   const size = names.reduce((sum, name) => sum + Buffer.byteLength(name + values[name]), 0);
   const most = credentialLimits.plainBytes;
   if (size > most)
-    throw tooLong("plain", `${most} bytes of names and values together`, size, "Keep what is long secret.");
+    throw tooLong("plain", `${most} bytes of names and values together`, size, "Make the long values secret.");
   return pick(values, names);
 }
 
@@ -159,7 +169,7 @@ async function checkCount(db: Db, owner: CredentialsOwner): Promise<void> {
   if ((await countOwned(db, owner)) > credentialLimits.sets) {
     throw new ApiError(
       "wrong_state",
-      `There are ${credentialLimits.sets} sets of credentials already, the most there may be. Delete one first.`,
+      `There are ${credentialLimits.sets} sets of credentials already, which is the maximum. Delete one first.`,
     );
   }
 }
@@ -177,7 +187,7 @@ export async function removeCredentials(
   });
 }
 
-/** Null: jobs that name none get none. */
+/** Sets the default credentials of a team, for jobs that name none. Null removes the default. */
 export async function chooseDefault(
   { store }: CredentialsContext,
   name: string | null,
@@ -195,5 +205,5 @@ async function requireOwned(db: Db, owner: CredentialsOwner, name: string): Prom
   if (row) return row;
   const names = (await listOwned(db, owner)).map((other) => other.name).join(", ") || "none";
   const whose = owner.team_id === null ? "of your own" : "of the team";
-  throw new ApiError("not_found", `There are no credentials ${name} ${whose}. There are: ${names}.`);
+  throw new ApiError("not_found", `There are no credentials ${name} ${whose}. Existing ones: ${names}.`);
 }

@@ -1,20 +1,20 @@
-/** Files that jobs take along: names made safe, ids checked. */
+/** Files attached to jobs: safe file names, and checks of file ids. */
 import { invalid } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { type FileRow, filesByIds, markAttached } from "../../store/queries/jobs/files.ts";
 
 /**
- * A name that can stand in a job's folder: the last part of whatever was sent, without control characters,
- * never empty, never a dot name that means a folder.
+ * Returns a name that is safe in the job's folder: the last part of the uploaded path, without control characters. The
+ * names "", "." and ".." become "file".
  */
 export function safeFilename(name: string): string {
   const base = name.split(/[/\\]/).at(-1) ?? "";
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must go
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are removed here
   const clean = base.replace(/[\u0000-\u001f\u007f]/g, "").trim();
   return clean === "" || clean === "." || clean === ".." ? "file" : shorten(clean);
 }
 
-/** File systems take 255 bytes; the ending says what a file is, so it stays. */
+/** Shortens a name to 255 bytes, the limit of file systems. The extension is kept. */
 function shorten(name: string): string {
   if (Buffer.byteLength(name) <= 255) return name;
   const dot = name.lastIndexOf(".");
@@ -24,13 +24,14 @@ function shorten(name: string): string {
   return stem.replace(/[\ud800-\udbff]$/, "") + ending;
 }
 
+/** Converts the file ids of a request to numbers, without duplicates. */
 export function readFileIds(ids: readonly (string | number)[]): number[] {
   return [
     ...new Set(
       ids.map((id) => {
         const number = Number(id);
         if (!/^\d+$/.test(String(id)) || !Number.isSafeInteger(number) || number > 0x7fffffff) {
-          throw invalid("files", "ids that the upload gave", id);
+          throw invalid("files", "ids that an upload returned", id);
         }
         return number;
       }),
@@ -38,7 +39,7 @@ export function readFileIds(ids: readonly (string | number)[]): number[] {
   ];
 }
 
-/** Every file must exist, belong to the team, and have a name of its own among them. */
+/** Marks files as used by a job. Throws if a file does not exist in the team, or if two have the same name. */
 export async function attachFiles(db: Db, teamId: number, ids: readonly number[], now: string): Promise<void> {
   if (ids.length === 0) return;
   const rows = await filesByIds(db, ids);
@@ -46,7 +47,7 @@ export async function attachFiles(db: Db, teamId: number, ids: readonly number[]
   if (missing.length > 0) {
     throw invalid(
       "files",
-      `ids of files of this team; there is no ${missing.join(", ")} (unused files are removed after a while: upload again)`,
+      `ids of files of this team; these do not exist: ${missing.join(", ")}. Unused files are deleted after a while; upload them again`,
     );
   }
   const twice = rows.find((row) => rows.some((other) => other.id !== row.id && other.filename === row.filename));
@@ -54,7 +55,7 @@ export async function attachFiles(db: Db, teamId: number, ids: readonly number[]
   await markAttached(db, ids, now);
 }
 
-/** In the order given. */
+/** Returns the files with these ids, in the same order. Files that do not exist are left out. */
 export async function filesOfJob(db: Db, fileIds: readonly string[]): Promise<FileRow[]> {
   const ids = fileIds.map(Number);
   if (ids.length === 0) return [];

@@ -1,4 +1,4 @@
-/** The credentials that a job names, and the variables that it gets of them when it begins. */
+/** The credentials that a job names, and the variables that the job gets from them when it begins. */
 import { invalid, type JobInput } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import {
@@ -11,7 +11,7 @@ import type { JobSpecFields } from "../lifecycle/job-documents.ts";
 import type { KeyRing } from "../secrets/key-ring.ts";
 import { namesOf, ofTeam, ofUser, valuesOf } from "./credentials.ts";
 
-/** For whom credentials are looked up: the user's own set wins over the team's of the same name. */
+/** The user and team whose credentials a job may use. A user's own set takes precedence over a team's with the same name. */
 export interface Holder {
   readonly team_id: number;
   readonly user_id: number;
@@ -22,25 +22,32 @@ const findFor = async (db: Db, holder: Holder, name: string) =>
 
 type CredentialsFields = Pick<JobSpecFields, "credentials_name" | "credentials_names">;
 
-/** How a job carries the names of its sets: the first alone where that is all, as clients know it. */
+/**
+ * Returns the fields that name the credentials of a job. The list `credentials_names` is present only if there are
+ * several.
+ */
 const credentialsFields = (names: readonly string[]): CredentialsFields => ({
   credentials_name: names[0] ?? null,
   ...(names.length > 1 ? { credentials_names: [...names] } : {}),
 });
 
-/** The sets that a new job carries: those asked for, or the team's default; an empty name or list is none. */
+/**
+ * Returns the credentials of a new job: those that the input names, or the team's default. An empty name or list means
+ * none.
+ */
 export async function resolveCredentials(db: Db, holder: Holder, input: JobInput): Promise<CredentialsFields> {
   const { credentials_name: name, credentials_names: names } = input;
-  if (name != null && names != null) throw invalid("credentials_names", "not together with credentials_name", names);
+  if (name != null && names != null)
+    throw invalid("credentials_names", "no credentials_names together with credentials_name", names);
   if (names != null) return credentialsFields(await requireCredentials(db, holder, names, "credentials_names"));
   if (name === "") return credentialsFields([]);
-  // The client takes one name only. Names have no commas, so that one text can hold several.
+  // `credentials_name` is a single text, but it may list several names: names contain no commas.
   if (name != null) return credentialsFields(await requireCredentials(db, holder, name.split(","), "credentials_name"));
   const usual = await defaultCredentialsOf(db, holder.team_id);
   return credentialsFields(usual === undefined ? [] : [usual]);
 }
 
-/** Each must be there, and no two may have a variable in common. Returns each name once. */
+/** Checks that the credentials exist and that no two have a variable in common. Returns the names without duplicates. */
 export async function requireCredentials(
   db: Db,
   holder: Holder,
@@ -60,33 +67,39 @@ export async function requireCredentials(
 
 async function known(db: Db, { team_id, user_id }: Holder): Promise<string> {
   const rows = [...(await listOwned(db, ofUser(user_id))), ...(await listOwned(db, ofTeam({ id: team_id })))];
-  return [...new Set(rows.map(({ name }) => name))].join(", ") || "none so far";
+  return [...new Set(rows.map(({ name }) => name))].join(", ") || "there are none yet";
 }
 
-/** Notes which set brings each variable. Returns what is wrong where another set brought one of them before. */
+/** Records which credentials have which variable. Returns an error text if earlier ones have the same variable. */
 function clashOf(sources: Map<string, string>, row: CredentialsRow): string | undefined {
   const { name } = row;
   const variables = namesOf(row).all;
   const shared = variables.find((variable) => sources.has(variable));
   if (shared !== undefined)
-    return `Both ${sources.get(shared)} and ${name} have ${shared}: name one of the two, or take the variable out of one.`;
+    return `Both ${sources.get(shared)} and ${name} have ${shared}: name only one of the two, or remove the variable from one.`;
   for (const variable of variables) sources.set(variable, name);
   return undefined;
 }
 
-/** A set that a job names is gone, cannot be read, or clashes with another: its message is for the job's owner. */
+/**
+ * Thrown if credentials of a job were deleted, cannot be decrypted, or have a variable in common. The message is for its
+ * owner.
+ */
 export class CredentialsUnavailable extends Error {}
 
-/** What a job gets of its credentials. */
+/** Variables from all credentials of a job. */
 export interface Gathered {
   readonly variables: Readonly<Record<string, string>>;
-  /** Values that the job's log must not show: all but those marked as not secret. */
+  /** Values to mask in the job's log: all that are not marked as plain. */
   readonly secrets: readonly string[];
-  /** Whether a set of the user's own is among them. */
+  /** Whether some of the credentials belong to the user, not to the team. */
   readonly personal: boolean;
 }
 
-/** The variables of all these sets. Read when a job begins, so that new values are used; so clashes are sought again. */
+/**
+ * Decrypts the variables of all these credentials, when the job begins, so that the job gets the current values. The
+ * credentials may have changed since the job was created, so they are checked again for variables in common.
+ */
 export async function gatherCredentials(
   db: Db,
   keys: KeyRing,
@@ -100,9 +113,11 @@ export async function gatherCredentials(
   for (const name of new Set(names)) {
     const row = await findFor(db, holder, name);
     if (!row)
-      throw new CredentialsUnavailable(`The credentials ${name} are gone: they were deleted before the job began.`);
+      throw new CredentialsUnavailable(
+        `The credentials ${name} were deleted before the job began. Create them again, then run the job again.`,
+      );
     const clash = clashOf(sources, row);
-    if (clash) throw new CredentialsUnavailable(`The job's credentials clash. ${clash}`);
+    if (clash) throw new CredentialsUnavailable(`The job's credentials have a variable in common. ${clash}`);
     const values = open(keys, row);
     const { plain } = namesOf(row);
     Object.assign(variables, values);

@@ -1,4 +1,4 @@
-/** What a job is made of, from what was asked for. */
+/** Turns the input of a request into a new job: checks it, and fills in defaults. */
 import { basename, normalize } from "node:path";
 import { ApiError, invalid, type JobInput } from "@millrace/contract";
 import { checkLibrary } from "../../datachain/requirements.ts";
@@ -24,12 +24,13 @@ import { checkParams, checkRequirements, checkTogether, environmentRoom } from "
 export interface JobInputContext {
   readonly store: Store;
   readonly keys: KeyRing;
-  /** In which a start_after without an offset is read. */
+  /** Time zone of a `start_after` without an offset. */
   readonly timezone: string;
-  /** Host folders that jobs may use: file:// repositories lie below one. */
+  /** Host folders that jobs may use. A file:// repository must be inside one of them. */
   readonly jobPaths: readonly string[];
 }
 
+/** A request to create a job. */
 export interface Creation {
   readonly principal: Principal;
   readonly actor: Actor;
@@ -38,7 +39,7 @@ export interface Creation {
   readonly idempotencyKey: string | undefined;
 }
 
-/** A job as it is asked for, checked and completed. */
+/** Checks the input and returns the spec, the row and the environment of the new job. */
 export async function newJob(context: JobInputContext, { principal, team, input }: Creation, now: number) {
   const runtime = runtimeOf(input.query_type);
   const script = checkScript(input);
@@ -48,7 +49,7 @@ export async function newJob(context: JobInputContext, { principal, team, input 
   const cluster = await resolveCluster(context.store.db, input, workers);
   const { startAfter, cron, timezone } = readTimes(input, context.timezone);
   if (startAfter || cron)
-    requirePerson(principal, "create a job that begins later or repeats: it would outlive this job");
+    requirePerson(principal, "create a job that begins later or repeats: it would still run after this job has ended");
   const id = newJobId(now);
   const holder = { team_id: team.id, user_id: principal.userId };
   const spec: JobSpecFields = {
@@ -79,7 +80,10 @@ export async function newJob(context: JobInputContext, { principal, team, input 
   return { spec, row: newRow({ team, principal, cluster, spec }), environment: checkedEnvironment(input.environment) };
 }
 
-/** Only what somebody said: the rest is for the team to choose, when an attempt begins or ends. */
+/**
+ * Returns the limits that the input or the script sets. For the others the team's defaults apply when an attempt begins
+ * or ends.
+ */
 function ownRules(input: JobInput, found: ScriptMetadata): Pick<JobSpecFields, "timeout" | "retries" | "retry_delay"> {
   const rules = {
     timeout: input.timeout ?? found.timeout,
@@ -89,7 +93,7 @@ function ownRules(input: JobInput, found: ScriptMetadata): Pick<JobSpecFields, "
   return Object.fromEntries(Object.entries(rules).filter(([, value]) => value !== undefined));
 }
 
-/** In clear, to be encrypted by the write that stores it. Comments without a variable are nothing worth keeping. */
+/** Returns the checked environment, not yet encrypted. A text without variables, such as comments only, becomes empty. */
 export function checkedEnvironment(text: string | null | undefined): string {
   if (!text) return "";
   const values = checkTogether(readEnvironment(text), "environment", environmentRoom);
@@ -138,7 +142,10 @@ function readTimes(input: JobInput, serverTimezone: string) {
   return { startAfter, cron, timezone };
 }
 
-/** The client sends the last job of the same script, of whatever server: an id that is not ours says nothing. */
+/**
+ * Returns the fields that link a job to the one that it reruns. The client sends the last job that ran the same script on
+ * any server, so an unknown id is ignored.
+ */
 async function rerunOf(db: Db, team: Team, input: JobInput, ownId: string) {
   const sourceId = input.rerun_from_job_id;
   const source = sourceId ? await getShortJob(db, sourceId) : undefined;
@@ -147,7 +154,10 @@ async function rerunOf(db: Db, team: Team, input: JobInput, ownId: string) {
   return { rerun_from_job_id: source.id, run_group_id: readSpec(source).run_group_id };
 }
 
-/** Whoever sends what a job shows gets the same job: not one with the beginning of a script that is not there any more. */
+/**
+ * Throws if the input repeats a field that retention has shortened. The client copies fields from the job that it shows,
+ * and would otherwise run only the beginning of a script.
+ */
 function requireWhole(source: ShortJob, input: JobInput): void {
   const spec = readSpec(source) as unknown as Record<string, unknown>;
   const given = input as unknown as Record<string, unknown>;
@@ -158,32 +168,38 @@ function requireWhole(source: ShortJob, input: JobInput): void {
   if (field === "environment")
     throw new ApiError(
       "wrong_state",
-      `environment: the variables of the job ${source.id} were removed long after its end. Send them again.`,
+      `environment: the server no longer has the variables of the job ${source.id}, which ended long ago. Send them again.`,
     );
   throw new ApiError(
     "wrong_state",
-    `${field}: only its beginning is left of the job ${source.id}, the rest was removed long after its end. Send the whole ${field}.`,
+    `${field}: the server has only the beginning of the ${field} of the job ${source.id}, which ended long ago. Send the whole ${field}.`,
   );
 }
 
-/** A path that cannot lead out of the repository by itself; where links lead is looked at when it is there. */
+/**
+ * Checks that the path of a script stays inside the repository. Symbolic links are checked later, in the cloned
+ * repository.
+ */
 function checkScript({ script: given, query, repository }: JobInput): string | null {
   const script = given?.trim();
   if (!script) {
     if (query === undefined)
-      throw invalid("query", "a value, got none. `script` and `repository` name a script in its place");
+      throw invalid(
+        "query",
+        "a value, got none. To run a script of a repository, send `script` and `repository` instead",
+      );
     return null;
   }
-  if (query) throw invalid("script", "no `query` beside it: the script is read in the repository");
-  if (!repository?.trim()) throw invalid("script", "a `repository` that it lies in", script);
+  if (query) throw invalid("script", "no `query` together with it: the script is read from the repository");
+  if (!repository?.trim()) throw invalid("script", "a `repository` that contains it", script);
   const strange = (part: string) => ["", ".", ".."].includes(part) || part.toLowerCase() === ".git";
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is refused
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are refused here
   if (script.split("/").some(strange) || /[\x00-\x1f\x7f]/.test(script))
-    throw invalid("script", "a path below the repository's root such as etl/report.py, without . and .. in it", script);
+    throw invalid("script", "a path below the root of the repository, such as etl/report.py, without . and ..", script);
   return script;
 }
 
-/** `3.12`, `3.12.1`, or conditions such as `>=3.10,<3.13`. Whether the machine has one is for the engine to say. */
+/** Checks a Python version: `3.12`, `3.12.1`, or conditions such as `>=3.10,<3.13`. The engine finds an interpreter later. */
 export function checkVersion(text: string | undefined): string | null {
   if (!text) return null;
   const condition = /^([<>]=?|[=!~]=)? ?v?\d+(\.\d+)*(\.\*)?$/;
@@ -191,7 +207,7 @@ export function checkVersion(text: string | undefined): string | null {
   throw invalid("python_version", "a version such as 3.12, or conditions such as >=3.10,<3.13", text);
 }
 
-/** As git reads it: with %2e for a dot. */
+/** Decodes the percent-encoding of a path as git does: `%2e` is a dot. */
 function decoded(path: string): string {
   try {
     return decodeURIComponent(path);
@@ -200,7 +216,7 @@ function decoded(path: string): string {
   }
 }
 
-/** A URL or scp-like address that git understands, and nothing that it would take for an option. */
+/** Checks a repository: a URL or an scp-like address that git understands. Refuses text that git would parse as an option. */
 export function checkRepository(text: string | null | undefined, jobPaths: readonly string[]): string | null {
   const repository = text?.trim();
   if (!repository) return null;

@@ -1,27 +1,33 @@
-/** What a job may bring that no schema can count: bytes as JSON, lines, variables together. Also what script metadata brings. */
+/**
+ * Limits that the schemas of the API cannot check: bytes of JSON, lines, and variables in total. Values from script
+ * metadata count, too.
+ */
 import { ApiError, environmentBytes, fieldLimits, processLimits } from "@millrace/contract";
 
 /**
- * Bytes of the variables of one `environment`. With as many of one set of credentials, and with params, they stay within
- * what a process can be given: only several sets or a pipeline's variables on top can be too much.
+ * Maximum size of one `environment`, in bytes. It leaves room in the process's environment for `params` and for one set
+ * of credentials of the same size. Several sets, or the variables of a pipeline, may still exceed the limit of a process.
  */
 export const environmentRoom = processLimits.variables / 2;
 
-/** Says which field is too long, how long, and what to do instead. */
+/** Returns the error for a field that is too long: its limit, its length, and what to do instead. */
 export const tooLong = (field: string, most: string, got: number, instead: string) =>
   new ApiError("invalid", `${field}: expected at most ${most}, got ${got}. ${instead}`);
 
 export function checkParams<T extends object>(params: T): T {
   const bytes = Buffer.byteLength(JSON.stringify(params));
   if (bytes <= processLimits.params) return params;
-  const most = `${processLimits.params} bytes as JSON, since the job gets them in a variable`;
+  const most = `${processLimits.params} bytes as JSON, since they are passed in an environment variable`;
   throw tooLong("params", most, bytes, "Attach what is long as a file.");
 }
 
-/** Python ends a line at some of these, where others see none: a path could hide behind a comment. */
+/**
+ * Control characters except tab and line breaks. Python treats some of them as line breaks, so a path could be hidden in
+ * what looks like a comment.
+ */
 const unseen = /(?![\t\r\n])[\p{Cc}\p{Zl}\p{Zp}]/u;
 
-/** The script may bring its own, which no schema has seen. */
+/** Checks requirements, which may come from the request or from the metadata of the script. */
 export function checkRequirements(text: string | null): string | null {
   const instead = "Attach a requirements file and name it with `-r FILE`.";
   if (text === null) return text;
@@ -36,12 +42,13 @@ export function checkRequirements(text: string | null): string | null {
     const line = text.slice(0, found.index).split("\n").length;
     throw new ApiError(
       "invalid",
-      `requirements: expected text without control characters, got ${code} in line ${line}. Remove it; only tabs and ends of lines are taken.`,
+      `requirements: expected text without control characters, got ${code} in line ${line}. Remove it; only tabs and line breaks are allowed.`,
     );
   }
   return text;
 }
 
+/** Throws if the variables are larger than `most` bytes in total; otherwise returns them. */
 export function checkTogether(
   values: Record<string, string>,
   field: string,

@@ -1,4 +1,4 @@
-/** Jobs: the rules for creating, listing, cancelling and firing them. */
+/** Jobs: the rules for creating, listing and canceling them, and for the jobs that a task creates. */
 
 import {
   ApiError,
@@ -29,6 +29,7 @@ import { nextLook, nextStretch } from "../../turns/large-answers.ts";
 import type { Signals } from "../../turns/signals.ts";
 import { audit } from "../access/audit.ts";
 import type { TeamCall } from "../access/call.ts";
+import type { Transaction } from "../access/edit.ts";
 import type { Team } from "../access/principals.ts";
 import {
   type DefaultQuotas,
@@ -51,17 +52,17 @@ import { attachFiles, readFileIds } from "./files.ts";
 import { type Creation, type JobInputContext, newJob } from "./job-input.ts";
 import { requireRoomForTask, type TaskQuotas } from "./task-quotas.ts";
 
-/** Jobs read at a time. */
+/** Number of jobs in one query of a list. */
 const listPart = 100;
 
 export interface JobsContext extends JobInputContext {
   readonly signals: Signals;
   readonly quotas: DefaultQuotas & DiskQuotas & TaskQuotas;
-  /** Without a slash at the end. */
+  /** Returns the base URL of links to jobs, without a slash at the end. */
   readonly publicUrl: () => string;
 }
 
-/** Returns the text of the job. */
+/** Creates a job, or finds the one that an earlier request with the same idempotency key created. Returns its JSON. */
 export async function createJob(context: JobsContext, creation: Creation, now: number): Promise<string> {
   const { store, signals, keys } = context;
   const { principal, team } = creation;
@@ -69,7 +70,7 @@ export async function createJob(context: JobsContext, creation: Creation, now: n
   const { row, spec, environment } = await newJob(context, creation, now);
   const firstRun = row.status === "TASK" ? firstFiring(spec, now) : undefined;
   const text = await store.write(async (db) => {
-    // The answer is read inside the write: one that failed after the commit would make the client create it again.
+    // The answer is read in the same transaction: if reading failed after the commit, the client would create a second job.
     if (key && !(await takeKey(db, key, row.id))) {
       const first = await findByKey(db, key);
       return jobText(db, context, team, first?.job_id ?? row.id);
@@ -93,6 +94,7 @@ export async function createJob(context: JobsContext, creation: Creation, now: n
   return text ?? "null";
 }
 
+/** Returns the JSON of a job; undefined if the team has no such job. */
 async function jobText(db: Db, context: JobsContext, team: Team, id: string): Promise<string | undefined> {
   const row = await findJob(db, team.id, id);
   return (await jobTexts(db, row ? [row] : [], frameOf(context, team)))[0];
@@ -107,15 +109,18 @@ const frameOf = (context: JobsContext, team: Team, includeSteps = false, many = 
   showsValues: roleIncludes(team.role, "editor"),
 });
 
-/** A cron task first fires at a tick, not before start_after; a task without cron fires once, at start_after. */
+/** Returns when a task first fires: at the first tick from start_after on, or at start_after without a cron expression. */
 function firstFiring(spec: JobSpecFields, now: number): string {
   const start = spec.start_after ? Date.parse(spec.start_after) : now;
   if (!spec.cron_expression) return iso(start);
   return iso(nextTick(spec.cron_expression, spec.timezone ?? "UTC", Math.max(start - 1, now)) ?? start);
 }
 
-/** A tick of a task: a job like it, its child, with the same long texts. Runs inside the write that moves the task on. */
-export async function fireTask(db: Db, keys: KeyRing, task: ShortJob, moment: Moment, now: number): Promise<void> {
+/**
+ * Creates and enqueues the job for one tick of a task. The job shares the long texts of the task, and has it as its
+ * parent. Runs in the transaction that advances the task to its next tick.
+ */
+export async function fireTask({ db, now }: Transaction, keys: KeyRing, task: ShortJob, moment: Moment): Promise<void> {
   const id = newJobId(now);
   const { timezone: _, ...same } = readSpec(task);
   const spec: JobSpecFields = {
@@ -129,7 +134,7 @@ export async function fireTask(db: Db, keys: KeyRing, task: ShortJob, moment: Mo
     run_group_id: id,
   };
   const { created_at, parent_job_id } = spec;
-  // Encrypted anew: a value is bound to its row.
+  // The environment is encrypted again, since a ciphertext is bound to the id of its row.
   const environment = await encryptEnvironment(db, keys, id, decryptEnvironment(keys, task.id, task.environment));
   const fixed = { spec: JSON.stringify(spec), environment, created_at, parent_job_id };
   const child: ShortJob = { ...task, id, origin_id: task.id, status: "CREATED", ...fixed };
@@ -147,7 +152,7 @@ export async function getTeamJob(context: JobsContext, team: Team, id: string): 
   return JSON.parse(text) as Job;
 }
 
-/** For whoever wants something of a job, and not the job itself, which may be large. */
+/** Throws if the team has no such job. It reads the state only, since a whole job may be large. */
 export async function requireTeamJob({ store }: Pick<JobsContext, "store">, team: Team, id: string): Promise<void> {
   const job = await getJobState(store.db, id);
   if (job?.team_id !== team.id) throw noJob(team, id);
@@ -155,11 +160,11 @@ export async function requireTeamJob({ store }: Pick<JobsContext, "store">, team
 
 interface JobTexts {
   readonly jobs: string[];
-  /** Where to go on; undefined: nothing follows. */
+  /** Cursor of the next page; undefined on the last page. */
   readonly next: string | undefined;
 }
 
-/** The texts of jobs, newest first, with where to go on when more may follow. One that is asked for by its id is whole. */
+/** Returns a page of jobs, newest first, as JSON texts. A query by job id returns that job in full. */
 export async function searchTeamJobs(context: JobsContext, team: Team, query: ListJobsQuery): Promise<JobTexts> {
   const { db } = context.store;
   if (query.job_id === undefined) return listTeamJobs(context, team, query);
@@ -168,10 +173,10 @@ export async function searchTeamJobs(context: JobsContext, team: Team, query: Li
   return { jobs: await jobTexts(db, row ? [row] : [], frame), next: undefined };
 }
 
-/** As many as are shown to whoever does not say how many. */
+/** Default number of jobs on a page. */
 const shortList = 20;
 
-/** A long list is read in parts, and ends early when it grows beyond what one answer should hold: then page on. */
+/** Returns a page of jobs. It has fewer than `limit` if their texts exceed the size of one answer; `next` continues. */
 export async function listTeamJobs(context: JobsContext, team: Team, query: ListJobsQuery): Promise<JobTexts> {
   const { db } = context.store;
   const filter = await readFilter(context, team, query);
@@ -179,7 +184,7 @@ export async function listTeamJobs(context: JobsContext, team: Team, query: List
   const jobs = new BoundedList();
   for (let { before } = filter; ; ) {
     const limit = Math.min(filter.limit - jobs.length, listPart);
-    // What is read for it takes memory, too.
+    // Long lists take memory: they wait until other requests have had the event loop.
     if (limit > shortList) await nextStretch();
     const { rows, next } = await listJobs(db, { ...filter, before, limit }, nextLook);
     for (const [index, text] of (await jobTexts(db, rows, frame)).entries())
@@ -211,7 +216,7 @@ async function readFilter(context: JobsContext, team: Team, query: ListJobsQuery
   };
 }
 
-/** States and groups of states, in any letter case, repeated or comma-separated. */
+/** Parses states and groups of states. Letter case is ignored; values may be repeated or separated by commas. */
 function readStatuses(texts: readonly string[]): JobStatus[] {
   const names = texts.flatMap((text) => text.split(",")).map((name) => name.trim().toUpperCase());
   const found = names.flatMap((name) => {
@@ -222,7 +227,7 @@ function readStatuses(texts: readonly string[]): JobStatus[] {
   return [...new Set(found)];
 }
 
-/** Cancels, and says what happened. */
+/** Cancels a job, and returns a message that says whether it has ended or is still being stopped. */
 export async function cancelJob(
   context: JobsContext,
   { actor, team }: TeamCall,
@@ -240,7 +245,7 @@ export async function cancelJob(
   return status === "CANCELED" ? `Job ${id} is canceled.` : `Job ${id} is being canceled.`;
 }
 
-/** Another server's transaction may move the job between our look and our move: then we look again. */
+/** Cancels a job, and returns its new state. Tries again if another transaction changes the state in between. */
 async function cancel(db: Db, team: Team, id: string, now: number): Promise<JobStatus> {
   for (let tries = 1; ; tries++) {
     const job = await getJob(db, id);
@@ -262,7 +267,7 @@ async function cancel(db: Db, team: Team, id: string, now: number): Promise<JobS
   }
 }
 
-/** Undefined: the job is not, or no longer, where it could be cancelled. */
+/** Returns the new state; undefined if the job is not, or no longer, in a state that can be canceled. */
 async function cancelFrom(db: Db, { id, status }: JobRow, now: number): Promise<JobStatus | undefined> {
   if (isIn("canceling", status)) return status;
   if (status === "TASK") {
@@ -270,7 +275,7 @@ async function cancelFrom(db: Db, { id, status }: JobRow, now: number): Promise<
     await endJob(db, { id, from: ["TASK"], to: "CANCELED", changes: { finished_at: iso(now) } }, now);
     return "CANCELED";
   }
-  // Off the queue first: whoever takes that row decides whether a process will ever exist.
+  // The queue comes first: once its row is deleted here, no server can start the job.
   if (await cancelWaiting(db, id, now)) return "CANCELED";
   return (await moveJob(db, { id, from: jobStates.begun, to: "CANCELING" })) ? "CANCELING" : undefined;
 }

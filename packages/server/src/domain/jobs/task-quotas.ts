@@ -1,4 +1,4 @@
-/** Quotas of what fires by itself: how many tasks and schedules a team may have. 0 is no limit. */
+/** Quotas for the number of tasks and schedules of a team. 0 is no limit. */
 import { ApiError } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { lockTeam, quotasOf } from "../../store/queries/people/teams.ts";
@@ -6,7 +6,7 @@ import { atLeastSchedules } from "../../store/queries/schedules/schedules.ts";
 import { atLeastTasks } from "../../store/queries/schedules/tasks.ts";
 import type { Team } from "../access/principals.ts";
 
-/** For teams that have none of their own. */
+/** Default quotas, for teams without quotas of their own. */
 export interface TaskQuotas {
   readonly tasks: number;
   readonly schedules: number;
@@ -14,29 +14,32 @@ export interface TaskQuotas {
 
 type NamedTeam = Pick<Team, "id" | "name">;
 
-/** Refuses a task too many. Ask inside the write that adds it. */
+/** Throws if the team has as many tasks as its quota allows. Call it in the transaction that adds a task. */
 export async function requireRoomForTask(db: Db, team: NamedTeam, defaults: TaskQuotas): Promise<void> {
   const limit = (await quotasOf(db, team.id))?.max_tasks ?? defaults.tasks;
   if (await hasRoom(db, team, limit, atLeastTasks)) return;
   throw new ApiError(
     "wrong_state",
-    `The team ${team.name} has ${limit} tasks (jobs with a cron expression or a start time), its quota (max_tasks, MILLRACE_TEAM_TASKS). Cancel tasks that are no longer needed, or ask an administrator of the server for more.`,
+    `The team ${team.name} has ${limit} tasks (jobs with a cron expression or a start time), as many as its quota allows (max_tasks, MILLRACE_TEAM_TASKS). Cancel tasks that are no longer needed, or ask an administrator of the server for more.`,
     { hint: "list_tasks" },
   );
 }
 
-/** Refuses a schedule too many. Ask inside the write that adds it. */
+/** Throws if the team has as many schedules as its quota allows. Call it in the transaction that adds a schedule. */
 export async function requireRoomForSchedule(db: Db, team: NamedTeam, defaults: TaskQuotas): Promise<void> {
   const limit = (await quotasOf(db, team.id))?.max_schedules ?? defaults.schedules;
   if (await hasRoom(db, team, limit, atLeastSchedules)) return;
   throw new ApiError(
     "wrong_state",
-    `The team ${team.name} has ${limit} schedules, its quota (max_schedules, MILLRACE_TEAM_SCHEDULES). Delete schedules that are over or no longer needed, or ask an administrator of the server for more.`,
+    `The team ${team.name} has ${limit} schedules, as many as its quota allows (max_schedules, MILLRACE_TEAM_SCHEDULES). Delete schedules that have ended or are no longer needed, or ask an administrator of the server for more.`,
     { hint: "list_schedules" },
   );
 }
 
-/** Counted one writer after another: on PostgreSQL two would otherwise not see what the other adds. */
+/**
+ * Returns whether the team is below the limit. Locks the team, since concurrent transactions do not see each other's rows
+ * on PostgreSQL.
+ */
 async function hasRoom(db: Db, { id }: NamedTeam, limit: number, atLeast: typeof atLeastTasks): Promise<boolean> {
   if (limit === 0) return true;
   await lockTeam(db, id);

@@ -1,7 +1,7 @@
 /**
- * Every way in which a job ends: no other file moves a job to a final state. Whoever waits for the end is told in the same
- * write. That is the job's pipeline: its end starts the next runs or cancels them, so nothing is missed, whichever process
- * dies when. The end of a run costs as much as it has children, however many runs there are.
+ * Ends jobs: no other file moves a job to a final state. The transaction that ends a run of a pipeline also starts or
+ * cancels the runs that wait for it, so that no run is forgotten if the server crashes. Ending a run takes time in
+ * proportion to its children, not to all runs of the pipeline.
  */
 import { jobStates } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
@@ -27,26 +27,26 @@ export async function endJob(db: Db, end: JobEnd, now: number): Promise<boolean>
   return job !== undefined;
 }
 
-/** Cancels a job that waits for slots. Returns false if it does not wait, or has begun. */
+/** Cancels a job that waits in the queue. Returns false if the job is not in the queue. */
 export async function cancelWaiting(db: Db, id: string, now: number): Promise<boolean> {
   if ((await takeOffQueue(db, [id])).length === 0) return false;
   return endJob(db, { id, from: ["CANCELING_SCHEDULED"], to: "CANCELED", changes: { finished_at: iso(now) } }, now);
 }
 
-/** Whoever takes the row off the queue decides: no process of these jobs will ever exist. */
+/** Removes jobs from the queue, so that no server starts them any more. Returns the ids of those that were in the queue. */
 async function takeOffQueue(db: Db, ids: readonly string[]): Promise<string[]> {
   const taken = await dequeueAll(db, ids);
   await moveJobs(db, { ids: taken, from: jobStates.waiting, to: "CANCELING_SCHEDULED" });
   return taken;
 }
 
-/** Cancels drafts for their own pipeline, which counts its open runs itself. Returns how many were drafts. */
+/** Cancels the drafts among these jobs, and returns their number. The caller updates `open_runs` of the pipeline. */
 export async function cancelDrafts(db: Db, ids: readonly string[], now: number): Promise<number> {
   const changes = { finished_at: iso(now) };
   return (await finishJobs(db, { ids, from: jobStates.draft, to: "CANCELED", changes })).length;
 }
 
-/** Cancels the runs of a pipeline that have not begun, for that pipeline, which counts its open runs itself. Returns how many. */
+/** Cancels the runs that have not begun, and returns their number. The caller updates `open_runs` of the pipeline. */
 async function cancelUnbegun(db: Db, runs: readonly RunState[], now: number): Promise<number> {
   const drafts = await cancelDrafts(db, jobsOfRuns(runs, "draft"), now);
   const taken = await takeOffQueue(db, jobsOfRuns(runs, "waiting"));
@@ -55,12 +55,12 @@ async function cancelUnbegun(db: Db, runs: readonly RunState[], now: number): Pr
   return drafts + waiting.length;
 }
 
-/** Moves a pipeline along after one of its runs has ended. */
+/** Updates a pipeline after one of its runs has ended: starts the next runs, or ends the pipeline. */
 async function runEnded(db: Db, pipelineId: string, job: JobRow, now: number): Promise<void> {
   const pipeline = await countEndedRun(db, pipelineId, iso(now));
   if (!pipeline) return;
   if (job.status === "COMPLETE") {
-    // Counted whatever the pipeline's state: a rerun goes on from here.
+    // The counts of the children are updated even if the pipeline has ended: a rerun continues from them.
     const ready = await releaseChildren(db, pipelineId, job.id);
     if (pipeline.status === "RUNNING") await beginDrafts(db, ready);
   } else if (isLive(pipeline)) {
@@ -78,7 +78,7 @@ function describeEnd(job: JobRow): string {
 
 type PipelineFailure = { readonly error_message: string; readonly error_stack: string | null };
 
-/** Fails a pipeline: runs that have not begun are canceled, runs under way finish. */
+/** Fails a pipeline: cancels the runs that have not begun, and lets those that have begun finish. */
 export async function failPipeline(
   db: Db,
   pipeline: PipelineRow,
@@ -93,10 +93,10 @@ export async function failPipeline(
     await recordEnd(db, pipeline, failure.error_message);
 }
 
-/** Cancels a pipeline that the caller has locked: what runs is asked to end, nothing else begins. */
+/** Cancels a pipeline that the caller has locked: stops the runs that have begun, and cancels the others. */
 export async function cancelPipelineRuns(db: Db, id: string, now: number): Promise<void> {
   await cancelUnbegun(db, await runsOf(db, id), now);
-  // Read again: a run that waited a moment ago may have begun.
+  // Reread: a run that waited in the queue a moment ago may have begun.
   const begun = jobsOfRuns(await runsOf(db, id), "begun");
   await moveJobs(db, { ids: begun, from: jobStates.begun, to: "CANCELING" });
   await setOpenRuns(db, id, await runsOf(db, id), now);

@@ -1,4 +1,4 @@
-/** What every store needs before it is of use: a user, a team, the local cluster. */
+/** Creates the rows that every store needs: the first user, the first team and the local cluster. */
 
 import type { Store } from "../../store/drivers/store.ts";
 import { type ClusterRow, upsertLocalCluster } from "../../store/queries/jobs/clusters.ts";
@@ -20,13 +20,13 @@ export async function prepareStore(store: Store, now: number): Promise<void> {
   });
 }
 
-/** New jobs come after all that the store has. */
+/** Makes the ids of new jobs sort after all ids in the store. */
 export async function continueJobIds({ db }: Store): Promise<void> {
   const newest = await newestJobId(db);
   if (newest !== undefined) continueAfter(newest);
 }
 
-/** Nobody has signed in yet, with a browser or with a token: whoever starts the server needs to be told how. */
+/** Returns true if nobody has ever signed in, with a browser or a token. The server then prints how to sign in. */
 export const isUntouched = async ({ db }: Store): Promise<boolean> => !(await anybodySignedIn(db));
 
 export const prepareLocalCluster = (store: Store, maxWorkers: number, isolation: ClusterRow["isolation"]) =>

@@ -1,7 +1,7 @@
 /**
- * A job as the API shows it. What never changes is stored as the JSON it is answered with (`spec`), so that showing a
- * job means writing its state in front of it. By hand, since this is what lists are made of: a serialiser that looks at
- * every field of twenty jobs took four times as long.
+ * Jobs as the API shows them, as JSON text. The column `spec` stores, as JSON, the fields that no longer change, so the text
+ * of a job is its state followed by its spec. The state is concatenated by hand, for speed: a serializer that visits every
+ * field takes four times as long for a list of twenty jobs.
  */
 import { answerLimits, type Job } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
@@ -14,7 +14,7 @@ import { decryptEnvironment } from "../secrets/encryption.ts";
 import { parseEnvironment } from "../secrets/environment-text.ts";
 import type { KeyRing } from "../secrets/key-ring.ts";
 
-/** What never changes. */
+/** The fields of a job that no longer change once it has begun. */
 export type JobSpecFields = Pick<
   Job,
   | "tags"
@@ -50,29 +50,29 @@ export type JobSpecFields = Pick<
   | "run_group_id"
 >;
 
-/** Tags come first, so that a job that was made before there were any is known by its first letters. */
+/** Parses the spec of a job. The default of `tags` is for specs that were stored before jobs had tags. */
 export const readSpec = ({ spec }: { spec: string }): JobSpecFields => ({
   tags: [],
   ...(JSON.parse(spec) as Omit<JobSpecFields, "tags">),
 });
 
-/** Where jobs are shown: the parts of their text that are alike for a whole list. */
+/** Options and values that are the same for all jobs of one answer. */
 export interface Frame {
   readonly publicUrl: string;
   readonly team: string;
   readonly includeSteps: boolean;
-  /** Of many jobs what is long is cut, and the job says so; of one job everything is shown. */
+  /** Whether the answer is a list. In a list, long texts are cut, and the field `cut` of the job names them. */
   readonly many: boolean;
   readonly keys: KeyRing;
-  /** Viewers of the team see which variables a job has, not what is in them. */
+  /** Whether the values of environment variables are shown. Viewers of the team see the names only. */
   readonly showsValues: boolean;
 }
 
 const quoted = (text: string | null) => (text === null ? "null" : JSON.stringify(text));
-/** Of our own making: an id, a state, a time. Nothing in it needs escaping. */
+/** Quotes a text that the server generated: an id, a state or a time. It needs no escaping. */
 const plain = (text: string | null) => (text === null ? "null" : `"${text}"`);
 
-/** The texts of jobs of one team. */
+/** Returns the JSON texts of jobs of one team. */
 export async function jobTexts(db: Db, rows: readonly ListedJob[], frame: Frame): Promise<string[]> {
   const users = await names(
     rows,
@@ -95,6 +95,7 @@ export async function jobTexts(db: Db, rows: readonly ListedJob[], frame: Frame)
         `"pipeline_id":${plain(row.pipeline_id)},"retried":${row.retried},` +
         stateText(row, frame) +
         cutText(row, frame) +
+        // A spec that was stored before jobs had tags does not begin with them.
         (row.spec.startsWith('{"tags":') ? "" : '"tags":[],') +
         row.spec.slice(1),
     );
@@ -102,7 +103,7 @@ export async function jobTexts(db: Db, rows: readonly ListedJob[], frame: Frame)
   return texts;
 }
 
-/** Names by id, as JSON; each asked for once. */
+/** Returns a map from ids to names, as quoted JSON. Each name is queried once. */
 async function names(
   rows: readonly ListedJob[],
   idOf: (row: ListedJob) => number,
@@ -116,7 +117,7 @@ async function names(
   return found;
 }
 
-/** Most jobs have no environment, and then nothing is decrypted. */
+/** Returns the environment variables of a job as JSON. */
 function environmentText({ id, environment }: ListedJob, { keys, showsValues }: Frame): string {
   if (environment === "" || environment === null) return "{}";
   const values = parseEnvironment(decryptEnvironment(keys, id, environment));
@@ -133,8 +134,9 @@ function stateText(row: ListedJob, frame: Frame): string {
   );
 }
 
-/** Nothing, where the job is shown whole: of one job only what was removed for its age is missing. */
+/** Returns the JSON of `cut`, the names of the fields that are not shown in full; an empty text if there are none. */
 function cutText(row: ListedJob, { many }: Frame): string {
+  // A single job is shown in full, except for the fields that retention shortened.
   if (!many) return row.cut === "" ? "" : `"cut":${row.cut},`;
   const isLong = (text: string | null) => text !== null && text.length > answerLimits.listed;
   const cut = row.cut === "" ? [] : (JSON.parse(row.cut) as string[]);

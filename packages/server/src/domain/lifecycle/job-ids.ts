@@ -1,22 +1,22 @@
 /**
- * Ids of jobs: UUIDv7 whose order is the order of creation, also within a millisecond, when the clock steps back, and after
- * one that was far ahead. Then the time in an id is ahead too; `created_at` is right.
+ * Ids of jobs: UUIDv7 that sort in the order of creation, even within a millisecond and after the clock was set back. To
+ * keep that order after a clock that was ahead, the time in new ids is ahead, too; `created_at` has the right time.
  */
 import { randomUUID } from "node:crypto";
 
 let lastTime = 0;
 let counter = 0;
 
-/** Not an id of any job: smaller than all that were made at this time or later, larger than all before. */
+/** Returns a bound for filters by time: larger than all ids created before this time, smaller than all others. */
 export function jobIdAt(time: number): string {
   const hex = Math.max(0, Math.floor(time)).toString(16).padStart(12, "0");
   return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;
 }
 
-/** When the job was made, in milliseconds. */
+/** Returns the creation time in a job id, in milliseconds since the epoch. */
 export const timeOfJobId = (id: string) => Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 
-/** From now on ids come after this one, whatever the clock says: it may have been wrong when this one was made. */
+/** Makes new ids sort after this one, even if the clock was ahead when this one was created. */
 export function continueAfter(id: string): void {
   const time = timeOfJobId(id);
   if (time < lastTime) return;

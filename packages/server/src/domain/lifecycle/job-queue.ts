@@ -1,4 +1,4 @@
-/** The row with which a job waits for slots. */
+/** Rows of the queue, in which jobs wait for slots of their cluster. */
 import type { JobRow } from "../../store/queries/jobs/jobs.ts";
 import { type JobSpecFields, readSpec } from "./job-documents.ts";
 

@@ -1,4 +1,4 @@
-/** Attempts whose server is gone, with its data folder: nobody will ever tell how they ended. */
+/** Lost attempts: their result will never be known, for example because the data folder of their server is gone. */
 import type { Db, Store } from "../../store/drivers/store.ts";
 import { type allAttempts, closeAttempt, foreignAttempts } from "../../store/queries/jobs/attempts.ts";
 import { statesBefore } from "../../store/queries/jobs/job-moves.ts";
@@ -13,14 +13,14 @@ type LostAttempt = Pick<
 >;
 
 interface Loss {
-  /** Why the job failed. */
+  /** The job's error message if the job fails. */
   readonly error_message: string;
   readonly finished_at: string;
-  /** Whether a job with retries left is tried again. */
+  /** Whether a job with retries left gets another attempt. */
   readonly retries: boolean;
 }
 
-/** Closes a lost attempt, and fails its job or plans the next attempt. A job that was already being stopped is canceled. */
+/** Closes a lost attempt, and fails its job or plans a retry. A job that had been told to stop is canceled instead. */
 export async function endLostAttempt(db: Db, lost: LostAttempt, loss: Loss, now: number): Promise<void> {
   const { job_id: id, attempt, status, signalled_at } = lost;
   if (!(await closeAttempt(db, id, attempt))) return;
@@ -41,9 +41,12 @@ export async function endLostAttempt(db: Db, lost: LostAttempt, loss: Loss, now:
   );
 }
 
-/** Ends the attempts of other data folders. A database has one server, and this is it, so nobody else follows them. */
+/**
+ * Ends the attempts that were started by a server with another data folder. A database has one server at a time, so no
+ * other server follows them.
+ */
 export async function endForeignAttempts(store: Store, serverId: string, now: number): Promise<void> {
-  const error_message = "The job was lost: the data folder of its server is gone.";
+  const error_message = "The job was lost: the data folder of the server that ran it is gone. Run the job again.";
   const loss = { error_message, finished_at: iso(now), retries: true };
   await store.write(async (db) => {
     for (const attempt of await foreignAttempts(db, serverId)) await endLostAttempt(db, attempt, loss, now);

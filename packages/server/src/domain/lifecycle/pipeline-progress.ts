@@ -1,4 +1,4 @@
-/** How a pipeline goes on and completes: its drafts begin, and once no run is open it is settled. `end-job.ts` calls these. */
+/** Progress of pipelines: drafts are put in the queue, and a pipeline ends once it has no open runs. */
 import { isIn, type jobStates, type PipelineStatus, pipelineStates } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { beginDraftJobs } from "../../store/queries/jobs/job-moves.ts";
@@ -19,11 +19,11 @@ export const { live } = pipelineStates;
 export const isLive = ({ status }: PipelineRow) => (live as readonly PipelineStatus[]).includes(status);
 export const isComplete = ({ status }: Pick<RunState, "status">) => status === "COMPLETE";
 
-/** The jobs of those runs whose state is in this group. */
+/** Returns the ids of the jobs of those runs whose state is in this group. */
 export const jobsOfRuns = (runs: readonly RunState[], group: keyof typeof jobStates): string[] =>
   runs.flatMap(({ created_job_id, status }) => (created_job_id !== null && isIn(group, status) ? created_job_id : []));
 
-/** Puts drafts whose turn has come on the queue. Those that were removed or canceled meanwhile stay what they are. */
+/** Puts drafts in the queue, except those that were removed or canceled in the meantime. */
 export async function beginDrafts(db: Db, ids: readonly string[]): Promise<void> {
   const begun = await beginDraftJobs(db, ids);
   await enqueueAll(
@@ -32,7 +32,7 @@ export async function beginDrafts(db: Db, ids: readonly string[]): Promise<void>
   );
 }
 
-/** Completes a pipeline without open runs, or fails it if a run is not complete. */
+/** Ends a pipeline that has no open runs: COMPLETED if every run is complete, FAILED otherwise. */
 export async function settle(db: Db, pipeline: PipelineRow, now: number): Promise<void> {
   const { id, open_runs } = pipeline;
   if (open_runs > 0 || !isLive(pipeline)) return;
@@ -40,14 +40,14 @@ export async function settle(db: Db, pipeline: PipelineRow, now: number): Promis
   const left = runs.filter((run) => !isComplete(run));
   const [first] = left;
   const error_message = first
-    ? `${left.length} of ${runs.length} runs are not complete, the first is ${first.name}: it is ${first.status}.`
+    ? `${left.length} of ${runs.length} runs are not complete. The first of them, ${first.name}, is ${first.status}.`
     : null;
   const changes = { error_message, error_stack: null, updated_at: iso(now), finished_at: iso(now) };
   if (await movePipeline(db, { id, from: live, to: first ? "FAILED" : "COMPLETED", changes }))
     await recordEnd(db, pipeline, error_message);
 }
 
-/** Counts the open runs again after runs were added, removed or canceled. Returns how many there are. */
+/** Stores how many of the runs are open, and returns that number. */
 export async function setOpenRuns(db: Db, id: string, runs: readonly RunState[], now: number): Promise<number> {
   const open_runs = runs.filter(({ status }) => status !== null && !isIn("final", status)).length;
   await updatePipeline(db, id, { open_runs, updated_at: iso(now) });

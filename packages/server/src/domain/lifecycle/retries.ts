@@ -1,6 +1,7 @@
 /**
- * Time limits and retries. A job that failed waits in the queue for its next attempt: it keeps its id, and nobody who waits
- * for its end is told of one. The end of the attempt and the plan of the next are one write.
+ * Time limits and retries. A failed job with retries left waits in the queue for its next attempt, with the same id.
+ * Such a job has not ended, so its pipeline and its followers keep waiting. One transaction closes an attempt and plans
+ * the next.
  */
 import { durationWords, type JobAttempts, retryWait, usualRetryDelay } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
@@ -15,10 +16,10 @@ import { iso } from "../time/clock.ts";
 import { readSpec } from "./job-documents.ts";
 import { queueRow } from "./job-queue.ts";
 
-/** Times in seconds. */
+/** Time limit and delay between attempts in seconds, and the number of retries. */
 type Rules = Pick<JobAttempts, "timeout" | "retries" | "retry_delay">;
 
-/** The job's own, or its team's defaults as they are now. */
+/** Returns the time limit and the retries of a job: its own, or the current defaults of its team. */
 export async function rulesOf(db: Db, job: Pick<JobRow, "team_id" | "spec">): Promise<Rules> {
   const own = readSpec(job);
   const team = await teamRetriesOf(db, job.team_id);
@@ -29,19 +30,19 @@ export async function rulesOf(db: Db, job: Pick<JobRow, "team_id" | "spec">): Pr
   };
 }
 
-/** For the owner of a job that was ended for it. */
+/** Error message of a job that was stopped at its time limit. */
 export const overTime = (seconds: number) =>
-  `The job ran longer than its limit of ${durationWords(seconds)}. The end of its log shows how far it came; give it more time with a larger \`timeout\`; 0 is no limit.`;
+  `The job ran longer than its limit of ${durationWords(seconds)}. The end of its log shows how far it came. To give it more time, set a larger \`timeout\`; 0 is no limit.`;
 
-/** How an attempt failed. */
+/** Exit code, error and time of a failed attempt. */
 export type Failure = Pick<JobRow, "exit_code" | "error_message" | "error_stack" | "finished_at">;
 
-/** What a job shows tells of its newest attempt only. */
+/** Fields that a retry resets: a job shows its newest attempt only. */
 const fresh = { started_at: null, exit_code: null, error_message: null, error_stack: null, steps: null, metrics: "{}" };
 
 /**
- * Plans the next attempt, in the write that closed this one. False: there is none, since it was the last, the job is being
- * cancelled, or its pipeline is over.
+ * Puts a failed job back in the queue for its next attempt, in the transaction that closed the failed one. Returns false
+ * if the job has no retries left, is being canceled, or belongs to a pipeline that has ended.
  */
 export async function planRetry(db: Db, job: JobRow, failure: Failure, now: number): Promise<boolean> {
   const { id, attempt, retried } = job;
@@ -57,16 +58,16 @@ export async function planRetry(db: Db, job: JobRow, failure: Failure, now: numb
   const times = { started_at: job.started_at, finished_at, next_at: not_before };
   await insertEndedAttempt(db, { job_id: id, attempt, exit_code: failure.exit_code, ...reason, ...times });
   await enqueue(db, { ...queueRow(job), not_before });
-  // Nothing begins in a paused pipeline: as whatever else waits, it is a draft until that goes on.
+  // In a paused pipeline no job may start: the job is a draft until the pipeline is resumed.
   if (pipeline?.status === "PAUSED" && (await dequeue(db, id)))
     await moveJob(db, { id, from: ["QUEUED"], to: "PENDING" });
   return true;
 }
 
-/** A job may have many attempts, and all are shown at once. */
+/** Cuts a long text, since one answer shows all attempts of a job. */
 const shortened = (text: string | null) => text && beginningOf(text);
 
-/** Undefined: there is no such job. */
+/** Returns the attempts of a job, oldest first; undefined if there is no such job. */
 export async function readAttempts(db: Db, id: string): Promise<JobAttempts | undefined> {
   const job = await getJob(db, id);
   if (!job) return undefined;

@@ -1,6 +1,6 @@
 /**
- * As whom the runs of a pipeline and the jobs of a task run, where that is not who made the original. Kept as JSON in
- * `run_as`; empty: nobody else.
+ * The users as whom the runs of a pipeline and the jobs of a task run after they were handed over. The column `run_as`
+ * has them as JSON. An empty column means that each job runs as the user who created its original.
  */
 import { allScopes, permits, type Scope } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
@@ -9,31 +9,35 @@ import { usernameOf } from "../../store/queries/people/users.ts";
 import { readSpec } from "./job-documents.ts";
 
 export interface RunAs {
-  /** All of them run as this user. */
+  /** Id of the user as whom all jobs run. */
   readonly all?: number;
-  /** Of whoever took them over: what the originals may do beyond that they may no longer. */
+  /** Scopes of the user who took over: the jobs lose all others. Undefined: they keep the scopes of their originals. */
   readonly scopes?: readonly Scope[];
-  /** Otherwise, by who made the original: that user's successor. */
+  /** Without `all`: ids of successors, by the id of the user who created the original. */
   readonly of?: Readonly<Record<string, number>>;
 }
 
+/** A pipeline or a task, which may have been handed over to another user. */
 export interface HandedOver {
   readonly run_as: string;
 }
 
 export const readRunAs = ({ run_as }: HandedOver): RunAs => (run_as === "" ? {} : (JSON.parse(run_as) as RunAs));
 
-/** As whom a job of this user runs. */
+/** Returns the id of the user as whom a job runs whose original was created by the given user. */
 export const runsAs = ({ all, of = {} }: RunAs, userId: number): number => all ?? of[userId] ?? userId;
 
-/** Everything that ran as one user runs as another. */
+/** Returns a `RunAs` in which all jobs that ran as user `from` run as user `to`. */
 export function succeed({ all, scopes, of = {} }: RunAs, from: number, to: number): RunAs {
   if (all !== undefined) return all === from ? { all: to } : { all, ...(scopes ? { scopes } : {}) };
   const moved = Object.entries(of).map(([maker, user]) => [maker, user === from ? to : user] as const);
   return { of: { [from]: to, ...Object.fromEntries(moved) } };
 }
 
-/** An original as it is repeated: whose it is, what it may do, and in whose namespace its short names stay. */
+/**
+ * Returns an original with the user and the scopes that its copies run with. Short dataset names in its script keep
+ * referring to the namespace of the first user (`home`).
+ */
 export async function inNameOf(db: Db, handedOver: HandedOver, job: ShortJob): Promise<ShortJob> {
   const runAs = readRunAs(handedOver);
   const user_id = runsAs(runAs, job.user_id);

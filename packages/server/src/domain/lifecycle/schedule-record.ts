@@ -1,6 +1,6 @@
 /**
- * What becomes of the ticks and runs of a schedule is written down inside the write in which it happens: as a firing, and
- * in the numbers that its health follows from.
+ * Records of the ticks and runs of a schedule: its firings, and the counters from which its health is computed. Each is
+ * written in the transaction that fires the tick or ends the run.
  */
 import type { ScheduleFiring } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
@@ -23,69 +23,83 @@ import { iso } from "../time/clock.ts";
 import { noteSchedule } from "./told-events.ts";
 import { tellSkip } from "./told-skips.ts";
 
-/** The tick that something was meant for, and how many ticks it stands for. */
+/** The ticks that one firing stands for. */
 export interface Meant {
+  /** Time of the first tick. */
   readonly tick: string;
+  /** Number of ticks. */
   readonly ticks: number;
 }
 
-/** Characters of a reason. */
+/** Ticks that started no run, and why. */
+export interface Unfired extends Meant {
+  readonly reason: string;
+}
+
+/** Maximum length of a stored reason, in characters. */
 const mostReason = 1000;
 
-/** A tick that comes while the last run is still going. */
-export async function recordSkip(db: Db, row: ScheduleRow, meant: Meant, reason: string, now: number): Promise<void> {
-  await insert(db, row, meant, { outcome: "skipped", at: iso(now), reason, pipeline_id: null });
-  await tellSkip(db, row, await countSkips(db, row.id, meant.ticks, reason), { tick: meant.tick, reason }, now);
+/** Records a tick that is skipped, because the last run is still going or another tick waits. */
+export async function recordSkip(db: Db, row: ScheduleRow, skipped: Unfired, now: number): Promise<void> {
+  const { ticks, reason } = skipped;
+  await insert(db, row, skipped, { outcome: "skipped", at: iso(now), reason, pipeline_id: null });
+  await tellSkip(db, { ...row, ...(await countSkips(db, row.id, ticks, reason)) }, skipped, now);
 }
 
-/** Ticks that nobody fired in time, and that are not made up for. */
+/** Records ticks that no server fired in time, and that `catch_up` does not make up for. */
 export async function recordMissed(db: Db, row: ScheduleRow, meant: Meant, now: number): Promise<void> {
-  const reason = `nothing fired at its time: no server ran, its disk was nearly full, or its clock was in doubt (catch_up is ${row.catch_up}).`;
+  const reason = `it was not fired in time: no server ran, the server's disk was nearly full, or its clock could not be trusted (catch_up is ${row.catch_up}).`;
   await insert(db, row, meant, { outcome: "missed", at: iso(now), reason, pipeline_id: null });
-  await tellSkip(db, row, await countSkips(db, row.id, meant.ticks, reason), { tick: meant.tick, reason }, now);
+  await tellSkip(db, { ...row, ...(await countSkips(db, row.id, meant.ticks, reason)) }, { ...meant, reason }, now);
 }
 
-export const recordWait = (db: Db, row: ScheduleRow, meant: Meant, reason: string, now: number) =>
-  insert(db, row, meant, { outcome: "waits", at: iso(now), reason, pipeline_id: null });
+/** Records a tick that waits for the end of the last run. */
+export const recordWait = (db: Db, row: ScheduleRow, waiting: Unfired, now: number) =>
+  insert(db, row, waiting, { outcome: "waits", at: iso(now), reason: waiting.reason, pipeline_id: null });
 
 interface Begun {
+  /** Ticks that the firing stands for; undefined for the tick that waited for the end of the last run. */
+  readonly meant: Meant | undefined;
   readonly outcome: "fired" | "failed";
   readonly pipelineId: string;
+  /** Why the pipeline failed; null if it has begun. */
   readonly reason: string | null;
 }
 
-/** A pipeline has begun, or has failed at once. Without a tick it is the one that waited. */
+/** Records that a tick created a pipeline, which has begun or has failed at once. */
 export async function recordBegun(
   db: Db,
   row: ScheduleRow,
-  meant: Meant | undefined,
-  { outcome, pipelineId, reason }: Begun,
+  { meant, outcome, pipelineId, reason }: Begun,
   now: number,
 ): Promise<void> {
   await record(db, row, meant, { outcome, at: iso(now), reason, pipeline_id: pipelineId });
   await forgetSkips(db, row.id, meant === undefined);
-  if (outcome === "fired") await noteSchedule(db, row, "fired", null, now);
+  if (outcome === "fired") await noteSchedule(db, row, { event: "fired", message: null }, now);
 }
 
-/** A tick that could not run. Without a tick it is the one that waited. */
-export async function recordRefused(
-  db: Db,
-  row: ScheduleRow,
-  meant: Meant | undefined,
-  reason: string,
-  now: number,
-): Promise<void> {
+interface Refused {
+  /** Ticks that the firing stands for; undefined for the tick that waited for the end of the last run. */
+  readonly meant: Meant | undefined;
+  readonly reason: string;
+}
+
+/** Records a tick for which no pipeline could be created. */
+export async function recordRefused(db: Db, row: ScheduleRow, { meant, reason }: Refused, now: number): Promise<void> {
   await record(db, row, meant, { outcome: "failed", at: iso(now), reason, pipeline_id: null });
   await countFailure(db, row.id, beginningOf(reason, mostReason));
 }
 
-/** The tick that waits never runs. */
+/** Records that the waiting tick is skipped, because the schedule was paused or changed. */
 export async function dropWaiting(db: Db, row: ScheduleRow, reason: string, now: number): Promise<void> {
   await record(db, row, undefined, { outcome: "skipped", at: iso(now), reason, pipeline_id: null });
   await countSkips(db, row.id, 1, reason);
 }
 
-/** A pipeline has ended, well where there is no reason. One that somebody cancels says nothing about its schedule. */
+/**
+ * Counts the end of a pipeline for the health of its schedule. `reason` says why the pipeline failed, and is null if it
+ * completed. A canceled pipeline is not counted.
+ */
 export async function recordEnd(
   db: Db,
   { schedule_id: id, name, is_template }: Pick<PipelineRow, "schedule_id" | "name" | "is_template">,
@@ -96,12 +110,12 @@ export async function recordEnd(
   else await countFailure(db, id, beginningOf(`${name}: ${reason}`, mostReason));
 }
 
-/** A tick has one row: that of one that waited is made to say what became of it. */
+/** Writes the firing of a tick. The tick that waited has a row already, which is updated. */
 async function record(db: Db, row: ScheduleRow, meant: Meant | undefined, settled: Settled): Promise<void> {
   if (meant) return insert(db, row, meant, settled);
   const reason = settled.reason && beginningOf(settled.reason, mostReason);
   if (await settleWaitingFiring(db, row.id, { ...settled, reason })) return;
-  // It began to wait before there were firings.
+  // The tick began to wait under an older version of the server, which stored no firings.
   await insert(db, row, { tick: row.waiting_since ?? settled.at, ticks: 1 }, settled);
 }
 

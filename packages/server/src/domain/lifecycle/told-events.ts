@@ -1,11 +1,11 @@
-/** Which events there are, what each needs the outbox to take, and how what happens to a schedule gets there. */
+/** Events that receivers can subscribe to, and how the events of a schedule are written to the outbox. */
 import type { JobStatus, ToldEvent } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { noteEvent } from "../../store/queries/events/outbox.ts";
 import type { ScheduleRow } from "../../store/queries/schedules/schedules.ts";
 import { iso } from "../time/clock.ts";
 
-/** A recovery is a success after a failure: who wants to hear of it must hear of both. */
+/** The outbox entries that each event is computed from. A recovery is a success after a failure, so it needs both. */
 const wordsOf: Record<ToldEvent, readonly string[]> = {
   "job.failure": ["job:FAILED"],
   "job.recovery": ["job:FAILED", "job:COMPLETE"],
@@ -17,21 +17,23 @@ const wordsOf: Record<ToldEvent, readonly string[]> = {
   "schedule.overdue": ["schedule:overdue"],
 };
 
-/** What of it the store looks for, as words between blanks. */
+/** Returns the outbox entries that a receiver needs, such as `job:FAILED`, each between spaces, so that LIKE finds one. */
 export function wantedWords(events: readonly ToldEvent[], statuses: readonly JobStatus[]): string {
   const words = new Set([...events.flatMap((event) => wordsOf[event]), ...statuses.map((status) => `job:${status}`)]);
   return ` ${[...words].join(" ")} `;
 }
 
-/** What became of a tick of a schedule, or of one that did not come. */
-export type ScheduleEvent = "failure" | "fired" | "skip" | "overdue";
+/** An event of a schedule: a tick fired, failed or was skipped, or it did not fire in time (`overdue`). */
+export interface ScheduleEvent {
+  readonly event: "failure" | "fired" | "skip" | "overdue";
+  readonly message: string | null;
+}
 
-/** Call it inside the write that makes it so. Returns whether somebody listens. */
+/** Writes an event to the outbox, in the transaction that causes it. Returns false if no receiver subscribes to it. */
 export const noteSchedule = (
   db: Db,
   { team_id, id, name, created_at }: Pick<ScheduleRow, "team_id" | "id" | "name" | "created_at">,
-  event: ScheduleEvent,
-  message: string | null,
+  { event, message }: ScheduleEvent,
   now: number,
 ): Promise<boolean> =>
   noteEvent(db, {

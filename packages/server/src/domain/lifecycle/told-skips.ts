@@ -1,6 +1,7 @@
 /**
- * When skips of a schedule are told: the first of a row, and the first of each further day while the row goes on. A schedule
- * that runs every five minutes, and whose run hangs, would otherwise tell of it 288 times a day. forgetSkips ends a row.
+ * Decides which skipped ticks of a schedule are reported: the first of a series, and then the first of each day.
+ * Otherwise a schedule that runs every five minutes, and whose run hangs, would report it 288 times a day. `forgetSkips`
+ * ends a series.
  */
 
 import type { Db } from "../../store/drivers/store.ts";
@@ -13,24 +14,18 @@ interface Skip {
   readonly reason: string;
 }
 
-/** Call it inside the write that counts the skip. */
-export async function tellSkip(
-  db: Db,
-  row: ScheduleRow,
-  told: ToldSkips,
-  { tick, reason }: Skip,
-  now: number,
-): Promise<void> {
+/** Reports a skipped tick, unless another of that day was reported. `row` has the counters with this skip included. */
+export async function tellSkip(db: Db, row: ScheduleRow, { tick, reason }: Skip, now: number): Promise<void> {
   const date = dateAt(Date.parse(tick), row.timezone);
-  if (told.skip_told_on === date) return;
-  const message = `The tick of ${tick} came to nothing: ${reason}${othersOf(told)}`;
-  // Where nobody listens nothing was told: whoever comes to listen hears of the next one.
-  if (await noteSchedule(db, row, "skip", message, now))
-    await updateSchedule(db, row.id, { skip_told_on: date, skips_told: told.skips });
+  if (row.skip_told_on === date) return;
+  const message = `The tick of ${tick} started no run: ${reason}${othersOf(row)}`;
+  // Without a subscriber nothing was reported: a receiver that subscribes later gets the next skip.
+  if (await noteSchedule(db, row, { event: "skip", message }, now))
+    await updateSchedule(db, row.id, { skip_told_on: date, skips_told: row.skips });
 }
 
 function othersOf({ skips, skips_told }: ToldSkips): string {
   const count = skips - skips_told;
   if (count === 1) return "";
-  return ` These are ${count} ticks${skips_told > 0 ? " since the last message" : ""}.`;
+  return ` In total, ${count} ticks started no run${skips_told > 0 ? " since the last message" : ""}.`;
 }

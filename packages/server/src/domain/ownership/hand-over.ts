@@ -50,7 +50,7 @@ export const givePipeline = (
   { owner, force, ...input }: Wish & { readonly name?: string | null; readonly pipeline_id?: string | null },
   now: number,
 ) =>
-  changePipeline(context, "hand-over", call, input, now, async (db, pipeline) => {
+  changePipeline(context, call, { action: "hand-over", input, now }, async ({ db, pipeline }) => {
     const to = await existingUser(db, owner);
     await requireNewOwner(db, call.team, call.principal, to);
     const names = credentialsOf(pipeline, await runsWithOriginals(db, pipeline));

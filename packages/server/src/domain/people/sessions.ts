@@ -76,7 +76,12 @@ export async function openSession(
   now: number,
 ): Promise<Entry> {
   const session = newSecret();
-  await insertSession(db, hashSecret(session), user.id, iso(now), iso(now + sessionDays * day));
+  await insertSession(db, {
+    hash: hashSecret(session),
+    user_id: user.id,
+    created_at: iso(now),
+    expires_at: iso(now + sessionDays * day),
+  });
   const actor: Actor = { userId: user.id, username: user.username, via, address };
   await audit(db, actor, { action: "session.create", target: user.username }, now);
   return { session, browser: await rememberBrowser(db, user.id, browser, now) };

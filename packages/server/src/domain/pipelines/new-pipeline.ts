@@ -1,8 +1,9 @@
-/** Pipelines come into being: triggered from lineage, copied as a schedule's template, fired from one. */
+/** Creates pipelines: with drafts for their runs, as the template of a schedule or backfill, and from such a template. */
 
 import type { Db } from "../../store/drivers/store.ts";
-import { getShortJobs, type ShortJob } from "../../store/queries/jobs/jobs.ts";
+import { getShortJobs } from "../../store/queries/jobs/jobs.ts";
 import { insertPipeline, insertRuns, type PipelineRow, runsOf } from "../../store/queries/pipelines/pipelines.ts";
+import type { Transaction } from "../access/edit.ts";
 import { failPipeline } from "../lifecycle/end-job.ts";
 import { newJobId } from "../lifecycle/job-ids.ts";
 import { beginDrafts, settle } from "../lifecycle/pipeline-progress.ts";
@@ -16,11 +17,11 @@ import { type DraftFrame, insertDrafts } from "./pipeline-drafts.ts";
 import type { GraphNode } from "./pipeline-graph.ts";
 import { pipelineName } from "./pipeline-names.ts";
 import { readSettings, readVariables } from "./pipeline-settings.ts";
-import { whyNot } from "./pipeline-sources.ts";
+import { type SourceGraph, whyNotRepeatable } from "./pipeline-sources.ts";
 
 type Named = Omit<PipelineRow, "name" | "run_as"> & Partial<Pick<PipelineRow, "run_as">>;
 
-/** With a name that nobody in the team has. */
+/** Inserts a pipeline with a generated name that is unique in the team. */
 export async function insertNamed(db: Db, row: Named): Promise<PipelineRow> {
   for (let tries = 0; ; tries++) {
     const named = { run_as: "", ...row, name: pipelineName(tries) };
@@ -28,8 +29,9 @@ export async function insertNamed(db: Db, row: Named): Promise<PipelineRow> {
   }
 }
 
-/** What a pipeline gives to all its drafts. */
+/** Returns the values that all drafts of a pipeline share. */
 export const draftFrame = (keys: KeyRing, pipeline: PipelineRow): DraftFrame => ({
+  keys,
   pipelineId: pipeline.id,
   settings: readSettings(pipeline),
   variables: readVariables(keys, pipeline),
@@ -37,23 +39,21 @@ export const draftFrame = (keys: KeyRing, pipeline: PipelineRow): DraftFrame => 
 });
 
 interface NewRuns {
-  /** The drafts that wait for nothing. */
+  /** Ids of the drafts without parents, which may begin at once. */
   readonly ready: readonly string[];
-  /** Bytes of long texts that the store did not have yet. */
+  /** Bytes of long texts that were added to the store. */
   readonly added: number;
 }
 
-/** The runs of a pipeline, each with a draft; `jobs` are the originals. */
+/** Inserts the runs of a pipeline, each with a draft. */
 export async function insertRunsWithDrafts(
-  db: Db,
+  transaction: Transaction,
   keys: KeyRing,
   pipeline: PipelineRow,
-  nodes: readonly GraphNode[],
-  jobs: ReadonlyMap<string, ShortJob>,
-  now: number,
+  { nodes, jobs }: SourceGraph,
 ): Promise<NewRuns> {
-  const { ids: drafts, added } = await insertDrafts(db, keys, jobs.values(), draftFrame(keys, pipeline), now);
-  await insertGraph(db, pipeline.id, nodes, (jobId) => ({
+  const { ids: drafts, added } = await insertDrafts(transaction, jobs.values(), draftFrame(keys, pipeline));
+  await insertGraph(transaction.db, pipeline.id, nodes, (jobId) => ({
     created_job_id: drafts.get(jobId) ?? null,
     name: jobs.get(jobId)?.name ?? jobId,
   }));
@@ -63,7 +63,7 @@ export async function insertRunsWithDrafts(
 
 type RunOf = (jobId: string) => { readonly created_job_id: string | null; readonly name: string };
 
-/** A graph as the store has it. */
+/** Returns the rows of the runs of a graph, and of the edges between them. */
 export const graphRows = (pipeline_id: string, nodes: readonly GraphNode[], runOf: RunOf) => ({
   runs: nodes.map(({ jobId, parents }, position) => ({
     pipeline_id,
@@ -82,15 +82,15 @@ function insertGraph(db: Db, pipelineId: string, nodes: readonly GraphNode[], ru
   return insertRuns(db, runs, edges);
 }
 
-/** A copy of a pipeline that never runs itself: what a schedule or a backfill runs. Returns the template's id. */
+/** Copies a pipeline to a template, which never runs itself: a schedule or a backfill runs copies. Returns its id. */
 export async function makeTemplate(
-  db: Db,
+  transaction: Transaction,
   keys: KeyRing,
   source: PipelineRow,
   scheduleId: number | null,
-  now: number,
 ): Promise<string> {
-  const copy = await copyOf(db, keys, source, now);
+  const { db } = transaction;
+  const copy = await copyOf(transaction, keys, source);
   const template = { ...copy, status: "PENDING", is_template: 1, schedule_id: scheduleId, open_runs: 0 } as const;
   await insertNamed(db, template);
   const names = new Map((await runsOf(db, source.id)).map(({ job_id, name }) => [job_id, name]));
@@ -101,22 +101,22 @@ export async function makeTemplate(
   return template.id;
 }
 
-/** The moment that a pipeline is for, and what led to it. */
+/** The scheduled time of a pipeline, and the chain of schedules that led to it. */
 type Occasion = Partial<Moment & Pick<PipelineRow, "chain">>;
 
 /**
- * A pipeline like its template, with drafts of its own, that begins at once. What can no longer be repeated makes it
- * fail where a person triggering it would be refused, but for the quota of texts: ask for that after it.
+ * Creates a pipeline from a template, with new drafts, and begins it at once. If a job can no longer be repeated, the new
+ * pipeline fails with the reason. The caller checks the quota of texts afterwards, with the returned bytes (`added`).
  */
 export async function runTemplate(
-  db: Db,
+  transaction: Transaction,
   keys: KeyRing,
   template: PipelineRow,
-  now: number,
   occasion: Occasion = {},
 ): Promise<{ readonly pipelineId: string; readonly added: number }> {
+  const { db, now } = transaction;
   const nodes = await nodesOf(db, template.id);
-  const copy = { ...(await copyOf(db, keys, template, now)), ...occasion };
+  const copy = { ...(await copyOf(transaction, keys, template)), ...occasion };
   const pipeline = await insertNamed(db, { ...copy, status: "RUNNING", is_template: 0, open_runs: nodes.length });
   const originals = await getShortJobs(
     db,
@@ -124,18 +124,24 @@ export async function runTemplate(
   );
   const found = await allInNameOf(db, template, originals);
   const jobs = new Map(found.map((job) => [job.id, job]));
-  const { ready, added } = await insertRunsWithDrafts(db, keys, pipeline, nodes, jobs, now);
-  const why = jobs.size < nodes.length ? "a job that it repeats is gone." : await whyNot(db, [...jobs.values()]);
+  const { ready, added } = await insertRunsWithDrafts(transaction, keys, pipeline, { nodes, jobs });
+  const why =
+    jobs.size < nodes.length
+      ? "a job that it repeats no longer exists."
+      : await whyNotRepeatable(db, [...jobs.values()]);
   if (why !== undefined)
-    await failPipeline(db, pipeline, { error_message: `It could not begin: ${why}`, error_stack: null }, now);
+    await failPipeline(db, pipeline, { error_message: `The pipeline could not start: ${why}`, error_stack: null }, now);
   else await beginDrafts(db, ready);
-  // All runs of the template may have been removed.
+  // A pipeline without runs is complete at once: all runs of the template may have been removed.
   await settle(db, pipeline, now);
   return { pipelineId: pipeline.id, added };
 }
 
-/** The settings come along; their environment is encrypted anew, since it is bound to its row. */
-async function copyOf(db: Db, keys: KeyRing, source: PipelineRow, now: number): Promise<Named> {
+/**
+ * Returns a copy of a pipeline's row. The environment is encrypted again, since a ciphertext is bound to the id of its
+ * row.
+ */
+async function copyOf({ db, now }: Transaction, keys: KeyRing, source: PipelineRow): Promise<Named> {
   const { name: _, ...rest } = source;
   const id = newJobId(now);
   const text = decryptPipelineEnvironment(keys, source.id, source.environment);
@@ -154,7 +160,7 @@ async function copyOf(db: Db, keys: KeyRing, source: PipelineRow, now: number): 
   };
 }
 
-/** Parents before children. */
+/** Returns the nodes of a pipeline, parents before children. */
 async function nodesOf(db: Db, pipelineId: string): Promise<GraphNode[]> {
   const parents = await parentsOf(db, pipelineId);
   return (await runsOf(db, pipelineId)).map(({ job_id: jobId }) => ({ jobId, parents: parents.get(jobId) ?? [] }));

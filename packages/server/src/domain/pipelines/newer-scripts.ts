@@ -1,4 +1,4 @@
-/** Whether somebody has made the datasets of a schedule with a newer script than the one that it runs. */
+/** Finds newer scripts: jobs that made a dataset of a schedule with a newer script than the schedule runs. */
 import type { NewerScript } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { type NewestMade, newestMade } from "../../store/queries/datasets/newest-made.ts";
@@ -12,18 +12,23 @@ import {
 } from "../../store/queries/schedules/schedule-scripts.ts";
 import { readSpec } from "../lifecycle/job-documents.ts";
 
-/** Runs that are looked at for one answer, and scripts that are told of one schedule. */
+/** Maximum number of runs that are compared for one answer. */
 const mostRuns = 20_000;
-const mostTold = 20;
+/** Maximum number of newer scripts that are listed for one schedule. */
+const mostListed = 20;
 
-interface Overtaken {
+/** A run of a template whose dataset was made by a newer job. */
+interface Outdated {
   readonly template: string;
-  /** The job that the schedule repeats. */
+  /** Id of the job that the schedule repeats. */
   readonly runs: string;
   readonly by: NewestMade;
 }
 
-/** By template. Null: not looked at, since versions were named, or there are too many runs. */
+/**
+ * Returns a function from the id of a template to its newer scripts. It returns null for templates that were not compared,
+ * because they name versions or have too many runs.
+ */
 export async function newerScripts(
   db: Db,
   templates: readonly string[],
@@ -33,28 +38,28 @@ export async function newerScripts(
   const origins = await originsOf(db, jobIds);
   const made = await datasetsMadeBy(db, jobIds);
   const newest = await newestMade(db, [...new Set([...made.values()].flat())]);
-  const overtaken = [...runs.values()].flat().flatMap(({ pipeline_id, job_id }) =>
-    (made.get(job_id) ?? []).flatMap((dataset): Overtaken[] => {
+  const outdated = [...runs.values()].flat().flatMap(({ pipeline_id, job_id }) =>
+    (made.get(job_id) ?? []).flatMap((dataset): Outdated[] => {
       const by = newest.get(dataset);
       const isNewer = by && by.origin_job_id > (origins.get(job_id) ?? job_id);
       return isNewer ? [{ template: pipeline_id, runs: job_id, by }] : [];
     }),
   );
-  const told = await tell(db, overtaken);
-  return (template) => (runs.has(template) ? (told.get(template) ?? []) : null);
+  const newer = await withNewScript(db, outdated);
+  return (template) => (runs.has(template) ? (newer.get(template) ?? []) : null);
 }
 
-/** The same script that somebody ran again is no newer one. */
-async function tell(db: Db, overtaken: readonly Overtaken[]): Promise<Map<string, NewerScript[]>> {
-  const told = new Map<string, NewerScript[]>();
-  if (overtaken.length === 0) return told;
-  const ids = new Set(overtaken.flatMap(({ runs, by }) => [runs, by.origin_job_id]));
+/** Returns newer scripts by template. Leaves out newer jobs that ran the same script again. */
+async function withNewScript(db: Db, outdated: readonly Outdated[]): Promise<Map<string, NewerScript[]>> {
+  const found = new Map<string, NewerScript[]>();
+  if (outdated.length === 0) return found;
+  const ids = new Set(outdated.flatMap(({ runs, by }) => [runs, by.origin_job_id]));
   const jobs = new Map((await getShortJobs(db, [...ids])).map((job) => [job.id, job]));
-  const names = await namesOfDatasets(db, [...new Set(overtaken.map(({ by }) => by.dataset_id))]);
-  for (const { template, runs, by } of overtaken) {
+  const names = await namesOfDatasets(db, [...new Set(outdated.map(({ by }) => by.dataset_id))]);
+  for (const { template, runs, by } of outdated) {
     const [older, newer] = [jobs.get(runs), jobs.get(by.origin_job_id)];
-    const list = told.get(template) ?? [];
-    if (!older || !newer || scriptOf(older) === scriptOf(newer) || list.length >= mostTold) continue;
+    const list = found.get(template) ?? [];
+    if (!older || !newer || scriptOf(older) === scriptOf(newer) || list.length >= mostListed) continue;
     list.push({
       dataset: names.get(by.dataset_id) ?? "",
       runs_job_id: runs,
@@ -63,12 +68,12 @@ async function tell(db: Db, overtaken: readonly Overtaken[]): Promise<Map<string
       created_at: newer.created_at,
       created_by: await usernameOf(db, newer.user_id),
     });
-    told.set(template, list);
+    found.set(template, list);
   }
-  return told;
+  return found;
 }
 
-/** What makes one script differ from another: not what it is given. */
+/** Returns the parts of a job that make up its script, without its variables and parameters. */
 function scriptOf(job: ShortJob): string {
   const { query, query_type, requirements, repository, script } = readSpec(job);
   const { texts } = job;

@@ -1,4 +1,4 @@
-/** A pipeline as the API shows it. */
+/** Pipelines as the API shows them. */
 import { answerLimits, type JobPipelineRun, type Pipeline } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { usernameOf } from "../../store/queries/people/users.ts";
@@ -18,11 +18,11 @@ import { readSettings, readVariables } from "./pipeline-settings.ts";
 
 export interface PipelineFrame {
   readonly keys: KeyRing;
-  /** Viewers of the team see which variables a pipeline has, not what is in them. */
+  /** Whether the values of environment variables are shown. Viewers of the team see the names only. */
   readonly showsValues: boolean;
 }
 
-/** The API's shape of one pipeline. */
+/** Returns a pipeline with its runs. */
 export async function pipelineDocument(db: Db, row: ShownPipeline, frame: PipelineFrame): Promise<Pipeline> {
   const runs = await runsOf(db, row.id);
   const parents = await parentsOf(db, row.id);
@@ -57,7 +57,7 @@ function variablesOf(row: ShownPipeline, { keys, showsValues }: PipelineFrame): 
   return Object.fromEntries(variables.map(([name, value]) => [name, showsValues ? value : "***"]));
 }
 
-/** In a list what is long is cut, and the pipeline says so. */
+/** Returns a pipeline for a list: long texts are cut, and the field `cut` names them. */
 export async function listedPipelineDocument(db: Db, row: ListedPipeline, frame: PipelineFrame): Promise<Pipeline> {
   const isLong = (text: string | null) => text !== null && text.length > answerLimits.listed;
   const short = (text: string | null) => text && beginningOf(text);
@@ -89,7 +89,7 @@ const runDocument = (run: RunState, parent_job_ids: string[]): JobPipelineRun =>
   finished_at: run.finished_at,
 });
 
-/** By run, in the words of the originals. */
+/** Returns the parents of each run, as ids of the original jobs. */
 export async function parentsOf(db: Db, pipelineId: string): Promise<Map<string, string[]>> {
   const parents = new Map<string, string[]>();
   for (const { job_id, parent_job_id } of await edgesOf(db, pipelineId)) {

@@ -1,9 +1,10 @@
-/** Drafts: the jobs of a pipeline's runs, each like an original, fresh, and under its creator's rights. */
+/** Drafts: the jobs of a pipeline's runs. Each repeats an original job, with the rights of the original's creator. */
 
 import type { Db } from "../../store/drivers/store.ts";
 import { insertTagRows } from "../../store/queries/jobs/job-tags.ts";
 import type { TextRefs } from "../../store/queries/jobs/job-texts.ts";
 import { insertJobs, type NewJob, type ShortJob } from "../../store/queries/jobs/jobs.ts";
+import type { Transaction } from "../access/edit.ts";
 import { type JobSpecFields, readSpec } from "../lifecycle/job-documents.ts";
 import { newJobId } from "../lifecycle/job-ids.ts";
 import { type Moment, withMoment } from "../lifecycle/scheduled-moments.ts";
@@ -12,35 +13,38 @@ import type { KeyRing } from "../secrets/key-ring.ts";
 import { iso } from "../time/clock.ts";
 import { type PipelineSettings, withSettings, withVariables } from "./pipeline-settings.ts";
 
-/** What a pipeline gives to all its drafts. */
+/** Values that all drafts of a pipeline share. */
 export interface DraftFrame {
+  readonly keys: KeyRing;
   readonly pipelineId: string;
   readonly settings: PipelineSettings;
   readonly variables: Readonly<Record<string, string>>;
-  /** Undefined: none. */
+  /** Scheduled time of the pipeline; undefined if somebody started it by hand. */
   readonly moment: Moment | undefined;
 }
 
-/** What the drafts of one pipeline have of their own, in characters: all are written at once. Long texts are shared. */
+/**
+ * Maximum size of the drafts of one pipeline in bytes, without long texts, which are shared. One transaction writes them
+ * all.
+ */
 export const mostDraftText = 8 * 1024 * 1024;
 
 interface Drafts {
-  /** By those of the originals. */
+  /** Ids of the drafts, by the ids of their originals. */
   readonly ids: ReadonlyMap<string, string>;
-  /** Bytes of long texts that the store did not have yet: of settings. */
+  /** Bytes of long texts that were added to the store: the texts of the pipeline's settings. */
   readonly added: number;
 }
 
-/** A draft for each original. */
+/** Inserts a draft for each original. */
 export async function insertDrafts(
-  db: Db,
-  keys: KeyRing,
+  transaction: Transaction,
   originals: Iterable<ShortJob>,
   frame: DraftFrame,
-  now: number,
 ): Promise<Drafts> {
+  const { db } = transaction;
   const drafts = new Map<string, NewJob>();
-  for (const original of originals) drafts.set(original.id, await newDraft(db, keys, original, frame, now));
+  for (const original of originals) drafts.set(original.id, await newDraft(transaction, original, frame));
   const jobs = [...drafts.values()];
   const added = await insertJobs(db, jobs);
   const tagsOf = (job: NewJob) => readSpec(job).tags.map((tag) => ({ team_id: job.team_id, tag, job_id: job.id }));
@@ -48,11 +52,11 @@ export async function insertDrafts(
   return { ids: new Map([...drafts].map(([jobId, { id }]) => [jobId, id])), added };
 }
 
-/** A run group of its own and nothing to rerun from: no checkpoint is found, so everything is made anew. */
-async function newDraft(db: Db, keys: KeyRing, original: ShortJob, frame: DraftFrame, now: number): Promise<NewJob> {
+/** Returns a draft that runs from scratch: with a new run group and no job to rerun, it finds no checkpoint. */
+async function newDraft({ db, now }: Transaction, original: ShortJob, frame: DraftFrame): Promise<NewJob> {
   const id = newJobId(now);
   const own = { id, created_at: iso(now) };
-  const { spec, texts, environment } = await draftContent(db, keys, original, own, frame);
+  const { spec, texts, environment } = await draftContent(db, original, own, frame);
   return {
     ...own,
     team_id: original.team_id,
@@ -72,16 +76,18 @@ async function newDraft(db: Db, keys: KeyRing, original: ShortJob, frame: DraftF
   };
 }
 
-/** What a draft is made of, also when the settings change before it begins. The environment is encrypted anew: it is bound to its row. */
+/**
+ * Returns the spec, texts and encrypted environment of a draft. Called again if the settings change before the draft
+ * begins.
+ */
 export async function draftContent(
   db: Db,
-  keys: KeyRing,
   original: ShortJob,
   { id, created_at }: Pick<JobSpecFields, "id" | "created_at">,
-  { settings, variables, moment }: DraftFrame,
+  { keys, settings, variables, moment }: DraftFrame,
 ): Promise<{ spec: JobSpecFields; texts: TextRefs; environment: string }> {
   const fresh = { start_after: null, cron_expression: null, parent_job_id: null, rerun_from_job_id: null };
-  // What another pipeline set for its runs is not part of what they are.
+  // The original may be a run of another pipeline: then its reuse_listings is a setting of that pipeline only.
   const { reuse_listings: _, ...own } = readSpec(original);
   const draft = { ...own, ...fresh, id, created_at, run_group_id: id };
   const spec = withMoment(withSettings(draft, settings), moment);
@@ -93,6 +99,6 @@ export async function draftContent(
   };
 }
 
-/** What is set for all runs takes the place of the original's own text. */
+/** Leaves out the original's texts that a setting of the pipeline replaces. */
 const withoutSet = (texts: TextRefs, settings: PipelineSettings): TextRefs =>
   Object.fromEntries(Object.entries(texts).filter(([field]) => settings[field as keyof PipelineSettings] == null));

@@ -1,4 +1,4 @@
-/** How lineage becomes a graph of jobs: one node for each job that made a needed version, parents by what it needed. */
+/** Turns lineage into a graph of jobs. Each node is a job that made a needed version; its parents made what it read. */
 import type { SourceVersion, VersionNeed } from "../../store/queries/pipelines/pipeline-sources.ts";
 
 export interface GraphNode {
@@ -6,17 +6,18 @@ export interface GraphNode {
   readonly parents: readonly string[];
 }
 
-/** Needs in one graph, as found in lineage and as left when a run is taken out. */
+/** Maximum number of dependencies in one graph, when it is built from lineage and when a run is removed from it. */
 export const mostNeeds = 100_000;
 
 export type Graph =
-  /** Parents before children. */
+  /** The nodes, parents before children. */
   | { readonly nodes: readonly GraphNode[] }
-  /** A version that no job made. */
+  /** Id of a version that no job made. */
   | { readonly unmade: number }
-  /** Jobs each of which needs what the next one made, and the last the first. */
+  /** Ids of jobs that depend on each other: each on the next one, and the last on the first. */
   | { readonly cycle: readonly string[] };
 
+/** Builds the graph of the jobs that made these versions. */
 export function graphOf(versions: readonly SourceVersion[], needs: readonly VersionNeed[]): Graph {
   const makers = new Map<number, string>();
   for (const { id, maker } of versions) {
@@ -27,13 +28,13 @@ export function graphOf(versions: readonly SourceVersion[], needs: readonly Vers
   for (const { version_id, needs_version_id } of needs) {
     const child = makers.get(version_id) as string;
     const parent = makers.get(needs_version_id) as string;
-    // What a job made itself on the way to something else is no reason to wait.
+    // A job that reads its own dataset does not wait for itself.
     if (child !== parent) parents.get(child)?.add(parent);
   }
   return sorted(parents);
 }
 
-/** Takes away, again and again, what waits for nothing; what is left at the end waits for itself. */
+/** Sorts jobs topologically, parents before children. Returns a cycle if there is one. */
 function sorted(parents: ReadonlyMap<string, ReadonlySet<string>>): Graph {
   const children = new Map([...parents.keys()].map((jobId) => [jobId, [] as string[]]));
   for (const [child, its] of parents) for (const parent of its) children.get(parent)?.push(child);
@@ -50,7 +51,10 @@ function sorted(parents: ReadonlyMap<string, ReadonlySet<string>>): Graph {
   return { nodes: order.map((jobId) => ({ jobId, parents: [...(parents.get(jobId) ?? [])] })) };
 }
 
-/** Every job that is left has a parent that is left: following those, one comes by twice. */
+/**
+ * Returns a cycle among the unsorted jobs. Each of them has an unsorted parent, so a walk along parents meets a job
+ * twice.
+ */
 function cycleIn(parents: ReadonlyMap<string, ReadonlySet<string>>, done: ReadonlySet<string>): string[] {
   const path = new Set<string>();
   let at = [...parents.keys()].find((jobId) => !done.has(jobId)) as string;

@@ -1,4 +1,4 @@
-/** Names of pipelines: two short words that people can say and type. */
+/** Generated names of pipelines: two short words that are easy to say and type. */
 import { randomInt } from "node:crypto";
 
 const first =
@@ -12,9 +12,10 @@ const second =
 
 const oneOf = (words: readonly string[]) => words[randomInt(words.length)] as string;
 
-/** Tries that give two words alone; then a number follows, of ever more figures, so that there is always another name. */
+/** Number of tries without a number in the name. Later tries append a number with more and more digits. */
 const plainTries = 5;
 
+/** Returns a random name. `tries` is how many names were taken already. */
 export function pipelineName(tries: number): string {
   const words = `${oneOf(first)}-${oneOf(second)}`;
   return tries < plainTries ? words : `${words}-${randomInt(10 ** Math.min(tries - plainTries + 2, 9))}`;

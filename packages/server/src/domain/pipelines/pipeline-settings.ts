@@ -1,4 +1,4 @@
-/** What is set for all runs of a pipeline: a layer over what each original job has, which can be taken off again. */
+/** Settings of a pipeline: they override fields of the original job in every run, and can be removed again. */
 import type { Pipeline } from "@millrace/contract";
 import type { PipelineRow } from "../../store/queries/pipelines/pipelines.ts";
 import type { JobSpecFields } from "../lifecycle/job-documents.ts";
@@ -19,7 +19,7 @@ type SettingName =
   | "retries"
   | "retry_delay";
 
-/** Null: each run has what its original had. */
+/** Settings for all runs. Null means that each run keeps the value of its original job. */
 export type PipelineSettings = Pick<Pipeline, SettingName>;
 
 export const noSettings: PipelineSettings = {
@@ -41,10 +41,11 @@ export const readSettings = ({ settings }: Pick<PipelineRow, "settings">): Pipel
   ...(JSON.parse(settings) as Partial<PipelineSettings>),
 });
 
-/** Variables that every run gets beside its own. */
+/** Decrypts the pipeline's environment variables, which every run gets in addition to its own. */
 export const readVariables = (keys: KeyRing, { id, environment }: Pick<PipelineRow, "id" | "environment">) =>
   parseEnvironment(decryptPipelineEnvironment(keys, id, environment));
 
+/** Returns the spec of a job with the settings that are not null. */
 export function withSettings(spec: JobSpecFields, settings: PipelineSettings): JobSpecFields {
   const { credentials_names, ...rest } = settings;
   const set = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== null));
@@ -53,7 +54,7 @@ export function withSettings(spec: JobSpecFields, settings: PipelineSettings): J
   return { ...spec, ...set, ...credentials };
 }
 
-/** The pipeline's variables win over the job's own. */
+/** Adds the pipeline's variables to the environment of a job. They take precedence over the job's own. */
 export function withVariables(environment: string, variables: Readonly<Record<string, string>>): string {
   if (Object.keys(variables).length === 0) return environment;
   return writeEnvironment({ ...parseEnvironment(environment), ...variables });

@@ -1,4 +1,4 @@
-/** From datasets as people type them to the jobs that must run again; every reason why that cannot be is told by name. */
+/** Finds the jobs that must run again to rebuild datasets, or explains why they cannot run. */
 import { ApiError } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { findDataset } from "../../store/queries/datasets/datasets.ts";
@@ -24,57 +24,71 @@ import { mostDraftText } from "./pipeline-drafts.ts";
 import { type GraphNode, mostNeeds } from "./pipeline-graph.ts";
 import { mostUpstream, type UpstreamTarget, upstreamGraph } from "./pipeline-upstream.ts";
 
-/** Nobody's role matters here: a schedule has none. */
+/** A team without the caller's role, since a schedule has no role. */
 export type SourceTeam = Pick<Team, "id" | "name">;
 
-/** A version that somebody wants rebuilt. */
+/** A dataset version to rebuild. */
 interface Target extends UpstreamTarget {
-  /** Of its dataset, in full. */
+  /** Full name of the dataset. */
   readonly name: string;
   readonly version: string;
 }
 
-export interface Sources {
-  /** In full, each with its version. */
-  readonly targets: readonly string[];
-  /** The same as they were asked for, with a version only where one was named; null: no version was named. */
-  readonly asked: readonly string[] | null;
+/** The jobs to run again, and the order in which they have to run. */
+export interface SourceGraph {
   readonly nodes: readonly GraphNode[];
+  /** The originals of the nodes, by id. */
   readonly jobs: ReadonlyMap<string, ShortJob>;
 }
 
-/** More would not fit one answer, nor one write. */
+/** Datasets to rebuild. */
+interface Wanted extends Partial<HandedOver> {
+  /** Names as people typed them. */
+  readonly datasets: readonly string[];
+  /** The user in whose namespace short names are looked up. */
+  readonly username: string;
+}
+
+export interface Sources extends SourceGraph {
+  /** Full names of the datasets to rebuild, each with a version. */
+  readonly targets: readonly string[];
+  /** Names of these datasets, with a version only where the request named one; null if it named none. */
+  readonly asked: readonly string[] | null;
+}
+
+/** Maximum number of runs in a pipeline: one answer shows them all, and one transaction writes them all. */
 const mostRuns = 5000;
 const refusal = (why: string) => new ApiError("invalid", `datasets: ${why}`);
 
+/** Finds the jobs that must run again to rebuild these datasets. Throws with the reason if one of them cannot run. */
 export async function findSources(
   db: Db,
   team: SourceTeam,
-  username: string,
-  datasets: readonly string[],
-  handedOver: HandedOver = { run_as: "" },
+  { datasets, username, run_as = "" }: Wanted,
 ): Promise<Sources> {
   const references = datasets.map((text) => readReference(text, username, "datasets"));
   const targets = await findTargets(db, team, references);
   const graph = await upstreamGraph(db, targets);
   if ("tooLarge" in graph)
     throw refusal(
-      `more than ${mostUpstream.versions} versions, or more than ${mostNeeds} needs between them, lie upstream. Trigger the upstream part separately, or name fewer datasets.`,
+      `more than ${mostUpstream.versions} versions, or more than ${mostNeeds} dependencies between them, are upstream. Trigger the upstream part separately, or name fewer datasets.`,
     );
   if ("unmade" in graph)
     throw refusal(
-      `${await nameOfVersion(db, graph.unmade)} was made by no job, so there is nothing to run again. Make it with a job first.`,
+      `${await nameOfVersion(db, graph.unmade)} was made by no job, so there is nothing to run again. Create it with a job first.`,
     );
   if ("cycle" in graph) {
     const circle = await describeCycle(db, graph.cycle);
     const hint = targets.every(({ isPinned }) => isPinned)
       ? ""
-      : " Each dataset is made by the newest job that made it: name a version (NAME@1.2.3) to run again what made just that version.";
+      : " Without a version, the newest job that made a dataset runs again. Name a version (NAME@1.2.3) to run the job that made that version.";
     throw refusal(`${circle}${hint}`);
   }
   if (graph.nodes.length > mostRuns)
-    throw refusal(`${graph.nodes.length} jobs would have to run again; a pipeline has at most ${mostRuns} runs.`);
-  const jobs = await findJobs(db, team, graph.nodes, handedOver);
+    throw refusal(
+      `${graph.nodes.length} jobs would have to run again; a pipeline has at most ${mostRuns} runs. Trigger the upstream part separately, or name fewer datasets.`,
+    );
+  const jobs = await findJobs(db, team, graph.nodes, { run_as });
   const withVersion = ({ name, version }: Target) => `${name}@${version}`;
   return {
     targets: targets.map(withVersion),
@@ -86,7 +100,10 @@ export async function findSources(
   };
 }
 
-/** Each once. */
+/**
+ * Returns the versions that the references mean, without duplicates. A reference without a version means the version that
+ * the newest job made.
+ */
 async function findTargets(db: Db, team: SourceTeam, references: readonly Reference[]): Promise<Target[]> {
   const found = await findLiveVersions(db, team.id, references);
   const open = found.flatMap((one, at) => (one?.origin_job_id && !references[at]?.version ? one.dataset_id : []));
@@ -111,7 +128,7 @@ async function noTarget(db: Db, team: SourceTeam, reference: Reference): Promise
   return new ApiError("not_found", `The dataset ${name} has no ${wanted} that is complete and was not removed.`);
 }
 
-/** Of a long circle the first few. */
+/** Describes jobs that depend on each other. Names at most five of them. */
 async function describeCycle(db: Db, jobIds: readonly string[]): Promise<string> {
   const names = await Promise.all(jobIds.slice(0, 5).map(async (id) => nameOfJob(await getJob(db, id), id)));
   if (jobIds.length > names.length) names.push(`${jobIds.length - names.length} others`);
@@ -120,6 +137,7 @@ async function describeCycle(db: Db, jobIds: readonly string[]): Promise<string>
 
 const nameOfJob = (job: JobRow | undefined, id: string) => (job?.name ? `${job.name} (${id})` : id);
 
+/** Returns the jobs of the nodes, by id. Throws if one is missing or cannot run again. */
 async function findJobs(
   db: Db,
   team: SourceTeam,
@@ -127,7 +145,7 @@ async function findJobs(
   handedOver: HandedOver,
 ): Promise<Map<string, ShortJob>> {
   const ids = nodes.map(({ jobId }) => jobId);
-  // Before they are read: together they may be hundreds of megabytes.
+  // Checked before the jobs are read, since they may have hundreds of megabytes in total.
   if (await ownTextExceeds(db, ids, mostDraftText))
     throw refusal(
       `the settings and variables of the ${nodes.length} jobs that would have to run again have more than ${mostDraftText} bytes together. Trigger the upstream part separately, or name fewer datasets.`,
@@ -135,26 +153,26 @@ async function findJobs(
   const found = await getShortJobs(db, ids);
   const jobs = new Map(found.filter(({ team_id }) => team_id === team.id).map((job) => [job.id, job]));
   const gone = nodes.find(({ jobId }) => !jobs.has(jobId));
-  if (gone) throw refusal(`the job ${gone.jobId}, which made one of the versions, is gone.`);
-  const why = await whyNot(db, await allInNameOf(db, handedOver, [...jobs.values()]));
+  if (gone) throw refusal(`the job ${gone.jobId}, which made one of the versions, no longer exists.`);
+  const why = await whyNotRepeatable(db, await allInNameOf(db, handedOver, [...jobs.values()]));
   if (why !== undefined) throw refusal(why);
   return jobs;
 }
 
-/** Why these jobs of one team cannot be repeated as things are now; undefined: they can. */
-export async function whyNot(db: Db, jobs: readonly ShortJob[]): Promise<string | undefined> {
+/** Returns why these jobs of one team cannot run again now; undefined if they can. */
+export async function whyNotRepeatable(db: Db, jobs: readonly ShortJob[]): Promise<string | undefined> {
   return absentText(jobs) ?? (await absentCreator(db, jobs)) ?? (await absentFile(db, jobs));
 }
 
-/** A job that nothing needed for long, and that was named as the maker of a version after that. */
+/** Returns an error text if retention has deleted the script or the variables of a job. */
 function absentText(jobs: readonly ShortJob[]): string | undefined {
   const job = jobs.find((one) => fieldsGivenBack(one).length > 0);
   if (!job) return undefined;
   const what = fieldsGivenBack(job).includes("environment") ? "variables" : "script";
-  return `the ${what} of the job ${nameOfJob(job, job.id)} ${what === "script" ? "was" : "were"} removed, since it ended long ago.`;
+  return `the ${what} of the job ${nameOfJob(job, job.id)} ${what === "script" ? "was" : "were"} removed, since the job ended long ago.`;
 }
 
-/** Runs have the rights of whoever made the original, or took it over: those must still be there. The reason why not. */
+/** Returns an error text if the owner of a job is disabled or may no longer run jobs in the team. */
 export async function absentCreator(db: Db, jobs: readonly JobRow[]): Promise<string | undefined> {
   const [first] = jobs;
   if (!first) return undefined;
@@ -165,12 +183,13 @@ export async function absentCreator(db: Db, jobs: readonly JobRow[]): Promise<st
   );
   const job = jobs.find(({ user_id }) => absences.has(user_id));
   const absence = job && absences.get(job.user_id);
-  return absence && `the job ${nameOfJob(job, job.id)} is ${absence.username}'s, who ${absence.why}.`;
+  return absence && `the job ${nameOfJob(job, job.id)} belongs to ${absence.username}, who ${absence.why}.`;
 }
 
-/** Files looked up in one statement. */
+/** Number of files in one query. */
 const lookedUp = 500;
 
+/** Returns an error text if a file of a job no longer exists. */
 async function absentFile(db: Db, jobs: readonly JobRow[]): Promise<string | undefined> {
   const jobOf = new Map(jobs.flatMap((job) => readSpec(job).files.map((id) => [Number(id), job] as const)));
   const ids = [...jobOf.keys()];
@@ -178,7 +197,7 @@ async function absentFile(db: Db, jobs: readonly JobRow[]): Promise<string | und
     const part = ids.slice(at, at + lookedUp);
     const found = new Set((await filesByIds(db, part)).map(({ id }) => id));
     const job = jobOf.get(part.find((id) => !found.has(id)) ?? -1);
-    if (job) return `a file that the job ${nameOfJob(job, job.id)} takes along is gone.`;
+    if (job) return `a file of the job ${nameOfJob(job, job.id)} no longer exists.`;
   }
   return undefined;
 }

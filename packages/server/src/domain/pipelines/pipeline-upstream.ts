@@ -1,6 +1,6 @@
 /**
- * Which jobs lie upstream of some versions. A dataset that nobody named a version of is made once, by the newest job that
- * made it, whichever of its versions the lineage reached; a version that was named brings its lineage as it was.
+ * Finds the jobs upstream of dataset versions. A version that the request named (a pinned one) keeps its recorded lineage.
+ * Every other dataset is rebuilt once, by the newest job that made it, whichever of its versions the lineage contains.
  */
 
 import type { Db } from "../../store/drivers/store.ts";
@@ -14,17 +14,17 @@ import {
 } from "../../store/queries/pipelines/pipeline-sources.ts";
 import { type Graph, graphOf, mostNeeds } from "./pipeline-graph.ts";
 
-/** Looked at to find the jobs: more would hold up everybody else's writes. */
+/** Maximum number of versions and dependencies that are read. More would block other transactions for too long. */
 export const mostUpstream = { versions: 20_000, needs: mostNeeds };
 
 export interface UpstreamTarget {
   readonly id: number;
   readonly dataset_id: number;
-  /** Somebody named this version. */
+  /** Whether the request named this version. */
   readonly isPinned: boolean;
 }
 
-/** The jobs that make these targets and everything upstream of them. */
+/** Returns the graph of the jobs that make these targets and everything upstream of them. */
 export async function upstreamGraph(
   db: Db,
   targets: readonly UpstreamTarget[],
@@ -33,7 +33,7 @@ export async function upstreamGraph(
   const pinned = targets.filter(({ isPinned }) => isPinned).map(({ id }) => id);
   const exact = await findUpstream(db, pinned, most);
   if (!exact) return { tooLarge: true };
-  // Versions that were named win over those that they were made from, and these over the newest.
+  // Precedence of versions of one dataset: pinned ones, then those upstream of a pinned one, then the newest.
   const chosen = new Map([...(await newestOf(db, exact.ids)), ...(await newestOf(db, pinned))]);
   for (const { id, dataset_id } of targets) if (!chosen.has(dataset_id)) chosen.set(dataset_id, id);
   const starts = targets.map(({ dataset_id }) => chosen.get(dataset_id) as number);
@@ -50,7 +50,10 @@ export async function upstreamGraph(
   return graphOf(await makersOf(db, ids), [...exact.needs, ...newest.needs]);
 }
 
-/** The version that stands for each need, and for every later one of its dataset. */
+/**
+ * Replaces each dependency by the chosen version of its dataset. Adds new choices to `chosen`, so that all later
+ * dependencies use the same.
+ */
 async function chooseMakers(
   db: Db,
   needs: readonly FoundNeed[],
@@ -60,7 +63,7 @@ async function chooseMakers(
   const open = needs.filter(({ version_id }) => !fixed.has(version_id));
   const unknown = new Set(open.map(({ dataset_id }) => dataset_id).filter((id) => !chosen.has(id)));
   for (const { dataset_id, id } of (await newestMade(db, [...unknown])).values()) chosen.set(dataset_id, id);
-  // Of a dataset that no job made, or whose versions are all gone, the newest that was reached.
+  // If no job made the dataset, or all its versions are removed, the version in the lineage is used.
   for (const { dataset_id, needs_version_id } of open)
     if (unknown.has(dataset_id) && !chosen.has(dataset_id)) chosen.set(dataset_id, needs_version_id);
   return open.map(({ version_id, dataset_id }) => ({

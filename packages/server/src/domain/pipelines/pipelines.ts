@@ -1,4 +1,4 @@
-/** Pipelines: the rules for triggering, reading, pausing, resuming, cancelling and repeating them. */
+/** Pipelines: the rules for triggering, reading, pausing, resuming, canceling and rerunning them. */
 import {
   ApiError,
   invalid,
@@ -32,7 +32,8 @@ import {
 import { BoundedList } from "../../turns/bounded-list.ts";
 import { nextLook, nextStretch } from "../../turns/large-answers.ts";
 import { audit } from "../access/audit.ts";
-import type { Call, TeamCall } from "../access/call.ts";
+import type { Call } from "../access/call.ts";
+import type { Edit } from "../access/edit.ts";
 import type { Team } from "../access/principals.ts";
 import { requireRoomForDatasets, requireRoomForTexts, requireRoomInQueue } from "../access/quotas.ts";
 import type { JobsContext } from "../jobs/jobs.ts";
@@ -47,13 +48,14 @@ import { insertDrafts } from "./pipeline-drafts.ts";
 import { mostNeeds } from "./pipeline-graph.ts";
 import { beginReady, pauseRuns, resumeRuns } from "./pipeline-pauses.ts";
 import { noSettings } from "./pipeline-settings.ts";
-import { findSources, type Sources, whyNot } from "./pipeline-sources.ts";
+import { findSources, type Sources, whyNotRepeatable } from "./pipeline-sources.ts";
 
 const frameOf = ({ keys }: JobsContext, team: Team): PipelineFrame => ({
   keys,
   showsValues: roleIncludes(team.role, "editor"),
 });
 
+/** Creates a pipeline that rebuilds datasets. It begins at once, or is paused if the caller wants to review it first. */
 export async function triggerPipeline(
   context: JobsContext,
   call: Call,
@@ -63,17 +65,19 @@ export async function triggerPipeline(
   const { store, keys, signals } = context;
   const { team, principal, actor } = call;
   const pipeline = await store.write(async (db) => {
-    const { targets, asked, nodes, jobs } = await findSources(db, team, principal.username, input.datasets);
+    const { username } = principal;
+    const sources = await findSources(db, team, { datasets: input.datasets, username });
+    const { targets, nodes } = sources;
     if (!input.review) await requireRoomInQueue(db, team, context.quotas);
     await requireRoomForDatasets(db, team, context.quotas);
     const { via } = principal;
     const row = await insertNamed(db, {
-      ...newRow(call, targets, asked, now),
+      ...newRow(call, sources, now),
       chain: via.kind === "job" ? await chainOfJob(db, via.jobId) : null,
       status: input.review ? "PAUSED" : "RUNNING",
       open_runs: nodes.length,
     });
-    const { ready, added } = await insertRunsWithDrafts(db, keys, row, nodes, jobs, now);
+    const { ready, added } = await insertRunsWithDrafts({ db, now }, keys, row, sources);
     await requireRoomForTexts(db, team, added, context.quotas);
     if (!input.review) await beginDrafts(db, ready);
     await audit(db, actor, { action: "pipeline.trigger", team, target: row.name, detail: targets.join(", ") }, now);
@@ -83,7 +87,7 @@ export async function triggerPipeline(
   return pipeline;
 }
 
-const newRow = ({ team, principal }: Call, targets: readonly string[], asked: Sources["asked"], now: number) => ({
+const newRow = ({ team, principal }: Call, { targets, asked }: Sources, now: number) => ({
   id: newJobId(now),
   team_id: team.id,
   user_id: principal.userId,
@@ -105,7 +109,7 @@ const newRow = ({ team, principal }: Call, targets: readonly string[], asked: So
   finished_at: null,
 });
 
-/** By name or id; what says neither, or two things, is refused. */
+/** Finds a pipeline by name or id. Throws if the input has neither, or both and they disagree. */
 async function findTeamPipeline(
   db: Db,
   team: Team,
@@ -118,7 +122,11 @@ async function findTeamPipeline(
       hint: "list_pipelines",
     });
   if (name && row.name !== name)
-    throw invalid("the pipeline's name and pipeline_id", `the same pipeline; ${id} is called ${row.name}`, name);
+    throw invalid(
+      "the pipeline's name and pipeline_id",
+      `values of the same pipeline; ${id} has the name ${row.name}`,
+      name,
+    );
   return row;
 }
 
@@ -129,19 +137,20 @@ export async function readPipeline(context: JobsContext, team: Team, input: Pipe
   return pipelineDocument(db, row, frameOf(context, team));
 }
 
-/** A list ends early when its pipelines have so many runs together, or as many needs as one may have. */
+/** Maximum number of runs in one page of pipelines. A page also ends once it has `mostNeeds` dependencies. */
 const mostListedRuns = 20_000;
-/** Pipelines read at a time. */
+/** Number of pipelines in one query of a list. */
 const listPart = 50;
-/** Runs that are read without a break: of a few pipelines, or of a single large one. */
+/** Number of runs after which a list lets other requests have the event loop. */
 const stretchRuns = 200;
 
 interface PipelineTexts {
   readonly pipelines: readonly string[];
-  /** Where to go on; undefined: nothing follows. */
+  /** Cursor of the next page; undefined on the last page. */
   readonly next: string | undefined;
 }
 
+/** Returns a page of pipelines, newest first, as JSON texts. It has fewer than `limit` if they are large. */
 export async function readPipelines(
   context: JobsContext,
   team: Team,
@@ -152,7 +161,7 @@ export async function readPipelines(
   const list = new BoundedList();
   let runs = 0;
   let needs = 0;
-  // The first waits for its turn, too: whoever asks again and again, and goes, has nothing built.
+  // The first pipeline waits as well, so that nothing is built for clients that disconnect at once.
   let stretch = stretchRuns;
   for (let before = cursor?.toLowerCase(); ; ) {
     const part = Math.min(listPart, limit - list.length);
@@ -175,7 +184,7 @@ export async function readPipelines(
   }
 }
 
-/** In any letter case, repeated or comma-separated. */
+/** Parses states of pipelines. Letter case is ignored; values may be repeated or separated by commas. */
 function readStatuses(texts: readonly string[]): PipelineStatus[] | undefined {
   const names = texts.flatMap((text) => text.split(",")).map((name) => name.trim().toUpperCase());
   const found = names.map((name) => {
@@ -186,15 +195,28 @@ function readStatuses(texts: readonly string[]): PipelineStatus[] | undefined {
   return found.length === 0 ? undefined : [...new Set(found)];
 }
 
-type Work = (db: Db, pipeline: PipelineRow) => Promise<string | undefined>;
+/** A request to change a pipeline. */
+interface PipelineChange {
+  readonly action: PipelineAction;
+  /** Name or id of the pipeline. */
+  readonly input: PipelineInput;
+  readonly now: number;
+}
 
-/** One change of a pipeline: found, held, allowed in its state, done, written down, shown. The work may say what for the audit. */
+/** A transaction that has locked the pipeline that it changes. */
+export interface PipelineEdit extends Edit {
+  readonly team: Team;
+  readonly pipeline: PipelineRow;
+}
+
+/** Makes the change. Returns the detail for the audit log; undefined if there is none. */
+type Work = (edit: PipelineEdit) => Promise<string | undefined>;
+
+/** Locks a pipeline, checks that its state allows the action, does the work, and writes the audit log. */
 export async function changePipeline(
   context: JobsContext,
-  action: PipelineAction,
-  { actor, team }: TeamCall,
-  input: PipelineInput,
-  now: number,
+  { actor, team }: Call,
+  { action, input, now }: PipelineChange,
   work: Work,
 ): Promise<Pipeline> {
   const { store, signals } = context;
@@ -202,7 +224,7 @@ export async function changePipeline(
     const { id } = await findTeamPipeline(db, team, input);
     const row = await lockPipeline(db, id);
     requireAllowed(action, row);
-    const detail = await work(db, row);
+    const detail = await work({ db, now, actor, team, pipeline: row });
     await audit(db, actor, { action: `pipeline.${action}`, team, target: row.name, detail: detail ?? "" }, now);
     return pipelineDocument(db, await lockPipeline(db, id), frameOf(context, team));
   });
@@ -223,34 +245,36 @@ function requireAllowed(action: PipelineAction, { name, status, is_template }: P
 }
 
 export const pausePipeline = (context: JobsContext, call: Call, input: PipelineInput, now: number) =>
-  changePipeline(context, "pause", call, input, now, async (db, { id }) => pauseRuns(db, id, now));
+  changePipeline(context, call, { action: "pause", input, now }, ({ db, pipeline }) => pauseRuns(db, pipeline.id, now));
 
 export const resumePipeline = (context: JobsContext, call: Call, input: PipelineInput, now: number) =>
-  changePipeline(context, "resume", call, input, now, async (db, pipeline) => {
+  changePipeline(context, call, { action: "resume", input, now }, async ({ db, pipeline }) => {
     await requireRoomInQueue(db, call.team, context.quotas);
     await requireRoomForDatasets(db, call.team, context.quotas);
     await resumeRuns(db, pipeline, now);
     return undefined;
   });
 
-/** What runs is ended, nothing begins. */
+/** Cancels a pipeline: stops the runs that have begun, and cancels the others. */
 export const cancelPipeline = (context: JobsContext, call: Call, input: PipelineInput, now: number) =>
-  changePipeline(context, "cancel", call, input, now, async (db, { id }) => {
-    await cancelPipelineRuns(db, id, now);
+  changePipeline(context, call, { action: "cancel", input, now }, async ({ db, pipeline }) => {
+    await cancelPipelineRuns(db, pipeline.id, now);
     return undefined;
   });
 
+/** Returns the original jobs of runs, with the users as whom they run now. */
 async function originalsOf(db: Db, pipeline: PipelineRow, runs: readonly RunState[]): Promise<ShortJob[]> {
   const ids = runs.map(({ job_id }) => job_id);
   const jobs = await getShortJobs(db, ids);
   const found = new Set(jobs.map(({ id }) => id));
   const gone = ids.find((id) => !found.has(id));
-  if (gone) throw new ApiError("wrong_state", `It cannot run again: the job ${gone} is gone.`);
+  if (gone) throw new ApiError("wrong_state", `The pipeline cannot run again: the job ${gone} no longer exists.`);
   return allInNameOf(db, pipeline, jobs);
 }
 
 type JobInPipeline = PipelineInput & { readonly job_id: string };
 
+/** Finds a run by the id of its own job or of the original. Throws if there is none. */
 async function findRun(db: Db, pipeline: PipelineRow, jobId: string): Promise<RunState> {
   const id = jobId.trim().toLowerCase();
   const runs = await runsOf(db, pipeline.id);
@@ -259,9 +283,9 @@ async function findRun(db: Db, pipeline: PipelineRow, jobId: string): Promise<Ru
   throw new ApiError("not_found", `The pipeline ${pipeline.name} has no run of a job ${jobId}.`, { hint: "list_runs" });
 }
 
-/** Those that waited for it wait for its parents instead. */
+/** Removes a draft from a paused pipeline. Runs that waited for it wait for its parents instead. */
 export const removeJob = (context: JobsContext, call: Call, input: JobInPipeline, now: number) =>
-  changePipeline(context, "remove-job", call, input, now, async (db, pipeline) => {
+  changePipeline(context, call, { action: "remove-job", input, now }, async ({ db, pipeline }) => {
     const run = await findRun(db, pipeline, input.job_id);
     const id = run.created_job_id as string;
     if ((await cancelDrafts(db, [id], now)) === 0)
@@ -275,7 +299,7 @@ export const removeJob = (context: JobsContext, call: Call, input: JobInPipeline
     return `${run.name} (job ${id})`;
   });
 
-/** Each child inherits each parent: of a run with very many of both, too many. */
+/** Throws if removing a run leaves too many dependencies, since each of its children inherits each of its parents. */
 async function requireFewNeeds(db: Db, { id }: PipelineRow, run: RunState): Promise<void> {
   const edges = await edgesOf(db, id);
   const above = edges.filter(({ job_id }) => job_id === run.job_id).length;
@@ -283,11 +307,11 @@ async function requireFewNeeds(db: Db, { id }: PipelineRow, run: RunState): Prom
   if (above * below === 0 || edges.length - above - below + above * below <= mostNeeds) return;
   throw new ApiError(
     "wrong_state",
-    `${run.name} has ${above} parents and ${below} children: without it each of these would wait for each of those, and a pipeline has at most ${mostNeeds} such needs.`,
+    `${run.name} cannot be removed: each of its ${below} children would have to wait for each of its ${above} parents, and a pipeline has at most ${mostNeeds} dependencies.`,
   );
 }
 
-/** How many parents each run waits for, and how many runs are open: from what is there. */
+/** Recounts the unfinished parents of each run and the open runs of the pipeline, and ends it if none is open. */
 async function recount(db: Db, pipeline: PipelineRow, now: number): Promise<void> {
   const runs = await runsOf(db, pipeline.id);
   const parents = await parentsOf(db, pipeline.id);
@@ -302,7 +326,7 @@ async function recount(db: Db, pipeline: PipelineRow, now: number): Promise<void
 
 const isOver = ({ status }: RunState) => status === "FAILED" || status === "CANCELED";
 
-/** Its end would fail a pipeline that runs again. */
+/** Throws if a run is still being canceled: its end would fail the restarted pipeline. */
 function requireNoneEnding(runs: readonly RunState[]): void {
   const ending = runs.find(({ status }) => status === "CANCELING");
   if (!ending) return;
@@ -312,18 +336,19 @@ function requireNoneEnding(runs: readonly RunState[]): void {
   );
 }
 
-/** What failed or was canceled gets a new draft; what is complete stays as it is. */
+/** Restarts a pipeline: failed and canceled runs get new drafts, and complete runs stay. */
 export const rerunPipeline = (context: JobsContext, call: Call, input: PipelineInput, now: number) =>
-  changePipeline(context, "rerun", call, input, now, async (db, pipeline) => {
-    const runs = await runsOf(db, pipeline.id);
+  changePipeline(context, call, { action: "rerun", input, now }, async (edit) => {
+    const runs = await runsOf(edit.db, edit.pipeline.id);
     requireNoneEnding(runs);
-    await goOnWith(db, context, call, pipeline, runs.filter(isOver), now);
+    await restartRuns(edit, context, runs.filter(isOver));
     return undefined;
   });
 
-/** One run and nothing else: what came after it stays canceled, and is retried when it is wanted. */
+/** Restarts a single run. The runs after it stay canceled until they are retried as well. */
 export const retryJob = (context: JobsContext, call: Call, input: JobInPipeline, now: number) =>
-  changePipeline(context, "retry-job", call, input, now, async (db, pipeline) => {
+  changePipeline(context, call, { action: "retry-job", input, now }, async (edit) => {
+    const { db, pipeline } = edit;
     const run = await findRun(db, pipeline, input.job_id);
     const what = `${run.name} (job ${run.created_job_id})`;
     if (!isOver(run))
@@ -338,30 +363,26 @@ export const retryJob = (context: JobsContext, call: Call, input: JobInPipeline,
     if (open)
       throw new ApiError(
         "wrong_state",
-        `${what} needs what ${open.name} makes, which is ${open.status}. Retry that first, or rerun the pipeline, which retries all.`,
+        `${what} needs the result of ${open.name}, which is ${open.status}. Retry that run first, or rerun the pipeline, which retries all failed and canceled runs.`,
         { hint: "rerun_pipeline" },
       );
-    await goOnWith(db, context, call, pipeline, [run], now);
+    await restartRuns(edit, context, [run]);
     return what;
   });
 
-/** New drafts for these runs, in a pipeline that runs again. */
-async function goOnWith(
-  db: Db,
-  context: JobsContext,
-  { team }: Call,
-  pipeline: PipelineRow,
+/** Sets the pipeline to RUNNING, with new drafts for these runs. */
+async function restartRuns(
+  edit: PipelineEdit,
+  { keys, quotas }: JobsContext,
   runs: readonly RunState[],
-  now: number,
 ): Promise<void> {
-  const { keys, quotas } = context;
+  const { db, now, team, pipeline } = edit;
   await requireRoomInQueue(db, team, quotas);
   await requireRoomForDatasets(db, team, quotas);
-  const frame = draftFrame(keys, pipeline);
   const originals = await originalsOf(db, pipeline, runs);
-  const why = await whyNot(db, originals);
-  if (why !== undefined) throw new ApiError("wrong_state", `It cannot run again: ${why}`);
-  const { ids: drafts, added } = await insertDrafts(db, keys, originals, frame, now);
+  const why = await whyNotRepeatable(db, originals);
+  if (why !== undefined) throw new ApiError("wrong_state", `The pipeline cannot run again: ${why}`);
+  const { ids: drafts, added } = await insertDrafts(edit, originals, draftFrame(keys, pipeline));
   await requireRoomForTexts(db, team, added, quotas);
   for (const run of runs) await replaceDraft(db, run, drafts.get(run.job_id) as string);
   const changes = { error_message: null, error_stack: null, finished_at: null, updated_at: iso(now) };

@@ -1,4 +1,4 @@
-/** Settings of a pipeline are changed: for every run that has not begun, and for those that a template fires later. */
+/** Changes the settings of a pipeline: for runs that have not begun, and for later runs of a template. */
 import {
   ApiError,
   invalid,
@@ -29,16 +29,15 @@ import { allInNameOf } from "../lifecycle/run-as.ts";
 import { momentOfPipeline } from "../lifecycle/scheduled-moments.ts";
 import { decryptEnvironment, decryptPipelineEnvironment, encryptPipelineEnvironment } from "../secrets/encryption.ts";
 import { parseEnvironment } from "../secrets/environment-text.ts";
-import type { KeyRing } from "../secrets/key-ring.ts";
 import { iso } from "../time/clock.ts";
 import { type DraftFrame, draftContent, mostDraftText } from "./pipeline-drafts.ts";
 import { type PipelineSettings, readSettings } from "./pipeline-settings.ts";
-import { changePipeline } from "./pipelines.ts";
+import { changePipeline, type PipelineEdit } from "./pipelines.ts";
 
-/** Drafts that are rewritten before others have a turn. */
+/** Number of drafts that are rewritten before other work gets the event loop. */
 const atOnce = 100;
 
-/** A run, the job that it repeats, and how it stands. */
+/** A run with its state, and the original job that it repeats. */
 export interface Repeated {
   readonly run: RunState;
   readonly original: ShortJob;
@@ -52,22 +51,23 @@ export function updateSettings(
 ): Promise<Pipeline> {
   const { keys } = context;
   const selector = { name: input.pipeline_name ?? null, pipeline_id: input.pipeline_id ?? null };
-  return changePipeline(context, "settings", call, selector, now, async (db, pipeline) => {
+  return changePipeline(context, call, { action: "settings", input: selector, now }, async (edit) => {
+    const { db, pipeline } = edit;
     if (pipeline.is_template === 1)
-      requirePerson(call.principal, "change what a schedule runs: it would outlive this job");
+      requirePerson(call.principal, "change what a schedule runs: the change would remain after this job has ended");
     const repeated = await runsWithOriginals(db, pipeline);
     if (bringsCode(input)) await requireOwnRuns(db, call, repeated);
-    const settings = await readChanges(db, context, call, input, readSettings(pipeline), repeated, now);
+    const settings = await readChanges(edit, context, input, repeated);
     const environment =
       input.environment == null
         ? decryptPipelineEnvironment(keys, pipeline.id, pipeline.environment)
         : checkedEnvironment(input.environment);
-    if (input.environment != null || input.credentials_names != null)
-      await requireRoom(db, keys, repeated, settings, parseEnvironment(environment));
-    requireShortDrafts(repeated, Buffer.byteLength(JSON.stringify(settings)) + Buffer.byteLength(environment));
     const variables = parseEnvironment(environment);
-    const frame = { pipelineId: pipeline.id, settings, variables, moment: momentOfPipeline(pipeline) };
-    const added = await rewriteDrafts(db, keys, repeated, frame);
+    const frame = { keys, pipelineId: pipeline.id, settings, variables, moment: momentOfPipeline(pipeline) };
+    if (input.environment != null || input.credentials_names != null)
+      await requireRoomForVariables(db, repeated, frame);
+    requireShortDrafts(repeated, Buffer.byteLength(JSON.stringify(settings)) + Buffer.byteLength(environment));
+    const added = await rewriteDrafts(db, repeated, frame);
     await requireRoomForTexts(db, call.team, added, context.quotas);
     await updatePipeline(db, pipeline.id, {
       settings: JSON.stringify(settings),
@@ -88,7 +88,7 @@ const changedFields = ({
     .filter(([, value]) => value != null)
     .map(([name]) => name);
 
-/** The originals as they are repeated. */
+/** Returns the runs of a pipeline with their originals, each with the user as whom it runs. */
 export async function runsWithOriginals(db: Db, pipeline: PipelineRow): Promise<Repeated[]> {
   const runs = await runsOf(db, pipeline.id);
   const originals = await getShortJobs(
@@ -103,16 +103,14 @@ export async function runsWithOriginals(db: Db, pipeline: PipelineRow): Promise<
   });
 }
 
-/** Checked as for a job; an empty text or list takes a setting back. */
+/** Returns the new settings, checked like the fields of a job. An empty text or list removes a setting. */
 async function readChanges(
-  db: Db,
+  { db, now, team, pipeline }: PipelineEdit,
   { jobPaths }: JobsContext,
-  { team }: Call,
   input: UpdatePipelineSettingsInput,
-  before: PipelineSettings,
   repeated: readonly Repeated[],
-  now: number,
 ): Promise<PipelineSettings> {
+  const before = readSettings(pipeline);
   const changed = <T>(given: unknown, old: T, read: () => T): T => (given == null ? old : read());
   const workers = changed(input.workers, before.workers, () => Math.max(1, input.workers ?? 1));
   const credentials_names = changed(input.credentials_names, before.credentials_names, () =>
@@ -143,30 +141,29 @@ async function readChanges(
 
 const nonEmpty = <T>(list: T[]): T[] | null => (list.length === 0 ? null : list);
 
+/** Throws if a run needs more slots than its cluster has. */
 async function checkWidth(db: Db, workers: number, repeated: readonly Repeated[]): Promise<void> {
   const clusters = new Set(repeated.map(({ original }) => original.cluster_id));
   for (const compute_cluster_id of clusters) await resolveCluster(db, { compute_cluster_id }, workers);
 }
 
-/** Every run gets them by the rights of its own creator. */
+/** Throws if an owner of a run may not use one of these credentials: each run gets them with the rights of its owner. */
 async function checkCredentials(db: Db, names: readonly string[], repeated: readonly Repeated[]): Promise<void> {
-  if (names.includes("")) throw invalid("credentials_names", "names; an empty list takes the setting back", "");
+  if (names.includes("")) throw invalid("credentials_names", "names; an empty list removes the setting", "");
   const holders = new Map(repeated.map(({ original }) => [original.user_id, original]));
   for (const holder of holders.values()) await requireCredentials(db, holder, names, "credentials_names");
 }
 
-/** All that a run is given, as far as it is known now: credentials are read again when it begins. */
-async function requireRoom(
+/** Throws if the variables of a run, with those of its credentials, are too large. Checked again when the run begins. */
+async function requireRoomForVariables(
   db: Db,
-  keys: KeyRing,
   repeated: readonly Repeated[],
-  { credentials_names }: PipelineSettings,
-  variables: Readonly<Record<string, string>>,
+  { keys, settings, variables }: DraftFrame,
 ): Promise<void> {
   const given = new Map<number, Readonly<Record<string, string>>>();
   for (const { original } of repeated) {
     const { id, user_id, environment } = original;
-    const gather = () => gatherCredentials(db, keys, original, credentials_names ?? []);
+    const gather = () => gatherCredentials(db, keys, original, settings.credentials_names ?? []);
     const known = given.get(user_id) ?? (await gather()).variables;
     given.set(user_id, known);
     const own = parseEnvironment(decryptEnvironment(keys, id, environment));
@@ -174,26 +171,26 @@ async function requireRoom(
   }
 }
 
-/** Every draft is written with what is set for all. */
+/** Throws if the drafts are too large in total. Each of them has a copy of the settings; `added` is the size of one copy. */
 function requireShortDrafts(repeated: readonly Repeated[], added: number): void {
   const lengthOf = ({ original: { spec, environment } }: Repeated) =>
     Buffer.byteLength(spec) + Buffer.byteLength(environment);
   const own = repeated.reduce((sum, one) => sum + lengthOf(one), 0);
   const text = own + added * repeated.length;
   if (text <= mostDraftText || added * repeated.length <= own) return;
-  const most = `${mostDraftText} bytes with the scripts of all ${repeated.length} runs, each of which gets them`;
+  const most = `${mostDraftText} bytes together with the scripts of all ${repeated.length} runs, each of which gets a copy`;
   throw tooLong("requirements and environment", most, text, "Attach what is long as a file.");
 }
 
-/** What a run executes or is given beside its script. A version of Python, workers, a priority, limits are numbers: they bring nothing. */
+/** Whether the input adds code or data to runs. Numbers, such as a Python version, workers or limits, do not. */
 const bringsCode = (input: UpdatePipelineSettingsInput) =>
   [input.requirements, input.repository, input.environment, input.files, input.credentials_names].some(
     (value) => value != null,
   );
 
 /**
- * A run has all rights of whoever made its original, or took it over, through the token that it is given: nobody else may
- * put code beside it. Admins of the team, and no job of theirs, act for its service account.
+ * Throws if a run belongs to another user. A run gets a token with the rights of its owner, so nobody else may add code to
+ * it. Admins of the team may do so for runs of the service account, but not with the token of a job.
  */
 async function requireOwnRuns(db: Db, { principal, team }: Call, repeated: readonly Repeated[]): Promise<void> {
   const isAdmin = roleIncludes(team.role, "admin") && principal.via.kind !== "job";
@@ -205,18 +202,19 @@ async function requireOwnRuns(db: Db, { principal, team }: Call, repeated: reado
   const owner = await usernameOf(db, other.original.user_id);
   throw new ApiError(
     "forbidden",
-    `${other.run.name} is ${owner}'s and runs with ${owner}'s rights. Only whoever made all jobs of a pipeline may change its requirements, repository, environment, files or credentials. Remove that run, or let ${owner} trigger a pipeline.`,
+    `${other.run.name} belongs to ${owner} and runs with ${owner}'s rights. Only a user who owns all runs of a pipeline may change its requirements, repository, environment, files or credentials. Remove that run, or ask ${owner} to trigger the pipeline.`,
   );
 }
 
 /**
- * Drafts as they would be had they been made now. What waits for slots is held by its row in the queue; what has begun
- * stays, and so does what waits for a retry: its log must not show what it was given. Returns the bytes of new texts.
+ * Rewrites drafts and waiting jobs with the new settings. Returns the bytes of texts that were added to the store. The
+ * queue rows of waiting jobs are locked, so that none starts meanwhile. Jobs that have begun are not changed, nor are jobs
+ * that wait for a retry: their current secrets are needed to mask the log of the earlier attempt.
  */
-async function rewriteDrafts(db: Db, keys: KeyRing, repeated: readonly Repeated[], frame: DraftFrame): Promise<number> {
+async function rewriteDrafts(db: Db, repeated: readonly Repeated[], frame: DraftFrame): Promise<number> {
   let added = 0;
   const rewrite = async (part: readonly Repeated[]) => {
-    const drafts = await redraft(db, keys, part, frame);
+    const drafts = await redraft(db, part, frame);
     const held = await holdWaiting(db, drafts);
     const fresh = drafts
       .filter(({ place, isWaiting }) => !isWaiting || held.has(place.job_id))
@@ -230,28 +228,29 @@ async function rewriteDrafts(db: Db, keys: KeyRing, repeated: readonly Repeated[
 const isRewritable = ({ run: { created_job_id, status } }: Repeated) =>
   created_job_id !== null && (isIn("draft", status) || isIn("waiting", status));
 
-/** A draft with its new content, and how it would wait. */
+/** A draft with its new content, and its new row in the queue. */
 interface Redrafted {
   readonly content: Rewritten;
   readonly place: ReturnType<typeof queueRow>;
   readonly isWaiting: boolean;
 }
 
-async function redraft(db: Db, keys: KeyRing, repeated: readonly Repeated[], frame: DraftFrame): Promise<Redrafted[]> {
+/** Returns the new contents of drafts, without those that wait for a retry. */
+async function redraft(db: Db, repeated: readonly Repeated[], frame: DraftFrame): Promise<Redrafted[]> {
   const ids = repeated.flatMap(({ run }) => run.created_job_id ?? []);
   const found = new Map((await getShortJobs(db, ids)).map((job) => [job.id, job]));
   const redrafted: Redrafted[] = [];
   for (const { run, original } of repeated) {
     const draft = found.get(run.created_job_id ?? "");
     if (!draft || draft.retried > 0) continue;
-    const { spec, texts, environment } = await draftContent(db, keys, original, draft, frame);
+    const { spec, texts, environment } = await draftContent(db, original, draft, frame);
     const content = { id: draft.id, spec: JSON.stringify(spec), texts, environment };
     redrafted.push({ content, place: queueRow(draft, spec), isWaiting: isIn("waiting", run.status) });
   }
   return redrafted;
 }
 
-/** Returns those that still wait: until the end of the write nobody starts them. */
+/** Updates the queue rows of waiting drafts. Returns the ids that are still in the queue; the row locks keep them there. */
 async function holdWaiting(db: Db, drafts: readonly Redrafted[]): Promise<ReadonlySet<string>> {
   const places = drafts.filter(({ isWaiting }) => isWaiting).map(({ place }) => place);
   const held = new Set<string>();

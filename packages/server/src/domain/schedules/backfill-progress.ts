@@ -1,6 +1,6 @@
 /**
- * How a backfill moves along: one moment at a time, in the write that marks it as begun. Whoever dies before the commit
- * leaves the moment to the next one, and nobody begins it twice.
+ * Progress of backfills. One transaction creates the pipeline of a moment and marks the moment as begun, so a crash
+ * neither loses a moment nor begins one twice. A moment is one scheduled time of the backfill.
  */
 
 import type { Db } from "../../store/drivers/store.ts";
@@ -30,7 +30,7 @@ export interface BackfillContext {
   readonly quotas: DefaultQuotas & DiskQuotas;
 }
 
-/** What there is to do: begin a moment, end, or wait for runs that are under way. */
+/** Returns the next step of a backfill: begin a moment, end the backfill, or wait for pipelines that still run. */
 async function nextOf(db: Db, { id, on_failure, parallel }: BackfillRow): Promise<"begin" | "end" | "wait"> {
   const { waiting, running, failed } = await countMoments(db, id);
   const isOver = waiting === 0 || (on_failure === "stop" && failed > 0);
@@ -38,7 +38,7 @@ async function nextOf(db: Db, { id, on_failure, parallel }: BackfillRow): Promis
   return running < parallel ? "begin" : "wait";
 }
 
-/** True: something happened, and there may be more to do. */
+/** Takes the next step of a backfill, unless it has to wait. Returns true if it took one: then there may be more. */
 export async function advanceBackfill(
   db: Db,
   { keys, quotas }: BackfillContext,
@@ -60,13 +60,15 @@ export async function advanceBackfill(
   await requireRoomForDatasets(db, team, quotas);
   const template = (await getPipeline(db, row.pipeline_id)) as PipelineRow;
   const moment = { scheduled_at: next.moment, scheduled_timezone: row.timezone };
-  const { pipelineId, added } = await runTemplate(db, keys, template, now, moment);
+  const { pipelineId, added } = await runTemplate({ db, now }, keys, template, moment);
   await requireRoomForTexts(db, team, added, quotas);
-  if (!(await takeMoment(db, id, next.position, pipelineId))) throw new Error("the moment was begun by somebody else");
+  if (!(await takeMoment(db, id, next.position, pipelineId)))
+    throw new Error("another transaction has already begun this moment of the backfill");
   await updateBackfill(db, id, { last_error: null, updated_at: iso(now) });
   return true;
 }
 
+/** Ends a backfill: COMPLETED if every moment is complete, FAILED otherwise. */
 async function end(db: Db, { id, total }: BackfillRow, now: number): Promise<void> {
   const { completed } = await countMoments(db, id);
   const status = completed === total ? "COMPLETED" : "FAILED";

@@ -1,4 +1,4 @@
-/** Backfills: the rules for making, reading, cancelling and repeating them. How they move along is in backfill-progress.ts. */
+/** Backfills: the rules for creating, reading, canceling and retrying them. backfill-progress.ts runs them. */
 import {
   ApiError,
   type Backfill,
@@ -27,7 +27,8 @@ import {
 } from "../../store/queries/schedules/backfills.ts";
 import type { Signals } from "../../turns/signals.ts";
 import { audit } from "../access/audit.ts";
-import type { Call, TeamCall } from "../access/call.ts";
+import type { Call } from "../access/call.ts";
+import type { Edit } from "../access/edit.ts";
 import type { Team } from "../access/principals.ts";
 import { cancelPipelineRuns } from "../lifecycle/end-job.ts";
 import { makeTemplate } from "../pipelines/new-pipeline.ts";
@@ -44,42 +45,43 @@ interface BackfillsContext {
   readonly signals: Signals;
 }
 
-/** As a schedule would have them. */
-const words: Readonly<Record<string, string>> = {
+/** Cron expressions of the words that `every` accepts. */
+const intervals: Readonly<Record<string, string>> = {
   hour: "@hourly",
   day: "@daily",
   week: "@weekly",
   month: "@monthly",
 };
 
-/** The moments that were asked for, and what they follow from. */
+/** Returns the moments of a backfill, with the cron expression and the time zone that they are computed from. */
 function readMoments({ from, to, every, timezone }: CreateBackfillInput, now: number) {
   const zone = timezone?.trim() ? checkTimezone(timezone) : "UTC";
   const cron = checkEvery(every?.trim() || "day");
   const span = { from: Date.parse(readTime(from, zone, "from")), to: Date.parse(readTime(to, zone, "to")) };
-  if (span.to > now) throw invalid("to", "a time that has passed: what is to come is a schedule's", to);
+  if (span.to > now) throw invalid("to", "a time that has passed. For times in the future, create a schedule", to);
   if (span.to < span.from) throw invalid("to", `a time that is not before from (${from})`, to);
   const ticks = firstTicks(cron, zone, span, backfillLimits.moments + 1);
-  if (ticks.length === 0) throw invalid("every", `something that comes between ${from} and ${to} at least once`, every);
+  if (ticks.length === 0) throw invalid("every", `an interval with at least one tick between ${from} and ${to}`, every);
   if (ticks.length > backfillLimits.moments)
     throw new ApiError(
       "invalid",
-      `from, to, every: a backfill has at most ${backfillLimits.moments} moments, and these are more: the last that fits is ${iso(ticks.at(-2) ?? 0)}. Make several, one after another.`,
+      `from, to, every: a backfill has at most ${backfillLimits.moments} moments, and these are more. The last that fits is ${iso(ticks.at(-2) ?? 0)}. Create several backfills, one after another.`,
     );
   return { cron, zone, moments: ticks.map(iso) };
 }
 
 function checkEvery(every: string): string {
-  const word = words[every.toLowerCase()];
-  if (word !== undefined) return word;
+  const interval = intervals[every.toLowerCase()];
+  if (interval !== undefined) return interval;
   try {
     return checkCron(every);
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    throw invalid("every", `${Object.keys(words).join(", ")} or a cron expression`, every);
+    throw invalid("every", `${Object.keys(intervals).join(", ")} or a cron expression`, every);
   }
 }
 
+/** Creates a backfill with a copy of the pipeline as its template. */
 export async function createTeamBackfill(
   { store, keys, signals }: BackfillsContext,
   { principal, actor, team }: Call,
@@ -105,7 +107,7 @@ export async function createTeamBackfill(
     const source = await requirePipeline(db, team, input.pipeline_name);
     await requireRoomForBackfill(db, team);
     const own = { ...source, user_id: principal.userId, scopes: JSON.stringify(principal.scopes) };
-    const pipeline_id = await makeTemplate(db, keys, own, null, now);
+    const pipeline_id = await makeTemplate({ db, now }, keys, own, null);
     const id = await insertBackfill(db, { ...row, pipeline_id, source_name: source.name }, moments);
     const detail = `${moments.length} moments from ${row.from_moment} to ${row.to_moment}`;
     await audit(db, actor, { action: "backfill.create", team, target: source.name, detail }, now);
@@ -115,13 +117,16 @@ export async function createTeamBackfill(
   return backfill;
 }
 
-/** Counted one writer after another: on PostgreSQL two would otherwise not see what the other adds. */
+/**
+ * Throws if the team has too many running backfills. Locks the team, since concurrent transactions do not see each
+ * other's rows on PostgreSQL.
+ */
 async function requireRoomForBackfill(db: Db, { id, name }: Team): Promise<void> {
   await lockTeam(db, id);
   if ((await runningBackfillsOf(db, id)) < backfillLimits.running) return;
   throw new ApiError(
     "wrong_state",
-    `The team ${name} has ${backfillLimits.running} backfills under way, as many as it may. Wait for one to end, or cancel one.`,
+    `The team ${name} has ${backfillLimits.running} running backfills, which is the maximum. Wait for one to end, or cancel one.`,
     { hint: "list_backfills" },
   );
 }
@@ -132,7 +137,7 @@ async function requireBackfill(db: Db, team: Team, id: number): Promise<Backfill
   throw new ApiError("not_found", `There is no backfill ${id} in the team ${team.name}.`, { hint: "list_backfills" });
 }
 
-/** Nobody else changes it, and nothing of it begins, until the end of the write. */
+/** Locks a backfill: until the end of the transaction nobody changes it, and none of its moments begins. */
 async function holdBackfill(db: Db, team: Team, id: number): Promise<BackfillRow> {
   await requireBackfill(db, team, id);
   return (await lockBackfill(db, id)) as BackfillRow;
@@ -142,7 +147,7 @@ export async function readTeamBackfill({ store }: BackfillsContext, team: Team, 
   return backfillDocument(store.db, await requireBackfill(store.db, team, id));
 }
 
-/** Backfills of one answer. */
+/** Number of backfills on a page. */
 const listPart = 100;
 
 export async function listTeamBackfills({ store: { db } }: BackfillsContext, team: Team, cursor: number | undefined) {
@@ -152,7 +157,7 @@ export async function listTeamBackfills({ store: { db } }: BackfillsContext, tea
   return { backfills, next: rows.length < listPart ? undefined : rows.at(-1)?.id };
 }
 
-/** What waits never begins; what runs is ended. */
+/** Cancels a backfill: its running pipelines are canceled, and the other moments never begin. */
 export async function cancelTeamBackfill(
   { store, signals }: BackfillsContext,
   { actor, team }: Call,
@@ -169,7 +174,7 @@ export async function cancelTeamBackfill(
     await updateBackfill(db, id, { status: "CANCELED", updated_at: iso(now), finished_at: iso(now) });
     for (const { pipeline_id: run, status } of await momentsOf(db, id)) {
       if (!run || !status || !isUnfinished(status)) continue;
-      await cancelRun(db, { actor, team }, run, id, now);
+      await cancelRun({ db, now, actor }, team, run, id);
       await nextTurn();
     }
     await audit(db, actor, { action: "backfill.cancel", team, target: row.source_name, detail: `backfill ${id}` }, now);
@@ -179,14 +184,9 @@ export async function cancelTeamBackfill(
   return backfill;
 }
 
-async function cancelRun(
-  db: Db,
-  { actor, team }: TeamCall,
-  pipelineId: string,
-  backfillId: number,
-  now: number,
-): Promise<void> {
-  // Looked at again: while it was waited for it may have ended.
+/** Cancels one pipeline of a backfill. */
+async function cancelRun({ db, now, actor }: Edit, team: Team, pipelineId: string, backfillId: number): Promise<void> {
+  // The pipeline may have ended while this transaction waited for the lock.
   const { name, status } = await lockPipeline(db, pipelineId);
   if (!isUnfinished(status)) return;
   await cancelPipelineRuns(db, pipelineId, now);
@@ -194,7 +194,7 @@ async function cancelRun(
   await audit(db, actor, { action: "pipeline.cancel", team, target: name, detail }, now);
 }
 
-/** What failed or was canceled gets a new run in its turn, and what had none gets one; what is complete stays. */
+/** Runs failed and canceled moments again, and continues with those that never began. Complete moments stay. */
 export async function retryTeamBackfill(
   { store, signals }: BackfillsContext,
   { actor, team }: Call,
@@ -205,13 +205,13 @@ export async function retryTeamBackfill(
     const row = await holdBackfill(db, team, id);
     const moments = await momentsOf(db, id);
     const failed = moments.filter(({ status, open_runs }) => stateOf(status, open_runs) === "failed");
-    requireSomething(row, moments, failed.length);
+    requireRetryable(row, moments, failed.length);
     if (row.status !== "RUNNING") await requireRoomForBackfill(db, team);
     const positions = failed.map(({ position }) => position);
     await giveBackMoments(db, id, positions);
     const changes = { status: "RUNNING", last_error: null, updated_at: iso(now), finished_at: null } as const;
     await updateBackfill(db, id, changes);
-    const detail = `backfill ${id}: ${positions.length} moments again`;
+    const detail = `backfill ${id}: retries ${positions.length} moments`;
     await audit(db, actor, { action: "backfill.retry", team, target: row.source_name, detail }, now);
     return backfillDocument(db, await requireBackfill(db, team, id));
   });
@@ -219,7 +219,8 @@ export async function retryTeamBackfill(
   return backfill;
 }
 
-function requireSomething({ id, status }: BackfillRow, moments: readonly MomentRow[], failed: number): void {
+/** Throws if nothing of a backfill can be retried, or if one of its pipelines is still being canceled. */
+function requireRetryable({ id, status }: BackfillRow, moments: readonly MomentRow[], failed: number): void {
   const ending = moments.find((one) => one.status === "CANCELED" && (one.open_runs ?? 0) > 0);
   if (ending)
     throw new ApiError(
@@ -227,5 +228,5 @@ function requireSomething({ id, status }: BackfillRow, moments: readonly MomentR
       `The run ${ending.name} for ${ending.moment} is still being canceled. Try again when it has ended.`,
     );
   if (failed > 0 || status === "FAILED" || status === "CANCELED") return;
-  throw new ApiError("wrong_state", `The backfill ${id} is ${status}; nothing of it failed or was canceled.`);
+  throw new ApiError("wrong_state", `The backfill ${id} is ${status}; no moment of it failed or was canceled.`);
 }

@@ -1,17 +1,19 @@
-/** How many ticks went by before one was fired: what a run stands for, and what gets none. Counted up to a hundred. */
+/** Counts ticks that were missed before a tick fires, up to a hundred. */
 import { mostCaughtUp } from "@millrace/contract";
 import type { ScheduleRow } from "../../store/queries/schedules/schedules.ts";
 import { firstTicks } from "../time/ticks.ts";
 import { type Plan, punctual, type ScheduleTimes } from "./schedule-times.ts";
 
 interface MissedTicks {
-  /** The first tick that the run stands for, and how many there are. */
+  /** Time of the first tick that the run stands for. */
   readonly first: string;
+  /** Number of ticks that the run stands for; 0 if there is no run. */
   readonly ticks: number;
-  /** How many get no run, from the oldest on. */
+  /** Number of ticks that get no run: the oldest ones. */
   readonly dropped: number;
 }
 
+/** Divides the ticks from `tick` until now into those that the next run stands for and those that are dropped. */
 export function missedTicks(
   row: ScheduleTimes & Pick<ScheduleRow, "catch_up">,
   tick: string,

@@ -1,4 +1,7 @@
-/** A schedule takes the newest scripts: its template is made anew from lineage as it is now. Inside the write that holds the schedule. */
+/**
+ * Updates a schedule to the newest scripts: rebuilds its template from the current lineage. The caller has locked the
+ * schedule.
+ */
 import { ApiError } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { getShortJobs, type ShortJob } from "../../store/queries/jobs/jobs.ts";
@@ -20,7 +23,7 @@ import { readSettings } from "../pipelines/pipeline-settings.ts";
 import { findSources, type SourceTeam } from "../pipelines/pipeline-sources.ts";
 import { iso } from "../time/clock.ts";
 
-/** Returns what changed, for the audit; undefined: it has the newest scripts already. */
+/** Rebuilds a template. Returns what changed, for the audit log; undefined if it already has the newest scripts. */
 export async function refreshTemplate(
   db: Db,
   team: SourceTeam,
@@ -28,7 +31,11 @@ export async function refreshTemplate(
   now: number,
 ): Promise<string | undefined> {
   const template = await lockPipeline(db, templateId);
-  const { targets, nodes, jobs } = await findSources(db, team, "", askedOf(template), template);
+  const { targets, nodes, jobs } = await findSources(db, team, {
+    datasets: askedOf(template),
+    username: "",
+    run_as: template.run_as,
+  });
   const before = await runsOf(db, template.id);
   const own = before.map(({ job_id }) => job_id);
   const fresh = await keepingOwn(db, own, nodes);
@@ -53,26 +60,27 @@ export async function refreshTemplate(
   return some.length > 0 ? `new: ${some.join(", ")}` : "fewer jobs";
 }
 
+/** Returns the datasets that a template rebuilds, with a version only where the request named one. */
 const askedOf = ({ asked, datasets }: PipelineRow): string[] =>
   asked === null ? (JSON.parse(datasets) as string[]).map(withoutVersion) : (JSON.parse(asked) as string[]);
 
 /**
- * Every firing makes versions, so the newest maker is usually a run of the schedule itself: where it is of the same script
- * the job stays that the template has. What was set for one firing would otherwise become part of the next.
+ * Replaces new nodes by jobs of the template that have the same origin. The newest maker of a dataset is usually a run of the
+ * schedule itself. If such a run became the original, settings of one firing would carry over to all later ones.
  */
 async function keepingOwn(db: Db, own: readonly string[], nodes: readonly GraphNode[]): Promise<GraphNode[]> {
   const origins = await originsOf(db, [...own, ...nodes.map(({ jobId }) => jobId)]);
   const ownOf = new Map(own.map((jobId) => [origins.get(jobId), jobId]));
   const kept = new Map(nodes.map(({ jobId }) => [jobId, ownOf.get(origins.get(jobId)) ?? jobId]));
-  // Two runs of one script stay two.
+  // Two jobs with the same origin must not become one node.
   if (new Set(kept.values()).size < nodes.length) return [...nodes];
   const keep = (jobId: string) => kept.get(jobId) ?? jobId;
   return nodes.map(({ jobId, parents }) => ({ jobId: keep(jobId), parents: parents.map(keep) }));
 }
 
 /**
- * Whoever took a schedule over lent their rights to the scripts that it had then, not to whatever a colleague makes next.
- * The service account is nobody's: what a team makes is what it is for.
+ * Throws if a new script of one user would run with the rights of another. A user who took over a schedule agreed to run the
+ * scripts that it had then, not later scripts of colleagues. The service account may run scripts of the whole team.
  */
 async function requireOwnCode(db: Db, template: PipelineRow, added: readonly ShortJob[]): Promise<void> {
   const runAs = readRunAs(template);
@@ -86,13 +94,13 @@ async function requireOwnCode(db: Db, template: PipelineRow, added: readonly Sho
   const owner = people.get(runsAs(runAs, foreign.user_id));
   throw new ApiError(
     "wrong_state",
-    `The newest ${foreign.name ?? foreign.id} is ${maker}'s and would run with the rights and credentials of ${owner}, whom ${template.name} was handed over to. ${owner} runs it as a job of their own first, or the schedule is handed over to the team's service account.`,
+    `The newest ${foreign.name ?? foreign.id} belongs to ${maker} and would run with the rights and credentials of ${owner}, who took over ${template.name}. Let ${owner} run it as a job first, or hand the schedule over to the team's service account.`,
   );
 }
 
 /**
- * What is set on a template was set by whoever all its jobs run as. Beside a job of somebody else it would run with that
- * person's rights.
+ * Throws if settings that add code would apply to a job of another user. The owner of the template's jobs set them, and in
+ * that job they would run with the other user's rights.
  */
 async function requireNoForeignCode(
   db: Db,
@@ -111,6 +119,6 @@ async function requireNoForeignCode(
   const owner = await usernameOf(db, runsAs(runAs, foreign.user_id));
   throw new ApiError(
     "wrong_state",
-    `The newest ${foreign.name ?? foreign.id} is ${owner}'s and would run with ${owner}'s rights, with the requirements, repository, environment, files or credentials that were set on ${template.name}. Take those settings back first, or let ${owner} make the schedule.`,
+    `The newest ${foreign.name ?? foreign.id} belongs to ${owner} and would run with ${owner}'s rights, and with the requirements, repository, environment, files or credentials that are set on ${template.name}. Remove those settings first, or ask ${owner} to create the schedule.`,
   );
 }

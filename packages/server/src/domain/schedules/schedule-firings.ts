@@ -1,6 +1,6 @@
 /**
- * How a schedule fires. All of it happens in the write that moves the schedule to its next tick: whoever makes that move
- * has the tick, and whoever dies before the commit leaves it to the next one.
+ * Fires schedules. One transaction creates the pipeline and advances the schedule to its next tick, so each tick fires once:
+ * the update succeeds for one server only, and after a crash before the commit another server fires the tick.
  */
 import { type FiringOutcome, isUnfinished } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
@@ -15,6 +15,7 @@ import {
   updateSchedule,
 } from "../../store/queries/schedules/schedules.ts";
 import { type Actor, audit } from "../access/audit.ts";
+import type { Transaction } from "../access/edit.ts";
 import {
   type DefaultQuotas,
   type DiskQuotas,
@@ -30,6 +31,7 @@ import {
   recordRefused,
   recordSkip,
   recordWait,
+  type Unfired,
 } from "../lifecycle/schedule-record.ts";
 import { noteSchedule } from "../lifecycle/told-events.ts";
 import { runTemplate } from "../pipelines/new-pipeline.ts";
@@ -45,30 +47,30 @@ export interface FiringContext {
   readonly quotas: DefaultQuotas & DiskQuotas;
 }
 
-/** What became of a tick. */
+/** Outcome of a tick, and the id of its team. */
 export interface Firing {
   readonly outcome: FiringOutcome;
   readonly team: number;
 }
 
-/** What a run is for. */
+/** What a pipeline is created for. */
 interface Occasion {
-  /** Undefined: the tick that waited. */
+  /** Ticks that the run stands for; undefined for the tick that waited for the end of the last run. */
   readonly meant: Meant | undefined;
-  /** What the run is told: of several ticks that it stands for, the newest. */
+  /** Scheduled time of the run: the newest of the ticks that it stands for. */
   readonly moment: string;
-  /** Where a dataset fires it: the schedules that led to its new version. */
+  /** For a trigger by a dataset: ids of the schedules that led to the new version. */
   readonly ledTo?: readonly number[];
 }
 
-/** Undefined: there is no such tick any more, another server took it, or somebody changed the schedule. */
+/** Fires a tick. Returns undefined if another server fired it, or if the schedule was changed or deleted. */
 export async function fireTick(
-  db: Db,
+  transaction: Transaction,
   context: FiringContext,
   id: number,
   tick: string,
-  now: number,
 ): Promise<Firing | undefined> {
+  const { db, now } = transaction;
   const row = await lockSchedule(db, id);
   if (!row) return undefined;
   const plan = planTick(row, tick, now);
@@ -79,76 +81,84 @@ export async function fireTick(
   const meant = { tick: first, ticks };
   const obstacle = row.overlap === "allow" ? undefined : await runUnderWay(db, row);
   if (row.overlap === "wait" && (row.waiting_since || obstacle))
-    return wait(db, row, { meant, moment: plan.moment }, obstacle, now);
-  if (obstacle) return skip(db, row, meant, `the run ${obstacle.name} is still going (overlap is skip).`, now);
-  return run(db, context, row, { meant, moment: plan.moment }, now);
+    return wait(transaction, row, { meant, moment: plan.moment }, obstacle);
+  if (obstacle)
+    return skip(transaction, row, { ...meant, reason: `the run ${obstacle.name} is still going (overlap is skip).` });
+  return run(transaction, context, row, { meant, moment: plan.moment });
 }
 
-/** The tick that waited for the newest run, which has ended. */
+/** Fires the tick that waited for the end of the last run. Returns undefined if none waits, or if the run still goes on. */
 export async function fireWaiting(
-  db: Db,
+  transaction: Transaction,
   context: FiringContext,
   id: number,
-  now: number,
 ): Promise<Firing | undefined> {
+  const { db } = transaction;
   const row = await lockSchedule(db, id);
   if (!row?.waiting_since || (await runUnderWay(db, row))) return undefined;
-  return run(db, context, row, { meant: undefined, moment: row.waiting_since }, now);
+  return run(transaction, context, row, { meant: undefined, moment: row.waiting_since });
 }
 
-/** Its dataset has been quiet for long enough. While a run is going the notice waits, unless the two may go side by side. */
+/**
+ * Fires a schedule for a new version of its dataset. Returns undefined if the notice of the version is gone, or if it has to
+ * wait for the end of the last run (unless `overlap` is allow).
+ */
 export async function fireTrigger(
-  db: Db,
+  transaction: Transaction,
   context: FiringContext,
   due: DueNotice,
-  now: number,
 ): Promise<Firing | undefined> {
+  const { db } = transaction;
   const row = await lockSchedule(db, due.schedule_id);
   if (!row || (row.overlap !== "allow" && (await runUnderWay(db, row)))) return undefined;
   const notice = await takeNotice(db, due);
   if (!notice) return undefined;
   const meant = { tick: notice.due_at, ticks: 1 };
-  return run(db, context, row, { meant, moment: notice.due_at, ledTo: readChain(notice.chain) }, now);
+  return run(transaction, context, row, { meant, moment: notice.due_at, ledTo: readChain(notice.chain) });
 }
 
+/** Returns the last pipeline of a schedule if it has not ended. */
 async function runUnderWay(db: Db, { latest_pipeline_id: id }: ScheduleRow): Promise<PipelineRow | undefined> {
   const latest = id === null ? undefined : await getPipeline(db, id);
   return latest && isUnfinished(latest.status) ? latest : undefined;
 }
 
-async function skip(db: Db, row: ScheduleRow, meant: Meant, reason: string, now: number): Promise<Firing> {
-  await recordSkip(db, row, meant, reason, now);
+async function skip({ db, now }: Transaction, row: ScheduleRow, skipped: Unfired): Promise<Firing> {
+  await recordSkip(db, row, skipped, now);
   return { outcome: "skipped", team: row.team_id };
 }
 
-/** At most one waits. */
+/** Lets a tick wait for the end of the last run. If another tick waits already, this one is skipped. */
 async function wait(
-  db: Db,
+  transaction: Transaction,
   row: ScheduleRow,
   { meant, moment }: Occasion & { readonly meant: Meant },
   obstacle: PipelineRow | undefined,
-  now: number,
 ): Promise<Firing> {
+  const { db, now } = transaction;
   const { waiting_since: earlier, id, team_id: team } = row;
-  if (earlier) return skip(db, row, meant, `the tick of ${earlier} waits already (overlap is wait).`, now);
+  if (earlier)
+    return skip(transaction, row, { ...meant, reason: `the tick of ${earlier} waits already (overlap is wait).` });
   await updateSchedule(db, id, { waiting_since: moment });
-  await recordWait(db, row, meant, `the run ${obstacle?.name} is still going (overlap is wait).`, now);
+  const reason = `the run ${obstacle?.name} is still going (overlap is wait).`;
+  await recordWait(db, row, { ...meant, reason }, now);
   return { outcome: "waits", team };
 }
 
+/** Creates and begins the pipeline of a tick. Throws if a quota of the team is exceeded. */
 async function run(
-  db: Db,
+  transaction: Transaction,
   { keys, quotas }: FiringContext,
   row: ScheduleRow,
   { meant, moment, ledTo }: Occasion,
-  now: number,
 ): Promise<Firing> {
+  const { db, now } = transaction;
   const team = { id: row.team_id, name: await teamNameOf(db, row.team_id) };
   await requireRoomInQueue(db, team, quotas);
   await requireRoomForDatasets(db, team, quotas);
-  if (row.follow === "latest") await followLatest(db, team, row, now);
+  if (row.follow === "latest") await followLatest(transaction, team, row);
   const template = (await getPipeline(db, row.pipeline_id)) as PipelineRow;
-  const { pipelineId, added } = await runTemplate(db, keys, template, now, {
+  const { pipelineId, added } = await runTemplate(transaction, keys, template, {
     scheduled_at: moment,
     scheduled_timezone: row.timezone,
     chain: writeChain([...(ledTo ?? []), row.id]),
@@ -162,59 +172,63 @@ async function run(
   };
   await updateSchedule(db, row.id, { ...fired, last_error: started?.error_message ?? null });
   const outcome = started?.status === "FAILED" ? "failed" : "fired";
-  await recordBegun(db, row, meant, { outcome, pipelineId, reason: started?.error_message ?? null }, now);
+  await recordBegun(db, row, { meant, outcome, pipelineId, reason: started?.error_message ?? null }, now);
   return { outcome, team: row.team_id };
 }
 
-/** What cannot be taken fires nothing: old scripts in the place of new ones would go unnoticed. */
-async function followLatest(db: Db, team: SourceTeam, row: ScheduleRow, now: number): Promise<void> {
+/** Updates the schedule to the newest scripts. Throws if it cannot, so that it does not run old scripts unnoticed. */
+async function followLatest({ db, now }: Transaction, team: SourceTeam, row: ScheduleRow): Promise<void> {
   const detail = await refreshTemplate(db, team, row.pipeline_id, now);
   if (detail === undefined) return;
   const target = { team: { id: team.id }, target: row.name, detail };
   await audit(db, await actorOf(db, row), { action: "schedule.refresh", ...target }, now);
 }
 
-/** What runs once, and could not, is tried again after so many milliseconds. */
+/** Milliseconds until a failed trigger, or a failed schedule without a cron expression, is tried again. */
 const patience = 60_000;
 
-/** What a dataset should have fired, and could not. Undefined as for the firing. */
+/** Records that a trigger by a dataset failed, and postpones it. Returns undefined if the notice is gone. */
 export async function recordTriggerFailure(
-  db: Db,
+  transaction: Transaction,
   notice: DueNotice,
   why: string,
-  now: number,
 ): Promise<Firing | undefined> {
+  const { db, now } = transaction;
   const row = await lockSchedule(db, notice.schedule_id);
   if (!row || !(await postponeNotice(db, notice, iso(now + patience)))) return undefined;
   await updateSchedule(db, row.id, { last_error: why });
-  // It is tried every minute: the same reason is one firing.
-  if (why !== row.last_error) await recordRefused(db, row, { tick: notice.due_at, ticks: 1 }, why, now);
-  await auditFailure(db, row, why, now);
+  const meant = { tick: notice.due_at, ticks: 1 };
+  // The trigger is retried every minute: failures with the same reason are recorded once.
+  if (why !== row.last_error) await recordRefused(db, row, { meant, reason: why }, now);
+  await auditFailure(transaction, row, why);
   return { outcome: "failed", team: row.team_id };
 }
 
-/** A tick, or what waited, that could not be fired. The schedule goes on, and says why; undefined as for the firing. */
+/**
+ * Records that a tick failed, and advances the schedule. `tick` is undefined for the tick that waited. Returns undefined
+ * if the schedule or the tick is gone.
+ */
 export async function recordFailure(
-  db: Db,
+  transaction: Transaction,
   id: number,
   tick: string | undefined,
   why: string,
-  now: number,
 ): Promise<Firing | undefined> {
+  const { db, now } = transaction;
   const row = await lockSchedule(db, id);
   if (!row) return undefined;
   const next = tick && (row.cron_expression ? planTick(row, tick, now).next : iso(now + patience));
   if (tick ? !(await advanceSchedule(db, id, tick, next ?? null)) : !row.waiting_since) return undefined;
   await updateSchedule(db, id, { waiting_since: null, last_error: why });
-  await recordRefused(db, row, tick ? { tick, ticks: 1 } : undefined, why, now);
-  await auditFailure(db, row, why, now);
+  await recordRefused(db, row, { meant: tick ? { tick, ticks: 1 } : undefined, reason: why }, now);
+  await auditFailure(transaction, row, why);
   return { outcome: "failed", team: row.team_id };
 }
 
-/** A schedule that fails at every tick says so once. */
-async function auditFailure(db: Db, row: ScheduleRow, why: string, now: number): Promise<void> {
+/** Writes a failure to the audit log and the outbox, once as long as the reason stays the same. */
+async function auditFailure({ db, now }: Transaction, row: ScheduleRow, why: string): Promise<void> {
   if (why === row.last_error) return;
-  await noteSchedule(db, row, "failure", why, now);
+  await noteSchedule(db, row, { event: "failure", message: why }, now);
   const event = { action: "schedule.fail", team: { id: row.team_id }, target: row.name, detail: why };
   await audit(db, await actorOf(db, row), event, now);
 }

@@ -1,4 +1,4 @@
-/** How a schedule fares: a pure function of its row and of the time, so that lists can tell it of a thousand. */
+/** Health of a schedule: a pure function of its row and the time, so that it is cheap for long lists. */
 import type { ScheduleHealth } from "@millrace/contract";
 import type { ScheduleRow } from "../../store/queries/schedules/schedules.ts";
 import { day } from "../time/clock.ts";
@@ -11,24 +11,25 @@ export type HealthFacts = Pick<
 
 export interface Health {
   readonly health: ScheduleHealth;
-  /** In plain words; null: it is ok. */
+  /** Explanation for people; null if the health is ok. */
   readonly reason: string | null;
 }
 
-/** What keeps it from running comes first: a schedule that does not fire at all cannot recover either. */
+/** Returns the health of a schedule. Reasons why it does not fire at all come before failures of its runs. */
 export function healthOf(facts: HealthFacts, now: number, ownerProblem: string | null = null): Health {
-  if (facts.is_paused === 1) return { health: "paused", reason: "It is paused: nothing fires until it is resumed." };
+  if (facts.is_paused === 1)
+    return { health: "paused", reason: "The schedule is paused. It fires nothing until it is resumed." };
   const late = facts.next_run === null ? 0 : now - Date.parse(facts.next_run);
   if (late >= punctual)
     return {
       health: "overdue",
-      reason: `It was to fire at ${facts.next_run}, ${lengthText(late)} ago, and has not: no server fires schedules, its disk is nearly full, or its clock is in doubt. The server's log tells which.`,
+      reason: `The schedule should have fired at ${facts.next_run}, ${lengthText(late)} ago, but has not. Either no server runs, the server's disk is nearly full, or its clock cannot be trusted. The server's log says which.`,
     };
   if (ownerProblem !== null) return { health: "failing", reason: ownerProblem };
   if (facts.failures_in_row > 0)
     return { health: "failing", reason: inRow(facts.failures_in_row, "run", "failed", facts.failure_reason) };
   if (facts.skips_in_row > 0)
-    return { health: "skipping", reason: inRow(facts.skips_in_row, "tick", "came to nothing", facts.skip_reason) };
+    return { health: "skipping", reason: inRow(facts.skips_in_row, "tick", "started no run", facts.skip_reason) };
   return { health: "ok", reason: null };
 }
 
@@ -37,7 +38,7 @@ function inRow(count: number, noun: string, what: string, why: string | null): s
   return why ? `${who} ${what}: ${why}` : `${who} ${what}.`;
 }
 
-/** In the largest unit of which there are two: nobody asks after how many minutes of a day. */
+/** Formats a duration in the largest unit of which it has at least two: 90 minutes, 2 hours. */
 function lengthText(milliseconds: number): string {
   const [unit, length] = units.find(([, size]) => milliseconds >= 2 * size) ?? minute;
   const count = Math.floor(milliseconds / length);

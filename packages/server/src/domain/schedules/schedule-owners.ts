@@ -1,4 +1,4 @@
-/** Whose schedules are, and whether whoever they run as can still run jobs: so that none stops without a word. */
+/** Owners of schedules, and a warning if a schedule runs jobs as a user who may no longer run them. */
 import type { PipelineScheduleItem } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { nextTurn } from "../../store/queries/batches.ts";
@@ -8,10 +8,10 @@ import type { ScheduleRow } from "../../store/queries/schedules/schedules.ts";
 import { type Absence, absencesIn } from "../access/absence.ts";
 import { readRunAs, runsAs } from "../lifecycle/run-as.ts";
 
-/** What a schedule says of people. */
+/** The fields of a schedule about its creator and its owner. */
 export type Owned = Pick<PipelineScheduleItem, "created_by" | "owner" | "owner_problem">;
 
-/** Of schedules of one team. */
+/** Returns a function from a schedule of the team to its creator, its owner and the problem of its owner. */
 export async function ownersOf(
   db: Db,
   teamId: number,
@@ -32,10 +32,10 @@ export async function ownersOf(
   });
 }
 
-/** Templates looked at in one statement: each may have thousands of runs. */
+/** Number of templates in one query. It is small, since each may have thousands of runs. */
 const lookedUp = 20;
 
-/** Why no run of these schedules can begin, by their ids; those that can are left out. */
+/** Returns why no run of a schedule can begin, by the id of the schedule. Schedules without a problem are left out. */
 async function problemsOf(
   db: Db,
   teamId: number,
@@ -64,4 +64,4 @@ async function problemsOf(
 }
 
 const problemText = ({ username, why }: Absence) =>
-  `It runs jobs as ${username}, who ${why}: every run will fail. Give the schedule another owner.`;
+  `The schedule runs jobs as ${username}, who ${why}: every run will fail. Give the schedule another owner.`;

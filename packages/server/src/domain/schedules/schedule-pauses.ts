@@ -1,34 +1,47 @@
-/** Pausing a schedule pauses the pipelines that it started, and lets them go on with it. Inside the write that holds it. */
+/** Pauses and resumes the pipelines of a schedule together with it. The caller's transaction has locked the schedule. */
 
 import type { Db } from "../../store/drivers/store.ts";
 import { lockPipeline, type PipelineRow, pipelinesOfSchedule } from "../../store/queries/pipelines/pipelines.ts";
 import type { ScheduleRow } from "../../store/queries/schedules/schedules.ts";
 import { audit } from "../access/audit.ts";
-import type { Call } from "../access/call.ts";
+import type { Edit } from "../access/edit.ts";
+import type { Team } from "../access/principals.ts";
 import { type DefaultQuotas, type DiskQuotas, requireRoomForDatasets, requireRoomInQueue } from "../access/quotas.ts";
 import { pauseRuns, resumeRuns } from "../pipelines/pipeline-pauses.ts";
 
-/** Their runs follow the schedule also where somebody paused or resumed one of them by itself. */
-export async function setRunsPaused(
-  db: Db,
-  { id, name }: ScheduleRow,
-  isPaused: boolean,
-  { actor, team, quotas }: Pick<Call, "actor" | "team"> & { readonly quotas: DefaultQuotas & DiskQuotas },
-  now: number,
-): Promise<void> {
-  const [from, action] = isPaused ? (["RUNNING", "pause"] as const) : (["PAUSED", "resume"] as const);
-  const found = await pipelinesOfSchedule(db, id, from);
-  if (!isPaused && found.length > 0) {
-    await requireRoomInQueue(db, team, quotas);
-    await requireRoomForDatasets(db, team, quotas);
-  }
-  for (const { id: pipelineId } of found) {
-    // Looked at again: while it was waited for it may have ended.
-    const pipeline: PipelineRow = await lockPipeline(db, pipelineId);
-    if (pipeline.status !== from) continue;
-    if (isPaused) await pauseRuns(db, pipelineId, now);
-    else await resumeRuns(db, pipeline, now);
+/** Pauses every running pipeline of a schedule, also those that somebody resumed separately. */
+export async function pausePipelinesOf({ db, now, actor }: Edit, team: Team, { id, name }: ScheduleRow): Promise<void> {
+  for (const { id: pipelineId } of await pipelinesOfSchedule(db, id, "RUNNING")) {
+    const pipeline = await lockIn(db, pipelineId, "RUNNING");
+    if (!pipeline) continue;
+    await pauseRuns(db, pipelineId, now);
     const detail = `with the schedule ${name}`;
-    await audit(db, actor, { action: `pipeline.${action}`, team, target: pipeline.name, detail }, now);
+    await audit(db, actor, { action: "pipeline.pause", team, target: pipeline.name, detail }, now);
   }
+}
+
+/** Resumes every paused pipeline of a schedule, also those that somebody paused separately. */
+export async function resumePipelinesOf(
+  { db, now, actor }: Edit,
+  team: Team,
+  { id, name }: ScheduleRow,
+  quotas: DefaultQuotas & DiskQuotas,
+): Promise<void> {
+  const paused = await pipelinesOfSchedule(db, id, "PAUSED");
+  if (paused.length === 0) return;
+  await requireRoomInQueue(db, team, quotas);
+  await requireRoomForDatasets(db, team, quotas);
+  for (const { id: pipelineId } of paused) {
+    const pipeline = await lockIn(db, pipelineId, "PAUSED");
+    if (!pipeline) continue;
+    await resumeRuns(db, pipeline, now);
+    const detail = `with the schedule ${name}`;
+    await audit(db, actor, { action: "pipeline.resume", team, target: pipeline.name, detail }, now);
+  }
+}
+
+/** Locks a pipeline. Returns undefined if its state changed while another transaction held the lock. */
+async function lockIn(db: Db, id: string, status: PipelineRow["status"]): Promise<PipelineRow | undefined> {
+  const pipeline = await lockPipeline(db, id);
+  return pipeline.status === status ? pipeline : undefined;
 }

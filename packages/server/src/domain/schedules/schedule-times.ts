@@ -1,4 +1,4 @@
-/** When a schedule fires: from what was asked for, and from one tick to the next, also after an outage. */
+/** Times of schedules: reading them from a request, and computing the next tick, also after an outage. */
 import {
   type CreatePipelineScheduleInput,
   invalid,
@@ -17,7 +17,10 @@ type TimesInput = Pick<
   "start_after" | "cron_expression" | "timezone"
 >;
 
-/** Absent and null leave what is there, an empty text takes it away. What a dataset fires needs no time. */
+/**
+ * Returns the times after a change. An absent or null field keeps its value; an empty text removes it. Throws if the schedule
+ * would have no time and no trigger.
+ */
 export function readTimes(input: TimesInput, present: ScheduleTimes, hasTrigger: boolean): ScheduleTimes {
   const read = <T>(text: string | null | undefined, kept: T, none: T, parse: (text: string) => T): T => {
     if (text === null || text === undefined) return kept;
@@ -32,12 +35,15 @@ export function readTimes(input: TimesInput, present: ScheduleTimes, hasTrigger:
   if (!times.start_after && !times.cron_expression && !hasTrigger)
     throw invalid(
       "cron_expression",
-      "a cron expression, a start_after, or both, or a trigger_dataset: with none it would never run",
+      "a cron expression, a start_after, or both, or a trigger_dataset: with none the schedule would never run",
     );
   return times;
 }
 
-/** A time that has passed counts when it stands alone: what is to run once, and is late, runs at once. */
+/**
+ * Returns the time of the first run. Without a cron expression that is `start_after`, even if it has passed: then it runs
+ * at once.
+ */
 export function firstRun(times: ScheduleTimes, now: number): string | null {
   if (!times.cron_expression) return times.start_after;
   const first = runAfter(times, now);
@@ -45,7 +51,7 @@ export function firstRun(times: ScheduleTimes, now: number): string | null {
   throw invalid("cron_expression", "an expression with a tick after start_after and before the year 3000");
 }
 
-/** The first run after this moment; null: there is none. */
+/** Returns the first run after this time; null if there is none. */
 export function runAfter({ start_after, cron_expression, timezone }: ScheduleTimes, after: number): string | null {
   const start = start_after ? Date.parse(start_after) : undefined;
   if (!cron_expression) return start !== undefined && start > after ? iso(start) : null;
@@ -53,30 +59,32 @@ export function runAfter({ start_after, cron_expression, timezone }: ScheduleTim
   return tick === undefined ? null : iso(tick);
 }
 
-/** The next runs that are not there yet, at most so many. */
+/** Returns the times of the next runs, beginning with `first`, at most `count`. */
 export function runsFrom(times: ScheduleTimes, first: string | null, count: number): string[] {
   const runs: string[] = [];
   for (let run = first; run !== null && runs.length < count; run = runAfter(times, Date.parse(run))) runs.push(run);
   return runs;
 }
 
-/** A tick is on time for so many milliseconds: as long as the next one is away at least. */
+/** A tick counts as on time for this many milliseconds, the shortest time between two ticks. */
 export const punctual = 60_000;
 
+/** What happens at a tick. */
 export interface Plan {
-  /** Whether a run is due for the tick, or for those that it stands for. */
+  /** Whether a pipeline is created for the tick. */
   readonly isDue: boolean;
-  /** Which tick that is: of several that one run stands for, the newest. */
+  /** Scheduled time of the pipeline: the newest of the ticks that it stands for. */
   readonly moment: string;
+  /** Time of the next tick; null if there is none. */
   readonly next: string | null;
 }
 
-/** What becomes of a tick that has come, or that went by long ago, perhaps with others after it. */
+/** Plans a tick that is due. It may be late, with more ticks after it: then `catch_up` decides which of them run. */
 export function planTick(row: ScheduleTimes & Pick<ScheduleRow, "catch_up">, tick: string, now: number): Plan {
   const next = runAfter(row, now);
   const from = Date.parse(tick);
   const isPunctual = now - from < punctual;
-  // What runs once may have been put off: its moment is the one that was asked for.
+  // A schedule that runs once may have been postponed: its scheduled time stays start_after.
   if (!row.cron_expression)
     return { isDue: isPunctual || row.catch_up !== "none", moment: row.start_after ?? tick, next };
   if (isPunctual) return { isDue: true, moment: tick, next };
@@ -86,20 +94,19 @@ export function planTick(row: ScheduleTimes & Pick<ScheduleRow, "catch_up">, tic
   return { isDue, moment: iso(first), next: second === undefined ? next : iso(second) };
 }
 
-/** A clock that is set back by less than this only repeats ticks, and none of them fires twice. */
+/** Milliseconds. If the clock is set back by less, next_run is kept: ticks in between do not fire a second time. */
 const repeatedMs = 3_600_000;
 
-/** Only a run after this moment may be one that a wrong clock chose. */
+/** Returns the time after which a stored next run may have been computed with a wrong clock. */
 export const doubtfulFrom = (now: number) => now + repeatedMs;
 
 /**
- * The run to wait for instead of one that is too far away: later than any that follows from the clock as it is, or as it
- * was up to an hour ahead. Undefined: it is right. Ticks that fired while the clock was wrong do not count: they come
- * again when it is their time.
+ * Returns the right next run if the stored one was computed with a clock that was ahead by more than an hour; undefined if
+ * the stored one is right. Ticks that fired with the wrong clock fire again at their time.
  */
 export function mendedRun(times: ScheduleTimes, run: string, now: number): string | undefined {
   if (!times.cron_expression) {
-    // Put off while the clock was wrong: what runs once is tried again at once.
+    // The run was postponed with the wrong clock: a schedule that runs once is tried again at once.
     const isPutOff = times.start_after !== null && run > times.start_after && run > iso(doubtfulFrom(now));
     return isPutOff ? (times.start_after ?? undefined) : undefined;
   }

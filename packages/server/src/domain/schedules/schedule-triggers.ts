@@ -1,4 +1,4 @@
-/** Which dataset fires a schedule, and that no schedule fires itself, directly or through others. */
+/** Triggers: the dataset whose new versions fire a schedule. No schedule may trigger itself, directly or through others. */
 import {
   ApiError,
   type CreatePipelineScheduleInput,
@@ -21,10 +21,10 @@ type TriggerInput = Pick<
   "trigger_dataset" | "quiet_seconds"
 >;
 
-/** So that a script that makes several versions in a row fires once. */
+/** No trigger. `quiet_seconds` is the default: a script that makes several versions within that time fires once. */
 export const noTrigger: Trigger = { trigger_dataset_id: null, quiet_seconds: 60 };
 
-/** Absent and null leave what is there, an empty text takes it away. */
+/** Returns the trigger after a change. An absent or null field keeps its value; an empty text removes the trigger. */
 export async function readTrigger(
   db: Db,
   { team, principal }: { readonly team: Team; readonly principal: Principal },
@@ -35,7 +35,8 @@ export async function readTrigger(
   if (text === null || text === undefined) return { ...quiet, trigger_dataset_id: present.trigger_dataset_id };
   if (text.trim() === "") return { ...quiet, trigger_dataset_id: null };
   const reference = readReference(text.replace(/^ds:\/\//, ""), principal.username, "trigger_dataset");
-  if (reference.version) throw invalid("trigger_dataset", "a dataset without a version: each new one counts", text);
+  if (reference.version)
+    throw invalid("trigger_dataset", "a dataset without a version, since every new version fires the schedule", text);
   const dataset = await findDataset(db, team.id, reference);
   if (dataset) return { ...quiet, trigger_dataset_id: dataset.id };
   throw await noSuchDataset(db, team, reference);
@@ -46,7 +47,7 @@ export type ShownTrigger = Pick<
   "trigger_dataset" | "quiet_seconds" | "trigger_version" | "trigger_due_at"
 >;
 
-/** What fires each of them, beside its times. */
+/** Returns a function from a schedule to the fields that show its trigger. */
 export async function shownTriggers(db: Db, rows: readonly ScheduleRow[]): Promise<(row: ScheduleRow) => ShownTrigger> {
   const ids = rows.filter(({ trigger_dataset_id }) => trigger_dataset_id !== null).map(({ id }) => id);
   const found = await triggersOf(db, ids);
@@ -63,13 +64,13 @@ export async function shownTriggers(db: Db, rows: readonly ScheduleRow[]): Promi
 
 type Fired = Pick<ScheduleRow, "id" | "name" | "pipeline_id" | "trigger_dataset_id">;
 
-/** From one schedule to the next: what the first one makes, and what that fires. */
+/** A schedule that other schedules trigger, and the step before it, whose dataset fires it. */
 interface Step {
   readonly schedule: Fired;
   readonly before: Step | undefined;
 }
 
-/** Refuses a schedule whose runs would make what fires it, themselves or through other schedules; names the circle. */
+/** Throws if runs of a schedule would make its own trigger dataset, directly or through other schedules. Names the cycle. */
 export async function requireNoCircle(db: Db, team: Team, first: Fired): Promise<void> {
   if (first.trigger_dataset_id === null) return;
   const others = (await triggeredSchedules(db, team.id)).filter(({ id }) => id !== first.id);
@@ -86,6 +87,7 @@ export async function requireNoCircle(db: Db, team: Team, first: Fired): Promise
   }
 }
 
+/** Returns the error that names the schedules and datasets of a cycle. */
 async function circle(db: Db, last: Step, trigger: number): Promise<ApiError> {
   const nameOf = async (id: number | null) => {
     const dataset = id === null ? undefined : await placedDataset(db, id);
@@ -100,7 +102,7 @@ async function circle(db: Db, last: Step, trigger: number): Promise<ApiError> {
       : `${step.schedule.name} ${text}`;
   return new ApiError(
     "invalid",
-    `trigger_dataset: this would go in a circle: ${text}. A pipeline rebuilds all that its datasets were made from: make a paused pipeline, remove the run that makes ${await nameOf(trigger)} from it, and make the schedule from that.`,
+    `trigger_dataset: the schedule would trigger itself: ${text}. A pipeline rebuilds everything upstream of its datasets. Create a paused pipeline, remove the run that makes ${await nameOf(trigger)}, and create the schedule from that pipeline.`,
   );
 }
 

@@ -1,4 +1,4 @@
-/** Schedules: the rules for making, changing, reading and deleting them. How they fire is in schedule-firings.ts. */
+/** Schedules: the rules for creating, changing, reading and deleting them. schedule-firings.ts fires them. */
 import {
   ApiError,
   type CreatePipelineScheduleInput,
@@ -30,6 +30,7 @@ import {
 import type { Signals } from "../../turns/signals.ts";
 import { audit } from "../access/audit.ts";
 import type { Call } from "../access/call.ts";
+import type { Transaction } from "../access/edit.ts";
 import type { Team } from "../access/principals.ts";
 import type { DefaultQuotas, DiskQuotas } from "../access/quotas.ts";
 import { requireRoomForSchedule, type TaskQuotas } from "../jobs/task-quotas.ts";
@@ -37,13 +38,13 @@ import { dropWaiting, firingDocument } from "../lifecycle/schedule-record.ts";
 import { giveSchedule } from "../ownership/hand-over.ts";
 import { makeTemplate } from "../pipelines/new-pipeline.ts";
 import { newerScripts } from "../pipelines/newer-scripts.ts";
-import { pipelineDocument } from "../pipelines/pipeline-documents.ts";
+import { type PipelineFrame, pipelineDocument } from "../pipelines/pipeline-documents.ts";
 import type { KeyRing } from "../secrets/key-ring.ts";
 import { iso } from "../time/clock.ts";
 import { refreshTemplate } from "./refresh-schedule.ts";
 import { healthOf } from "./schedule-health.ts";
 import { type Owned, ownersOf } from "./schedule-owners.ts";
-import { setRunsPaused } from "./schedule-pauses.ts";
+import { pausePipelinesOf, resumePipelinesOf } from "./schedule-pauses.ts";
 import { firstRun, readTimes, runAfter, runsFrom, type ScheduleTimes } from "./schedule-times.ts";
 import {
   noTrigger,
@@ -61,9 +62,10 @@ export interface SchedulesContext {
   readonly quotas: DefaultQuotas & DiskQuotas & TaskQuotas;
 }
 
-/** How many of the next runs are told. */
-const runsTold = 5;
+/** Number of next runs that are shown. */
+const shownRuns = 5;
 
+/** Creates a schedule with a copy of the pipeline as its template. */
 export async function createTeamSchedule(
   context: SchedulesContext,
   call: Call,
@@ -99,23 +101,22 @@ export async function createTeamSchedule(
     if (id === undefined) throw nameTaken(team, name);
     await requireNoCircle(db, team, { id, name, pipeline_id: source.id, ...trigger });
     const own = { ...source, user_id: principal.userId, scopes: JSON.stringify(principal.scopes) };
-    const template = await makeTemplate(db, context.keys, own, id, now);
+    const template = await makeTemplate({ db, now }, context.keys, own, id);
     await updateSchedule(db, id, { pipeline_id: template });
     await audit(db, actor, { action: "schedule.create", team, target: name, detail: source.name }, now);
-    await giveTo(db, call, await requireSchedule(db, team, id), input, now);
-    return scheduleDocument(db, context, team, await requireSchedule(db, team, id), now);
+    await giveTo({ db, now }, call, await requireSchedule(db, team, id), input);
+    return scheduleDocument(db, await requireSchedule(db, team, id), frameOf(context, team, now));
   });
   context.signals.schedules.wake();
   return schedule;
 }
 
-/** Where a new owner is named. */
+/** Hands the schedule over if the input names a new owner. */
 async function giveTo(
-  db: Db,
+  { db, now }: Transaction,
   call: Call,
   row: ScheduleRow,
   { owner, force }: Pick<UpdatePipelineScheduleInput, "owner" | "force">,
-  now: number,
 ): Promise<void> {
   if (typeof owner === "string") await giveSchedule(db, call, row, { owner, force: force === true }, now);
 }
@@ -127,7 +128,7 @@ function readName(text: string): string {
 }
 
 const nameTaken = (team: Team, name: string) =>
-  new ApiError("wrong_state", `The team ${team.name} has a schedule ${name} already. Choose another name.`);
+  new ApiError("wrong_state", `The team ${team.name} already has a schedule ${name}. Choose another name.`);
 
 export async function requirePipeline(db: Db, team: Team, name: string): Promise<PipelineRow> {
   const pipeline = await findPipeline(db, team.id, name.trim());
@@ -138,7 +139,7 @@ export async function requirePipeline(db: Db, team: Team, name: string): Promise
 const requireSchedule = async (db: Db, team: Team, id: number): Promise<ScheduleRow> =>
   (await findSchedule(db, team.id, id)) ?? refuseUnknown(team, id);
 
-/** Nobody else changes it, and it does not fire, until the end of the write. */
+/** Locks a schedule: until the end of the transaction nobody changes it, and it does not fire. */
 async function holdSchedule(db: Db, team: Team, id: number): Promise<ScheduleRow> {
   await requireSchedule(db, team, id);
   return (await lockSchedule(db, id)) ?? refuseUnknown(team, id);
@@ -172,18 +173,23 @@ export async function updateTeamSchedule(
         now,
       );
     const taken = input.refresh ? await refreshTemplate(db, team, row.pipeline_id, now) : undefined;
-    if (typeof input.pause_pipeline === "boolean")
-      await setRunsPaused(db, row, input.pause_pipeline, { actor, team, quotas: context.quotas }, now);
-    await audit(db, actor, { action: "schedule.update", team, target: row.name, detail: told(input, taken) }, now);
-    await giveTo(db, call, row, input, now);
-    return scheduleDocument(db, context, team, await requireSchedule(db, team, row.id), now);
+    if (input.pause_pipeline === true) await pausePipelinesOf({ db, now, actor }, team, row);
+    if (input.pause_pipeline === false) await resumePipelinesOf({ db, now, actor }, team, row, context.quotas);
+    await audit(
+      db,
+      actor,
+      { action: "schedule.update", team, target: row.name, detail: changeText(input, taken) },
+      now,
+    );
+    await giveTo({ db, now }, call, row, input);
+    return scheduleDocument(db, await requireSchedule(db, team, row.id), frameOf(context, team, now));
   });
   for (const signal of ["schedules", "dispatch", "observe"] as const) context.signals[signal].wake();
   return schedule;
 }
 
-/** What was asked to be changed, for the audit. */
-const told = ({ team_name: _team, schedule_id: _id, ...changes }: UpdatePipelineScheduleInput, taken = "") =>
+/** Returns the changed fields for the audit log, followed by `taken`, the scripts that a refresh added. */
+const changeText = ({ team_name: _team, schedule_id: _id, ...changes }: UpdatePipelineScheduleInput, taken = "") =>
   Object.entries(changes)
     .filter(([, value]) => value !== null)
     .map(([name, value]) => `${name}=${value}`)
@@ -191,6 +197,7 @@ const told = ({ team_name: _team, schedule_id: _id, ...changes }: UpdatePipeline
     .join(" ")
     .trimEnd();
 
+/** Returns the new values of a schedule's columns. */
 function changesOf(row: ScheduleRow, input: UpdatePipelineScheduleInput, trigger: Trigger, now: number) {
   const times = readTimes(input, row, trigger.trigger_dataset_id !== null);
   const isPaused = input.pause_pipeline ?? row.is_paused === 1;
@@ -207,14 +214,14 @@ function changesOf(row: ScheduleRow, input: UpdatePipelineScheduleInput, trigger
   };
 }
 
-/** New times count from now on. So does the end of a pause: ticks that went by in it are not made up for. */
+/** Returns the next run after a change. New times apply from now on; ticks during a pause are not made up for. */
 function nextRunOf(row: ScheduleRow, times: ScheduleTimes, now: number): string | null {
   const isNew = (field: keyof ScheduleTimes) => times[field] !== row[field];
   if (isNew("start_after") || isNew("cron_expression") || isNew("timezone")) return firstRun(times, now);
   return row.is_paused === 1 ? runAfter(times, now) : row.next_run;
 }
 
-/** Pipelines that it started go on. */
+/** Deletes a schedule and its template. Pipelines that it started go on. */
 export async function deleteTeamSchedule(
   { store }: SchedulesContext,
   { actor, team }: Call,
@@ -237,15 +244,15 @@ export async function readTeamSchedule(
   now: number,
 ): Promise<PipelineSchedule> {
   const { db } = context.store;
-  return scheduleDocument(db, context, team, await requireSchedule(db, team, id), now);
+  return scheduleDocument(db, await requireSchedule(db, team, id), frameOf(context, team, now));
 }
 
-/** Schedules of one answer. */
+/** Number of schedules on a page. */
 const listPart = 1000;
 
 interface ScheduleItems {
   readonly schedules: readonly PipelineScheduleItem[];
-  /** Where to go on; undefined: nothing follows. */
+  /** Cursor of the next page; undefined on the last page. */
   readonly next: number | undefined;
 }
 
@@ -256,7 +263,7 @@ export async function listTeamSchedules(
   now: number,
 ): Promise<ScheduleItems> {
   const after = cursor === undefined ? undefined : await findSchedule(store.db, team.id, cursor);
-  if (cursor !== undefined && !after) throw invalid("cursor", "the x-next-cursor of the page before", cursor);
+  if (cursor !== undefined && !after) throw invalid("cursor", "the x-next-cursor of the previous page", cursor);
   const rows = await listSchedules(store.db, team.id, after?.name, listPart);
   const owned = await ownersOf(store.db, team.id, rows);
   const triggers = await shownTriggers(store.db, rows);
@@ -301,14 +308,21 @@ function itemOf(
   };
 }
 
-async function scheduleDocument(
-  db: Db,
-  { keys }: SchedulesContext,
-  team: Team,
-  row: ScheduleRow,
-  now: number,
-): Promise<PipelineSchedule> {
-  const frame = { keys, showsValues: roleIncludes(team.role, "editor") };
+/** To whom a schedule is shown, and the time for which its health is computed. */
+interface ScheduleFrame extends PipelineFrame {
+  readonly team: Team;
+  readonly now: number;
+}
+
+const frameOf = ({ keys }: SchedulesContext, team: Team, now: number): ScheduleFrame => ({
+  keys,
+  showsValues: roleIncludes(team.role, "editor"),
+  team,
+  now,
+});
+
+async function scheduleDocument(db: Db, row: ScheduleRow, frame: ScheduleFrame): Promise<PipelineSchedule> {
+  const { team, now } = frame;
   const documentOf = async (id: string | null) => {
     const pipeline = id === null ? undefined : await getPipeline(db, id);
     return pipeline ? pipelineDocument(db, pipeline, frame) : null;
@@ -319,7 +333,7 @@ async function scheduleDocument(
   const triggers = await shownTriggers(db, [row]);
   return {
     ...itemOf(row, { ...owned(row), ...triggers(row) }, await newerScripts(db, [row.pipeline_id]), now),
-    next_runs: runsFrom(row, row.next_run, runsTold),
+    next_runs: runsFrom(row, row.next_run, shownRuns),
     firings: (await firingsOf(db, row.id)).map(firingDocument),
     latest_run: await documentOf(row.latest_pipeline_id),
     pipeline: template,

@@ -1,6 +1,6 @@
 /**
- * How a task fires. All of it happens in the write that moves the task to its next tick: whoever makes that move has the
- * tick, and whoever dies before the commit leaves it to the next one.
+ * Fires tasks. One transaction creates the job and advances the task to its next tick, so each tick fires once: the update
+ * succeeds for one server only, and after a crash before the commit another server fires the tick.
  */
 import { ApiError } from "@millrace/contract";
 import { usesLibrary } from "../../runtimes/uses-library.ts";
@@ -29,22 +29,22 @@ export interface TaskFiringContext {
   readonly quotas: DefaultQuotas & DiskQuotas;
 }
 
-/** What became of a tick. */
+/** Outcome of a tick. `why` says why no job was created; `next` is the time of the next tick. */
 export type TaskFiring =
   | { readonly outcome: "fired" }
   | { readonly outcome: "refused"; readonly team: number; readonly why: string; readonly next: string };
 
-/** A task that fires once and is refused tries again after so many milliseconds. */
+/** Milliseconds until a refused task without a cron expression is tried again. */
 const patience = 60_000;
 
-/** Undefined: there is no such tick any more, or another server took it. */
+/** Fires a tick of a task. Returns undefined if another server fired it, or if the task was changed or canceled. */
 export async function fireTaskTick(
   db: Db,
   { keys, quotas }: TaskFiringContext,
   { job_id: id, next_run: tick }: DueTask,
   now: number,
 ): Promise<TaskFiring | undefined> {
-  // Held while it is read: somebody may be changing or pausing it.
+  // The task is locked before it is read, since another transaction may be changing or pausing it.
   const held = await lockTask(db, id);
   if (held?.next_run !== tick) return undefined;
   const task = await getShortJob(db, id);
@@ -56,23 +56,24 @@ export async function fireTaskTick(
   if (why !== undefined) {
     const later = iso(next ?? now + patience);
     const refused = { outcome: "refused", team: task.team_id, why, next: later } as const;
-    if (!(await refuseTask(db, id, tick, later, why))) return undefined;
+    if (!(await refuseTask(db, { jobId: id, from: tick, to: later }, why))) return undefined;
     await noteAbsence(db, task, owner, now);
     return refused;
   }
-  const taken = next === undefined ? await deleteTask(db, id) : await advanceTask(db, id, tick, iso(next));
+  const taken =
+    next === undefined ? await deleteTask(db, id) : await advanceTask(db, { jobId: id, from: tick, to: iso(next) });
   if (!taken) return undefined;
   await noteAbsence(db, task, owner, now);
-  // Of several ticks that one job stands for, the newest; what fires once may have been put off.
+  // One job may stand for several ticks: it gets the newest. A postponed task without cron keeps its start_after.
   const [newest] = cron ? newestTicks(cron, timezone, { from: Date.parse(tick), to: now }, 1) : [];
   const scheduled_at = newest === undefined ? ((cron ? null : start_after) ?? tick) : iso(newest);
-  await fireTask(db, keys, owner.original, { scheduled_at, scheduled_timezone: timezone }, now);
+  await fireTask({ db, now }, keys, owner.original, { scheduled_at, scheduled_timezone: timezone });
   if (next === undefined)
     await endJob(db, { id, from: ["TASK"], to: "COMPLETE", changes: { finished_at: iso(now) } }, now);
   return { outcome: "fired" };
 }
 
-/** What whoever creates such a job by hand would be told now. Undefined: nothing is in its way. */
+/** Returns the quota error that a user would get for creating this job now; undefined if there is room. */
 async function refusal(
   db: Db,
   { id, team_id, environment }: ShortJob,
@@ -81,16 +82,17 @@ async function refusal(
   const team = { id: team_id, name: await teamNameOf(db, team_id) };
   const full = await refusalOf(() => requireRoomInQueue(db, team, quotas));
   if (full !== undefined) return full;
-  // The long texts of a task are its jobs' as well; its variables are copied.
+  // Jobs share the long texts of their task, but each has a copy of its variables.
   const long = await refusalOf(() => requireRoomForMoreTexts(db, team, bytesOfVariables(environment), quotas));
   if (long !== undefined) return long;
   const over = await refusalOf(() => requireRoomForDatasets(db, team, quotas));
   if (over === undefined) return undefined;
-  // Its whole script is read only here: it may be long, and most teams have room.
+  // The whole script may be long, so it is read only if the team is over its quota.
   const task = await getJob(db, id);
   return task && usesLibrary(readSpec(task)) ? over : undefined;
 }
 
+/** Returns the message of the ApiError that a check throws; undefined if it passes. */
 async function refusalOf(ask: () => Promise<void>): Promise<string | undefined> {
   try {
     await ask();

@@ -1,4 +1,4 @@
-/** As whom a task fires, and what is written down where that user cannot run jobs any more. */
+/** The user as whom a task fires, and the error if that user may no longer run jobs. */
 
 import type { Db } from "../../store/drivers/store.ts";
 import type { ShortJob } from "../../store/queries/jobs/jobs.ts";
@@ -9,23 +9,23 @@ import { type HandedOver, inNameOf } from "../lifecycle/run-as.ts";
 import { absentCreator } from "../pipelines/pipeline-sources.ts";
 
 interface TaskOwner {
-  /** The task as its next job is made from it. */
+  /** The task, with the user and scopes that its next job gets. */
   readonly original: ShortJob;
-  /** Why it cannot fire; null: nothing is in the way. */
+  /** Why the task cannot fire; null if it can. */
   readonly absent: string | null;
 }
 
-/** Of a task that is held: until the end of the write nobody hands it over. */
+/** Returns the task with the rights of its owner. `held` is its locked row, so that nobody hands it over meanwhile. */
 export async function taskOwner(db: Db, task: ShortJob, held: HandedOver): Promise<TaskOwner> {
   const original = await inNameOf(db, held, task);
   const absent = await absentCreator(db, [original]);
   return {
     original: { ...original, error_message: null },
-    absent: absent === undefined ? null : `It cannot fire: ${absent} Hand the task over to somebody else.`,
+    absent: absent === undefined ? null : `The task cannot fire: ${absent} Hand the task over to another user.`,
   };
 }
 
-/** Shown with the task, and once in the audit of its team; gone again once it can fire. */
+/** Stores the error of a task, or clears it once the task can fire. A new error is also written to the audit log. */
 export async function noteAbsence(db: Db, task: ShortJob, { original, absent }: TaskOwner, now: number): Promise<void> {
   const { id, name, team_id, error_message } = task;
   if (absent === error_message) return;

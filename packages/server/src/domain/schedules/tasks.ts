@@ -1,4 +1,7 @@
-/** Tasks: the rules for reading, changing and pausing them. They are made and removed as jobs; how they fire is in task-firings.ts. */
+/**
+ * Tasks: the rules for reading, changing and pausing them. They are created and canceled as jobs; task-firings.ts fires
+ * them.
+ */
 import { ApiError, type Task, type TaskItem, type UpdateTaskInput } from "@millrace/contract";
 import type { Db, Store } from "../../store/drivers/store.ts";
 import { usersByIds } from "../../store/queries/people/users.ts";
@@ -16,16 +19,16 @@ export interface TasksContext {
   readonly signals: Signals;
 }
 
-/** How many of the next runs are told. */
-const runsTold = 5;
+/** Number of next runs that are shown. */
+const shownRuns = 5;
 
-/** When a task fires, by what it is. */
+/** Returns the times at which a task fires, from its spec. */
 export function taskTimes(job: { readonly spec: string }): ScheduleTimes {
   const { start_after, cron_expression, timezone = "UTC" } = readSpec(job);
   return { start_after, cron_expression, timezone };
 }
 
-/** As whom the jobs of each run. */
+/** Returns a function from a task to the username as whom its jobs run. */
 async function ownersOf(db: Db, rows: readonly ShownTask[]): Promise<(row: ShownTask) => string> {
   const ownerOf = (row: ShownTask) => runsAs(readRunAs(row), row.user_id);
   const others = rows.filter((row) => ownerOf(row) !== row.user_id).map(ownerOf);
@@ -50,12 +53,12 @@ const itemOf = (row: ShownTask, owner: string): TaskItem => ({
 
 const documentOf = async (db: Db, row: ShownTask): Promise<Task> => ({
   ...itemOf(row, (await ownersOf(db, [row]))(row)),
-  next_runs: runsFrom(taskTimes(row), row.next_run, runsTold),
+  next_runs: runsFrom(taskTimes(row), row.next_run, shownRuns),
 });
 
 interface TaskItems {
   readonly tasks: TaskItem[];
-  /** Where to go on; undefined: nothing follows. */
+  /** Cursor of the next page; undefined on the last page. */
   readonly next: string | undefined;
 }
 
@@ -75,20 +78,20 @@ export async function readTeamTask({ store }: TasksContext, team: Team, id: stri
 }
 
 function refuseUnknown(team: Team, id: string): never {
-  throw new ApiError("not_found", `There is no task ${id} in the team ${team.name}, or it is over.`, {
+  throw new ApiError("not_found", `There is no task ${id} in the team ${team.name}, or it has ended.`, {
     hint: "list_tasks",
   });
 }
 
+/** Changes, pauses or resumes a task. */
 export async function updateTeamTask(
   { store, signals }: TasksContext,
   { actor, team }: Call,
-  id: string,
-  input: UpdateTaskInput,
+  { job_id: id, ...input }: UpdateTaskInput & { readonly job_id: string },
   now: number,
 ): Promise<Task> {
   const task = await store.write(async (db) => {
-    // Held before it is read: it must not fire by what it was a moment ago.
+    // The task is locked before it is read, so that it does not fire with the old values meanwhile.
     await lockTask(db, id);
     const row = (await findTask(db, team.id, id)) ?? refuseUnknown(team, id);
     const times = readTimes(input, taskTimes(row), false);
@@ -96,7 +99,7 @@ export async function updateTeamTask(
     const spec = JSON.stringify({ ...readSpec(row), ...times, name });
     const changed = { ...row, name, spec, next_run: nextRunOf(row, times, input.is_paused, now) };
     await updateTask(db, id, changed);
-    await audit(db, actor, { action: "task.update", team, target: id, detail: told(input) }, now);
+    await audit(db, actor, { action: "task.update", team, target: id, detail: changeText(input) }, now);
     return documentOf(db, changed);
   });
   signals.tasks.wake();
@@ -104,7 +107,10 @@ export async function updateTeamTask(
   return task;
 }
 
-/** New times count from now on. So does the end of a pause: ticks that went by in it are not made up for. */
+/**
+ * Returns the next run after a change; null while paused. New times apply from now on; ticks during a pause are not made
+ * up for.
+ */
 function nextRunOf(
   row: ShownTask,
   times: ScheduleTimes,
@@ -123,12 +129,12 @@ function nextRunOf(
   if (next !== null) return next;
   throw new ApiError(
     "wrong_state",
-    `The time of the task ${row.job_id}, ${times.start_after}, went by while it was paused. Give it a new start_after, or remove it.`,
+    `The start time of the task ${row.job_id}, ${times.start_after}, passed while it was paused. Give it a new start_after, or cancel it.`,
   );
 }
 
-/** What was asked to be changed, for the audit. */
-const told = ({ team_name: _, ...changes }: UpdateTaskInput) =>
+/** Returns the changed fields for the audit log. */
+const changeText = ({ team_name: _, ...changes }: UpdateTaskInput) =>
   Object.entries(changes)
     .filter(([, value]) => value !== null)
     .map(([name, value]) => `${name}=${value}`)

@@ -100,11 +100,11 @@ async function encryptWhere(
   for (const place of encryptedPlaces) {
     for await (const head of heads(store.db, place)) {
       if (!isDue(keyIdOf(head))) continue;
-      for (let after: Id | null = null; ; ) {
-        const values: EncryptedValue[] = await valuesWithHead(store.db, place, head, after, batchSize);
+      for (let after: Id | undefined; ; ) {
+        const values: EncryptedValue[] = await valuesWithHead(store.db, place, head, { after, limit: batchSize });
         if (values.length === 0) break;
         parts.push(await store.write((db) => reencryptBatch(db, keys, place, values)));
-        after = values.at(-1)?.id ?? null;
+        after = values.at(-1)?.id;
         onBatch();
       }
     }

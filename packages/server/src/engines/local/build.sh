@@ -1,13 +1,13 @@
-# Fills a virtualenv. Arguments: folder, interpreter, requirements file, uv or empty, cache or empty, compile or empty.
-# Runs inside, with nothing of the job's variables, in a folder without its code: building a package runs strangers' code,
-# and the result is for others too. With a cache nothing is built: where a package would have to be, it fails at once.
+# Installs packages into a virtualenv. Arguments: folder, interpreter, requirements file, uv or empty, cache or empty,
+# compile or empty. It runs inside the isolation, without the job's variables and code: building a package runs foreign
+# code, and other jobs may share the result. With a cache only wheels are installed; it fails if a package needs building.
 venv=$1 python=$2 requirements=$3 uv=$4 cache=$5 compile=$6
 if [ -z "$uv" ]; then
   "$python" -I -m venv "$venv" &&
     exec "$venv/bin/python" -I -X utf8 -m pip install --requirement "$requirements"
   exit 1
 fi
-# Settings are the operator's: none of a folder that others can write to.
+# Only the operator's settings apply, never a configuration file in a folder that others can write to.
 if [ -z "$UV_CONFIG_FILE" ]; then
   if [ -e /etc/uv/uv.toml ]; then export UV_CONFIG_FILE=/etc/uv/uv.toml; else export UV_NO_CONFIG=1; fi
 fi

@@ -1,6 +1,6 @@
-/** Where the local engine keeps its files. */
+/** The folders in which the local engine keeps its files. */
 export interface EngineFolders {
-  /** The data folder: a sandbox hides all of it but what a job needs. */
+  /** The data folder. A sandbox hides it from the job, except for the files that the job needs. */
   readonly root: string;
   readonly jobs: string;
   readonly environments: string;

@@ -1,19 +1,27 @@
-# Makes sure that the virtualenv of a job exists, building it at most once however many jobs need it. Sourced by a plan,
-# in the attempt's folder, with the rights of the server; what strangers wrote runs inside, by functions of the plan:
-# `stage` copies the files that requirements name and prints what tells them apart; `build_wheels`, `build_shared` and
-# `build_own` fill the folder $MILLRACE_VENV.
-# Set by the plan: envs (the team's folder of environments), key, named (not empty where the requirements may name local
-# files), owner (user of the job, or empty), evict (ends every process of that user, where nothing else does), python with
-# its version and folders; uv (a program of the machine's, or empty), tools (where our own is kept, or empty); wheels (not
-# empty where packages that need no building may come from the team's cache), keeper (user of that cache, or empty); most
-# (bytes that the job may take; 0: any number) and over (what it is told beyond them).
+# Makes sure that the virtualenv of a job exists. However many jobs need it, it is built only once. A plan sources this
+# script in the attempt's folder, with the server's rights. Foreign code runs isolated, in these functions of the plan:
+# `stage` copies the files that the requirements name and prints a hash of them; `build_wheels`, `build_shared` and
+# `build_own` install packages into $MILLRACE_VENV.
+# Variables that the plan sets:
+#   envs     folder of the team's virtualenvs
+#   key      hash of everything that determines the content of the virtualenv
+#   named    not empty if the requirements may name local files
+#   owner    user id of the job, or empty
+#   evict    function that kills all processes of that user, if the isolation does not do so
+#   python, version, folders   the interpreter
+#   uv       path of the machine's uv, or empty
+#   tools    folder of the server's own uv, or empty
+#   wheels   not empty if wheels may come from the team's package cache
+#   keeper   user id that owns that cache, or empty
+#   most     maximum bytes on disk of the job; 0 for no limit
+#   over     error message for exceeding `most`
 
 cancelled() {
   [ -e cancel ] && exit 143
 }
 
-# Folders for this user that nobody has put anything into, and nobody left who could: cloning a repository may run the
-# job's commands.
+# Creates empty build folders for a user. It first kills the processes of that user, because cloning a repository may have
+# run commands of the job, which could still write to the folders.
 fresh() {
   evict || exit
   rm -rf build
@@ -29,19 +37,20 @@ if [ -n "$named" ]; then
   staged=$(stage) || exit
   case $staged in
   own)
-    # What lies in the job's own folder cannot be shared, nor told by a key.
+    # The requirements name something that cannot be hashed, so this virtualenv is for this job alone.
     envs=$PWD/own-env build=build_own
     mkdir -p -m 0711 "$envs"
     ;;
   *)
-    # The contents of named files are part of what the environment is.
+    # The content of the named files is part of the key.
     key=$(echo "$key $staged" | sha256sum | cut -c1-40)
     ;;
   esac
 fi
 MILLRACE_VENV=$envs/$key
 
-# Under the lock, shared or not: whoever removes old environments takes it alone, and looks at the time of the mark.
+# Ends the phase successfully if the virtualenv is ready, and updates the time of its .ready file. The caller holds the lock:
+# the removal of old virtualenvs takes the lock exclusively and checks that time.
 use() {
   [ -e "$MILLRACE_VENV.ready" ] && [ -d "$MILLRACE_VENV" ] || return
   true >"$MILLRACE_VENV.ready"
@@ -50,28 +59,28 @@ use() {
   exit 0
 }
 
-# Takes the lock, shared (-s) or alone (-x). The kernel drops it when its last holder ends, however it ends.
+# Takes the lock of the virtualenv, shared (-s) or exclusive (-x). The kernel releases it when the last holder exits.
 take() {
   flock "$1" -n 9 && return
   echo "Waiting for another job that builds the same virtualenv"
   until flock "$1" -w 1 9; do cancelled; done
 }
 
-# Strangers' files become the server's, and nobody else can change them. One that has another name somewhere, or belongs
-# to somebody else, could still be changed from there. The builder's own cache has such names: it goes first.
+# Makes the virtualenv belong to root and read-only for others. It fails if a file has another hard link or another owner,
+# because that file could still be changed through them. The build folder has such links to a cache, so it is deleted first.
 seal() {
   evict || return
   rm -rf build
   [ -z "$owner" ] && return
   strange=$(find "$MILLRACE_VENV" '(' '!' -uid "$owner" -o '!' -type d -links +1 ')' -print -quit) || return
   if [ -n "$strange" ]; then
-    echo "The virtualenv holds a file that is also elsewhere, or another user's: $strange" >&2
+    echo "The virtualenv contains a file that has another hard link or belongs to another user: $strange" >&2
     return 1
   fi
   chown -R -h 0:0 "$MILLRACE_VENV" && chmod -R u-s,g-s,go-w,a+rX "$MILLRACE_VENV"
 }
 
-# An empty one, for this user to fill. While it is built it counts to what the job may take.
+# Creates an empty virtualenv folder for this user. While it is being built, it counts toward the job's disk limit.
 begin() {
   rm -rf "$MILLRACE_VENV" "$MILLRACE_VENV.size" "$MILLRACE_VENV.compile"
   mkdir "$MILLRACE_VENV" || exit
@@ -79,7 +88,7 @@ begin() {
   [ -z "$1" ] || chown "$1:$1" "$MILLRACE_VENV" || exit
 }
 
-# What a build that was too large put into the cache goes with it, unless somebody else is building from there.
+# Deletes the package cache if this build made it grow beyond the disk limit, unless another build uses the cache.
 forget_cache() {
   [ "$most" -gt 0 ] && [ -n "$before" ] || return
   grown=$(($(du -s --block-size=1 "$envs/cache" | cut -f1) - before))
@@ -89,7 +98,7 @@ forget_cache() {
 
 keep() {
   du -s --block-size=1 "$MILLRACE_VENV" | cut -f1 >"$MILLRACE_VENV.size"
-  # Those who look from time to time may have missed it.
+  # The periodic check of disk usage may have missed that the virtualenv is too large.
   if [ "$most" -gt 0 ] && [ "$(cat "$MILLRACE_VENV.size")" -gt "$most" ]; then
     echo "$over" >limit
     rm -rf "$MILLRACE_VENV" "$MILLRACE_VENV.size" "$MILLRACE_VENV.compile"
@@ -102,7 +111,8 @@ keep() {
   use ""
 }
 
-# Whoever can open a lock can keep it: at `uid` jobs see these folders.
+# Creates a lock file that only the server's user can open. At level `uid` jobs see these folders, and a process that can
+# open a lock file can hold the lock.
 open_lock() {
   (umask 077 && true >>"$1") && chmod 0600 "$1" || exit
 }
@@ -115,16 +125,16 @@ take -x
 use "Using cached virtualenv"
 [ -z "$tools" ] || . "$uv_script"
 echo "Building virtualenv with Python $version"
-# Strangers do not get the locks: they could let go of them.
+# The builds run without the lock's file descriptors (7 and 9): foreign code could release the locks.
 if [ -n "$wheels" ] && [ -n "$uv" ]; then
-  # Only uv runs, as a user that no job ever is: what it puts into the cache is what was published. Its files need no
-  # sealing, and are compiled later, by the server: the job does not wait for that.
+  # Only uv runs here, as a user that no job ever has, so the cache contains only published packages. These files need no
+  # `seal`. The server compiles them to bytecode later, so that the job does not wait for it.
   begin "$keeper"
   fresh "$keeper"
   open_lock "$envs/cache.lock"
   exec 7>"$envs/cache.lock"
   until flock -s -w 1 7; do cancelled; done
-  # What the cache grows by counts to the job, too, as its share of all who build.
+  # The growth of the cache counts toward the job's disk limit too, divided by the number of concurrent builds.
   before=$(du -s --block-size=1 "$envs/cache" | cut -f1)
   echo "$before" >>building || exit
   if (build_wheels) 7>&- 9>&-; then

@@ -1,5 +1,5 @@
-# Places files in the working directory. Arguments: the folder they come from, then for each its name there and here.
-# A repository may hold a link under the name of a file: the destination is replaced, never written through.
+# Copies files to the working directory. Arguments: the source folder, then for each file its name there and its new name.
+# A repository may contain a symbolic link with the name of a file, so the destination is replaced, never written through.
 from=$1
 shift
 while [ $# -gt 0 ]; do

@@ -1,4 +1,4 @@
-/** What this machine has for running jobs: looked at without running any. */
+/** Inspects whether this machine can run jobs, without running one. */
 import { access, constants, mkdir, mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
@@ -9,25 +9,26 @@ import { type IsolationOptions, openIsolation } from "./isolation/open-isolation
 import { findPrograms } from "./isolation/programs.ts";
 
 export interface MachineFacts {
-  /** Programs that jobs cannot do without, and others that some need: whether each is there. */
+  /** Programs that every job needs, and whether each is installed. */
   readonly needed: ReadonlyMap<string, boolean>;
+  /** Programs that only some jobs need, and whether each is installed. */
   readonly wanted: ReadonlyMap<string, boolean>;
   readonly interpreters: readonly Interpreter[];
-  /** Those that a job cannot reach at this level of isolation. */
+  /** Interpreters that jobs cannot execute at this isolation level. */
   readonly hidden: readonly Interpreter[];
-  /** The level that a start would choose, or why it would refuse. */
+  /** The isolation level that a server would choose at its start, or the error with which its start would fail. */
   readonly isolation: IsolationFacts | Error;
 }
 
 interface IsolationFacts {
   readonly level: IsolationLevel;
-  /** Why each stronger level does not work here. */
+  /** For each stronger isolation level, the reason why it does not work on this machine. */
   readonly missing: readonly string[];
   readonly warnings: readonly string[];
 }
 
 interface InspectOptions extends Omit<IsolationOptions, "folders" | "hidden" | "countsMemory"> {
-  /** The folders of an engine whose data folder this is. */
+  /** Returns the engine's folders for a data folder. */
   readonly foldersIn: (dataDir: string) => EngineFolders;
 }
 
@@ -35,7 +36,7 @@ export async function inspectMachine(options: InspectOptions): Promise<MachineFa
   const path = options.jobEnvironment["PATH"] ?? "";
   const isolation = await inspectIsolation(options);
   const interpreters = await new Interpreters(path).list();
-  // At level uid a job is another user, who must come to the interpreter on foot.
+  // At level uid a job runs as another user, which needs execute permission on every parent folder of the interpreter.
   const isUid = !(isolation instanceof Error) && isolation.level === "uid";
   return {
     needed: await whichAreThere(["setsid", "env", "flock"], path),
@@ -61,14 +62,14 @@ async function hiddenFromOthers(interpreters: readonly Interpreter[]): Promise<I
   return interpreters.filter((_, index) => !open[index]);
 }
 
-/** Whether everybody may use it, and pass every folder above it. */
+/** Whether other users have execute permission on a file and on all its parent folders. */
 async function isOpenToOthers(path: string): Promise<boolean> {
   const found = await stat(path).catch(() => undefined);
   if (!found || (found.mode & 0o001) === 0) return false;
   return path === dirname(path) || isOpenToOthers(dirname(path));
 }
 
-/** Tries the levels out in a folder of its own, as a start would. */
+/** Tries the isolation levels in a temporary data folder, as a server does at its start. */
 async function inspectIsolation(options: InspectOptions): Promise<IsolationFacts | Error> {
   const dataDir = await mkdtemp(join(tmpdir(), "millrace-doctor-"));
   try {

@@ -1,4 +1,4 @@
-/** Runs jobs on the machine of the server. */
+/** The local engine: runs jobs on the server's own machine. */
 import { chmodSync, existsSync, readdirSync } from "node:fs";
 import { mkdir, readdir, readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
@@ -43,7 +43,7 @@ import { variablesRoom, whyNotGiven } from "./processes/process-room.ts";
 import { ageOf, bytesInMemory, isAlive, keyVariable, signalAll, usageOf } from "./processes/processes.ts";
 import { Starter } from "./processes/starter.ts";
 
-/** What builds environments: uv, ours where the machine has none; only the machine's; or pip. */
+/** Which uv builds virtualenvs: `auto` installs one if the machine has none, `machine` does not, `never` means pip. */
 const uvChoices = ["auto", "machine", "never"] as const;
 
 export interface LocalEngineOptions extends Omit<IsolationOptions, "wanted" | "countsMemory"> {
@@ -52,32 +52,44 @@ export interface LocalEngineOptions extends Omit<IsolationOptions, "wanted" | "c
   readonly limits: JobLimits;
   readonly bootId: string;
   readonly claimDelay: string;
-  /** Where the warehouses of teams lie. */
+  /** Locates the teams' warehouses. */
   readonly warehouses: WarehousePlaces;
-  /** A phase of this attempt began, or with `end` the attempt ended. */
+  /** Called when an attempt changes. `what` is the phase that has started, or `end` if the attempt has ended. */
   readonly onChange: (key: string, what: string) => void;
-  /** A virtualenv is gone, or, with an error, could not be removed. */
+  /** Called when a virtualenv was removed. `error` is set if the removal failed. */
   readonly onEnvironmentRemoved: (environment: string, error?: unknown) => void;
 }
 
-/** After this long without a claim, a start has gone astray. */
+/** If no supervisor claims an attempt within this time, its start has failed. */
 const claimPatienceMs = 30_000;
 
-/** An attempt is first looked at when it is this old. */
+/** Attempts younger than this are not sampled. */
 const youngMs = 500;
-/** A process that cannot be killed, as one that waits for a dead disk, must not hold up everything else. */
+/** Time limit for killing processes. A process may be unkillable, for example while it waits for a dead disk. */
 const sweepMs = 2000;
+
+/** An attempt that is about to start. */
+interface NewAttempt {
+  readonly spec: LocalSpec;
+  readonly folder: AttemptFolder;
+  /** User id of the attempt; undefined if it runs as the server's user. */
+  readonly uid: number | undefined;
+  /** Python of the machine; undefined if the job needs none. */
+  readonly interpreter: Interpreter | undefined;
+  /** Packages to install, one per line; undefined if the attempt needs no virtualenv. */
+  readonly requirements: string | undefined;
+}
 
 const groupsInUse = (jobsDir: string): ReadonlySet<string> =>
   new Set(readdirSync(jobsDir).flatMap((key) => new AttemptFolder(jobsDir, key).group()?.name ?? []));
 
 export class LocalEngine implements Engine {
   readonly capabilities: Engine["capabilities"];
-  /** The boot of the machine: of another one nothing runs any more. */
+  /** Boot id of the machine. No attempt from an earlier boot is still running. */
   readonly epoch: string;
   readonly environments: KeptEnvironments;
   readonly interpreters: Interpreters;
-  /** Why each stronger level of isolation does not work here. */
+  /** For each stronger isolation level, the reason why it does not work on this machine. */
   readonly missing: readonly string[];
   readonly warnings: readonly string[];
   readonly #options: LocalEngineOptions;
@@ -90,15 +102,15 @@ export class LocalEngine implements Engine {
   readonly #processes: AttemptProcesses;
   readonly #disk = new DiskWatch();
   readonly #room = variablesRoom();
-  /** Attempts whose processes have been asked to end. */
+  /** Keys of attempts whose processes have received SIGTERM. */
   readonly #asked = new Set<string>();
-  /** When each was sampled last. */
+  /** Time of the last usage sample, by attempt key. */
   readonly #sampled = new Map<string, number>();
   readonly #ages = new Ages();
   readonly #logs = new LogMarks();
   readonly #uncleaned = new Set<string>();
   readonly #submitting = new Map<string, Promise<null>>();
-  /** When each was handed to the starter; those of servers before this one are not among them. */
+  /** Time of submission by attempt key, only for attempts that this process submitted. */
   readonly #started = new Map<string, number>();
   readonly #scripts = new Map<string, string>();
 
@@ -160,7 +172,7 @@ export class LocalEngine implements Engine {
     });
   }
 
-  /** The environment that was built for this attempt, if one was. */
+  /** Compiles the attempt's virtualenv to bytecode if it was newly built. */
   #compile(path: string): void {
     const environment = this.#folder(basename(path)).venv();
     if (environment !== "" && existsSync(environment + compileMark)) this.#compiling.add(environment);
@@ -170,7 +182,7 @@ export class LocalEngine implements Engine {
     return new AttemptFolder(this.#jobsDir, key);
   }
 
-  /** Once at a time: two that prepare a folder would give it to two users. */
+  /** Submits an attempt. Concurrent calls with the same key share one submission, because a folder can have only one user. */
   async submit(spec: JobSpec): Promise<null> {
     const underWay = this.#submitting.get(spec.key);
     if (underWay) return underWay;
@@ -187,35 +199,30 @@ export class LocalEngine implements Engine {
     const interpreter = await this.#interpreter(spec, folder, wanted !== undefined);
     const why = whyNotGiven(this.#environment(spec, folder, interpreter), this.#room);
     if (why !== undefined) this.#refuse(folder, why);
-    // An interpreter that has the library, and nothing more is asked for: no environment is needed.
+    // If the interpreter already has the only required package, no virtualenv is needed.
     const requirements = wanted && isOnlyLibrary(wanted, interpreter?.library ?? "") ? undefined : wanted;
     folder.make();
     const isNew = folder.owner() === -1;
-    // Before anything is decided: they may come from far.
+    // Fetch files before taking a user id, because a download can take long.
     if (isNew) for (const [index, file] of spec.files.entries()) await file.placeAt(folder.staged(index));
     const uid = isNew ? await this.#isolation.takeUser(folder) : undefined;
-    // All that took a moment: the attempt may have been withdrawn meanwhile.
+    // The attempt may have been withdrawn during the calls above.
     if (folder.claim() !== "none") {
       if (uid !== undefined) this.#isolation.freeUser(uid, folder);
       return null;
     }
-    if (isNew) this.#prepare(spec, folder, uid, interpreter, requirements);
+    if (isNew) this.#prepare({ spec, folder, uid, interpreter, requirements });
     this.#started.set(spec.key, performance.now());
     this.#starter.start(folder.path);
     return null;
   }
 
-  /** Everything that the supervisor and the job find. */
-  #prepare(
-    spec: LocalSpec,
-    folder: AttemptFolder,
-    uid: number | undefined,
-    interpreter: Interpreter | undefined,
-    requirements: string | undefined,
-  ): void {
+  /** Writes all files that the supervisor and the job need. */
+  #prepare(attempt: NewAttempt): void {
+    const { spec, folder, uid, interpreter, requirements } = attempt;
     this.#makeInside(folder, uid);
     if (spec.store && interpreter) folder.writePython(interpreter, spec.teamId);
-    this.#writeInput(spec, folder, uid, requirements);
+    this.#writeInput(attempt);
     folder.writeInput("env", writeEnv(this.#environment(spec, folder, interpreter)), uid);
     const settings = buildSettings(this.#options.jobEnvironment, spec);
     if (requirements !== undefined) {
@@ -243,7 +250,7 @@ export class LocalEngine implements Engine {
     folder.write("plan", plan);
   }
 
-  /** Files that take the attempt in; none where there are no groups. */
+  /** Takes a control group for the attempt. Returns the files through which processes join it; none without control groups. */
   #joinGroup(folder: AttemptFolder): string[] {
     const group = this.#cgroups?.take();
     if (!group) return [];
@@ -251,7 +258,7 @@ export class LocalEngine implements Engine {
     return this.#cgroups?.entries(group) ?? [];
   }
 
-  /** From here on the folder says whose it is. */
+  /** Creates the job's folders. From then on their owner is the record of the attempt's user id. */
   #makeInside(folder: AttemptFolder, uid: number | undefined): void {
     try {
       folder.makeInside(uid, this.#isolation.temporary(folder) !== undefined);
@@ -261,7 +268,7 @@ export class LocalEngine implements Engine {
     }
   }
 
-  #writeInput(spec: LocalSpec, folder: AttemptFolder, uid: number | undefined, requirements: string | undefined): void {
+  #writeInput({ spec, folder, uid, requirements }: NewAttempt): void {
     const scriptName = scriptFilename(spec);
     const comesLast = scriptComesLast(spec, scriptName);
     if (comesLast) folder.writeInput(queryFile, spec.query, uid);
@@ -284,7 +291,7 @@ export class LocalEngine implements Engine {
     for (const name of insideScripts) if (needed[name]) folder.writeInput(name, this.#scripts.get(name) ?? "", uid);
   }
 
-  /** Why a job cannot start is also in its log: whoever follows it sees no other message. */
+  /** Refuses to start a job. The reason is written to its log too, because clients that follow the log see nothing else. */
   #refuse(folder: AttemptFolder, why: string): never {
     folder.make();
     folder.write("log", `${why}\n`);
@@ -297,7 +304,7 @@ export class LocalEngine implements Engine {
     builds: boolean,
   ): Promise<Interpreter | undefined> {
     const needed = runtimeOf(queryType).needsPython || builds || pythonVersion !== null;
-    // In a sandbox even a shell script sees the machine's Python only when it is shown.
+    // A sandbox shows the machine's Python only if it is mounted, which is done for shell scripts too.
     if (!needed && this.#isolation.level !== "bwrap") return undefined;
     try {
       return await this.interpreters.resolve(pythonVersion);
@@ -308,11 +315,11 @@ export class LocalEngine implements Engine {
     }
   }
 
-  /** Ours last: they hold whatever the job's own settings say. */
+  /** Returns the job's environment variables. Millrace's own come last, so that the job cannot override them. */
   #environment(spec: LocalSpec, folder: AttemptFolder, interpreter: Interpreter | undefined): Record<string, string> {
     const { jobEnvironment, folders } = this.#options;
     const temporary = this.#isolation.temporary(folder);
-    // A cache that strangers share could be filled with what was never published.
+    // An isolated job gets its own package cache: another job could put manipulated packages into a shared one.
     const cache = temporary === undefined ? folders.cache : join(temporary, "cache");
     const bin = this.#isolation.level === "bwrap" && interpreter ? `${join(interpreter.path, "..")}:` : "";
     return {
@@ -335,7 +342,7 @@ export class LocalEngine implements Engine {
     };
   }
 
-  /** How the library finds the team's warehouse, the job in it, and our plug-ins. */
+  /** Returns the variables by which the dataset library finds the team's warehouse, the job's record and the plug-ins. */
   #libraryEnvironment({ jobId, environment }: LocalSpec, access: LocalDatasets, folder: AttemptFolder, root: string) {
     const path = environment["PYTHONPATH"] ?? this.#options.jobEnvironment["PYTHONPATH"];
     return {
@@ -345,10 +352,10 @@ export class LocalEngine implements Engine {
     };
   }
 
-  /** Of an environment that others may use: nothing that the job sets but its index. The mark is for finding processes. */
+  /** Returns the variables for building a virtualenv. It may be shared, so the job's own variables only set the package index. */
   #buildEnvironment(spec: LocalSpec, folder: AttemptFolder, settings: Record<string, string>): Record<string, string> {
     const temporary = this.#isolation.buildTemporary(folder);
-    // A cache that strangers share could be filled with what was never published.
+    // An isolated build gets its own package cache: another job could put manipulated packages into a shared one.
     const cache = this.#isolation.level === "none" ? this.#options.folders.cache : join(temporary, "cache");
     return {
       LANG: "C.UTF-8",
@@ -368,7 +375,7 @@ export class LocalEngine implements Engine {
     return new Map(attempts.map((attempt) => [attempt.key, this.#look(attempt)]));
   }
 
-  /** A folder that cannot be read holds up no other. */
+  /** Observes one attempt. An unreadable folder gives UNKNOWN, so that other attempts are still observed. */
   #look(attempt: Attempt): Observation {
     try {
       return this.#observe(attempt);
@@ -380,10 +387,10 @@ export class LocalEngine implements Engine {
   #observe({ key, epoch }: Attempt): Observation {
     const folder = this.#folder(key);
     const sameBoot = epoch === this.epoch;
-    // After a restart of the machine nobody can tell any more whether it began, so it never begins again.
+    // After a reboot it is unknown whether an attempt of the earlier boot had started, so it must never be started again.
     if (sameBoot && folder.claim() !== "supervisor") return { state: this.#mayBegin(folder) ? "SUBMITTED" : "ABSENT" };
     const supervisor = folder.supervisor();
-    // Asked before the exit record is read: one who ends in between has written it.
+    // Check the process before reading the exit record: a supervisor that ends in between has written the record.
     const alive = sameBoot && supervisor !== undefined && isAlive(supervisor);
     const exit = folder.exit();
     if (exit) return this.#exited(folder, exit);
@@ -393,8 +400,8 @@ export class LocalEngine implements Engine {
   }
 
   /**
-   * Claimed by a server: withdrawn, and never to begin. Handed over by a server before this one, or too long ago: its
-   * starter is gone.
+   * Whether an unclaimed attempt may still start. It cannot if a server has withdrawn it. It cannot either if this process
+   * did not submit it, or did so too long ago, because then no starter is left that would start it.
    */
   #mayBegin(folder: AttemptFolder): boolean {
     if (folder.claim() === "server") return false;
@@ -405,7 +412,7 @@ export class LocalEngine implements Engine {
 
   #exited(folder: AttemptFolder, exit: Exit): Observation {
     const steps = folder.steps(exit);
-    // A job that ended in that phase was refused there: its library does not suit the warehouse.
+    // A job that ended in the `datasets` phase has not used the warehouse: its library version was refused.
     const hasWorked = exit.phase !== "datasets" && steps.some(({ name }) => name === "datasets");
     const worked = hasWorked ? folder.python() : null;
     if (worked) this.#options.warehouses.remember(worked.teamId, worked.python);
@@ -419,7 +426,7 @@ export class LocalEngine implements Engine {
     if (limit !== "") return limit;
     const tooLong = overLog(folder, this.#options.limits);
     if (tooLong !== undefined) {
-      // Its last act may have been to make it longer than anybody can read.
+      // The log may have grown far beyond its limit just before the end, so it is truncated.
       this.#logs.forget(folder.key);
       folder.cutLog(this.#options.limits.log);
       folder.write("limit", tooLong);
@@ -429,12 +436,12 @@ export class LocalEngine implements Engine {
     return group && this.#cgroups?.ranOutOfMemory(group) ? overMemory(this.#options.limits) : null;
   }
 
-  /** Words in front of a command that looks after a team's warehouse. */
+  /** Returns the command prefix that sandboxes a maintenance command for a team's warehouse. */
   confine(view: WarehouseView): string[] {
     return this.#isolation.confine(view);
   }
 
-  /** The same for a command that the team's code can be part of: with the limits of a job. */
+  /** Returns a sandbox with a job's limits, for maintenance commands that may run the team's code. */
   confineStrangers(view: WarehouseView): StrangersPlace {
     const { limits } = this.#options;
     const group = this.#cgroups?.take();
@@ -476,14 +483,14 @@ export class LocalEngine implements Engine {
 
   #cancel(key: string, force: boolean): void {
     const folder = this.#folder(key);
-    // Between two phases there is no process to signal: the supervisor looks for this before it begins one.
+    // Between two phases there is no process to signal. The supervisor checks this marker before it starts a phase.
     folder.mark("cancel");
     if (force) {
       signalAll(this.#processes.left([folder], false).pids, "SIGKILL");
       return;
     }
-    // Those who are there at the first asking, and nobody later: what a script starts to tidy up is left alone until
-    // the grace is over. A script that is only just beginning shows no process yet, and is asked when it does.
+    // SIGTERM is sent once, so that cleanup processes started by the script live until the grace period ends. A script
+    // that is just starting may have no process yet; then a later call sends the signal.
     if (this.#asked.has(key)) return;
     const pids = this.#processes.of(folder);
     if (pids.length === 0) return;
@@ -493,7 +500,7 @@ export class LocalEngine implements Engine {
 
   #left(folders: readonly AttemptFolder[], ended: boolean) {
     const { pids, unclear } = this.#processes.left(folders, ended);
-    // Where a supervisor was killed, a phase may be about to begin; where a sandbox could not, it may wait for ever.
+    // After the kill of a supervisor, a shell may still start a phase. A sandbox that failed to start may wait forever.
     const unsure = ended ? folders.filter((folder) => folder.hasHalfSandbox()) : folders;
     return { pids: unsure.length === 0 ? pids : [...pids, ...this.#processes.starting(unsure)], unclear };
   }
@@ -510,28 +517,28 @@ export class LocalEngine implements Engine {
         return [...new Set([...alive, ...left])].map(({ key }) => key);
       }
       signalAll(pids, "SIGKILL");
-      // A killed process is gone when its memory is freed; one that forks meanwhile is found next time round.
+      // A killed process disappears once its memory is freed. The next round finds processes that were forked meanwhile.
       await sleep(pids.length === 0 ? 1 : 5);
     }
   }
 
   /**
-   * A chain of processes that fork and end is never where a list of all processes says: users are ended as a whole, by
-   * the kernel, and counted by it where it does. Returns those that still have something.
+   * Kills all processes of the attempts' user ids at once. Listing processes would miss a chain of processes that fork and
+   * exit. Returns the attempts whose control group still has processes.
    */
   async #endUsers(folders: readonly AttemptFolder[]): Promise<AttemptFolder[]> {
     const isEmpty = (folder: AttemptFolder) => {
       const group = folder.group();
       return group && this.#cgroups?.isEmpty(group);
     };
-    // Of another boot nothing can be left.
+    // No process of an earlier boot can be left.
     const unsure = this.#processes
       .ofUsers(folders)
       .filter((folder) => folder.supervisor()?.bootId === this.#options.bootId && isEmpty(folder) !== true);
     for (const folder of unsure) {
       await this.#isolation.endUser(folder);
       const group = folder.group();
-      // Also what has not become that user yet.
+      // Also kill processes in the control group that have not switched to the user id yet.
       if (group) signalAll(this.#cgroups?.pids(group) ?? [], "SIGKILL");
     }
     return unsure.filter((folder) => isEmpty(folder) === false);
@@ -542,7 +549,7 @@ export class LocalEngine implements Engine {
     const begun = folder.begunAt();
     if (begun === undefined) return;
     const now = begun + this.#ageOf(folder, begun);
-    // Most are over before it is worth a look.
+    // Skip young attempts: most jobs end before a sample is worth its cost.
     if (now - begun < youngMs || folder.exit()) return;
     this.#logs.check(folder);
     const { limits } = this.#options;
@@ -558,7 +565,7 @@ export class LocalEngine implements Engine {
   async age(key: string): Promise<number | undefined> {
     const folder = this.#folder(key);
     const begun = folder.begunAt();
-    // Of another boot nothing runs.
+    // No attempt of an earlier boot is still running.
     const isOver = folder.exit() !== undefined || folder.supervisor()?.bootId !== this.#options.bootId;
     return begun === undefined || isOver ? undefined : this.#ageOf(folder, begun);
   }
@@ -567,7 +574,7 @@ export class LocalEngine implements Engine {
     return this.#ages.of(folder.key, () => this.#age(folder, begun));
   }
 
-  /** By its supervisor's start. Where that is not known, by the wall clock: of another boot nothing runs anyway. */
+  /** Returns the age of the supervisor process. For an earlier boot, it uses the wall clock; nothing runs then anyway. */
   #age(folder: AttemptFolder, begun: number): number {
     const supervisor = folder.supervisor();
     return supervisor?.bootId === this.#options.bootId ? ageOf(supervisor) : Date.now() - begun;
@@ -629,12 +636,12 @@ export class LocalEngine implements Engine {
     return readdir(this.#jobsDir);
   }
 
-  /** What could not be cleaned is tried again whenever something else could. */
+  /** Cleans up an attempt, then retries earlier cleanups that failed. */
   async cleanup(key: string): Promise<void> {
     await this.#cleanOrKeep(key);
     const again = [...this.#uncleaned];
     this.#uncleaned.clear();
-    // Told when it failed first.
+    // The first failure was already reported to the caller.
     for (const other of again) this.#cleanOrKeep(other).catch(() => {});
   }
 
@@ -647,7 +654,7 @@ export class LocalEngine implements Engine {
     }
   }
 
-  /** The user is free when its files are gone: the next to have it must not find them. */
+  /** Deletes an attempt's files, then releases its user id, so that the next attempt with that id cannot find these files. */
   async #clean(key: string): Promise<void> {
     const folder = this.#folder(key);
     const uid = folder.owner();
@@ -658,7 +665,7 @@ export class LocalEngine implements Engine {
     this.#ages.forget(key);
     this.#disk.forget(key);
     this.#logs.forget(key);
-    // Before the folder: by its owner the next start knows whose things are still to be removed.
+    // Clear the user's files before the folder: the folder's owner tells a restarted server which user is left to clear.
     await this.#isolation.clearUser(folder);
     await folder.clean();
     if (group && this.#cgroups) this.#cgroups.give(group);
@@ -674,12 +681,12 @@ export class LocalEngine implements Engine {
   }
 }
 
-/** Users of jobs must be able to pass; what lies there is closed to them by its own rights. */
+/** Lets the users of jobs traverse these folders. The permissions of the files inside keep them from reading. */
 function openFolders({ root, jobs, environments }: EngineFolders): void {
   for (const folder of [root, jobs, environments]) chmodSync(folder, 0o711);
 }
 
-/** The script lies in the working directory under its own name, so that tracebacks and `__file__` say what people know. */
+/** Returns the script's file name, derived from the job's name so that tracebacks and `__file__` show a familiar name. */
 function scriptFilename({ name, queryType }: Pick<JobSpec, "name" | "queryType">): string {
   const safe =
     (name ?? "")

@@ -1,6 +1,6 @@
-"""Prints, as lines for a shell, what pip has been told of its index: uv reads none of pip's settings.
+"""Prints shell lines that give uv the index settings of pip, because uv does not read pip's settings.
 
-Argument: the requirements. Settings for uv win. Those of pip are read from its variables and from /etc/pip.conf.
+Argument: the requirements file. Settings for uv take precedence. Those of pip come from PIP_* variables and /etc/pip.conf.
 """
 
 import configparser
@@ -25,7 +25,7 @@ settings = read_file()
 
 
 def told(name):
-    """Words of a setting, as pip splits them."""
+    """Returns the value of a pip setting, split at spaces as pip does. A PIP_* variable wins over /etc/pip.conf."""
     variable = os.environ.get("PIP_" + name.upper().replace("-", "_"))
     return (variable or settings.get(name, "")).split()
 
@@ -41,7 +41,7 @@ def index():
         yield "UV_DEFAULT_INDEX", told("index-url")[0]
     if told("extra-index-url"):
         yield "UV_INDEX", " ".join(told("extra-index-url"))
-        # pip takes the best version of all indexes.
+        # pip chooses the best version across all indexes, so uv must do the same.
         yield "UV_INDEX_STRATEGY", "unsafe-best-match"
     links = list(filter(is_there, told("find-links")))
     if links:
@@ -54,7 +54,7 @@ def others():
     for name, variable in (("trusted-host", "UV_INSECURE_HOST"), ("cert", "SSL_CERT_FILE"), ("proxy", "ALL_PROXY")):
         if told(name) and variable not in os.environ:
             yield variable, " ".join(told(name))
-    # Options of a requirements file that uv wants to be told otherwise.
+    # Options in a requirements file that uv reads only from variables.
     with open(sys.argv[1], encoding="utf-8", errors="replace") as file:
         lines = {line.strip() for line in file}
     if "--pre" in lines:

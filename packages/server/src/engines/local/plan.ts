@@ -1,4 +1,4 @@
-/** The plan of an attempt: a few shell functions, one per phase, that the supervisor runs in the attempt's folder. */
+/** Writes the plan of an attempt: a shell function for each phase. The supervisor runs them in the attempt's folder. */
 import { readyProgram } from "../../datachain/plug-ins/plug-ins.ts";
 import { jobPython } from "../../runtimes/runtime.ts";
 import { runtimeOf } from "../../runtimes/runtimes.ts";
@@ -8,7 +8,7 @@ import { environmentFunctions, environmentPhase } from "./environments/environme
 import type { PlanInput } from "./environments/plan-input.ts";
 import { quote, words } from "./processes/shell.ts";
 
-/** Scripts of ours that run inside: the job finds them beside its other input. */
+/** Millrace's scripts that run inside the job's sandbox. They are copied to its input folder. */
 export const insideScripts = [
   "repository.sh",
   "repository-script.sh",
@@ -38,7 +38,7 @@ export function writePlan(input: PlanInput): string {
 
 const define = (name: string, body: string) => `${name}() {\n${body}\n}\n`;
 
-/** What holds for a phase and everything it starts. */
+/** Returns shell commands that set the limits of a phase and of all processes it starts. */
 export function confine({
   groups,
   openFiles,
@@ -52,7 +52,7 @@ export function confine({
   return [...lines, "  true"].join("\n");
 }
 
-/** Where the revision begins in `url@revision`: at the last @ of the path, not at the one before the host. */
+/** Splits `url@revision` at the last @ of the path. An @ before the host belongs to the URL. */
 export function splitRevision(repository: string): { url: string; revision: string } {
   const pathStart = /^\w+:\/\//.test(repository)
     ? repository.indexOf("/", repository.indexOf("://") + 3)
@@ -72,11 +72,14 @@ function repositoryPhase(input: PlanInput): string {
   return enter(input, words("/bin/sh", script(input, "repository.sh"), url, revision));
 }
 
-/** After a clone, which wants an empty folder, and after a file of its own name: what was submitted is what runs. */
+/**
+ * Whether the script is written after the repository and the attached files. Git clones only into an empty folder, and an
+ * attached file with the script's name must not replace the script.
+ */
 export const scriptComesLast = ({ repository, script, files }: LocalSpec, scriptName: string) =>
   script === undefined && (repository !== null || files.some(({ name }) => name === scriptName));
 
-/** The script under its own name there, so that no file that the job takes along can be in its place. */
+/** Name of the script in the input folder. Attached files are numbered there, so none can have this name. */
 export const queryFile = "query";
 
 function filesPhase(input: PlanInput): string | undefined {
@@ -87,12 +90,12 @@ function filesPhase(input: PlanInput): string | undefined {
   return enter(input, words("/bin/sh", script(input, "files.sh"), folder.file("input"), ...names));
 }
 
-/** Of the environment, where there is one. */
+/** Returns the shell word for the job's Python: that of its virtualenv if it has requirements, else the machine's. */
 const python = ({ requirements, interpreter }: PlanInput) =>
   requirements ? '"$MILLRACE_VENV/bin/python"' : quote(interpreter?.path ?? "");
 const venvOf = ({ requirements }: PlanInput) => (requirements ? "  read -r MILLRACE_VENV <venv || exit\n" : "");
 
-/** With the job's own interpreter: the library that it has is what the store must suit. */
+/** Runs the program that prepares the warehouse, with the job's own Python: its library version must match the warehouse. */
 function datasetsPhase(input: PlanInput): string {
   const { folder, spec, isolation, interpreter } = input;
   const command = `${python(input)} -I ${words(folder.file(`input/${readyProgram}`))}`;
@@ -116,10 +119,10 @@ function queryPhase(input: PlanInput): string {
   );
 }
 
-/** Bash lets nobody set these, and where it is `/bin/sh` it would end over the attempt: there it goes on without. */
+/** Variables that are read-only in bash. If bash is `/bin/sh`, a plain export of one would end the shell. */
 const readOnlyInBash = new Set(["BASHOPTS", "BASH_VERSINFO", "EUID", "PPID", "SHELLOPTS", "UID"]);
 
-/** Lines that a shell reads before it starts a phase. Later names win. */
+/** Returns export commands that a shell reads before it starts a phase. Variables that bash refuses to set are skipped. */
 export const writeEnv = (values: Readonly<Record<string, string>>) =>
   Object.entries(values)
     .map(([name, value]) =>

@@ -1,14 +1,14 @@
 # Clones a repository into the working directory. Arguments: URL, revision or empty.
 url=$1 revision=$2
-# Without isolation they lie where everything else does.
+# Temporary files. They are removed at exit, because without isolation they are in the machine's shared /tmp.
 configuration="" said=""
 trap 'rm -f "$configuration" "$said"' EXIT
 trap 'exit 1' HUP INT TERM
 
-# Never a prompt: nobody is there to answer. No hooks, no transport that runs a command of the URL's choosing.
+# Git must not prompt, because nobody can answer. It runs no hooks and no transport that executes a command from the URL.
 export GIT_TERMINAL_PROMPT=0
 export GIT_SSH_COMMAND="${GIT_SSH_COMMAND:-ssh -o BatchMode=yes -o StrictHostKeyChecking=accept-new}"
-# Repositories in the operator's folders belong to others, and the operator has listed them: that is known to be so.
+# Git refuses local repositories of other users. The operator has allowed these folders explicitly, so the check is off.
 case $url in
 [Ff][Ii][Ll][Ee]:*)
   configuration=$(mktemp) || exit
@@ -20,7 +20,7 @@ safe_git() {
   git -c core.hooksPath=/dev/null -c protocol.ext.allow=never "$@"
 }
 
-# Asks for the newest commits alone. A server of plain files (dumb HTTP) cannot send those: returns 9, and git has said why.
+# Runs a shallow git command. Returns 9 if the server is a plain file server (dumb HTTP), which cannot send part of a history.
 shallow() {
   said=$(mktemp) || exit
   (LC_ALL=C && export LC_ALL && safe_git "$@") 2>"$said"
@@ -28,7 +28,7 @@ shallow() {
   [ "$code" = 0 ] || ! grep -q 'dumb http transport does not support shallow' "$said" || code=9
   cat "$said" >&2
   rm -f "$said"
-  [ "$code" != 9 ] || echo "The repository is served as plain files: getting all of its history"
+  [ "$code" != 9 ] || echo "The repository is served as plain files: downloading its whole history"
   return "$code"
 }
 
@@ -36,7 +36,7 @@ if [ -z "$revision" ]; then
   shallow clone --depth 1 --recurse-submodules --shallow-submodules -- "$url" . || {
     code=$?
     [ "$code" = 9 ] || exit "$code"
-    # Where a submodule is what cannot be had, the clone is there already, and would be in the way.
+    # If only a submodule failed, the clone already exists, and git needs an empty folder.
     find . -mindepth 1 -delete || exit
     safe_git clone --recurse-submodules -- "$url" . || exit
   }

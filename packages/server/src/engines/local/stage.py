@@ -1,8 +1,8 @@
-"""Copies the files that requirements name to where an environment is built: runs inside, in the working folder.
+"""Copies the files that requirements name to the folder where a virtualenv is built.
 
-Arguments: the requirements, the folder to copy to, and `own` where that is settled already. Prints what tells these files
-apart from others of the same names, or `own` where requirements name what cannot be copied, or may: then the
-environment is for this job alone. No code of the job's runs here.
+It runs inside the isolation, in the job's working folder, and runs no code of the job. Arguments: the requirements file, the
+target folder, and optionally `own`. It prints a hash of the copied files, which becomes part of the virtualenv's key. It
+prints `own` if `own` was given or if something may not be copied: then the virtualenv is for this job alone.
 """
 
 import hashlib
@@ -14,13 +14,14 @@ text_name = ".millrace-requirements.txt"
 archives = (".whl", ".zip", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tbz", ".tar.xz", ".txz", ".tlz", ".tar.lz", ".tar.lzma")
 archive = re.compile(r"\.(whl|zip|tar|tgz|tbz|txz|tlz)\b", re.I)
 
-# Ends of lines to some readers, and marks that change how the rest is read.
+# Characters that some parsers treat as line ends, and marks that change how the rest is decoded.
 odd = re.compile("\r|[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
 # pip reads the whole file in the encoding that a comment of the first two lines declares.
 coding = re.compile(r"#.*coding[:=](?!\s*utf-?8(?![-\w.]))")
 comment = re.compile(r"(?:^|(?<=[ \t]))#.*$")
 
-# What is not one of these forms is not shared: a variable in it, a second option, a quote, a scheme we do not know.
+# A requirements file is shared only if every line has one of the forms below. Variables, a second option on a line, quotes
+# and unknown URL schemes match none.
 rest = r"[\w./:@%?&=#+~,!*()\[\]-]+"
 web = rf"https?://{rest}"
 remote = rf"(?:https?|(?:git|hg|svn|bzr)\+(?:https?|ssh)|git)://{rest}"
@@ -38,13 +39,13 @@ is_flag = form(r"--(?:pre|prefer-binary|require-hashes|no-index)")
 is_choice = form(r"--(?:no-binary|only-binary|trusted-host|use-feature)[ =][A-Za-z0-9:][\w.,:-]*")
 is_index = form(rf"(?:-[if] ?|--(?:index-url|extra-index-url|find-links)[ =]){web}")
 is_web_list = form(rf"(?:-[rc] ?|--(?:requirement|constraint)[ =]){web}")
-# Other endings are other formats to uv.
+# uv reads requirements files with other extensions in other formats.
 is_list = form(rf"(?:-[rc] ?|--(?:requirement|constraint)[ =])({path}\.(?:txt|in)|\w[\w/-]*)")
 is_remote = form(rf"{named}({remote}){marker}")
 is_path = form(rf"{named}({path}){extras}{marker}")
 is_name = form(rf"[A-Za-z0-9][\w .,<>=!~*+()\[\]-]*{marker}")
 hashes = re.compile(r" --hash[ =]\w+:\w+(?= |$)")
-# pip builds in the folder that this names, wherever it is.
+# Harmless `subdirectory` parts. pip builds in the folder that the part names, even one outside the package.
 subdirectory = re.compile(r"[#&]subdirectory=\w[\w-]*(?:[./]\w[\w-]*)*(?=&|$)")
 
 
@@ -53,7 +54,7 @@ class NotShared(Exception):
 
 
 def inside(path, root):
-    """Where a plain file in the working folder really lies, or nothing."""
+    """Returns the real path of a plain file inside the working folder, or None."""
     real = os.path.realpath(path)
     return real if os.path.isfile(real) and real.startswith(root + os.sep) else None
 
@@ -69,11 +70,11 @@ def read_text(data):
 
 
 def read_lines(data):
-    """Lines without comments, where pip and uv agree on what they are."""
+    """Yields lines without comments. Raises NotShared if pip and uv would split them differently."""
     begun = ""
     for line in [*read_text(data).split("\n"), ""]:
         if line.endswith("\\"):
-            # To one of them the comment goes on, to the other it ends here.
+            # After a backslash, one of pip and uv continues a comment and the other ends it.
             if comment.search(begun + line):
                 raise NotShared
             begun += line[:-1]
@@ -101,7 +102,7 @@ class Stage:
         self.digests[name] = digest.hexdigest()
 
     def take(self, name, folders):
-        """Copies a file; returns its name where it is new."""
+        """Copies a file. Returns its name, or None if it was copied before."""
         for folder in folders:
             asked = os.path.normpath(os.path.join(folder, name))
             if os.path.isabs(asked) or asked.startswith("..") or asked == text_name:
@@ -114,7 +115,7 @@ class Stage:
             if real is not None:
                 self.place(asked, real)
                 return asked
-        # It may come to be there later, and be something else to the next job.
+        # The file does not exist. It may exist for the next job, so the virtualenv must not be shared.
         raise NotShared
 
     def walk(self, data, folder):
@@ -148,7 +149,7 @@ class Stage:
 
 
 def write_new(path, data):
-    """A repository may hold a link of that name."""
+    """Writes a new file. It first deletes an existing one, which may be a symbolic link from the repository."""
     if os.path.lexists(path):
         os.unlink(path)
     with open(path, "xb") as file:

@@ -1,8 +1,8 @@
-# Reads attempt folders from standard input, one a line, and forks a supervisor for each. Started once: forking this
-# small shell is several times cheaper than having Node fork itself. It is only a way to start: no supervisor depends
-# on it, and when it dies another takes its place.
+# Reads attempt folders from standard input, one per line, and forks a supervisor for each. The server starts it once,
+# because forking this small shell is several times cheaper than forking Node. Supervisors do not depend on it: if it dies,
+# the server starts another one.
 #
-# A line goes back on standard output at every change of an attempt, as a wake-up: "<word> <folder>".
+# At every change of an attempt it prints "<phase or end> <folder>", which wakes the server.
 # Arguments: boot id, seconds to wait before claiming (tests only).
 #
 # The folder format (supervisor, claim, plan, env, step.*, log, exit) is described in docs/engines.md.
@@ -12,27 +12,27 @@ claim_delay=$2
 umask 077
 
 supervise() {
-  # Caught, not ignored: an ignored signal would be inherited by the job. SIGPIPE is the exception (a server that died
-  # must not take its supervisors along), so each phase puts it back.
+  # Catch these signals instead of ignoring them, because the job would inherit an ignored signal. SIGPIPE must be ignored,
+  # so that a supervisor survives the death of its server; each phase restores it.
   trap : TERM INT HUP
   trap '' PIPE
   cd "$1" 2>/dev/null || exit 0
 
-  # Who we are, before the claim: whoever sees a claim also sees whose it is. Once for a folder: somebody who comes second
-  # must change neither this nor the record of the first one's end.
+  # Write the identity before the claim, so that a claim always shows its owner. `set -C` lets only the first supervisor of a
+  # folder do so: a second one must change neither this file nor the exit record of the first.
   read -r stat </proc/self/stat
   pid=${stat%% *}
   set -f
-  # Fields from the third on; the second, the name in brackets, may hold spaces.
+  # Split the fields of /proc/self/stat from the third on. The second, the program name in parentheses, may contain spaces.
   set -- "$1" ${stat##*) }
   set -C
   { echo "$pid ${21} $boot" >supervisor; } 2>/dev/null || exit 0
   set +C
-  # Room for the end, which must be told on a full disk too: it is written over these blanks.
+  # Reserve space for the exit record: it overwrites these blanks, which works on a full disk too.
   echo "                                " >exit || exit 0
   [ -z "$claim_delay" ] || sleep "$claim_delay"
 
-  # The claim decides who owns the attempt. A server that found none has made it itself: then nothing runs here.
+  # The claim decides who owns the attempt. If a server has claimed it first, the attempt was withdrawn and must not run.
   set -C
   { true >claim; } 2>/dev/null || exit 0
   set +C
@@ -56,8 +56,8 @@ supervise() {
     code=$?
     [ "$code" -eq 0 ] || break
   done
-  # In place, which needs no room. Where the disk refuses even that, we stay until it does not, so the job is not lost. A
-  # folder that was removed wants no record.
+  # Overwrite the exit record in place, which needs no disk space. If even that fails, try until it works, so that the job
+  # is not lost. If the folder was removed, no record is needed.
   until echo "$code $phase end" 1<>exit; do
     [ -e claim ] || exit 0
     sleep 1
@@ -67,6 +67,6 @@ supervise() {
 
 while IFS= read -r folder; do
   supervise "$folder" </dev/null 2>/dev/null &
-  # Forgets supervisors that have ended, so that neither zombies nor table entries pile up.
+  # `jobs` makes the shell reap supervisors that have exited, so that zombies do not pile up.
   jobs >/dev/null 2>&1
 done

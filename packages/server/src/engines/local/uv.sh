@@ -1,14 +1,15 @@
-# Puts uv into the data folder, once, where the machine has none: it builds environments many times as fast as pip.
-# Sourced by environment.sh, with the rights of the server. Sets uv, or leaves it empty where there is none to be had.
-# Set by the plan: tools (folder of programs of our own), uv_version, uv_list (that version with hashes of its packages),
-# python. The operator's settings for jobs are in the file tool-env.
+# Installs uv into the data folder, once, if the machine has none: it builds virtualenvs many times faster than pip.
+# environment.sh sources this script, with the server's rights. It sets uv, or leaves it empty if uv cannot be installed.
+# Variables that the plan sets: tools (folder of the server's own programs), uv_version, uv_list (requirements file with
+# that version and its hashes), python. The file tool-env contains the operator's settings for jobs.
 
-# One try an hour where there is no way to the registry: each takes a while.
+# Whether an installation failed within the last hour. Without access to the package registry, every try takes a while.
 uv_failed_lately() {
   [ -n "$(find "$tools/uv.failed" -mmin -60 2>/dev/null)" ]
 }
 
-# Of a package whose hash is right nothing else need be known. No user's settings, and no cache, are touched.
+# Installs uv with pip into a temporary virtualenv. The hashes prove the package, so its source does not matter. User
+# settings and caches are not used.
 fetch_uv() {
   . ./tool-env
   "$python" -I -m venv "$1" &&

@@ -33,7 +33,7 @@ async function readPage(source: LogSource, after: number, ended: boolean, limit:
   const logs: LogPage["logs"] = [];
   let next = after;
   for (;;) {
-    const batch = await readPieces(source, next, ended, limit - logs.length);
+    const batch = await readPieces(source, next, ended, { maxPieces: limit - logs.length });
     logs.push(...batch.pieces);
     next = batch.next;
     if (batch.finished) return { logs, next: null, complete: true };

@@ -20,7 +20,7 @@ export function taskRoutes(app: FastifyInstance, context: WorkContext): void {
   );
 
   register(app, context, routes.updateTask, ({ params, body, ...call }) =>
-    updateTeamTask(context, call, params.job_id.toLowerCase(), body, clock.now()),
+    updateTeamTask(context, call, { ...body, job_id: params.job_id.toLowerCase() }, clock.now()),
   );
 
   register(app, context, routes.listUpcoming, async ({ principal, team, query, reply }) => {

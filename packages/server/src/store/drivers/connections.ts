@@ -1,4 +1,7 @@
-/** The pool of connections to PostgreSQL: none is waited for without end, and none outlives the lock of its server. */
+/**
+ * Connection pool for PostgreSQL. Every wait has a timeout, and all connections are closed when the server loses its
+ * database lock.
+ */
 import { once } from "node:events";
 import type { PostgresPool } from "kysely";
 import pg from "pg";
@@ -6,9 +9,11 @@ import type { DatabaseLock } from "./database-lock.ts";
 import { destroySocket, sessionOptions } from "./lock-session.ts";
 import { StoreUnavailable, storeError } from "./unavailable.ts";
 
-/** A use that lasts so many times the time-out hangs: nothing that a server asks of its store takes as long. */
+/**
+ * Multiple of the timeout after which a connection in use counts as hung; no query of a running server takes that long.
+ */
 const longestUse = 6;
-/** How long closing waits for the database to say goodbye. */
+/** How long closing waits for the database to end its connections, in milliseconds. */
 const farewell = 2000;
 
 export class Connections implements PostgresPool {
@@ -16,7 +21,7 @@ export class Connections implements PostgresPool {
   readonly #timeout: number;
   readonly #lock: DatabaseLock | undefined;
   readonly #open = new Set<pg.PoolClient>();
-  /** What cuts those in use. */
+  /** Timers that close connections which are in use for too long. */
   readonly #cuts = new Map<pg.PoolClient, NodeJS.Timeout>();
 
   constructor(url: string, timeout: number, lock: DatabaseLock | undefined, most: number) {
@@ -27,7 +32,7 @@ export class Connections implements PostgresPool {
       max: most,
       ...(lock ? { idle_in_transaction_session_timeout: longestUse * timeout } : {}),
     });
-    // An error that nobody listens to would end the process: of one that is idle, and of one in use.
+    // Node.js ends the process on an unhandled `error` event, so both the pool and each connection get a listener.
     this.#pool.on("error", () => {});
     this.#pool.on("connect", (client) => {
       client.on("error", () => {});
@@ -42,20 +47,23 @@ export class Connections implements PostgresPool {
     return this.#pool.options;
   }
 
-  /** Refuses at once while the database is known to be away. */
+  /** Returns a connection, or fails at once with StoreUnavailable while the database is known to be unreachable. */
   async connect(): ReturnType<PostgresPool["connect"]> {
     const holding = this.#lock?.begin;
     if (this.#lock && holding === undefined) throw new StoreUnavailable("nothing");
     const client = await this.#pool.connect().catch(failed);
     if (this.#lock?.begin !== holding) {
-      // It may lead to a server that was failed over from.
+      // The lock was lost and taken again meanwhile: this connection may lead to the old primary of a failover.
       client.release(true);
       throw new StoreUnavailable("nothing");
     }
     return client as unknown as Awaited<ReturnType<PostgresPool["connect"]>>;
   }
 
-  /** From now on, a connection that hangs while the database is alive is cut. */
+  /**
+   * From now on, closes connections that are in use for too long. Migrations run before this call and have no such
+   * limit.
+   */
   limitUse(): void {
     this.#pool.on("acquire", (client) => {
       this.#cuts.set(client, setTimeout(() => destroySocket(client), longestUse * this.#timeout).unref());
@@ -64,7 +72,7 @@ export class Connections implements PostgresPool {
     this.#pool.on("remove", (client) => this.#spare(client as pg.PoolClient));
   }
 
-  /** For what may take hours: only the loss of the lock cuts it. */
+  /** Runs a statement that may take hours, exempt from the limit on connection use. Only losing the lock ends it. */
   async queryAtLength(text: string): Promise<void> {
     const client = (await this.connect()) as unknown as pg.PoolClient;
     this.#spare(client);
@@ -84,7 +92,10 @@ export class Connections implements PostgresPool {
     return this.#pool.end();
   }
 
-  /** Does what closes the pool, and sees that no connection is left: one that waits for an answer would hold the process. */
+  /**
+   * Runs `close`, which must end the pool, and destroys connections that do not end in time; one that still waits for
+   * an answer would keep the process alive.
+   */
   async closing(close: () => Promise<void>): Promise<void> {
     const hung = setTimeout(() => this.#destroyAll(), farewell);
     await close();
@@ -101,7 +112,7 @@ const failed = (error: unknown): never => {
   throw storeError(error);
 };
 
-/** Here, and where a connection is asked for, what the driver says becomes what the store says. */
+/** Makes every query of the connection reject with the store's own errors instead of the driver's. */
 function tellStoreErrors(client: pg.PoolClient): void {
   const query = client.query.bind(client) as (...given: unknown[]) => Promise<unknown>;
   client.query = ((...given: unknown[]) => query(...given).catch(failed)) as typeof client.query;

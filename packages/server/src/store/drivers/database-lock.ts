@@ -1,6 +1,6 @@
 /**
- * One server to a database. The lock belongs to a session of PostgreSQL: it ends with that, and is taken again when the
- * database is back, for as long as that takes. In between nothing is written: see `begin`.
+ * Lock that allows one server per database. It belongs to a PostgreSQL session and is lost when that session ends; the
+ * server then retries until it holds the lock again. Without the lock nothing can be written: see `begin`.
  */
 import { randomBytes, randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -8,15 +8,18 @@ import { LockSession, RivalServer } from "./lock-session.ts";
 import { isRefused } from "./unavailable.ts";
 
 export interface LockEvents {
-  /** At the start: the database does not answer yet. Told at once and then every minute. */
+  /** Called during start while the database does not answer: at once, and then every minute. */
   onWaiting?(error: Error): void;
   onLost?(error: Error): void;
   onBack?(seconds: number): void;
-  /** Another server has taken the lock. This one must not go on. */
+  /** Called when another server holds the lock; this server must stop. */
   onRival(error: Error): void;
 }
 
-/** A server that was killed a moment ago may hold the lock until the database notices. */
+/**
+ * How long to wait for another holder, in milliseconds: a server that was just killed may hold the lock until the
+ * database notices.
+ */
 const rivalPatience = 10_000;
 const tellEvery = 60_000;
 
@@ -30,7 +33,10 @@ export class DatabaseLock {
   #session: LockSession | undefined;
   #regaining: Promise<void> | undefined;
 
-  /** Waits for a database that does not answer; rejects where it refuses us or where another server has the lock. */
+  /**
+   * Takes the lock, waiting as long as the database does not answer. Rejects if the database refuses the login or if
+   * another server holds the lock.
+   */
   static async take(url: string, timeout: number, events: LockEvents): Promise<DatabaseLock> {
     const lock = new DatabaseLock(url, timeout, events);
     let told = Number.NEGATIVE_INFINITY;
@@ -54,16 +60,16 @@ export class DatabaseLock {
   }
 
   /**
-   * The statements that begin a write. They fail in the database itself unless the session that has the lock lives, on
-   * this very server: a connection to one that was failed over from writes nothing. Whoever takes the lock next waits
-   * until the writes that began so have ended.
+   * SQL that begins every write. It fails in the database unless the session with the lock is alive on this same
+   * database server, so nothing is written to the old primary of a failover. The next holder of the lock waits until
+   * all writes that began this way have ended.
    */
   get begin(): string | undefined {
     const session = this.#session;
     return session && `begin; ${session.guard}`;
   }
 
-  /** Connections that were made before are of no more use. */
+  /** Registers a listener for the loss of the lock, after which existing connections must not be used. */
   onLost(listener: () => void): void {
     this.#listeners.add(listener);
   }
@@ -109,5 +115,5 @@ export class DatabaseLock {
   }
 }
 
-/** A number for one holding of the lock, which no other holding has. */
+/** Creates a fencing number that is unique to one acquisition of the lock. */
 const randomFence = () => (randomBytes(8).readBigUInt64BE() >> 2n).toString();

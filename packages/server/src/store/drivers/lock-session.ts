@@ -1,13 +1,15 @@
-/** The session of PostgreSQL that has the lock of a server, asked again and again whether it lives. */
+/** The PostgreSQL session that holds a server's lock, with a heartbeat that checks whether the session is alive. */
 import pg from "pg";
 
 export class RivalServer extends Error {}
 
 class MovedAddress extends Error {}
 
-/** Numbers that no other program on the same database is likely to take. */
+/**
+ * Advisory lock of the server. The numbers are arbitrary; other programs on the same database are unlikely to use them.
+ */
 const serverLock = 0x6d696c6d;
-/** Held, shared, by every write while it lasts. */
+/** Advisory lock that every write holds in shared mode until it ends. */
 const writersLock = 0x6d696c6e;
 
 const holder = `
@@ -20,13 +22,16 @@ export class LockSession {
   readonly #client: pg.Client;
   readonly #timeout: number;
   readonly #fence: string;
-  /** Why it ended: the first reason is the true one. */
+  /** Why the session ended. Later errors only follow from the first one and are ignored. */
   #failure: Error | undefined;
   #beat: NodeJS.Timeout | undefined;
-  /** Asks where the address leads just now. */
+  /** Temporary connection that checks which server the address leads to. */
   #scout: pg.Client | undefined;
 
-  /** Rejects with `RivalServer` where another server has the lock. `fence` is a number of its own for every session. */
+  /**
+   * Connects and takes the lock; rejects with `RivalServer` if another server holds it. Each session needs its own
+   * `fence` number.
+   */
   static async open(url: string, timeout: number, owner: string, fence: string): Promise<LockSession> {
     const session = new LockSession(url, timeout, `millrace ${owner}`, fence);
     try {
@@ -51,8 +56,8 @@ export class LockSession {
   }
 
   /**
-   * Fails unless this session lives: as long as it does, nobody else gets its number. Locks are asked as they are now, not
-   * as a snapshot saw them.
+   * SQL that fails unless this session is alive: while it is, it alone holds the advisory lock with its fencing number.
+   * Advisory locks are checked live, not as of a transaction's snapshot.
    */
   get guard(): string {
     return `select pg_advisory_xact_lock_shared(${writersLock}); select 1 / (not pg_try_advisory_xact_lock_shared(${this.#fence}))::int`;
@@ -73,25 +78,27 @@ export class LockSession {
 
   async #take(name: string): Promise<void> {
     const [state] = await this.#ask("select pg_is_in_recovery() as standby");
-    if (state?.["standby"])
-      throw Object.assign(new Error("the database is a standby: it takes no writes"), { code: "25006" });
+    if (state?.["standby"]) throw Object.assign(new Error("the database is a read-only standby"), { code: "25006" });
     const [answer] = await this.#ask(`select pg_try_advisory_lock(${serverLock}) as locked`);
     if (!answer?.["locked"]) await this.#meet(name);
     await this.#ask(`select pg_advisory_lock(${this.#fence})`);
-    // Writes that began under the last holder end first.
+    // Wait for the writes that began under the previous holder of the lock.
     await this.#ask(`select pg_advisory_lock(${writersLock})`);
     await this.#ask(`select pg_advisory_unlock(${writersLock})`);
   }
 
-  /** Somebody has the lock. Where it is a session of ours that the database does not know to be gone, it is ended. */
+  /**
+   * Handles a lock that another session holds. If that is an old session of this same server, ends it, so that the next
+   * try succeeds.
+   */
   async #meet(name: string): Promise<never> {
     const [other] = await this.#ask(holder);
     if (other?.["name"] !== name)
       throw new RivalServer(
-        "Another Millrace server uses this database. Several servers on one database come in a later version.",
+        "Another Millrace server uses this database, and two servers cannot share a database. Stop that server, or give this one its own database.",
       );
     await this.#ask(`select pg_terminate_backend(${Number(other["pid"])})`);
-    throw new Error("the former connection of this server still holds the lock");
+    throw new Error("an earlier connection of this server still holds the lock");
   }
 
   #askLater(): void {
@@ -99,7 +106,7 @@ export class LockSession {
       () =>
         Promise.all([this.#ask("select 1"), this.#requireSameServer()]).then(
           () => this.#askLater(),
-          // A session that nobody asks any more is noticed too late when it dies; a new one is asked again.
+          // A session without a heartbeat would be found dead too late, so it is replaced by a new one.
           (error) => this.#end(error),
         ),
       Math.min(this.#timeout / 2, 2000),
@@ -107,8 +114,8 @@ export class LockSession {
   }
 
   /**
-   * Rejects where the address leads to another server by now: this session may be on one that was failed over from and
-   * lives on. A new connection tells, since only on the session's own server its number is taken.
+   * Rejects if the database address now leads to another server, as after a failover: this session may be alive on the
+   * old primary. A new connection can tell, because the session's fencing number is taken only on its own server.
    */
   async #requireSameServer(): Promise<void> {
     const client = new pg.Client({ ...sessionOptions(this.#url, this.#timeout), query_timeout: this.#timeout });
@@ -119,9 +126,9 @@ export class LockSession {
       const { rows } = await client.query<{ free: boolean }>(
         `select pg_try_advisory_lock_shared(${this.#fence}) as free`,
       );
-      if (rows[0]?.free) throw new MovedAddress("the address of the database leads to another server");
+      if (rows[0]?.free) throw new MovedAddress("the database address now leads to another server");
     } catch (error) {
-      // Whether the database lives, the session itself is asked.
+      // Other errors are ignored: whether the database is alive is checked by the query on the session itself.
       if (error instanceof MovedAddress) throw error;
     } finally {
       this.#scout = undefined;
@@ -130,7 +137,10 @@ export class LockSession {
   }
 
   async #ask(text: string): Promise<Record<string, unknown>[]> {
-    const hung = setTimeout(() => this.#end(new Error(`no answer within ${this.#timeout / 1000} s`)), this.#timeout);
+    const hung = setTimeout(
+      () => this.#end(new Error(`the database did not answer within ${this.#timeout / 1000} s`)),
+      this.#timeout,
+    );
     try {
       return (await this.#client.query<Record<string, unknown>>(text)).rows;
     } finally {
@@ -144,14 +154,14 @@ export class LockSession {
   }
 }
 
-/** Says goodbye, and does not wait long for the answer. */
+/** Closes the connection, and destroys its socket if the database does not respond within a second. */
 async function endSession(client: pg.Client): Promise<void> {
   const hung = setTimeout(() => destroySocket(client), 1000);
   await client.end().catch(() => {});
   clearTimeout(hung);
 }
 
-/** For every connection of a server: a network or a database that went silent is noticed on both sides. */
+/** Options for every connection of a server. TCP keepalives let both sides notice when the other one is gone. */
 export const sessionOptions = (url: string, timeout: number) => ({
   connectionString: url,
   connectionTimeoutMillis: timeout,
@@ -160,7 +170,7 @@ export const sessionOptions = (url: string, timeout: number) => ({
   options: "-c tcp_keepalives_idle=15 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3",
 });
 
-/** Without a word to the other side, which may never answer. Whoever waits on it is told that it ended. */
+/** Closes the socket without a goodbye message, whose answer may never come. Pending queries fail. */
 export function destroySocket(client: pg.ClientBase): void {
   (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
 }

@@ -1,8 +1,8 @@
-/** Queries whose text is built once: building one costs several times what running it does. */
+/** Queries that are compiled once: compiling one costs several times as much as running it. */
 import { type Compilable, CompiledQuery } from "kysely";
 import type { Db } from "./store.ts";
 
-/** Stands in the built query where a value will be. */
+/** Marks the position of a parameter in the compiled query. */
 class Placeholder {
   readonly name: string;
   constructor(name: string) {
@@ -14,7 +14,7 @@ type Run = (sql: string, parameters: readonly unknown[]) => { rows: unknown[]; a
 
 const direct = new WeakMap<Db, Run>();
 
-/** A store that can run a statement at once, without the query builder's way round, says so here. */
+/** Registers a function that runs SQL on this store directly, bypassing the query builder. */
 export const runDirectly = (db: Db, run: Run) => void direct.set(db, run);
 
 interface Template {
@@ -24,19 +24,19 @@ interface Template {
 
 export interface PreparedResult<Row> {
   readonly rows: Row[];
-  /** Of an update or delete. */
+  /** Number of rows that an update or delete changed. */
   readonly affected: bigint;
 }
 
 /**
- * `prepared<{ id: string }>()((db, value) => db.selectFrom("jobs").selectAll().where("id", "=", value("id")))` gives a
- * function of the database and `{ id }`. The shape of the query must not depend on the values.
+ * `prepared<{ id: string }>()((db, value) => db.selectFrom("jobs").selectAll().where("id", "=", value("id")))` returns
+ * a function that takes the database and `{ id }`. The shape of the query must not depend on the values.
  */
 export function prepared<Values extends object>() {
   return <Row>(
     build: (db: Db, value: <Name extends keyof Values & string>(name: Name) => Values[Name]) => Compilable<Row>,
   ) => {
-    // Two stores in one process, as in tests, have two dialects; their texts differ.
+    // Tests open two stores with different SQL dialects in one process.
     const templates = new WeakMap<object, Template>();
     return async (db: Db, values: Values): Promise<PreparedResult<Row>> => {
       const dialect = db.getExecutor().adapter;

@@ -1,4 +1,4 @@
-/** The embedded store: node:sqlite under Kysely, one connection that writes and one that reads. */
+/** The store on SQLite: node:sqlite under Kysely, with one connection for writes and one for reads. */
 import { chmodSync, closeSync, existsSync, fstatSync, fsyncSync, openSync, writeSync } from "node:fs";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { Kysely, type SqliteDatabase, SqliteDialect } from "kysely";
@@ -15,7 +15,7 @@ const dialect = { identity: "integer primary key autoincrement" };
 export async function openSqlite(path: string, prepare: Prepare): Promise<Store> {
   makePrivate(path);
   const writer = connect(path);
-  // In memory: a temporary file would need room on a disk that may be full.
+  // Temporary tables in memory need no space on a disk that may be full.
   writer.exec("pragma temp_store = memory");
   const batcher = new CommitBatcher(writer, kysely(writer));
   await batcher
@@ -43,26 +43,29 @@ export async function openSqlite(path: string, prepare: Prepare): Promise<Store>
     async close() {
       await batcher.idle();
       await db.destroy();
-      // The query builder closes only what it has used.
+      // Kysely closes a connection only if it was used.
       if (reader.isOpen) reader.close();
       writer.close();
     },
   };
 }
 
-/** For its owner alone, from its first byte on; the files that SQLite puts beside it get the same rights. */
+/**
+ * Creates the database file readable by its owner only, and tightens existing files. SQLite gives its side files the
+ * same permissions.
+ */
 function makePrivate(path: string): void {
   closeSync(openSync(path, "a", 0o600));
   for (const file of [path, `${path}-wal`, `${path}-shm`]) if (existsSync(file)) chmodSync(file, 0o600);
 }
 
-/** Bytes of the write-ahead log that are there before they are needed: as many as its first index covers. */
+/** Bytes of the write-ahead log that are allocated in advance: as many as the first block of its index covers. */
 const reserved = 16_000_000;
 
 /**
- * On a full disk cancellations, ends of jobs and sign-ins must still be written. SQLite writes its log over what is there
- * and never shortens it, and takes what follows the last commit for nothing: so the log is made long beforehand. Called
- * inside a write: nobody else writes to the log meanwhile. Where even that finds no room, the next start tries again.
+ * Extends the write-ahead log in advance, so that cancellations, ends of jobs and sign-ins can be written when the disk
+ * is full. SQLite overwrites the log in place, never shortens it, and ignores bytes after the last commit. Must be
+ * called inside a write, when nobody else writes to the log. If the disk is already full, the next start tries again.
  */
 function reserveRoom(log: string): void {
   const file = openSync(log, "r+");
@@ -82,7 +85,7 @@ const isFull = (error: unknown) => ["ENOSPC", "EDQUOT"].includes((error as NodeJ
 
 function connect(path: string): DatabaseSync {
   const connection = new DatabaseSync(path, { timeout: 15_000 });
-  // Full sync in WAL mode: a commit that returned survives a power cut.
+  // Full sync in WAL mode: a commit that returned survives a power failure.
   connection.exec("pragma journal_mode = wal; pragma synchronous = full; pragma foreign_keys = on");
   return connection;
 }
@@ -98,7 +101,10 @@ function kysely(connection: DatabaseSync): Db {
   return db;
 }
 
-/** Kysely expects the shape of another driver. Statements are prepared once: preparing costs more than running. */
+/**
+ * Adapts node:sqlite to the driver interface that Kysely expects, with a cache of prepared statements because preparing
+ * costs more than running.
+ */
 function adapt(connection: DatabaseSync): SqliteDatabase {
   const statements = new Map<string, ReturnType<typeof wrap>>();
   return {
@@ -106,7 +112,7 @@ function adapt(connection: DatabaseSync): SqliteDatabase {
     prepare(sql) {
       let statement = statements.get(sql);
       if (!statement) {
-        // Texts vary with the length of lists; a plain bound keeps the map small.
+        // SQL texts vary with the length of value lists, so the cache needs a limit.
         if (statements.size > 500) statements.clear();
         statement = wrap(asStore(() => connection.prepare(sql)));
         statements.set(sql, statement);
@@ -117,8 +123,8 @@ function adapt(connection: DatabaseSync): SqliteDatabase {
 }
 
 /**
- * Rows come as arrays and are made objects here: the driver's own have no prototype and no fixed shape, which costs both
- * it and whoever reads them.
+ * Reads rows as arrays and builds objects here: the driver's own objects have no prototype and no fixed shape, which
+ * makes both creating and reading them slow.
  */
 function wrap(statement: StatementSync) {
   const names = statement.columns().map(({ name }) => name);
@@ -138,7 +144,7 @@ function wrap(statement: StatementSync) {
   };
 }
 
-/** What the driver says becomes what the store says. */
+/** Runs `work` and converts errors of the driver to errors of the store. */
 function asStore<T>(work: () => T): T {
   try {
     return work();
@@ -154,14 +160,14 @@ interface Pending {
   readonly reject: (error: unknown) => void;
 }
 
-/** How long writes may hold the event loop before others have a turn. */
+/** How long writes may block the event loop before other work runs, in milliseconds. */
 const turnMs = 20;
-/** Writes that share a commit at most. */
+/** Largest number of writes in one commit. */
 const mostTogether = 128;
 
 /**
- * Writes that arrive together share one commit, so that they share one wait for the disk. Each runs in a savepoint
- * of its own: one that fails takes nothing else along. Whoever asked for them takes turns.
+ * Groups concurrent writes into one commit, so that they share one fsync. Each write runs in its own savepoint, so a
+ * failed one does not affect the others. Teams and their members take turns.
  */
 class CommitBatcher {
   readonly #connection: DatabaseSync;
@@ -192,13 +198,13 @@ class CommitBatcher {
       const batch = this.#waiting.take(mostTogether, performance.now());
       if (batch.length === 0) await this.#waiting.nextArrivalOrEndOfRest(performance.now());
       else await this.#commit(batch);
-      // The driver is synchronous: without this, writes that keep coming would let nobody else have a turn.
+      // The driver is synchronous: without this pause, a steady stream of writes would block the event loop.
       await new Promise(setImmediate);
     }
     this.#draining = undefined;
   }
 
-  /** Takes as many as fit into a turn; the others wait on, as the first of their owners'. */
+  /** Commits as many writes as fit into `turnMs`; the others go back to the front of their queues. */
   async #commit(batch: readonly Pending[]): Promise<void> {
     const settle: (() => void)[] = [];
     let taken = 0;
@@ -225,7 +231,7 @@ class CommitBatcher {
     for (const announce of settle) announce();
   }
 
-  /** On a disk with errors even this may fail; the next write tries again, and nobody waits for ever. */
+  /** Rolls back an open transaction. This may fail on a broken disk; the next write tries again. */
   #undo(): void {
     try {
       if (this.#connection.isTransaction) this.#connection.exec("rollback");
@@ -240,7 +246,7 @@ class CommitBatcher {
       this.#connection.exec("release work");
       return () => resolve(value);
     } catch (error) {
-      // Where the disk is full the whole transaction may be undone already; then nobody in it has written anything.
+      // When the disk is full, SQLite may have rolled back the whole transaction; then the entire batch fails.
       if (!this.#connection.isTransaction) throw error;
       this.#connection.exec("rollback to work; release work");
       return () => reject(error);

@@ -1,29 +1,28 @@
-/** What the rest of the server sees of the store: reads, and writes that are durable once they resolve. */
+/** Interface of the store: reads, and writes that are durable once they resolve. */
 import { type Kysely, PostgresAdapter } from "kysely";
 import type { Tables } from "../schema/tables.ts";
 
 export type Db = Kysely<Tables>;
 
-/** For the few statements that the two stores write in different ways. */
+/** Whether the store is PostgreSQL, for the few statements that differ between the two. */
 export const isPostgres = (db: Db) => db.getExecutor().adapter instanceof PostgresAdapter;
 
 export interface Store {
   readonly kind: "sqlite" | "postgres";
-  /** For reading. Sees committed rows only. */
+  /** Connection for reads. It sees only committed rows. */
   readonly db: Db;
   /**
-   * One atomic, durable write: resolves after the commit reached the disk, rejects with nothing changed; or, with
-   * `StoreUnavailable`, perhaps not knowing whether its commit was made.
-   * Inside, await nothing but the store.
+   * Runs one atomic, durable write. Resolves after the commit is on disk; if it rejects, nothing was changed, except
+   * that `StoreUnavailable` may leave it unknown whether the commit happened. `work` must await nothing but the store.
    */
   write<T>(work: (db: Db) => Promise<T>): Promise<T>;
-  /** False while it is known that the store cannot be reached. */
+  /** Returns false while the store is known to be unreachable. */
   isReachable(): boolean;
-  /** Keeps room on the disk for what must be written when it is full. The disk of a database is its operator's matter. */
+  /** Reserves disk space for writes that must succeed on a full disk. Does nothing on PostgreSQL. */
   reserve(): Promise<void>;
   /**
-   * Leaves nothing behind of rows as they were before they changed, and room reserved. Takes as long as it takes; for a
-   * server that is not serving.
+   * Rewrites the database so that no old row contents remain in its files, then reserves disk space again. May take long;
+   * call it only while the server is not serving.
    */
   compact(): Promise<void>;
   close(): Promise<void>;

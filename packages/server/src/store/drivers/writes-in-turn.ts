@@ -1,15 +1,15 @@
 /**
- * Writes that wait for the embedded store. Teams take turns, one write each, and inside a team its members; a team whose
- * write took long rests as long: whoever asks for much waits for themselves, not everybody for them.
+ * Fair queue of writes to SQLite. Teams take turns, one write each, and so do the members of a team. A team whose write
+ * took long pauses for as long, so that heavy use delays only the team itself.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Asker } from "../../turns/asker.ts";
 import { Lines } from "../../turns/lines.ts";
 
-/** For whom a write is: a team, a user without one, or nobody, whose work the server does by itself. */
+/** Returns the owner of a write: a team, a user outside any team, or undefined for the server's own work. */
 export const ownerOf = (asker: Asker | undefined): unknown => asker && (asker.team ?? `user ${asker.caller}`);
 
-/** Milliseconds: however long a write took. */
+/** Longest pause of an owner in milliseconds, however long the write took. */
 const longestRest = 1000;
 
 interface Waiting {
@@ -17,7 +17,7 @@ interface Waiting {
 }
 
 export class WritesInTurn<Write extends Waiting> {
-  /** By owner; the one whose turn comes next is first. */
+  /** Pending writes by owner; the owner whose turn is next comes first. */
   readonly #waiting = new Map<unknown, Lines<Write>>();
   readonly #restsUntil = new Map<unknown, number>();
   #arrived = Promise.withResolvers<void>();
@@ -33,7 +33,7 @@ export class WritesInTurn<Write extends Waiting> {
     this.#arrived.resolve();
   }
 
-  /** The first of every owner who does not rest, then the second of each, and so on. */
+  /** Takes the first write of every owner that is not paused, then the second of each, and so on. */
   take(most: number, now: number): Write[] {
     for (const [owner, until] of this.#restsUntil) if (until <= now) this.#restsUntil.delete(owner);
     const taken: Write[] = [];
@@ -46,13 +46,13 @@ export class WritesInTurn<Write extends Waiting> {
     return taken;
   }
 
-  /** What was taken and not done, in the order in which it was taken. */
+  /** Returns writes to the front of the queue in their original order, because they were taken but not run. */
   putBack(writes: readonly Write[]): void {
     for (const write of [...writes].reverse()) {
       this.#linesOf(write).putBack(write.asker?.caller, write);
       this.#size++;
     }
-    // Those who still wait for their first come before those who have had one.
+    // Owners who still wait for their first write come before those who have had one.
     const owners = new Set(writes.map(({ asker }) => ownerOf(asker)));
     const before = new Map(this.#waiting);
     this.#waiting.clear();
@@ -60,13 +60,16 @@ export class WritesInTurn<Write extends Waiting> {
       this.#waiting.set(owner, before.get(owner) as Lines<Write>);
   }
 
-  /** Nobody rests whom nobody asked: jobs end and begin by that. */
+  /**
+   * Pauses the write's owner for as long as the write took. The server's own work is never paused, because starts and
+   * ends of jobs depend on it.
+   */
   rest({ asker }: Write, now: number, took: number): void {
     const owner = ownerOf(asker);
     if (owner !== undefined) this.#restsUntil.set(owner, now + Math.min(took, longestRest));
   }
 
-  /** While all who wait rest: until the first has rested, or somebody else comes. */
+  /** Waits while every owner with pending writes is paused: until the first pause ends or another write arrives. */
   async nextArrivalOrEndOfRest(now: number): Promise<void> {
     const until = Math.min(...this.#restsUntil.values());
     this.#arrived = Promise.withResolvers<void>();
@@ -82,7 +85,7 @@ export class WritesInTurn<Write extends Waiting> {
     return lines;
   }
 
-  /** Takes the next write of an owner, who comes last from then on. */
+  /** Takes the next write of an owner and moves the owner to the end of the queue. */
   #takeOf(owner: unknown, lines: Lines<Write>): Write {
     const write = lines.take() as Write;
     this.#size--;

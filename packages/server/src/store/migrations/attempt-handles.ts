@@ -1,4 +1,4 @@
-/** Migration: what an engine answers when it takes an attempt is kept with it. */
+/** Migration: adds the handle that an engine returns for an attempt. */
 import { type Kysely, sql } from "kysely";
 import type { Tables } from "../schema/tables.ts";
 

@@ -1,4 +1,6 @@
-/** Forward-only migrations, written once for both stores. A program older than its store refuses to start. */
+/**
+ * Forward-only migrations, written once for SQLite and PostgreSQL. A program older than its database refuses to start.
+ */
 import { type Kysely, sql } from "kysely";
 import type { Dialect } from "../drivers/prepare.ts";
 import { shareSpecs } from "../queries/jobs/job-texts.ts";
@@ -35,17 +37,17 @@ const migrations: readonly Migration[] = [
   attemptHandles,
 ];
 
-/** The version of the schema that this program writes. */
+/** The schema version that this program writes. */
 export const schemaVersion = migrations.length;
 
-/** Brings the schema up to date, or to an earlier version for data that has it. */
+/** Migrates the schema to the newest version, or to an earlier `target` for a backup of that version. */
 export async function migrate(db: Kysely<Tables>, dialect: Dialect, target = schemaVersion): Promise<void> {
   await sql`create table if not exists schema_version (version integer not null)`.execute(db);
   const { rows } = await sql<{ version: number }>`select max(version) as version from schema_version`.execute(db);
   const current = rows[0]?.version ?? 0;
   if (current > migrations.length) {
     throw new Error(
-      `The store is at schema version ${current}, this program knows ${migrations.length}. It was written by a newer Millrace: upgrade this one.`,
+      `The database has schema version ${current}, but this program supports only ${migrations.length}: it was written by a newer Millrace. Upgrade this installation.`,
     );
   }
   for (const [index, migration] of migrations.entries()) {
@@ -83,7 +85,7 @@ async function first(db: Kysely<Tables>, { identity }: Dialect): Promise<void> {
   await run(db, statements);
 }
 
-/** People with passwords, invitations, audit, credentials, quotas, tags, retention. */
+/** Adds passwords, invitations, the audit log, credentials, quotas, tags and log retention. */
 async function manyTeams(db: Kysely<Tables>, { identity }: Dialect): Promise<void> {
   await run(db, [
     `alter table users add column email text`,
@@ -102,9 +104,9 @@ async function manyTeams(db: Kysely<Tables>, { identity }: Dialect): Promise<voi
     `create table credentials (id ${identity}, team_id integer references teams, user_id integer references users, name text not null, variables text not null, secret text not null, created_at text not null, updated_at text not null)`,
     `create unique index credentials_by_name on credentials ((coalesce(team_id, 0)), (coalesce(user_id, 0)), name)`,
     `alter table jobs add column secrets text not null default ''`,
-    // A job that was made before scopes were kept: what running jobs takes, and no more.
+    // Jobs created before scopes were stored get only the scopes that running a job needs.
     `alter table jobs add column scopes text not null default '["JOB:read","JOB:write","PIPELINES:read","PIPELINES:write","CLUSTERS:read"]'`,
-    // Which keys encrypt what: asked at every start, and walked when keys are exchanged. Most jobs have neither.
+    // Indexes to find values by encryption key, at every start and when keys are rotated. Most jobs have no such value.
     `create index jobs_by_environment_key on jobs ((substr(environment, 1, 18)), id) where environment <> ''`,
     `create index jobs_by_secrets_key on jobs ((substr(secrets, 1, 18)), id) where secrets <> ''`,
     `alter table jobs add column log_removed_at text`,
@@ -120,7 +122,7 @@ async function manyTeams(db: Kysely<Tables>, { identity }: Dialect): Promise<voi
   ]);
 }
 
-/** The registry of datasets, pipelines that rebuild them, schedules that fire pipelines. */
+/** Adds the dataset registry, pipelines that rebuild datasets, and schedules that fire pipelines. */
 async function datasets(db: Kysely<Tables>, { identity }: Dialect): Promise<void> {
   await run(db, [
     `alter table teams add column library_version text`,
@@ -155,7 +157,7 @@ async function datasets(db: Kysely<Tables>, { identity }: Dialect): Promise<void
   ]);
 }
 
-/** What lists show of a job, apart from what only the job itself shows: told apart by `sharedTexts`. */
+/** Adds `large_specs`, which holds full specs apart from what lists show of a job. `sharedTexts` replaces it later. */
 async function largeSpecs(db: Kysely<Tables>): Promise<void> {
   await run(db, [
     `create table large_specs (job_id text primary key references jobs, spec text not null)`,
@@ -163,7 +165,7 @@ async function largeSpecs(db: Kysely<Tables>): Promise<void> {
   ]);
 }
 
-/** Browsers that are known, and by when the clock was last believed. */
+/** Adds known browsers and the last trusted clock times. */
 async function signInsAndClocks(db: Kysely<Tables>): Promise<void> {
   await run(db, [
     `create table browsers (hash text not null, user_id integer not null references users, expires_at text not null, primary key (hash, user_id))`,
@@ -172,7 +174,10 @@ async function signInsAndClocks(db: Kysely<Tables>): Promise<void> {
   ]);
 }
 
-/** What teams keep on disk, and how much they may. Uploads are counted in blocks; the rest is counted by a loop. */
+/**
+ * Adds disk usage and storage quotas of teams. Uploads are counted here in blocks of 4 KiB; a background loop counts
+ * the rest.
+ */
 async function teamUsage(db: Kysely<Tables>): Promise<void> {
   await run(db, [
     `alter table teams add column max_dataset_bytes bigint`,
@@ -187,12 +192,12 @@ async function teamUsage(db: Kysely<Tables>): Promise<void> {
   ]);
 }
 
-/** What each attempt was charged up to. Those that are open begin with the size that was measured last. */
+/** Adds the warehouse size that each attempt has been charged up to. Open attempts start at the last measured size. */
 async function warehousePeaks(db: Kysely<Tables>): Promise<void> {
   await run(db, [`alter table attempts add column store_peak bigint`]);
 }
 
-/** Long texts of jobs once for a team, however many jobs have them; how much a team has; when they are given back. */
+/** Stores the long texts of jobs once per team, with a quota, and an index for deleting them when no job needs them. */
 async function sharedTexts(db: Kysely<Tables>): Promise<void> {
   await run(db, [
     `create table texts (team_id integer not null references teams, hash text not null, bytes integer not null, text text not null, primary key (team_id, hash))`,
@@ -209,7 +214,7 @@ async function sharedTexts(db: Kysely<Tables>): Promise<void> {
   await run(db, [`drop table large_specs`]);
 }
 
-/** How many tasks and schedules teams may have; and by team which are due. */
+/** Adds quotas of tasks and schedules per team, and indexes to find the due ones of a team. */
 async function taskQuotas(db: Kysely<Tables>): Promise<void> {
   await run(db, [
     `alter table teams add column max_tasks integer`,
@@ -221,7 +226,7 @@ async function taskQuotas(db: Kysely<Tables>): Promise<void> {
   ]);
 }
 
-/** What exports and environments take, and how much they may. */
+/** Adds usage and quotas of exports and virtualenvs. */
 async function roomQuotas(db: Kysely<Tables>): Promise<void> {
   await run(db, [
     `alter table teams add column max_export_bytes bigint`,
@@ -233,8 +238,9 @@ async function roomQuotas(db: Kysely<Tables>): Promise<void> {
 }
 
 /**
- * Which job each repeats, so that the newest script that made a dataset is found in one look, however often an older one
- * was repeated since; what pipelines were asked for; whether a schedule follows the newest scripts.
+ * Adds the original job that each job repeats, so one index lookup finds the newest script of a dataset even if older
+ * scripts were repeated later. Also adds the requested targets of pipelines, and whether a schedule follows the newest
+ * scripts.
  */
 async function scriptsThatMove(db: Kysely<Tables>): Promise<void> {
   const creator = `(select min(job_id) from dataset_version_jobs where version_id = dataset_versions.id and is_creator = 1)`;
@@ -246,7 +252,7 @@ async function scriptsThatMove(db: Kysely<Tables>): Promise<void> {
     `update jobs set origin_id = parent_job_id where parent_job_id is not null`,
     `update jobs set origin_id = (select min(job_id) from pipeline_runs where created_job_id = jobs.id) where pipeline_id is not null`,
   ]);
-  // A run may repeat a run: one step nearer to the first with each statement.
+  // A run may repeat another run, so each statement moves one step closer to the original.
   for (let changed = 1n; changed > 0n; ) {
     const result = await sql
       .raw(`update jobs set origin_id = (select origin.origin_id from jobs origin where origin.id = jobs.origin_id)
@@ -260,7 +266,7 @@ async function scriptsThatMove(db: Kysely<Tables>): Promise<void> {
   ]);
 }
 
-/** Accounts that are nobody's; and as whom tasks and pipelines run that were handed over. */
+/** Adds service accounts of teams, and the user as whom tasks and pipelines run after they were transferred. */
 async function serviceAccounts(db: Kysely<Tables>): Promise<void> {
   await run(db, [
     `alter table users add column service_team_id integer`,

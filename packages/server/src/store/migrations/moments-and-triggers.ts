@@ -1,4 +1,4 @@
-/** A migration: the moment that a run is for, backfills of past moments, schedules that new versions of a dataset fire. */
+/** Migration: adds the moment that a pipeline runs for, backfills, and schedules that new dataset versions fire. */
 import { type Kysely, sql } from "kysely";
 import type { Tables } from "../schema/tables.ts";
 

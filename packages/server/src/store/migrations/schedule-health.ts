@@ -1,7 +1,6 @@
 /**
- * What became of the ticks of schedules, and how each schedule fares by them. Tasks can be paused, and say why they did
- * not fire: their table is made anew, since SQLite cannot let a column be null that could not before. People have a time
- * zone.
+ * Migration: adds the firing history and failure counters of schedules, pausable tasks with their last error, and
+ * users' time zones. The tasks table is created anew because SQLite cannot drop a NOT NULL constraint.
  */
 import { type Kysely, sql } from "kysely";
 import type { Tables } from "../schema/tables.ts";

@@ -1,4 +1,4 @@
-/** Migration: time limits and retries of jobs, the attempts that another one followed, and until when a retry waits. */
+/** Migration: adds time limits and retries of jobs, and the table of attempts that were retried. */
 import { type Kysely, sql } from "kysely";
 import type { Tables } from "../schema/tables.ts";
 
@@ -10,7 +10,7 @@ const statements = [
   `alter table jobs add column retried integer not null default 0`,
   `create table ended_attempts (job_id text not null references jobs, attempt integer not null, exit_code integer, error_message text, error_stack text, started_at text, finished_at text not null, next_at text not null, primary key (job_id, attempt))`,
   `alter table queue add column not_before text not null default ''`,
-  // What waits for a retry lies apart in every order: dispatch never looks at it.
+  // Rows that wait for a retry sort apart in every index, so dispatch never reads them.
   `drop index queue_order`,
   `create index queue_order on queue (cluster_id, not_before, priority, job_id)`,
   `drop index queue_by_team`,

@@ -1,4 +1,7 @@
-/** Migration: a row of skips is told once, and once a day while it lasts. What was skipped before counts as told. */
+/**
+ * Migration: limits notifications about a series of skipped ticks to the first one and then one a day. Earlier skips
+ * count as reported.
+ */
 import { type Kysely, sql } from "kysely";
 import type { Tables } from "../schema/tables.ts";
 

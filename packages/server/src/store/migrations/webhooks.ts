@@ -1,4 +1,4 @@
-/** Migration: who is told what happens, what is still to be told, and what was. */
+/** Migration: adds receivers of events, the outbox, and deliveries. */
 import { type Kysely, sql } from "kysely";
 import type { Tables } from "../schema/tables.ts";
 

@@ -1,8 +1,9 @@
-/** Encrypted values wherever they lie in the store: found by the key that they name, replaced one by one. */
+/** Finds the encrypted values in the store by the key that encrypted them, and replaces them one by one. */
 import { PostgresAdapter, sql } from "kysely";
 import type { Db } from "../drivers/store.ts";
+import type { Page } from "../queries/pages.ts";
 
-/** Where encrypted values lie. Every table has an `id`; an empty text is no value. */
+/** Columns with encrypted values. Every table has an `id`; an empty text is no value. */
 export const encryptedPlaces = [
   { table: "jobs", column: "environment" },
   { table: "jobs", column: "secrets" },
@@ -13,11 +14,14 @@ export const encryptedPlaces = [
 
 export type EncryptedPlace = (typeof encryptedPlaces)[number];
 
-/** As long as the part of a value that names its key. The indexes on jobs have the same number in them. */
+/** SQL for the prefix of a value that names its key. The indexes on jobs contain the same length. */
 const head = ({ column }: EncryptedPlace) => sql`substr(${sql.ref(column)}, 1, 18)`;
 const filled = ({ column }: EncryptedPlace) => sql`${sql.ref(column)} <> ''`;
 
-/** The next of the different beginnings that values here have: a look into an index, however many values there are. */
+/**
+ * Returns the next distinct key prefix after `after`, with one index lookup regardless of the number of values; null at
+ * the end.
+ */
 export async function nextHead(db: Db, place: EncryptedPlace, after: string): Promise<string | null> {
   const query = sql<{ head: string | null }>`select min(${head(place)}) as head from ${sql.table(place.table)}
     where ${filled(place)} and ${head(place)} > ${after}`;
@@ -29,21 +33,20 @@ export interface EncryptedValue {
   readonly value: string;
 }
 
-/** Values that begin like this, by id. */
+/** Returns a page of the values that start with this key prefix, ordered by id. */
 export async function valuesWithHead(
   db: Db,
   place: EncryptedPlace,
   beginning: string,
-  after: string | number | null,
-  limit: number,
+  { after, limit }: Page<EncryptedValue["id"]>,
 ): Promise<EncryptedValue[]> {
-  const beyond = after === null ? sql`` : sql`and id > ${after}`;
+  const beyond = after === undefined ? sql`` : sql`and id > ${after}`;
   const query = sql<EncryptedValue>`select id, ${sql.ref(place.column)} as value from ${sql.table(place.table)}
     where ${filled(place)} and ${head(place)} = ${beginning} ${beyond} order by id limit ${sql.lit(limit)}`;
   return (await query.execute(db)).rows;
 }
 
-/** False: somebody else changed it meanwhile. */
+/** Replaces a value. Returns false if it was changed by someone else in the meantime. */
 export async function replaceValue(
   db: Db,
   { table, column }: EncryptedPlace,
@@ -55,19 +58,20 @@ export async function replaceValue(
   return numAffectedRows === 1n;
 }
 
-/** Any number that no other program on the same database is likely to take. */
+/** Advisory lock of the keys. The number is arbitrary; other programs on the same database are unlikely to use it. */
 const keyLock = 0x6d696c6b;
 
 /**
- * Held to the end of a write. Who encrypts shares the keys; who exchanges them has them alone. So a key is dropped when
- * nothing uses it, and not a moment before a write that does. In the embedded store every write is alone.
+ * Locks the keys in shared mode until the write ends, for writers that encrypt values. Key rotation takes the lock
+ * exclusively, so it never drops a key that a concurrent write is using. SQLite has only one writer at a time and needs
+ * no lock.
  */
 export async function shareKeys(db: Db): Promise<void> {
   if (sharing.has(db)) return;
   await lockKeys(db, sql`select pg_advisory_xact_lock_shared(${keyLock})`);
   sharing.add(db);
 }
-/** Writes that share the keys already: one may encrypt thousands of values. */
+/** Transactions that already hold the lock: one may encrypt thousands of values. */
 const sharing = new WeakSet<Db>();
 
 export const takeKeys = (db: Db) => lockKeys(db, sql`select pg_advisory_xact_lock(${keyLock})`);

@@ -1,20 +1,23 @@
-/** Which store, by what the operator gave. */
+/** Opens the SQLite or PostgreSQL store that the operator configured. */
 import type { DatabaseLock, LockEvents } from "../drivers/database-lock.ts";
 import type { Prepare } from "../drivers/prepare.ts";
 import type { Store } from "../drivers/store.ts";
 import { migrate } from "../migrations/migrations.ts";
 
 export interface StoreLocation {
-  /** The SQLite database, where no URL is given. */
+  /** Path of the SQLite database, used if there is no URL. */
   readonly file: string;
   readonly databaseUrl: string;
-  /** Seconds after which a database that does not answer counts as away. */
+  /** Seconds after which a database that does not answer counts as unreachable. */
   readonly databaseTimeout?: number;
 }
 
 const timeoutOf = ({ databaseTimeout = 10 }: StoreLocation) => databaseTimeout * 1000;
 
-/** Opens the store and brings it up to date, or prepares it in another way. A server on PostgreSQL has a lock. */
+/**
+ * Opens the store and runs migrations, or the given `prepare` step instead. A server on PostgreSQL also passes its
+ * lock.
+ */
 export async function openStore(
   location: StoreLocation,
   prepare: Prepare = migrate,
@@ -28,7 +31,10 @@ export async function openStore(
   return (await import("../drivers/sqlite.ts")).openSqlite(location.file, prepare);
 }
 
-/** The embedded store needs none beside that of the data folder. */
+/**
+ * Takes the lock that allows one server per PostgreSQL database. SQLite needs none: the lock of the data folder
+ * suffices.
+ */
 export async function lockDatabase(location: StoreLocation, events: LockEvents): Promise<DatabaseLock | undefined> {
   if (!location.databaseUrl) return undefined;
   const { DatabaseLock } = await import("../drivers/database-lock.ts");

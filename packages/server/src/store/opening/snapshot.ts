@@ -1,11 +1,14 @@
-/** Every row of the store as it was at one moment, whoever writes meanwhile; and rows put into an empty store. */
+/** Reads all rows of a store as of one point in time while others write, and inserts rows into an empty store. */
 import { DatabaseSync } from "node:sqlite";
 import { sql } from "kysely";
 import { type Db, isPostgres } from "../drivers/store.ts";
 import type { Tables } from "../schema/tables.ts";
 import type { StoreLocation } from "./open-store.ts";
 
-/** Every table, each after those that it refers to. Sign-ins under way are of no use in another place. */
+/**
+ * Every table, after the tables that it references. Pending sign-ins are left out: they are useless in a restored
+ * store.
+ */
 const tables = {
   users: "kept",
   teams: "kept",
@@ -50,7 +53,7 @@ const tables = {
   backfills: "kept",
   backfill_moments: "kept",
   receivers: "kept",
-  // A backup that is restored somewhere else must not tell again what was told.
+  // A restored backup must not send notifications again that were already sent.
   outbox: "left out",
   deliveries: "left out",
   failing: "kept",
@@ -59,7 +62,7 @@ const tables = {
 export type KeptTable = { [T in keyof typeof tables]: (typeof tables)[T] extends "kept" ? T : never }[keyof Tables];
 export const keptTables = (Object.keys(tables) as KeptTable[]).filter((table) => tables[table] === "kept");
 
-/** Tables whose ids the store counts up itself. */
+/** Tables with auto-increment ids. */
 const counted: readonly KeptTable[] = [
   "users",
   "teams",
@@ -83,18 +86,18 @@ export type Row = Record<string, string | number | null>;
 
 export interface Snapshot {
   readonly schemaVersion: number;
-  /** How much the store takes on disk, in bytes. */
+  /** Size of the database on disk, in bytes. */
   readonly size: number;
-  /** Table by table; a table that this version does not have yet has no rows. */
+  /** Yields the rows of a table; none if the table does not exist in this schema version. */
   rows(table: KeptTable): AsyncGenerator<Row>;
   close(): Promise<void>;
 }
 
-/** Changes nothing, not even the version of the schema. */
+/** Opens a read-only snapshot that changes nothing, not even the schema version. */
 export const openSnapshot = ({ file, databaseUrl }: StoreLocation): Promise<Snapshot> =>
   databaseUrl ? openPostgresSnapshot(databaseUrl) : openSqliteSnapshot(file);
 
-/** The first read fixes what the transaction sees. */
+/** Opens a snapshot of SQLite; the first read fixes what the transaction sees. */
 async function openSqliteSnapshot(path: string): Promise<Snapshot> {
   const connection = new DatabaseSync(path, { timeout: 15_000 });
   connection.exec("pragma query_only = on; begin");
@@ -117,14 +120,14 @@ async function openSqliteSnapshot(path: string): Promise<Snapshot> {
   };
 }
 
-/** Rows that the database hands over at a time. */
+/** Number of rows per fetch from the cursor. */
 const fetched = 200;
 
 async function openPostgresSnapshot(databaseUrl: string): Promise<Snapshot> {
   const { default: pg } = await import("pg");
   pg.types.setTypeParser(pg.types.builtins.INT8, Number);
   const client = new pg.Client({ connectionString: databaseUrl });
-  // A connection that breaks is told by the query that meets it; unheard, its error would end the process.
+  // The next query reports a broken connection; without a listener, its error event would end the process.
   client.on("error", () => {});
   await client.connect();
   await client.query("begin isolation level repeatable read read only");
@@ -146,7 +149,7 @@ async function openPostgresSnapshot(databaseUrl: string): Promise<Snapshot> {
   };
 }
 
-/** Whether a database has nothing of ours in it. */
+/** Whether the database contains no tables of Millrace. */
 export async function isEmptyDatabase(databaseUrl: string): Promise<boolean> {
   const { default: pg } = await import("pg");
   const client = new pg.Client({ connectionString: databaseUrl });
@@ -165,7 +168,7 @@ export const insertRows = (db: Db, table: KeptTable, rows: readonly Row[]) =>
     .values(rows as never)
     .execute();
 
-/** The next id is beyond every one that was put in. SQLite sees to that itself. */
+/** Moves PostgreSQL's id sequences past the inserted rows. SQLite does this itself. */
 export async function countOnFromRows(db: Db): Promise<void> {
   if (!isPostgres(db)) return;
   for (const table of counted) {

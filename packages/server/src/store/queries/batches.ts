@@ -1,4 +1,4 @@
-/** Long lists in pieces: neither store takes any number of values in one statement. */
+/** Splits long lists into batches, because both databases limit the number of values in one statement. */
 
 const atOnce = 500;
 
@@ -6,10 +6,12 @@ export function* parts<T>(values: readonly T[], size = atOnce): Generator<readon
   for (let start = 0; start < values.length; start += size) yield values.slice(start, start + size);
 }
 
-/** Everybody else has a turn: a statement of SQLite holds the event loop, however many follow each other. */
+/**
+ * Lets other work on the event loop run; a statement of SQLite blocks it, and a series of them would block it for long.
+ */
 export const nextTurn = () => new Promise<void>((resolve) => void setImmediate(resolve));
 
-/** Piece by piece, and with turns for everybody else between them. */
+/** Runs `work` on the list in batches, with a pause for the event loop between them. */
 export async function eachPart<T>(
   values: readonly T[],
   work: (part: readonly T[]) => Promise<unknown>,

@@ -1,4 +1,4 @@
-/** The rows of the store. Times are ISO 8601 UTC text with milliseconds, so that text order is time order. */
+/** Row types of every table. Times are ISO 8601 UTC text with milliseconds, so sorting the text sorts by time. */
 import type {
   BackfillFailurePolicy,
   BackfillStatus,
@@ -22,44 +22,52 @@ export interface Tables {
   memberships: { team_id: number; user_id: number; role: Role };
   tokens: TokensTable;
   sessions: { hash: string; user_id: number; created_at: string; expires_at: string };
-  /** Browsers that signed in before, each for every user to whom it is known. */
+  /** Browsers that have signed in before; one row for each pair of browser and user. */
   browsers: { hash: string; user_id: number; expires_at: string };
-  /** One row: the newest time at which the clock was believed. */
+  /** The latest times at which the server trusted its clock: row 1 guards deletions, row 2 guards schedules. */
   clock_marks: { id: number; seen_at: string };
   invitations: InvitationsTable;
   sign_in_links: { hash: string; user_id: number; expires_at: string; used_at: string | null };
   device_logins: DeviceLoginsTable;
-  /** What was changed, by whom, from where. Rows are only ever added, and removed by age. */
+  /**
+   * The audit log: who changed what, and from which address. Rows are never updated, only deleted when they are old.
+   */
   audit: AuditTable;
   credentials: CredentialsTable;
   clusters: ClustersTable;
   files: FilesTable;
   jobs: JobsTable;
-  /** Of stores before version 8, and backups of them: what jobs are whose spec is too long for lists, in full. */
+  /**
+   * Full specs of jobs whose spec is too long for lists. Only databases and backups older than schema version 8 have
+   * rows.
+   */
   large_specs: { job_id: string; spec: string };
-  /** Long texts, each once for its team, as JSON, by their SHA-256. */
+  /** Long texts as JSON, keyed by SHA-256 and stored once per team. */
   texts: { team_id: number; hash: string; bytes: number; text: string };
-  /** What is long of jobs: which text each such field of a spec is. */
+  /** Maps each long field of a job's spec to its row in `texts`. */
   job_texts: { job_id: string; field: string; team_id: number; hash: string };
-  /** Jobs that wait for slots; a row lives from creation to claim. Small, so that dispatch never scans `jobs`. */
+  /**
+   * Jobs that wait for slots. A row exists from creation to claim, so the table stays small and dispatch never scans
+   * `jobs`.
+   */
   queue: QueueTable;
   attempts: AttemptsTable;
   ended_attempts: EndedAttemptsTable;
   tasks: TasksTable;
   idempotency_keys: { team_id: number; user_id: number; key: string; job_id: string };
-  /** Tags of jobs, for finding them; the job's own list is in its spec. */
+  /** Index of jobs by tag; the job's spec has the list itself. */
   job_tags: { team_id: number; tag: string; job_id: string };
   namespaces: NamespacesTable;
   projects: ProjectsTable;
   datasets: DatasetsTable;
   dataset_versions: DatasetVersionsTable;
-  /** What a version was made from: another version, or whatever lies at a storage URI. One of the two is set. */
+  /** What a version was built from: another version, or data at a storage URI. Exactly one of the two is set. */
   dataset_dependencies: { version_id: number; needs_version_id: number | null; needs_uri: string | null };
-  /** Which jobs made a version, or found it made and reused it. */
+  /** The jobs that created a version, or found it complete and reused it. */
   dataset_version_jobs: { job_id: string; version_id: number; is_creator: number };
   exports: ExportsTable;
   team_stores: WarehousesTable;
-  /** Bytes on disk; null: not measured since there are measures. */
+  /** Bytes on disk per team and kind. `datasets` is null until the first measurement. */
   team_usage: {
     team_id: number;
     datasets: number | null;
@@ -71,22 +79,25 @@ export interface Tables {
   };
   pipelines: PipelinesTable;
   pipeline_runs: PipelineRunsTable;
-  /** Edges of a pipeline's graph, by the original jobs' ids. */
+  /** Edges of a pipeline's graph; both ids are those of the original jobs that the runs repeat. */
   pipeline_edges: { pipeline_id: string; job_id: string; parent_job_id: string };
   schedules: SchedulesTable;
   firings: FiringsTable;
   schedule_notices: ScheduleNoticesTable;
-  /** Of jobs that runs of schedules created: as of a pipeline. */
+  /** For a job that a scheduled run created: the ids of the schedules that led to it, as in `pipelines.chain`. */
   job_chains: { job_id: string; chain: string };
   backfills: BackfillsTable;
-  /** The moments of a backfill in their order, each with the pipeline that was started for it; null: none yet. */
+  /** Moments of a backfill in order. `pipeline_id` is the pipeline started for the moment, or null before that. */
   backfill_moments: { backfill_id: number; position: number; moment: string; pipeline_id: string | null };
-  /** Who is told what happens: webhooks, and e-mail addresses of a team. */
+  /** Webhooks and e-mail addresses that receive a team's events. */
   receivers: ReceiversTable;
-  /** What happened and is still to be told, written with the change itself; a row lives until it became deliveries. */
+  /**
+   * Events that still have to be delivered, inserted in the same transaction as the change. A row is deleted when its
+   * deliveries are created.
+   */
   outbox: OutboxTable;
   deliveries: DeliveriesTable;
-  /** What failed when it was last told of: its next success is a recovery. */
+  /** Subjects whose last reported state is a failure, so that their next success is reported as a recovery. */
   failing: { team_id: number; subject: string; since: string };
 }
 
@@ -96,16 +107,16 @@ interface UsersTable {
   first_name: string;
   last_name: string;
   email: string | null;
-  /** Null: signs in by links and tokens only. */
+  /** Null if the user signs in with links and tokens only. */
   password_hash: string | null;
-  /** Of the whole server: makes users and teams. */
+  /** 1 for administrators of the whole server, who can create users and teams. */
   is_admin: number;
   created_at: string;
-  /** From then on no token, session or password of this user works. */
+  /** Time from which every token, session and password of this user is rejected; null while the account is enabled. */
   disabled_at: string | null;
-  /** The team whose service account this is; null: a person. */
+  /** Team whose service account this is; null for a person. */
   service_team_id: Generated<number | null>;
-  /** IANA name, in which times are shown; null: none was said. */
+  /** IANA time zone in which times are shown to the user; null if not set. */
   timezone: Generated<string | null>;
 }
 
@@ -113,7 +124,7 @@ interface TeamsTable {
   id: Generated<number>;
   name: string;
   created_at: string;
-  /** Quotas; null: the server's default. */
+  /** Quotas of the team; null means the server's default. */
   max_running: number | null;
   max_queued: number | null;
   max_tasks: number | null;
@@ -124,11 +135,14 @@ interface TeamsTable {
   max_text_bytes: number | null;
   max_export_bytes: number | null;
   max_environment_bytes: number | null;
-  /** Given to jobs that name no credentials. */
+  /** Credentials given to jobs that name none. */
   default_credentials_id: number | null;
-  /** Version of the dataset library that its jobs get which name none; null: the server's default. */
+  /** Default version of the dataset library for jobs that pin none; null means the server's default. */
   library_version: string | null;
-  /** For jobs that say nothing; times in seconds. Null: no limit, no retries, the usual delay. */
+  /**
+   * Defaults for jobs that do not set their own; times in seconds. Null means no limit, no retries and the standard
+   * delay.
+   */
   job_timeout: Generated<number | null>;
   job_retries: Generated<number | null>;
   job_retry_delay: Generated<number | null>;
@@ -139,7 +153,7 @@ interface InvitationsTable {
   hash: string;
   team_id: number;
   role: Role;
-  /** For whom, as a note; empty: whoever has the link. */
+  /** E-mail address of the invited person, as a note only: anyone with the link can use it. Empty if not given. */
   email: string;
   created_by: number;
   created_at: string;
@@ -152,11 +166,11 @@ interface InvitationsTable {
 interface AuditTable {
   id: Generated<number>;
   at: string;
-  /** Null: somebody on the machine itself, who may open the store. */
+  /** Null if the change was made with the command line on the server's machine. */
   user_id: number | null;
-  /** As it was then. */
+  /** The user's name at the time of the change. */
   username: string;
-  /** With what: a token by name, a browser session, a job's token, the command line. */
+  /** How the user was authenticated: a named token, a browser session, a job's token or the command line. */
   via: string;
   address: string;
   action: string;
@@ -165,15 +179,15 @@ interface AuditTable {
   detail: string;
 }
 
-/** A named set of variables. Of a team, or of a user: one of the two ids is set. */
+/** A named set of variables that belongs to a team or to a user: exactly one of the two ids is set. */
 interface CredentialsTable {
   id: Generated<number>;
   team_id: number | null;
   user_id: number | null;
   name: string;
-  /** JSON array of the variables' names; one that is not secret is an object, `{"plain": NAME}`. */
+  /** JSON array of the variables' names. A variable that is not secret is the object `{"plain": NAME}`. */
   variables: string;
-  /** Encrypted JSON object of all values, also of those that are not secret. */
+  /** Encrypted JSON object of all values, including those that are not secret. */
   secret: string;
   created_at: string;
   updated_at: string;
@@ -186,7 +200,7 @@ interface TokensTable {
   name: string;
   /** JSON array of scopes. */
   scopes: string;
-  /** JSON array of team ids; null: all teams of the user, also later ones. */
+  /** JSON array of team ids; null means all teams of the user, including future ones. */
   team_ids: string | null;
   created_at: string;
   expires_at: string | null;
@@ -200,17 +214,20 @@ interface DeviceLoginsTable {
   client_name: string;
   token_name: string;
   scopes: string;
-  /** JSON array of names as asked for; null: all. */
+  /** JSON array of the requested team names; null means all. */
   team_names: string | null;
   expires_in_days: number;
   status: "pending" | "approved" | "denied" | "used";
-  /** Who approved, and how far that person's own rights reached. */
+  /** The user who approved, and the limits of that user's own rights. */
   user_id: number | null;
   granted_scopes: string | null;
   granted_team_ids: string | null;
-  /** When the approving token ends: the new one ends no later. */
+  /** Expiry of the approving token; the new token expires no later. */
   granted_until: string | null;
-  /** The approving token; null: a browser session. Revoked before the new one is fetched, it takes that along. */
+  /**
+   * Id of the approving token; null for a browser session. If it is revoked before the new token is fetched, no token
+   * is issued.
+   */
   granted_by: number | null;
   expires_at: string;
 }
@@ -232,37 +249,40 @@ interface FilesTable {
   filename: string;
   size: number;
   sha256: string;
-  /** Name of its bytes in the data folder. */
+  /** Name of the blob with the file's bytes. */
   blob: string;
   created_at: string;
-  /** When a job first took it along; null: unused so far. */
+  /** When a job first used the file; null if none has. */
   attached_at: string | null;
 }
 
 interface JobsTable {
-  /** UUIDv7: order of ids is order of creation. */
+  /** UUIDv7, so ids sort by creation time. */
   id: string;
   team_id: number;
   user_id: number;
   cluster_id: number;
   name: string | null;
   status: JobStatus;
-  /** The fence: number of the newest attempt, 0 before the first. */
+  /** Fencing number: the number of the newest attempt, 0 before the first. */
   attempt: number;
-  /** Attempts that failed and that another one followed. */
+  /** Number of failed attempts that were retried. */
   retried: Generated<number>;
   /**
-   * What the job is: JSON of the fields that never change, in the words of the contract, as far as lists show them.
-   * Beside it, how it fares.
+   * The job's definition: JSON of the fields that never change, named as in the contract. Long fields are shortened to
+   * what lists show.
    */
   spec: string;
-  /** JSON array of the fields of the spec that are whole in `texts` only; empty: none. */
+  /** JSON array of the spec fields that are shortened here and stored in full in `texts`; empty if there are none. */
   cut: string;
-  /** NAME=VALUE lines as they came, encrypted; empty for none. */
+  /** NAME=VALUE lines as submitted, encrypted; empty if there are none. */
   environment: string;
-  /** Encrypted JSON array of the credentials' values that the job was given: what its log must not show. Empty for none. */
+  /**
+   * Encrypted JSON array of the credential values that the job received, which must be masked in its log. Empty if
+   * there are none.
+   */
   secrets: string;
-  /** JSON array of its creator's scopes: the job's own token reaches no further. */
+  /** JSON array of the creator's scopes, which limit the job's own token. */
   scopes: string;
   metrics: string;
   exit_code: number | null;
@@ -270,18 +290,24 @@ interface JobsTable {
   error_stack: string | null;
   steps: string | null;
   parent_job_id: string | null;
-  /** The pipeline whose run this is. */
+  /** The pipeline that this job is a run of; null for any other job. */
   pipeline_id: string | null;
-  /** The job that it repeats, for a pipeline or a task: the first of them, whose script it is. Null: its own. */
+  /**
+   * For a repeated job (a pipeline run, or a job created by a task): the first job with this script. Null if the job is
+   * the first.
+   */
   origin_id: string | null;
   created_at: string;
   started_at: string | null;
   finished_at: string | null;
-  /** When its log and folder were removed for their age. */
+  /** When the log and the job folder were deleted because of their age; null while they exist. */
   log_removed_at: string | null;
-  /** What its logs take on disk; null: not counted yet. */
+  /** Size of the job's logs on disk in bytes; null until counted. */
   log_bytes: number | null;
-  /** When it was decided, long after its end, whether anybody still needs its long texts. */
+  /**
+   * When the server decided, long after the end of the job, whether its long texts are still needed; null before that
+   * decision.
+   */
   texts_settled_at: Generated<string | null>;
 }
 
@@ -292,11 +318,11 @@ interface QueueTable {
   priority: number;
   slots: number;
   passed_over: number;
-  /** A retry waits until then; empty: it waits for slots only. */
+  /** Earliest start of a retry; empty if the job waits only for slots. */
   not_before: Generated<string>;
 }
 
-/** An attempt that failed and that another one followed. */
+/** A failed attempt that was retried. */
 interface EndedAttemptsTable {
   job_id: string;
   attempt: number;
@@ -305,45 +331,56 @@ interface EndedAttemptsTable {
   error_stack: string | null;
   started_at: string | null;
   finished_at: string;
-  /** From when on the next one might begin, as it was planned. */
+  /** Planned earliest start of the next attempt. */
   next_at: string;
 }
 
-/** A row lives from the commit before the start to the acceptance of the result. */
+/**
+ * An open attempt. The row is committed before the engine starts the attempt and deleted when its result is accepted.
+ */
 interface AttemptsTable {
   job_id: string;
   team_id: number;
   attempt: number;
   cluster_id: number;
   slots: number;
-  /** The data folder whose server runs it. */
+  /** Id of the data folder whose server runs the attempt. */
   server_id: string;
-  /** What the engine wanted kept with it before it was handed over: of the local engine, the boot of the machine. */
+  /**
+   * Opaque value that the engine wants stored before it receives the attempt. The local engine stores the machine's
+   * boot id.
+   */
   boot_id: string;
-  /** What the engine answered when it took the attempt; null: nothing, its key is enough. */
+  /** Handle that the engine returned when it accepted the attempt; null if the engine needs only the attempt's key. */
   handle: Generated<string | null>;
   created_at: string;
   /** When the first signal of a cancellation was sent. */
   signalled_at: string | null;
-  /** Seconds that it may run; null: no limit of its own. */
+  /** Time limit in seconds; null means that the attempt has no limit of its own. */
   timeout: Generated<number | null>;
-  /** Its share of what the team's warehouse grew by while it ran. */
+  /** Bytes of the warehouse's growth that were charged to this attempt. */
   store_bytes: Generated<number>;
-  /** The largest size of that store while it worked with it; null: it has not been measured since. */
+  /** Largest warehouse size in bytes that this attempt has been charged up to; null until the first measurement. */
   store_peak: Generated<number | null>;
 }
 
-/** Jobs that fire others: when next. */
+/** Tasks, which are jobs that create other jobs, with the time of the next one. */
 interface TasksTable {
   job_id: string;
   team_id: number;
-  /** Null: paused. */
+  /** Null while the task is paused. */
   next_run: string | null;
   fired: number;
-  /** Ticks that fired nothing; why the newest tick did not, null once one did again. */
+  /**
+   * `skips` counts the ticks that created no job. `last_error` says why the newest tick did not; null after one that
+   * did.
+   */
   skips: Generated<number>;
   last_error: Generated<string | null>;
-  /** As whom it fires: domain/lifecycle/run-as.ts. */
+  /**
+   * JSON that says as which user the created jobs run; see domain/lifecycle/run-as.ts. Empty means as the task's
+   * creator.
+   */
   run_as: Generated<string>;
 }
 
@@ -372,34 +409,37 @@ interface DatasetsTable {
   uuid: string;
   name: string;
   description: string | null;
-  /** JSON array of words, or of name=value. */
+  /** JSON array of labels, each a word or name=value. */
   attrs: string;
   created_at: string;
 }
 
 /**
- * A version of a dataset. What is JSON here is kept and answered as text and never read into numbers: row values reach
- * beyond what a JavaScript number holds.
+ * A version of a dataset. JSON columns are stored and returned as text and never parsed, because row values can exceed
+ * the range of a JavaScript number.
  */
 interface DatasetVersionsTable {
   id: Generated<number>;
   dataset_id: number;
   team_id: number;
   uuid: string;
-  /** A version number in three parts, as text and as numbers to sort by. */
+  /** Version number in three parts: as text, and as three integers to sort by. */
   version: string;
   major: number;
   minor: number;
   patch: number;
-  /** In the library's own numbers: 4 complete, 8 removed; others are not kept. */
+  /** Status code of the dataset library: 4 complete, 8 removed. Versions with another status are not stored. */
   status: number;
-  /** Of the team's warehouse; null: registered by whoever made it, rows lie elsewhere. */
+  /**
+   * Table with the rows in the team's warehouse; null if an external producer registered the version and holds the
+   * rows.
+   */
   rows_table: string | null;
   num_objects: number | null;
   size: number | null;
   feature_schema: string;
   schema: string;
-  /** JSON array of the first rows; null: none. */
+  /** JSON array of the first rows; null if there is no preview. */
   preview: string | null;
   sources: string;
   query_script: string;
@@ -407,16 +447,19 @@ interface DatasetVersionsTable {
   error_message: string;
   error_stack: string;
   content_hash: string | null;
-  /** The job that made it; null: nobody's. */
+  /** The job that created the version; null if none is known. */
   job_id: string | null;
-  /** The job whose script made it: the one that its maker repeats, or the maker itself. Null: no job of the team. */
+  /**
+   * The job whose script created the version: the original that the creating job repeats, or that job itself. Null if
+   * it is no job of the team.
+   */
   origin_job_id: Generated<string | null>;
   created_at: string;
   finished_at: string | null;
   removed_at: string | null;
 }
 
-/** A copy of a version's rows as files for a client to fetch. */
+/** A version's rows, copied to files that a client can download. */
 interface ExportsTable {
   id: string;
   team_id: number;
@@ -424,57 +467,66 @@ interface ExportsTable {
   status: ExportStatus;
   num_files: number;
   files_done: number;
-  /** Of the files that are there, on disk. */
+  /** Size on disk of the files written so far. */
   bytes: Generated<number>;
   error: string | null;
   created_at: string;
 }
 
-/** What is known of a team's warehouse of rows beside the files themselves. */
+/** Maintenance state of a team's warehouse; the data itself is in files. */
 interface WarehousesTable {
   team_id: number;
-  /** When a job last worked with it. */
+  /** When a job last used the warehouse. */
   used_at: string;
   tidied_at: string | null;
-  /** Until its garbage is collected no job of the team begins. */
+  /** While set, no job of the team starts, so that garbage collection can run. Null otherwise. */
   paused_at: string | null;
   backed_up_at: string | null;
 }
 
 interface PipelinesTable {
-  /** UUIDv7, as for jobs. */
+  /** UUIDv7, so ids sort by creation time. */
   id: string;
   team_id: number;
   user_id: number;
   /** Two short words, unique in the team. */
   name: string;
   status: PipelineStatus;
-  /** Of a schedule: never runs itself. */
+  /** 1 for the template of a schedule or backfill, which never runs itself. */
   is_template: number;
-  /** For a template its schedule, for a firing the schedule that fired it. */
+  /** For a template, the schedule that uses it; for a run, the schedule that fired it. */
   schedule_id: number | null;
-  /** The moment that it is for, and the time zone in which that has its date; null: it was asked for by hand. */
+  /** The moment that the pipeline runs for, and the time zone that determines its date. Null if a person started it. */
   scheduled_at: string | null;
   scheduled_timezone: string | null;
-  /** JSON array of the schedules whose runs led to this one, itself included: what it makes fires none of them. */
+  /**
+   * JSON array of the schedules that led to this pipeline, including its own. Versions that the pipeline creates fire
+   * none of them, which prevents loops.
+   */
   chain: string | null;
-  /** The first target, in full with its version. */
+  /** Full name of the first target, including its version. */
   triggered_from: string;
-  /** JSON array of all targets, in full with their versions. */
+  /** JSON array of the full names of all targets, including their versions. */
   datasets: string;
-  /** The same as they were asked for, with a version only where one was named; null: no version was named. */
+  /** The targets as requested, with a version only where the request named one; null if it named none. */
   asked: string | null;
-  /** JSON object: what was set for all its runs. */
+  /** JSON object of the settings that apply to all runs. */
   settings: string;
-  /** NAME=VALUE lines that every run gets, encrypted; empty for none. */
+  /** NAME=VALUE lines given to every run, encrypted; empty if there are none. */
   environment: string;
-  /** JSON array of the scopes of whoever triggered it. */
+  /** JSON array of the scopes of the user who started the pipeline. */
   scopes: string;
   error_message: string | null;
   error_stack: string | null;
-  /** Runs whose jobs have not ended: at 0 it is over. Kept, so that the end of a job need not count them. */
+  /**
+   * Number of runs whose jobs have not ended; at 0 the pipeline is over. Stored, so that the end of a job needs no
+   * count.
+   */
   open_runs: number;
-  /** As whom its runs run, where that is not who made the originals: domain/lifecycle/run-as.ts. Empty: nobody else. */
+  /**
+   * JSON that says as which user the runs execute; see domain/lifecycle/run-as.ts. Empty means as the creators of the
+   * original jobs.
+   */
   run_as: Generated<string>;
   created_at: string;
   updated_at: string;
@@ -483,63 +535,72 @@ interface PipelinesTable {
 
 interface PipelineRunsTable {
   pipeline_id: string;
-  /** Parents before children. */
+  /** Topological order: parents come before their children. */
   position: number;
-  /** The job that originally made the dataset. */
+  /** The original job that created the dataset and that this run repeats. */
   job_id: string;
-  /** The draft that runs; null in a template. */
+  /** The job created for this run; null in a template. */
   created_job_id: string | null;
   name: string;
-  /** Parents that have not ended well yet: at 0 it may begin. */
+  /** Number of parents that have not completed yet; at 0 the run can start. */
   waits_for: number;
 }
 
 interface SchedulesTable {
   id: Generated<number>;
   team_id: number;
-  /** Its owner. */
+  /** Owner of the schedule. */
   user_id: number;
-  /** Who made it, where the owner is somebody else now. */
+  /** Creator of the schedule, if the owner is a different user now; null otherwise. */
   created_by: Generated<number | null>;
   name: string;
-  /** Its template. */
+  /** Template pipeline that is copied each time the schedule fires. */
   pipeline_id: string;
   start_after: string | null;
   cron_expression: string | null;
-  /** IANA name. */
+  /** IANA time zone of the cron expression. */
   timezone: string;
   overlap: OverlapPolicy;
   catch_up: CatchUpPolicy;
-  /** Whether each firing first takes the newest scripts. */
+  /** Whether each firing first switches to the newest scripts. */
   follow: Generated<FollowPolicy>;
   is_paused: number;
-  /** Null: paused, or over. */
+  /** Next time that the schedule fires; null if it is paused or has ended. */
   next_run: string | null;
-  /** The tick that waits for the end of the newest run. */
+  /** The tick that waits until the newest run ends; null if none waits. */
   waiting_since: string | null;
   latest_pipeline_id: string | null;
   fired: number;
-  /** Why the newest tick fired nothing, where it should have. */
+  /** Why the newest tick started no pipeline although it was due; null otherwise. */
   last_error: string | null;
-  /** New versions of it fire the schedule, once nothing has come for so long. */
+  /**
+   * Dataset whose new versions fire the schedule, once no further version has come for `quiet_seconds`. Null if none
+   * does.
+   */
   trigger_dataset_id: number | null;
   quiet_seconds: Generated<number>;
   created_at: string;
   updated_at: string;
-  /** Ticks that came to nothing, of all times, and since the last that began; and why the newest of those did. */
+  /**
+   * Skipped ticks: in total, and in a row since the last tick that started a pipeline; and the reason for the newest
+   * skip.
+   */
   skips: Generated<number>;
   skips_in_row: Generated<number>;
   skip_reason: Generated<string | null>;
-  /** Of the row of skips: the date of the one that was told last; null: the next one is the first of a row. */
+  /** Date of the last notification about the current series of skips; null if the next skip starts a new series. */
   skip_told_on: Generated<string | null>;
-  /** What `skips` was when one was told last. */
+  /** Value of `skips` at the last notification. */
   skips_told: Generated<number>;
-  /** Runs that failed and ticks that could not run, since the last run that completed; and why the newest of them did. */
+  /**
+   * Failures (failed runs and ticks that could not run) in a row since the last completed run, and the reason for the
+   * newest one.
+   */
   failures_in_row: Generated<number>;
   failure_reason: Generated<string | null>;
 }
 
-/** What became of a tick of a schedule, or of several. The newest of each schedule are kept. */
+/** Outcome of one tick of a schedule, or of several in a row. Only the newest rows of each schedule are kept. */
 interface FiringsTable {
   id: Generated<number>;
   schedule_id: number;
@@ -551,16 +612,19 @@ interface FiringsTable {
   pipeline_id: string | null;
 }
 
-/** A schedule's dataset has a new version: written with it, taken by the firing. One for all versions that came since. */
+/**
+ * A pending trigger: the schedule's dataset has new versions. Registering a version inserts or updates the row; firing
+ * the schedule deletes it.
+ */
 interface ScheduleNoticesTable {
   schedule_id: number;
   team_id: number;
-  /** The newest, in full. */
+  /** Full name of the newest version. */
   version: string;
-  /** JSON array, as of a pipeline: of all versions that came. */
+  /** JSON array of the schedules that led to any of the new versions, as in `pipelines.chain`. */
   chain: string;
   noticed_at: string;
-  /** When it has been quiet for long enough, if nothing else comes. */
+  /** When the schedule fires, if no further version comes before that. */
   due_at: string;
 }
 
@@ -568,21 +632,21 @@ interface BackfillsTable {
   id: Generated<number>;
   team_id: number;
   user_id: number;
-  /** Its template. */
+  /** Template pipeline that is copied for each moment. */
   pipeline_id: string;
-  /** The pipeline that was copied. */
+  /** Name of the pipeline that the backfill was created from. */
   source_name: string;
   cron_expression: string;
-  /** IANA name. */
+  /** IANA time zone of the cron expression. */
   timezone: string;
   from_moment: string;
   to_moment: string;
-  /** How many runs may go side by side. */
+  /** How many runs may be active at the same time. */
   parallel: number;
   on_failure: BackfillFailurePolicy;
   status: BackfillStatus;
   total: number;
-  /** Why the next moment could not begin, where it should have. */
+  /** Why the next moment could not be started; null otherwise. */
   last_error: string | null;
   created_at: string;
   updated_at: string;
@@ -593,25 +657,25 @@ interface ReceiversTable {
   id: Generated<number>;
   team_id: number;
   kind: "webhook" | "mail";
-  /** Of a webhook the origin of its URL, of e-mail the address. */
+  /** Origin of a webhook's URL, or an e-mail address. */
   address: string;
-  /** Of a webhook, encrypted: JSON of its URL, which may be a secret itself, and of what signs its requests. */
+  /** For a webhook: encrypted JSON with the URL, which may itself be secret, and the signing key. */
   secret: string;
   format: WebhookFormat;
   method: WebhookMethod;
   verify_tls: number;
-  /** JSON arrays: what was asked for. */
+  /** JSON arrays of the events and job statuses that the receiver subscribed to. */
   events: string;
   job_statuses: string;
-  /** What of it the outbox has to take, as words between blanks: ` job:FAILED pipeline:FAILED `. */
+  /** The subscription in searchable form, words between spaces: ` job:FAILED pipeline:FAILED `. */
   wanted: string;
-  /** Attempts that failed since the last one that did not. */
+  /** Failed delivery attempts in a row. */
   failures: number;
-  /** After a failure nothing is sent to it for a while. */
+  /** End of the back-off after a failure, before which nothing is sent to the receiver. Null if there is none. */
   rests_until: string | null;
   disabled_at: string | null;
   disabled_reason: string | null;
-  /** Events that found too many others waiting. */
+  /** Number of events that were dropped because too many deliveries were pending. */
   dropped: number;
   created_at: string;
   updated_at: string;
@@ -624,31 +688,34 @@ interface OutboxTable {
   /** Id of the job, pipeline or schedule. */
   subject: string;
   name: string | null;
-  /** The state that a job or pipeline reached; of a schedule what became of a tick. */
+  /** New status of the job or pipeline; for a schedule, the outcome of the tick. */
   status: string;
   message: string | null;
-  /** Null: just now. */
+  /** Time of the event; null means the time at which the row is read. */
   at: string | null;
-  /** Of the job or pipeline. */
+  /** When the job or pipeline was created; null for a schedule. */
   created_at: string | null;
 }
 
 interface DeliveriesTable {
-  /** UUIDv7; receivers see it, the same in every attempt. */
+  /** UUIDv7. Receivers see it, and it stays the same for every attempt. */
   id: string;
   team_id: number;
   receiver_id: number;
-  /** Of the header that names it. */
+  /** Kind of event, as sent in a request header. */
   kind: "JOB" | "PIPELINE" | "SCHEDULE" | "PING";
-  /** Such as `job FAILED` or `schedule.skip`. */
+  /** Name of the event, such as `job FAILED` or `schedule.skip`. */
   event: string;
-  /** As a sentence. */
+  /** The event in one sentence. */
   title: string;
-  /** What is sent, byte by byte. */
+  /** The exact bytes to send. */
   body: string;
   status: DeliveryStatus;
   attempts: number;
-  /** When it is sent, or sent again should the attempt under way not end. Null: it ended, or its receiver is disabled. */
+  /**
+   * When the delivery is due: for the first time, or again if the current attempt never reports back. Null if it ended
+   * or its receiver is disabled.
+   */
   next_at: string | null;
   response_status: number | null;
   error: string | null;

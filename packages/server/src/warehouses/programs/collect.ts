@@ -1,6 +1,6 @@
 /**
- * After a job: tells the team's warehouse how it ended, so that the library's own garbage collection is right, and reads
- * back which versions it made or reused, and from what.
+ * Runs after a job. Records in the team's warehouse how the job ended, which the library's garbage collection needs.
+ * Then reads which versions the job created or reused, and their dependencies.
  */
 import type { DatabaseSync } from "node:sqlite";
 import { storageUri } from "../../datachain/listing-names.ts";
@@ -13,9 +13,9 @@ import { columnsOf, isRealTable } from "./tables.ts";
 
 export interface CollectRequest {
   readonly jobId: string;
-  /** One of `jobEnds`. */
+  /** One of the status codes in `jobEnds`. */
   readonly status: number;
-  /** As the library writes times. */
+  /** Time in the library's format. */
   readonly finishedAt: string;
   readonly startedAt: string;
   readonly errorMessage: string;
@@ -24,8 +24,8 @@ export interface CollectRequest {
 const { created, failed, complete } = versionStates;
 
 /**
- * Characters of metrics and of any other text that are answered: the registry keeps no longer ones. Dependencies of a
- * version: one more than the registry takes, which refuses the job then.
+ * Limits in characters on metrics and other texts; the registry stores no longer ones. The limit on dependencies of a
+ * version is one more than the registry accepts, so that it rejects the job.
  */
 const mostMetrics = 65_536;
 const mostText = 1_048_576;
@@ -56,7 +56,10 @@ function check(db: DatabaseSync): void {
   requireColumns(db, "datasets_dependencies", ["source_dataset_version_id", "dataset_version_id"]);
 }
 
-/** One short write: the library holds its own for as long as a save takes, and so must we not. */
+/**
+ * Writes the job's end in one short transaction. The library holds the write lock while it saves a dataset; this
+ * program must not hold it long.
+ */
 function settle(db: DatabaseSync, { jobId, status, finishedAt, errorMessage }: CollectRequest): void {
   db.exec("begin immediate");
   db.prepare("update jobs set status = ?, finished_at = ?, error_message = ? where id = ? and status <> ?").run(
@@ -70,10 +73,10 @@ function settle(db: DatabaseSync, { jobId, status, finishedAt, errorMessage }: C
   db.exec("commit");
 }
 
-/** Complete versions that the job made (true) or found made (false). */
+/** Returns the complete versions of the job: true if it created the version, false if it reused it. */
 function versionsOfJob(db: DatabaseSync, jobId: string): Map<number, boolean> {
   const known = isRealTable(db, "dataset_version_jobs");
-  // A version of the library without that table says only who made what.
+  // Older versions of the library have no such table and record only the creator.
   const query = known
     ? `select v.id, j.is_creator from dataset_version_jobs j join datasets_versions v on v.id = j.dataset_version_id
        where j.job_id = ? and v.status = ${complete}`
@@ -83,7 +86,7 @@ function versionsOfJob(db: DatabaseSync, jobId: string): Map<number, boolean> {
 }
 
 interface Needed {
-  /** Of a version; undefined: of a listing. */
+  /** Id of a version; undefined for a storage listing. */
   readonly id?: number;
   readonly uuid?: string;
   readonly uri?: string;
@@ -105,7 +108,7 @@ function needsOf(db: DatabaseSync, ids: readonly number[]): Needed[] {
   );
 }
 
-/** Undefined: not for the registry. */
+/** Returns a version for the registry; undefined if the registry does not list it. */
 function describe(db: DatabaseSync, id: number) {
   const query = db.prepare(
     `select v.*, d.uuid as dataset_uuid, d.name, d.description, d.attrs, p.name as project, n.name as namespace
@@ -128,7 +131,7 @@ function describe(db: DatabaseSync, id: number) {
     ...place,
     uuid: text("uuid"),
     dataset: { uuid: text("dataset_uuid"), description: text("description"), attrs: text("attrs") },
-    // As text: they may be beyond what a number holds.
+    // As text, because they may exceed the range of a number.
     ...{ num_objects: text("num_objects"), size: text("size") },
     ...Object.fromEntries([...texts, ...others].map((key) => [key, text(key)])),
     rows_table: rowsTable(place),
@@ -136,7 +139,7 @@ function describe(db: DatabaseSync, id: number) {
   };
 }
 
-/** Null where there is none, or one that is too long. */
+/** Returns a value as text; null if there is none or if it is too long. */
 function textOf(value: unknown, most: number): string | null {
   const text = value === null || value === undefined ? null : String(value);
   return text === null || text.length > most ? null : text;
@@ -145,7 +148,7 @@ function textOf(value: unknown, most: number): string | null {
 const uuidOf = (db: DatabaseSync, id: number) =>
   textOf(db.prepare("select uuid from datasets_versions where id = ?").get(id)?.["uuid"], mostText);
 
-/** Versions that the script, or another that ran beside it, removed. */
+/** Returns versions that were removed while the job ran, by its script or by a concurrent one. */
 function removedSince(db: DatabaseSync, since: string): string[] {
   if (!columnsOf(db, "datasets_versions").has("removed_at")) return [];
   const rows = db.prepare("select uuid from datasets_versions where removed_at >= ? limit 100000").all(since);

@@ -1,4 +1,4 @@
-/** How the client expects each type of column in Parquet, and how the values that a warehouse holds become that. */
+/** Maps each column type to the Parquet type that the client expects, and converts the warehouse's values to it. */
 import type { SQLOutputValue } from "node:sqlite";
 import { parseExactly, replaceBareNumbers } from "@millrace/contract";
 import type { SchemaElement } from "hyparquet-writer";
@@ -22,13 +22,13 @@ export function encoderOf(column: Column): Encoder {
     encode(value) {
       const encoded = encode(value);
       if (encoded === undefined)
-        throw new Error(`The column ${column.name} of type ${column.type} holds what is no such value`);
+        throw new Error(`The column ${column.name} of type ${column.type} contains a value of another type`);
       return encoded;
     },
   };
 }
 
-/** Inside of a list a time is the text that the list has for it; a column of times is in seconds since 1970. */
+/** Returns the Parquet schema of a column. Columns of times are seconds since 1970; times inside lists stay text. */
 function elementsOf(name: string, { type, itemType }: ColumnType, isItem: boolean): SchemaElement[] {
   const base = { name, repetition_type: "OPTIONAL" } as const;
   if (integers.includes(type)) return [{ ...base, type: "INT64" }];
@@ -45,7 +45,7 @@ function elementsOf(name: string, { type, itemType }: ColumnType, isItem: boolea
 
 type Value = NonNullable<SQLOutputValue>;
 
-/** Undefined stands for a value that the column cannot have. */
+/** Returns a function that converts a value, or returns undefined if the value does not fit the column type. */
 function valueEncoder({ type, itemType = { type: "String" } }: ColumnType): (value: Value) => unknown {
   if (integers.includes(type)) return integer;
   if (floats.includes(type)) return (value) => (isNumber(value) ? Number(value) : undefined);
@@ -53,7 +53,7 @@ function valueEncoder({ type, itemType = { type: "String" } }: ColumnType): (val
   if (type === "DateTime") return seconds;
   if (type === "Binary") return (value) => (isNumber(value) ? undefined : Buffer.from(value));
   if (type === "Array") return (value) => (typeof value === "string" ? readList(value, itemType) : undefined);
-  // A bare number in a column of JSON texts is kept as a number.
+  // A column of JSON texts may hold a bare JSON number, which SQLite stores as a number.
   return (value) => (value instanceof Uint8Array ? undefined : String(value));
 }
 
@@ -67,7 +67,7 @@ function integer(value: Value): bigint | undefined {
 const time =
   /^(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?)?(?:Z|([+-])(\d\d):(\d\d)(?::\d\d)?)?$/;
 
-/** Times are UTC text, with or without an offset. */
+/** Converts a UTC time text, with or without an offset, to seconds since 1970. */
 function seconds(value: Value): number | undefined {
   if (isNumber(value)) return Number(value);
   const match = typeof value === "string" ? time.exec(value) : null;
@@ -84,8 +84,8 @@ function seconds(value: Value): number | undefined {
 }
 
 /**
- * The reader cuts off what is smaller than a microsecond, and most fractions have no exact form: where the nearest
- * number lies before the time, the next one is taken.
+ * Adds microseconds to seconds without falling below the exact time. The reader truncates to microseconds, so a double
+ * slightly below the time would lose one.
  */
 function notBefore(whole: number, microseconds: number): number {
   const nearest = whole + microseconds / 1e6;
@@ -98,12 +98,12 @@ function nextUp(value: number): number {
   return new Float64Array(bits.buffer)[0] ?? value;
 }
 
-/** Text that is not a list, or has something in it that its type does not allow, is no value of the column. */
+/** Parses a JSON list; returns undefined if the text is no list or has items of another type. */
 function readList(text: string, itemType: ColumnType): unknown[] | undefined {
   const { type } = leafOf(itemType);
   const readNumber = integers.includes(type) ? wholeNumber : floats.includes(type) ? Number : undefined;
   try {
-    // As texts they can be read, and become numbers again where numbers are wanted.
+    // NaN and Infinity are not valid JSON: they become strings first, then numbers again where the type requires it.
     const list = parseExactly(replaceBareNumbers(text, JSON.stringify), readNumber);
     return Array.isArray(list) ? list.map((item) => readItem(item, itemType)) : undefined;
   } catch {
@@ -114,10 +114,10 @@ function readList(text: string, itemType: ColumnType): unknown[] | undefined {
 const leafOf = (type: ColumnType): ColumnType =>
   type.type === "Array" && type.itemType ? leafOf(type.itemType) : type;
 
-/** Whole numbers of lists may be written as fractions, such as 1.0. */
+/** Parses a whole number that a list may contain in fractional form, such as 1.0. */
 const wholeNumber = (source: string) => BigInt(/^-?\d+$/.test(source) ? source : Number(source));
 
-/** Where it needs more than 64 bits, no reader could hold it. */
+/** Returns the value, or throws if it needs more than 64 bits. */
 function fitting(value: bigint): bigint {
   if (BigInt.asIntN(64, value) !== value) throw new Error("too large");
   return value;

@@ -1,12 +1,12 @@
-/** Gives back the space of what was removed: SQLite keeps it in its files for what comes next. */
+/** Returns the disk space of deleted rows, which SQLite otherwise keeps in its files for reuse. */
 import type { WarehouseFiles } from "../../datachain/variables.ts";
 import { openDatabase } from "../open-warehouse.ts";
 import { requireSound } from "./compare-versions.ts";
 
-/** Of a file that are empty before it is written anew. */
+/** Share of empty pages above which a file is rewritten. */
 const share = 0.1;
 
-/** Only while nobody else works with the store. */
+/** Compacts both files of a warehouse. The caller must ensure that no job is using it. */
 export function compactWarehouse(files: WarehouseFiles): void {
   for (const part of ["metadata", "rows"] as const) {
     const db = openDatabase(files[part], "write");

@@ -1,4 +1,4 @@
-/** Which of the versions that the registry names a team's warehouse has, with their rows. */
+/** Compares the versions in the registry with those in a team's warehouse, rows included. */
 import type { DatabaseSync } from "node:sqlite";
 import { rowsTable } from "../../datachain/rows-table.ts";
 import { versionStates } from "../../datachain/statuses.ts";
@@ -6,16 +6,16 @@ import type { WarehouseFiles } from "../../datachain/variables.ts";
 import { openDatabase, requireColumns } from "../open-warehouse.ts";
 import { Unusable, unusable } from "../unusable.ts";
 
-/** A version as the registry names it. */
+/** A version in the registry, with the table that should have its rows. */
 export interface Registered {
   readonly uuid: string;
   readonly table: string;
 }
 
 export interface Compared {
-  /** Uuids of registered versions that the warehouse does not have, or not with their rows. */
+  /** Uuids of registered versions that are missing in the warehouse, or whose rows are. */
   readonly missing: readonly string[];
-  /** Uuids of registered versions whose dataset has another name in the store. */
+  /** Uuids of registered versions whose dataset has another name in the warehouse. */
   readonly renamed: readonly string[];
 }
 
@@ -28,7 +28,7 @@ const everyVersion = `select v.uuid, v.version, d.name, p.name as project, n.nam
   from datasets_versions v join datasets d on d.id = v.dataset_id join projects p on p.id = d.project_id
   join namespaces n on n.id = p.namespace_id where v.status = ${versionStates.complete}`;
 
-/** Tables of rows by the uuids of their versions. */
+/** Returns the rows tables of all versions, by the version's uuid. */
 function tablesOf(metadata: DatabaseSync): Map<string, string> {
   requireColumns(metadata, "namespaces", ["id", "name"]);
   requireColumns(metadata, "projects", ["id", "name", "namespace_id"]);
@@ -48,13 +48,13 @@ function tablesIn(rows: DatabaseSync): Set<string> {
   return new Set([...found].map(({ name }) => String(name)));
 }
 
-/** Whether every version has its rows: one that is being renamed has not, for a moment. */
+/** Whether every version has its rows table. A version that is being renamed lacks it for a moment. */
 export function isWhole({ metadata, rows }: OpenWarehouse): boolean {
   try {
     const present = tablesIn(rows);
     return [...tablesOf(metadata).values()].every((table) => present.has(table));
   } catch (error) {
-    // Of a library that is not known to us: nobody can tell.
+    // The library version is unknown, so its tables cannot be checked.
     if (error instanceof Unusable) return true;
     throw error;
   }
@@ -76,7 +76,7 @@ export function requireSound(db: DatabaseSync): void {
   if (result !== "ok") throw unusable(`it is damaged (${String(result).slice(0, 200)})`);
 }
 
-/** Reads all of both files. */
+/** Checks the integrity of both files by reading them completely, then compares the versions. */
 export function compareVersions(files: WarehouseFiles, { registered }: { readonly registered: readonly Registered[] }) {
   const store = { metadata: openDatabase(files.metadata, "read"), rows: openDatabase(files.rows, "read") };
   for (const db of Object.values(store)) requireSound(db);

@@ -1,4 +1,4 @@
-/** A copy of a team's warehouse, taken while jobs go on: of one moment, and whole. */
+/** Makes a consistent and complete copy of a team's warehouse while jobs run. */
 import { constants, lstatSync } from "node:fs";
 import { open, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -20,11 +20,11 @@ import {
 
 export interface CopyRequest {
   readonly to: WarehouseFiles;
-  /** What the registry says that the warehouse has. */
+  /** Versions that the registry expects in the warehouse. */
   readonly registered: readonly Registered[];
 }
 
-/** Looks at both files before they are taken as they are. */
+/** Tries to open both files in a consistent state, before they are copied as they are. */
 const looks = 5;
 
 export async function copyWarehouse(files: WarehouseFiles, { to, registered }: CopyRequest): Promise<Compared> {
@@ -33,37 +33,43 @@ export async function copyWarehouse(files: WarehouseFiles, { to, registered }: C
     for (const file of [files[part], walOf(files[part])]) requireDense(file);
     requireAllPages(source[part], files[part]);
     requireSound(source[part]);
-    // All pages at once, of the moment at which the transaction began: whatever jobs write meanwhile.
+    // Copies all pages in one step, as of the start of the transaction, whatever jobs write meanwhile.
     await backup(source[part], to[part], { rate: 2 ** 30 });
   }
   await copyMark(dirname(files.metadata), dirname(to.metadata));
   return registered.length === 0 ? { missing: [], renamed: [] } : compare(source, registered);
 }
 
-/** A warehouse that is shorter may be of any form. */
+/** Files up to this size in bytes may be sparse. */
 const dense = 64 * 1024 * 1024;
 
-/** A copy has no holes: it could be a thousand times as large on disk. SQLite makes none, so somebody else did. */
+/**
+ * Throws if a file is sparse. A copy has no holes and could take a thousand times the disk space. SQLite creates no
+ * holes, so something else wrote the file.
+ */
 function requireDense(path: string): void {
   const { size, blocks } = lstatSync(path, { throwIfNoEntry: false }) ?? { size: 0, blocks: 0 };
   if (size > dense && size > 4 * blocks * 512)
-    throw unusable("its files have holes, which no library makes. A job of the team can close them with VACUUM");
+    throw unusable(
+      "its files are sparse, which the library never produces. A job of the team can repair them with VACUUM",
+    );
 }
 
 /**
- * How many pages there are, the write-ahead log says, and a job can write that by hand: a copy would have them all. In a
- * warehouse that SQLite wrote, each page is in the file or in the log.
+ * Throws if the database claims more pages than its files contain. The page count comes from the write-ahead log, which
+ * a job could forge to make a copy huge.
  */
 function requireAllPages(db: DatabaseSync, path: string): void {
   const pragma = (name: string) => Number(Object.values(db.prepare(`pragma ${name}`).get() ?? {})[0]);
   const pages = pragma("page_count") * pragma("page_size");
   if (pages > lengthWithLog(path))
-    throw unusable(
-      "it lacks pages that it says it has, as no library makes it. A job of the team can mend it with VACUUM",
-    );
+    throw unusable("it claims more pages than its files contain. A job of the team can repair it with VACUUM");
 }
 
-/** Which library last wrote the store: an older one must not be given the copy. A job may have put anything there. */
+/**
+ * Copies the file that names the library version which last wrote the warehouse, because older versions must not open
+ * it. Jobs can put anything there, so symbolic links and special files are ignored.
+ */
 async function copyMark(from: string, to: string): Promise<void> {
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
   const file = await open(join(from, libraryMark), flags).catch(() => undefined);
@@ -78,8 +84,8 @@ async function copyMark(from: string, to: string): Promise<void> {
 }
 
 /**
- * A transaction on each file keeps what it sees. The two begin one after the other, and a version that is removed or
- * renamed in between lacks its rows: then both begin anew.
+ * Opens a read transaction on each file. The two do not start at the same instant: a version that is removed or renamed
+ * in between lacks its rows, and then both are opened again.
  */
 async function openAtOnce(files: WarehouseFiles): Promise<OpenWarehouse> {
   for (let look = 1; ; look++) {
@@ -91,7 +97,7 @@ async function openAtOnce(files: WarehouseFiles): Promise<OpenWarehouse> {
   }
 }
 
-/** The first read fixes what the transaction sees. */
+/** Opens a read transaction; the first read fixes what it sees. */
 function openSnapshot(path: string) {
   const db = openDatabase(path, "read");
   db.exec("begin");

@@ -1,25 +1,25 @@
-/** Changes what a team's warehouse says of a dataset, so that jobs see what the registry says. */
+/** Edits a dataset in a team's warehouse, so that jobs see the same as the registry. */
 import type { DatabaseSync } from "node:sqlite";
 import { rowsTable } from "../../datachain/rows-table.ts";
 import { versionStates } from "../../datachain/statuses.ts";
 import { columnsOf, isRealTable, quoted, realTable, transaction } from "./tables.ts";
 
 export interface EditRequest {
-  /** The uuid of one of its versions: a name may have changed on either side. */
+  /** Uuid of one of the dataset's versions, because the name may differ between registry and warehouse. */
   readonly version: string;
-  /** What is left out stays as it is. */
+  /** Fields that are undefined stay unchanged. */
   readonly name?: string;
   readonly description?: string;
   readonly attrs?: readonly string[];
 }
 
-/** A dataset that the warehouse does not have is nobody's there, and nothing is done. */
+/** Applies the changes. Does nothing if the warehouse does not have the dataset. */
 export function editDataset(metadata: DatabaseSync, rows: DatabaseSync, request: EditRequest): void {
   for (const table of ["namespaces", "projects", "datasets", "datasets_versions"]) realTable(metadata, table);
   const dataset = findDataset(metadata, request.version);
   if (!dataset) return;
   const { name } = request;
-  // The rows first: cut short in between, the same change made again finds them renamed and goes on.
+  // Rows first: if the program is interrupted, repeating the change finds the tables renamed and continues.
   if (name !== undefined && name !== dataset.name) renameTables(metadata, rows, dataset, name);
   const columns = columnsOf(metadata, "datasets");
   const changes = Object.entries({
@@ -52,12 +52,12 @@ const findDataset = (metadata: DatabaseSync, version: string) =>
     )
     .get(version) as Dataset | undefined;
 
-/** Versions that were removed have no rows. */
+/** Renames the rows tables of all versions that were not removed; removed ones have none. */
 function renameTables(metadata: DatabaseSync, rows: DatabaseSync, dataset: Dataset, name: string): void {
   const same = metadata
     .prepare("select id from datasets where project_id = ? and name = ?")
     .get(dataset.project_id, name);
-  if (same) throw new Error(`There is a dataset ${name} in the team's warehouse already`);
+  if (same) throw new Error(`The team's warehouse already has a dataset ${name}`);
   const versions = metadata
     .prepare("select version from datasets_versions where dataset_id = ? and status not in (?, ?)")
     .all(dataset.id, versionStates.removing, versionStates.removed) as { version: string }[];
@@ -69,6 +69,6 @@ function renameTables(metadata: DatabaseSync, rows: DatabaseSync, dataset: Datas
 
 function renameTable(rows: DatabaseSync, from: string, to: string): void {
   const [isThere, isDone] = [isRealTable(rows, from), isRealTable(rows, to)];
-  if (isThere && isDone) throw new Error(`There is a table ${to} in the team's warehouse already`);
+  if (isThere && isDone) throw new Error(`The team's warehouse already has a table ${to}`);
   if (isThere) rows.exec(`alter table ${quoted(from)} rename to ${quoted(to)}`);
 }

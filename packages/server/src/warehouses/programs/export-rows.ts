@@ -1,6 +1,6 @@
 /**
- * One file of a version's rows as the client reads it: Parquet in an LZ4 frame. Runs where the team's warehouse is opened;
- * what it finds there was written by the team's jobs, so nothing of it is taken on trust.
+ * Writes one file of a version's rows in the client's format: Parquet in an LZ4 frame. The warehouse was written by the
+ * team's jobs, so its content is untrusted.
  */
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import { parquetWriteBuffer } from "hyparquet-writer";
@@ -12,19 +12,19 @@ import { quoted, realTable, storedColumns } from "./tables.ts";
 export interface RowsRequest {
   readonly table: string;
   readonly columns: readonly Column[];
-  /** Rows before this one, in the order of their ids, are in other files. */
+  /** Number of rows to skip, in the order of their ids; other files contain them. */
   readonly from: number;
   readonly limit: number;
 }
 
-/** Bytes of rows that one file may hold: beyond it the rows are wider than they looked, and too many for a file. */
+/** Largest size of the rows in one export file, in bytes. The export fails if they are larger. */
 const largest = 512 * 1024 ** 2;
 
 export function exportRows(rows: DatabaseSync, request: RowsRequest): Uint8Array {
   const table = realTable(rows, request.table);
   const stored = storedColumns(rows, table);
   const missing = request.columns.find(({ name }) => !stored.has(name));
-  if (missing) throw new Error(`The schema names a column ${missing.name}, and ${table} stores no column of that name`);
+  if (missing) throw new Error(`The schema has a column ${missing.name}, but the table ${table} does not store it`);
   const columns = request.columns.map((column) => ({ ...column, ...encoderOf(column), data: [] as unknown[] }));
   const names = columns.map(({ name }) => quoted(name)).join(", ");
   const statement = rows.prepare(`select ${names} from ${quoted(table)} order by sys__id limit ? offset ?`);
@@ -39,7 +39,7 @@ export function exportRows(rows: DatabaseSync, request: RowsRequest): Uint8Array
     }
     if (size > largest)
       throw new Error(
-        `${request.limit} rows of ${table} are too large for a file; the operator can set MILLRACE_EXPORT_ROWS`,
+        `${request.limit} rows of ${table} are too large for one file. The operator can lower MILLRACE_EXPORT_ROWS`,
       );
   }
   const file = parquetWriteBuffer({
@@ -55,8 +55,8 @@ export function exportRows(rows: DatabaseSync, request: RowsRequest): Uint8Array
 const sizeOf = (value: SQLOutputValue) => (typeof value === "string" || value instanceof Uint8Array ? value.length : 8);
 
 /**
- * Whole numbers with nulls among them would be read as fractions, and lose their last digits beyond 2^53: the reader is
- * told to take a type that has room for both.
+ * Declares integer columns as nullable integers. Otherwise pandas would read a column with nulls as floats, and lose
+ * digits beyond 2^53.
  */
 function pandasMetadata(columns: readonly { name: string; isInteger: boolean }[]): string {
   const described = columns

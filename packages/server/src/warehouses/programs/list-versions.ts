@@ -1,4 +1,4 @@
-/** Which versions a team's warehouse has: asked after a copy was put in its place. */
+/** Lists the complete versions in a team's warehouse, after a copy was restored. */
 import { versionStates } from "../../datachain/statuses.ts";
 import type { WarehouseFiles } from "../../datachain/variables.ts";
 import { openDatabase, requireColumns } from "../open-warehouse.ts";

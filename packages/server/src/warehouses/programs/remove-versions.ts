@@ -1,4 +1,7 @@
-/** Removes versions from a team's warehouse the way the library does: the rows go, the number stays taken. */
+/**
+ * Removes versions from a team's warehouse as the library does: the rows are deleted, but the version number stays
+ * taken.
+ */
 import type { DatabaseSync } from "node:sqlite";
 import { rowsTable } from "../../datachain/rows-table.ts";
 import { versionStates } from "../../datachain/statuses.ts";
@@ -6,9 +9,9 @@ import { libraryTime } from "../../datachain/times.ts";
 import { columnsOf, isRealTable, quoted, realTable, transaction } from "./tables.ts";
 
 export interface RemoveRequest {
-  /** Uuids of versions; those that the warehouse does not have, or removed before, are left alone. */
+  /** Uuids of the versions. Those that are missing or already removed are ignored. */
   readonly versions: readonly string[];
-  /** ISO 8601, UTC. */
+  /** ISO 8601 time in UTC. */
   readonly removedAt: string;
 }
 
@@ -53,7 +56,7 @@ const mark = (metadata: DatabaseSync, id: number, status: number, removedAt: str
     .prepare("update datasets_versions set status = ?, removed_at = coalesce(removed_at, ?) where id = ?")
     .run(status, removedAt, id);
 
-/** Libraries from before removed versions were kept know no other way. */
+/** Deletes a version's row. Older versions of the library do not keep removed versions. */
 const forget = (metadata: DatabaseSync, id: number) =>
   transaction(metadata, () => {
     const { dataset_id } = metadata.prepare("select dataset_id from datasets_versions where id = ?").get(id) as {

@@ -1,9 +1,9 @@
-/** Tables of a team's warehouse, looked at before they are used: a job may have put anything in their place. */
+/** Safe access to the tables of a team's warehouse, in which jobs can create anything. */
 import type { DatabaseSync } from "node:sqlite";
 
 export const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`;
 
-/** A table that stores its rows itself: no view and no virtual table, whose reading runs somebody's code. */
+/** Whether this is an ordinary table, and not a view or virtual table, whose reading could run a job's code. */
 export function isRealTable(database: DatabaseSync, name: string): boolean {
   const found = database.prepare("select type, sql from sqlite_schema where name = ?").all(name);
   return found.length === 1 && found.every(({ type, sql }) => type === "table" && /^create table\b/i.test(String(sql)));
@@ -14,7 +14,7 @@ export function realTable(database: DatabaseSync, name: string): string {
   return name;
 }
 
-/** The columns of a table; library versions differ in them. */
+/** Returns the columns of a table, which differ between versions of the library. */
 export const columnsOf = (database: DatabaseSync, table: string): Set<string> =>
   new Set(
     database
@@ -23,7 +23,10 @@ export const columnsOf = (database: DatabaseSync, table: string): Set<string> =>
       .map(({ name }) => name),
   );
 
-/** Those whose values lie in the table: a computed one can be of any size, whatever the warehouse takes. Names are exact, though SQLite takes `N` for `n`. */
+/**
+ * Returns the columns that are stored in the table. Computed columns are excluded, because they can be of any size.
+ * Names are case-sensitive here, unlike in SQLite.
+ */
 export const storedColumns = (database: DatabaseSync, table: string): Set<string> =>
   new Set(
     database
@@ -32,7 +35,10 @@ export const storedColumns = (database: DatabaseSync, table: string): Set<string
       .map(({ name }) => String(name)),
   );
 
-/** Short, and begun as a writer: one that becomes a writer halfway fails where another writes. */
+/**
+ * Runs a short transaction that takes the write lock at the start; upgrading a read transaction later fails if another
+ * process is writing.
+ */
 export function transaction(database: DatabaseSync, work: () => void): void {
   database.exec("begin immediate");
   try {

@@ -5,8 +5,8 @@ import { readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { closedAtEnd } from "../../../../../e2e/support/left-open.ts";
-import { freePort } from "../../../../../e2e/support/server.ts";
+import { freePort } from "@millrace/testing/millrace/server.ts";
+import { closedAtEnd } from "@millrace/testing/servers/left-open.ts";
 import { markedProcesses } from "./marked-processes.ts";
 
 export class RemoteService {

@@ -51,7 +51,7 @@ function write(key: string, name: string, text: string): void {
 
 function submit(job: RemoteJob): string {
   if (job.pythonVersion !== null && !pythonVersion.startsWith(job.pythonVersion))
-    throw new Refused(`Python ${job.pythonVersion} is not there. Versions that are: ${pythonVersion}.`);
+    throw new Refused(`Python ${job.pythonVersion} is not installed. Installed versions: ${pythonVersion}.`);
   if (job.needs.length > 0) throw new Refused(`The fake engine runs plain scripts: it has no ${job.needs.join(", ")}.`);
   if (!has(job.key, "bundle.json") && !has(job.key, "claim")) {
     write(

@@ -1,4 +1,4 @@
-/** How long attempts have run: as they are found when they are first seen, and from then on by a clock that nobody sets. */
+/** Tracks how long attempts have run. The first age is read from the system; a monotonic clock counts on from there. */
 
 export class Ages {
   readonly #monotonic: () => number;
@@ -8,7 +8,7 @@ export class Ages {
     this.#monotonic = monotonic;
   }
 
-  /** Milliseconds. `find` tells the age of an attempt that was not seen before. */
+  /** Returns the age of an attempt in milliseconds. `find` reads the age of an attempt that is not tracked yet. */
   of(key: string, find: () => number): number {
     const at = this.#monotonic();
     const seen = this.#seen.get(key) ?? { age: Math.max(0, find()), at };

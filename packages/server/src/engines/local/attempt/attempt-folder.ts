@@ -1,7 +1,7 @@
 /**
- * The folder of an attempt: what the server writes for the supervisor, and what it reads back. Synchronous, but for the
- * cleaning: a few tiny files on a local disk. On a machine that is busy with jobs, each way through the thread pool
- * waits for a core, and a job waited several times before it began.
+ * The folder of an attempt: files that the server writes for the supervisor, and files that it reads back. All calls but
+ * the cleanup are synchronous, because the files are tiny and on a local disk. On a machine that is busy with jobs, every
+ * asynchronous call would wait for a core and delay the start of a job.
  */
 import { execFile } from "node:child_process";
 import {
@@ -32,7 +32,7 @@ import type { Python } from "../../warehouse-view.ts";
 import type { Group } from "../processes/cgroups.ts";
 import type { Identity } from "../processes/processes.ts";
 
-/** In the order in which they run; names of files and of functions in a plan. */
+/** Phases of an attempt in the order in which they run. The names are used in file names and as functions of the plan. */
 export const phases = ["repository", "files", "environment", "datasets", "query"] as const;
 export type Phase = (typeof phases)[number];
 
@@ -48,13 +48,13 @@ export interface Supervisor extends Identity {
   readonly bootId: string;
 }
 
-/** The namespace of a sandbox: its number, and its first process. */
+/** The PID namespace of a sandbox: its inode number, and the process id of its first process. */
 interface SandboxInfo {
   readonly pid: number;
   readonly namespace: string;
 }
 
-/** What stays when the rest is cleaned away. */
+/** Files that the cleanup of an ended attempt keeps. */
 const kept = /^(claim|supervisor|log|exit|limit|usage|step\..*)$/;
 
 export const metricsFile = ".millrace-metrics.json";
@@ -79,14 +79,14 @@ export class AttemptFolder {
     return join(this.path, name);
   }
 
-  /** Only for the server. */
+  /** Creates the attempt's folder, accessible only to the server. */
   make(): void {
     makeFolder(this.path, 0o700);
   }
 
   /**
-   * The folders that the job finds: input to read, work and tmp to write. A user of its own must be able to pass the
-   * attempt's folder, and nobody else's user may look into these.
+   * Creates the job's folders: input to read, work and tmp to write. If the job has its own user id, that user may traverse
+   * the attempt's folder, and other users may not read the folders inside.
    */
   makeInside(uid: number | undefined, withTmp: boolean): void {
     const folders = [
@@ -101,27 +101,27 @@ export class AttemptFolder {
     }
   }
 
-  /** The user that the attempt runs as: the owner of its working folder. */
+  /** Returns the user id of the attempt, which owns its working folder; -1 if there is no such folder. */
   owner(): number {
     return lstatSync(this.work, { throwIfNoEntry: false })?.uid ?? -1;
   }
 
-  /** Where a file that the job takes along lies until there is a folder for it. */
+  /** Returns where an attached file is kept until the input folder exists. */
   staged(index: number): string {
     return this.file(`file.${index}`);
   }
 
-  /** Puts that file where the job can read it. */
+  /** Moves an attached file to the input folder, where the job can read it. */
   takeStaged(index: number): void {
     renameSync(this.staged(index), this.file(join("input", String(index))));
   }
 
-  /** For the server alone. */
+  /** Writes a file that only the server may read. */
   write(name: string, text: string): void {
     writeFileSync(this.file(name), text, { mode: 0o600 });
   }
 
-  /** A file that says all by being there. Without room for a name it is left out: whoever marks does more than that. */
+  /** Creates an empty marker file. A full disk is ignored, because callers do not rely on the marker alone. */
   mark(name: string): void {
     try {
       this.write(name, "");
@@ -130,27 +130,27 @@ export class AttemptFolder {
     }
   }
 
-  /** A folder of input. */
+  /** Creates a folder below the input folder. */
   makeInput(name: string, uid: number | undefined): void {
     const path = this.file(join("input", name));
     makeFolder(path, uid === undefined ? 0o700 : 0o750);
     if (uid !== undefined) chownSync(path, 0, uid);
   }
 
-  /** For the job to read. */
+  /** Writes a file to the input folder, where the job can read it. */
   writeInput(name: string, text: string, uid: number | undefined): void {
     const path = this.file(join("input", name));
     writeFileSync(path, text, { mode: uid === undefined ? 0o700 : 0o750 });
     if (uid !== undefined) chownSync(path, 0, uid);
   }
 
-  /** Files by their path, each folder of which is new and comes before those inside it. */
+  /** Writes files to the input folder, by path. The paths list a parent folder before the folders inside it. */
   writeInputFiles(files: Readonly<Record<string, string>>, uid: number | undefined): void {
     for (const name of new Set(Object.keys(files).map((path) => dirname(path)))) this.makeInput(name, uid);
     for (const [name, text] of Object.entries(files)) this.writeInput(name, text, uid);
   }
 
-  /** The job's own, before anything of it has run. */
+  /** Writes the job's script to its working folder, owned by the job's user. */
   writeScript(name: string, text: string, uid: number | undefined): void {
     const path = join(this.work, name);
     writeFileSync(path, text, { mode: 0o755 });
@@ -162,7 +162,7 @@ export class AttemptFolder {
     return pid && startTime && bootId ? { pid: Number(pid), startTime, bootId } : undefined;
   }
 
-  /** The sandbox of the present phase; undefined: none, or not yet. */
+  /** Returns the sandbox of the current phase; undefined if there is none, or none yet. */
   sandbox(): SandboxInfo | undefined {
     const text = this.#text("sandbox");
     const pid = /"child-pid": (\d+)/.exec(text)?.[1];
@@ -170,52 +170,52 @@ export class AttemptFolder {
     return pid && namespace ? { pid: Number(pid), namespace } : undefined;
   }
 
-  /** One was begun and did not come about, as on a full disk. */
+  /** Whether the start of a sandbox failed half-way, for example on a full disk. */
   hasHalfSandbox(): boolean {
     return existsSync(this.file("sandbox")) && this.sandbox() === undefined;
   }
 
-  /** The environment that it runs in; empty: none, or not yet. */
+  /** Returns the path of the attempt's virtualenv; empty if it has none, or none yet. */
   venv(): string {
     return this.#text("venv").trim();
   }
 
-  /** The environment that is built for it, and the bytes of its team's cache before, where it is built from one. */
+  /** Returns the virtualenv being built for the attempt. `cacheBytes` is the size of the team's package cache before it. */
   building(): { readonly environment: string; readonly cacheBytes: number | undefined } | undefined {
     const [environment, bytes] = this.#text("building").trim().split("\n");
     if (!environment) return undefined;
     return { environment, cacheBytes: bytes === undefined ? undefined : Number(bytes) };
   }
 
-  /** The control group of the attempt; undefined: it has none. */
+  /** Returns the control group of the attempt, or undefined if it has none. */
   group(): Group | undefined {
     const [name, oomKills, cpuSeconds] = this.#text("group").split(" ");
     return name ? { name, oomKills: Number(oomKills), cpuSeconds: Number(cpuSeconds) } : undefined;
   }
 
-  /** Which interpreter works with the team's datasets, unless the environment has one. */
+  /** Stores the base interpreter for the team's datasets. A virtualenv, if there is one, takes precedence over it. */
   writePython({ path, folders }: Python, teamId: number): void {
     this.write("python", JSON.stringify({ path, folders, teamId }));
   }
 
-  /** The interpreter that works with its team's datasets; null: none does, or the environment is not there yet. */
+  /** Returns the interpreter with which the job uses its team's datasets; null if the job does not use the library. */
   python(): { readonly python: Python; readonly teamId: number } | null {
     const text = this.#text("python");
     const venv = this.venv();
     if (text === "") return null;
     const { path, folders, teamId } = JSON.parse(text) as Python & { readonly teamId?: number };
-    // A job of a version before this one did not say whose.
+    // Attempts started by an older version of Millrace did not store the team.
     if (teamId === undefined) return null;
     const python = venv === "" ? { path, folders } : { path: join(venv, "bin/python"), folders: [venv, ...folders] };
     return { python, teamId };
   }
 
-  /** Why the attempt was made to end; empty: it was not. */
+  /** Returns why the server ended the attempt; empty if it did not. */
   limit(): string {
     return this.#text("limit");
   }
 
-  /** When the supervisor began; undefined: it has not. */
+  /** Returns when the supervisor claimed the attempt, in milliseconds since the Unix epoch; undefined if it has not. */
   begunAt(): number | undefined {
     return statSync(this.file("claim"), { throwIfNoEntry: false })?.mtimeMs;
   }
@@ -224,7 +224,7 @@ export class AttemptFolder {
     return statSync(this.log, { throwIfNoEntry: false })?.size ?? 0;
   }
 
-  /** What the log takes on disk. */
+  /** Returns the bytes that the log occupies on disk. */
   logBytes(): number {
     return (lstatSync(this.log, { throwIfNoEntry: false })?.blocks ?? 0) * 512;
   }
@@ -233,7 +233,7 @@ export class AttemptFolder {
     truncateSync(this.log, size);
   }
 
-  /** Who owns the attempt: nobody yet, a supervisor, or a server that withdrew it. */
+  /** Returns who has claimed the attempt: nobody yet, the supervisor that runs it, or a server that withdrew it. */
   claim(): "none" | "supervisor" | "server" {
     try {
       return readFileSync(this.file("claim"), "utf8") === "" ? "supervisor" : "server";
@@ -243,13 +243,13 @@ export class AttemptFolder {
     }
   }
 
-  /** Takes the attempt away from a supervisor that has not claimed it. False: too late. */
+  /** Claims the attempt for the server, so that no supervisor can start it. Returns false if a supervisor was faster. */
   claimForServer(): boolean {
     const draft = this.file(`claim.${process.pid}`);
     this.make();
     writeFileSync(draft, "server\n");
     try {
-      // A hard link appears with its content or not at all, and fails where the name is taken.
+      // A hard link is atomic: it appears with its full content or not at all, and fails if the name exists.
       linkSync(draft, this.file("claim"));
       return true;
     } catch (error) {
@@ -261,14 +261,14 @@ export class AttemptFolder {
   }
 
   exit(): Exit | undefined {
-    // The supervisor keeps room for it from the start, as blanks, so that a full disk cannot keep it from being written.
+    // The supervisor fills this file with blanks at its start, so that a full disk cannot prevent the exit record.
     const match = /^(\d+) (\w+) end\n\s*$/.exec(this.#text("exit"));
     if (!match) return undefined;
     const { mtimeMs } = statSync(this.file("exit"));
     return { code: Number(match[1]), phase: String(match[2]), finishedAt: mtimeMs };
   }
 
-  /** A phase begins when its marker is made and ends when the next begins or the attempt does. */
+  /** Returns the phases so far. A phase starts when its marker file is created, and ends with the next phase or the attempt. */
   steps(exit: Exit | undefined): Step[] {
     const begun = phases.flatMap((phase) => {
       const marker = statSync(this.file(`step.${phase}`), { throwIfNoEntry: false });
@@ -285,7 +285,7 @@ export class AttemptFolder {
     });
   }
 
-  /** What the job left as its metrics: a small JSON object in a plain file, or nothing. */
+  /** Returns the job's metrics as JSON; null unless the metrics file is a small plain file with a JSON object. */
   metrics(): string | null {
     try {
       const value: unknown = JSON.parse(this.#readUntrusted(join(this.work, metricsFile), metricsLimit));
@@ -295,7 +295,7 @@ export class AttemptFolder {
     }
   }
 
-  /** The job may have put anything here: no link is followed, no pipe waited for, no flood read. */
+  /** Reads a file that the job may have replaced. It follows no links, does not wait for pipes and refuses large files. */
   #readUntrusted(path: string, limit: number): string {
     const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
@@ -309,9 +309,9 @@ export class AttemptFolder {
     }
   }
 
-  /** Everything but the log and the records. */
+  /** Deletes everything in the folder except the log and the records. */
   async clean(): Promise<void> {
-    // An attempt that ended before it was handed over has none.
+    // An attempt that ended before its submission has no folder.
     if (!existsSync(this.path)) return;
     const left = (await readdir(this.path)).filter((name) => !kept.test(name));
     await Promise.all(left.map((name) => removeTree(this.file(name))));
@@ -321,9 +321,9 @@ export class AttemptFolder {
     return removeTree(this.path);
   }
 
-  /** Only a file that is not there is empty; a disk that cannot be read is no answer. */
+  /** Returns the text of a file, or "" if it does not exist. Throws on any other error, such as an unreadable disk. */
   #text(name: string): string {
-    // Asked first: most are not there most of the time, and an error costs ten times the question.
+    // Most of these files usually do not exist, and checking is ten times cheaper than catching the error.
     if (!existsSync(this.file(name))) return "";
     try {
       return readFileSync(this.file(name), "utf8");
@@ -334,7 +334,7 @@ export class AttemptFolder {
   }
 }
 
-/** What a job left may be deeper than a path can say, and closed to its own owner; no link in it is followed. */
+/** Deletes a folder of a job. The tree may be deeper than the longest path and without permissions. Links are not followed. */
 async function removeTree(path: string): Promise<void> {
   if (isSmall(path)) return rm(path, { recursive: true, force: true });
   const run = promisify(execFile);
@@ -346,8 +346,8 @@ async function removeTree(path: string): Promise<void> {
 }
 
 /**
- * A file, or a folder without folders in it whose own size tells of few entries. What is more is removed by a program of
- * its own: in here, a million files would hold up everything else.
+ * Whether `path` is a file or a folder with few files and no subfolders. A separate process deletes anything larger, because
+ * deleting a million files in this process would block the server.
  */
 function isSmall(path: string): boolean {
   const found = lstatSync(path, { throwIfNoEntry: false });

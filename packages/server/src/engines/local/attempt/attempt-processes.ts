@@ -1,6 +1,6 @@
 /**
- * Processes of attempts. How one is held together is told by its folder, not by the present settings: a job may have been
- * started by a server that isolated it otherwise.
+ * Finds the processes of attempts. The attempt's folder says how the attempt is isolated. The current setting may differ,
+ * because an earlier server may have started the attempt.
  */
 
 import {
@@ -16,11 +16,11 @@ import {
 import type { AttemptFolder } from "./attempt-folder.ts";
 
 interface Sorted {
-  /** In a namespace of its own. */
+  /** Attempts that run in their own PID namespace. */
   readonly sandboxed: AttemptFolder[];
-  /** As a user of its own. */
+  /** User ids of attempts that run under their own user. */
   readonly users: Set<number>;
-  /** As the server's user: known by a mark in the environment. */
+  /** Keys of attempts that run as the server's user. An environment variable identifies their processes. */
   readonly marked: string[];
 }
 
@@ -28,25 +28,25 @@ export class AttemptProcesses {
   readonly #search = new ProcessSearch();
   readonly #holds: (folder: AttemptFolder) => boolean;
 
-  /** `holds`: whether an attempt's user is its own still; after a restart of the machine another server may have got it. */
+  /** `holds` says whether the attempt still owns its user id. After a reboot another server may have taken the id. */
   constructor(holds: (folder: AttemptFolder) => boolean) {
     this.#holds = holds;
   }
 
-  /** Those that a cancellation asks to end. */
+  /** Returns the processes to which a cancellation sends SIGTERM. */
   of(folder: AttemptFolder): number[] {
     const info = folder.sandbox();
     if (!info) return this.#search.all(belonging(this.#sort([folder]))).pids;
-    // The kernel gives the number of a namespace that is gone to the next one.
+    // The kernel reuses the number of a namespace that has ended, so check that the first process is still in it.
     if (namespaceOf(info.pid) !== info.namespace) return [];
-    // All but the first: it only waits for the others, and hears nothing but KILL.
+    // The first process of the namespace only waits for the others and ignores every signal but SIGKILL.
     return this.#search.all(byNamespace(new Set([info.namespace]))).pids.filter((pid) => pid !== info.pid);
   }
 
-  /** What is left of attempts; `ended`: their scripts' first processes are gone. */
+  /** Returns the remaining processes of attempts. `ended` says that the main processes of their scripts have exited. */
   left(folders: readonly AttemptFolder[], ended: boolean): Found {
     const sorted = this.#sort(folders);
-    // With the first process of a namespace the kernel ends all others, and it is not gone before they are.
+    // When the first process of a PID namespace is killed, the kernel kills all others, and the first one exits last.
     const first = sorted.sandboxed.flatMap((folder) => {
       const info = folder.sandbox();
       return info && namespaceOf(info.pid) === info.namespace ? [info.pid] : [];
@@ -57,7 +57,7 @@ export class AttemptProcesses {
     return { pids: [...first, ...pids], unclear };
   }
 
-  /** Those that have a user of their own, and no namespace that holds them together. */
+  /** Returns the attempts that have their own user id but no PID namespace. */
   ofUsers(folders: readonly AttemptFolder[]): AttemptFolder[] {
     return folders.filter((folder) => hasOwnUser(folder) && this.#holds(folder) && !folder.sandbox());
   }
@@ -66,7 +66,7 @@ export class AttemptProcesses {
     return sort(folders.filter((folder) => !hasOwnUser(folder) || folder.sandbox() || this.#holds(folder)));
   }
 
-  /** Shells of ours that are about to begin a phase of these attempts, which shows by their folder. */
+  /** Returns the ids of shells that are about to start a phase of these attempts, recognized by their working directory. */
   starting(folders: readonly AttemptFolder[]): number[] {
     return this.#search.all(byFolder(folders.map(({ path }) => path))).pids;
   }

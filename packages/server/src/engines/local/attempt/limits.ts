@@ -1,9 +1,9 @@
-/** What an attempt may use, and how it is told that it used more. */
+/** Resource limits of an attempt, and the messages for exceeding them. */
 import { dirname, join } from "node:path";
 import { diskUsage } from "../../disk-usage.ts";
 import type { AttemptFolder } from "./attempt-folder.ts";
 
-/** 0: no limit. */
+/** Limits of an attempt: run time in seconds; memory, log and disk in bytes. 0 means no limit. */
 export interface JobLimits {
   readonly seconds: number;
   readonly memory: number;
@@ -14,7 +14,7 @@ export interface JobLimits {
 }
 
 const units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
-/** In the words of the setting. */
+/** Formats a number of bytes with the units of the settings, such as `2 GiB`. */
 function size(bytes: number): string {
   let power = 0;
   for (; power < units.length - 1 && bytes >= 1024 ** (power + 1); power++);
@@ -22,14 +22,14 @@ function size(bytes: number): string {
 }
 
 const over = (what: string, setting: string) =>
-  `The job was ended: it went over its limit of ${what} (${setting} of the server).`;
+  `The job was ended because it exceeded its limit of ${what} (server setting ${setting}).`;
 
 export const overMemory = (limits: JobLimits) => over(`${size(limits.memory)} of memory`, "MILLRACE_JOB_MEMORY");
 
 export const overDisk = ({ disk }: Pick<JobLimits, "disk">, where = "its folders") =>
   over(`${size(disk)} in ${where}`, "MILLRACE_JOB_DISK");
 
-/** What can be told at once; the disk takes longer. */
+/** Returns the message if the time limit or log limit is exceeded. `DiskWatch` checks disk usage, which takes longer. */
 export function overLimit(folder: AttemptFolder, limits: JobLimits, now: number): string | undefined {
   const begun = folder.begunAt() ?? now;
   if (limits.seconds > 0 && now - begun > limits.seconds * 1000) {
@@ -41,30 +41,33 @@ export function overLimit(folder: AttemptFolder, limits: JobLimits, now: number)
 export const overLog = (folder: AttemptFolder, limits: JobLimits): string | undefined =>
   limits.log > 0 && folder.logSize() > limits.log ? over(`${size(limits.log)} of log`, "MILLRACE_JOB_LOG") : undefined;
 
-/** Where what an environment is built of lies first; undefined: in its own folder. */
+/** Returns the package cache from which a virtualenv is built; undefined if it is built without the team's cache. */
 const cacheOf = (building: ReturnType<AttemptFolder["building"]>) =>
   building?.cacheBytes === undefined ? undefined : join(dirname(building.environment), "cache");
 
-/** How long it takes to count grows with what is counted, so the pauses between do too. */
+/** The pause after a count is this many times its duration, so that large folders are counted less often. */
 const countingShare = 20;
 const shortestPauseMs = 2000;
 
-/** Counts what attempts have put into their folders, one after another. */
+/** Measures the disk usage of attempts. At most one measurement per attempt runs at a time. */
 export class DiskWatch {
   readonly #next = new Map<string, number>();
   readonly #counting = new Set<string>();
-  /** Those who build from each cache: what it grows by is shared out among them, since nothing tells whose it is. */
+  /** Keys of the attempts that build from each package cache. They share its growth equally, as its files name no owner. */
   readonly #builders = new Map<string, Set<string>>();
 
-  /** With what the attempt has put elsewhere. Undefined: not counted this time, or not over. */
+  /**
+   * Returns the message if an attempt exceeds its disk limit. `elsewhere` is the number of bytes outside its folders.
+   * Returns undefined if the attempt is within its limit, or if no measurement is due.
+   */
   async over(folder: AttemptFolder, limits: JobLimits, elsewhere: number): Promise<string | undefined> {
     const now = performance.now();
     if (limits.disk === 0 || this.#counting.has(folder.key) || now < (this.#next.get(folder.key) ?? 0)) return;
     this.#counting.add(folder.key);
     try {
-      // Looked at once: while its files are counted, the build may end.
+      // Read only once: the build may end while its files are counted.
       const building = folder.building();
-      // What cannot be counted now is counted next time.
+      // A failed count is taken as 0; the next measurement counts again.
       const own = ["work", "tmp", "build", "own-env"].map((name) => folder.file(name));
       const used = await diskUsage(building ? [...own, building.environment] : own).catch(() => 0);
       const share = await this.#share(folder.key, building);

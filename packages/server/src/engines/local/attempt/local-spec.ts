@@ -1,9 +1,9 @@
-/** A job as the local engine runs it: with what is only so on this machine. */
+/** A job as the local engine runs it, including its paths on this machine. */
 import type { JobSpec } from "../../engine.ts";
 import type { LocalDatasets, WarehousePlaces } from "../../warehouse-view.ts";
 
 export interface LocalSpec extends Omit<JobSpec, "datasets"> {
-  /** Null: it does not use the library. */
+  /** Access to the team's warehouse; null if the job does not use the dataset library. */
   readonly store: LocalDatasets | null;
 }
 

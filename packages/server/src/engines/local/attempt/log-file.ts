@@ -1,9 +1,9 @@
-/** The file of a job's log, opened by whoever reads first. A job that waits has none yet: it is looked for again. */
+/** Reads the log file of an attempt. The first read opens the file; while the file does not exist, each read tries again. */
 import { type FileHandle, open } from "node:fs/promises";
 
 export class LogFile {
   readonly #path: string;
-  /** Shared by all who read at once: a second handle would be nobody's to close, and Node ends a process for that. */
+  /** Concurrent reads share one file handle. Nobody would close a second one, and Node ends a process for a leaked handle. */
   #opening: Promise<FileHandle | undefined> | undefined;
   #closed = false;
 

@@ -1,7 +1,7 @@
 /**
- * A job's log is a file that the job itself has open: it can cut it, and write it anew. What was read of it once is
- * remembered while the job runs, as a length and the last bytes before it; where they are gone, the log says so, and it is
- * as long as it was, so that whoever follows it neither waits for ever nor reads the same place twice.
+ * Detects that a running job has truncated or rewritten its own log, which the job has open for writing. A mark remembers the
+ * length that readers have seen and the last bytes before it. If these bytes are gone, a note is written to the log. The log
+ * keeps at least its length, so that followers neither wait forever nor read the same offset twice.
  */
 import { closeSync, fstatSync, openSync, readSync, writeSync } from "node:fs";
 import type { AttemptFolder } from "./attempt-folder.ts";
@@ -15,28 +15,28 @@ const tailBytes = 64;
 const nothing: Mark = { end: 0, tail: Buffer.alloc(0) };
 
 const shortened = (end: number) =>
-  `\n[millrace] The job changed its own log: of the first ${end} bytes, which were shown before, some are gone.\n`;
+  `\n[millrace] The job changed its own log: some of the first ${end} bytes, which were already shown, are gone.\n`;
 
 export class LogMarks {
   readonly #marks = new Map<string, Mark>();
 
-  /** Somebody was shown these bytes. Only of attempts that are being looked at. */
+  /** Notes that a reader has seen these bytes. It does nothing for attempts that were never checked. */
   saw(key: string, offset: number, bytes: Buffer): void {
-    // Beyond the end there was nothing to see, wherever somebody looked.
+    // A read past the end of the log shows nothing.
     if (bytes.length === 0) return;
     const mark = this.#marks.get(key);
     const end = offset + bytes.length;
     if (mark && end > mark.end) this.#marks.set(key, { end, tail: Buffer.from(bytes.subarray(-tailBytes)) });
   }
 
-  /** Looks whether what was shown is still there; where it is not, the log says so from now on. */
+  /** Checks that the bytes that readers have seen are still there. If not, it writes a note to the log. */
   check(folder: AttemptFolder): void {
     const mark = this.#marks.get(folder.key);
     if (!mark) this.#marks.set(folder.key, nothing);
     else if (mark.end > 0) this.#marks.set(folder.key, this.#restore(folder.log, mark));
   }
 
-  /** A disk that is full, or a log that was removed, must not keep a job from ending. */
+  /** Adds the note to the log if needed. It ignores errors: neither a full disk nor a deleted log may block the job's end. */
   #restore(path: string, mark: Mark): Mark {
     try {
       return restore(path, mark);
@@ -59,7 +59,7 @@ function restore(path: string, mark: Mark): Mark {
     readSync(file, found, 0, tail.length, end - tail.length);
     if (size >= end && found.equals(tail)) return mark;
     const note = Buffer.from(shortened(end));
-    // At the end of what was shown, or of what is there now: nothing comes to lie before it that was not there.
+    // Write the note where the seen part ended, or at the end of a longer log, so that no later bytes are overwritten.
     const at = Math.max(size, end - note.length);
     writeSync(file, note, 0, note.length, at);
     return { end: at + note.length, tail: note.subarray(-tailBytes) };

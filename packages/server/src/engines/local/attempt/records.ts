@@ -1,2 +1,2 @@
-/** What a backup takes of the folder of an attempt; what is not there was never made, or is gone. */
+/** Files of an attempt's folder that a backup copies, if they exist. */
 export const recordNames = ["log", "exit", "usage"] as const;

@@ -1,19 +1,19 @@
-/** What an attempt uses, sampled: lines in a file of its folder, more seldom the longer it runs. */
+/** Stores the usage samples of an attempt as lines of a file. The longer the attempt runs, the rarer its samples. */
 import { appendFileSync, readFileSync } from "node:fs";
 import type { UsageSample } from "@millrace/contract";
 
-/** An hour has some hundred and fifty samples, a week some three hundred. */
+/** The interval between samples is the attempt's age divided by this: about 250 samples in an hour, 500 in a week. */
 const share = 50;
 const shortestMs = 1000;
 
-/** Whether it is time for another. */
+/** Whether the next usage sample is due. All times are in milliseconds; `last` is undefined before the first sample. */
 export const isDue = (last: number | undefined, begun: number, now: number) =>
   last === undefined || now - last >= Math.max(shortestMs, (now - begun) / share);
 
 export const appendSample = (file: string, { at, cpu_seconds, memory_bytes, processes }: UsageSample) =>
   appendFileSync(file, `${at} ${cpu_seconds.toFixed(3)} ${memory_bytes} ${processes}\n`, { mode: 0o600 });
 
-/** A last line that was cut short by a full disk is left out. */
+/** Reads the usage samples. It skips a last line without a newline, which a full disk may have cut off. */
 export function readSamples(file: string): UsageSample[] {
   let text: string;
   try {

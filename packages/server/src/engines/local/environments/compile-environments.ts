@@ -1,31 +1,31 @@
 /**
- * Compiles environments to bytecode once the first job that needed them may have begun: jobs cannot write there, so
- * without it each would compile every module that it imports, every time. One after another, with low priority, by the
- * keeper of the team's environments, who can change nothing else.
+ * Compiles virtualenvs to bytecode after their first job has started. Jobs cannot write there, so without this each job would
+ * compile every module that it imports. One virtualenv is compiled at a time, at low priority, by the user that owns the
+ * team's package cache and can write nowhere else.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { lstatSync, readdirSync, readFileSync, rmSync, utimesSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { WarehouseView } from "../../warehouse-view.ts";
 
-/** Beside an environment that is still to be compiled: its interpreter, and the folders of that, one a line. */
+/** Suffix of the file that marks a virtualenv as not compiled yet. The file lists the interpreter and its folders. */
 export const compileMark = ".compile";
-/** Seconds; what is not done by then stays as it is. */
+/** Time limit in seconds. Modules that are not compiled by then stay uncompiled. */
 const patience = 300;
 const isRoot = process.getuid?.() === 0;
 
 export interface CompileOptions {
   readonly envsDir: string;
-  /** Words in front of a command that give it this view. */
+  /** Returns a command prefix that restricts a command to this view of the machine. */
   readonly confine: (view: WarehouseView) => string[];
 }
 
 interface Uncompiled {
   readonly environment: string;
-  /** Not the environment's own: that would run what its packages ask to be run at each start. */
+  /** Interpreter outside the virtualenv. The one inside would run start-up code (`.pth` files) of its packages. */
   readonly python: string;
   readonly folders: string[];
-  /** Undefined: the server's own user. */
+  /** User id that compiles; undefined for the server's own user. */
   readonly keeper: number | undefined;
 }
 
@@ -33,7 +33,7 @@ export class CompileEnvironments {
   readonly #options: CompileOptions;
   readonly #script = readFileSync(join(import.meta.dirname, "compile.py"), "utf8");
   readonly #waiting: string[] = [];
-  /** Whose turn it was last. */
+  /** Folder of the team whose virtualenv was compiled last. */
   #team = "";
   #child: ChildProcess | undefined;
   #closed = false;
@@ -42,14 +42,14 @@ export class CompileEnvironments {
     this.#options = options;
   }
 
-  /** Those that a server before this one did not come to. */
+  /** Queues the virtualenvs that an earlier server process did not compile. */
   addAll(): void {
     for (const team of readdirSync(this.#options.envsDir).filter((name) => /^\d+$/.test(name)))
       for (const name of readdirSync(join(this.#options.envsDir, team)))
         if (name.endsWith(compileMark)) this.add(join(this.#options.envsDir, team, name.slice(0, -compileMark.length)));
   }
 
-  /** Nothing where it is compiled already. */
+  /** Queues a virtualenv. One that is compiled already is skipped later. */
   add(environment: string): void {
     if (this.#closed || this.#waiting.includes(environment)) return;
     this.#waiting.push(environment);
@@ -63,12 +63,12 @@ export class CompileEnvironments {
     const { environment, python, folders, keeper } = next;
     const view = { group: keeper, readable: folders, writable: [environment] };
     const compile = [python, "-I", "-S", "-c", this.#script, join(environment, "lib")];
-    // Under the lock that whoever removes it takes alone.
+    // Hold the shared lock meanwhile: the removal of a virtualenv takes this lock exclusively.
     const command = ["nice", "-n", "19", "timeout", String(patience), ...this.#options.confine(view), ...compile];
     this.#child = spawn("flock", ["-s", "-n", `${environment}.lock`, ...command], {
       stdio: "ignore",
       env: { PATH: "/usr/bin:/bin" },
-      // A group of its own: what flock started ends with it.
+      // A detached child has its own process group, so that `close` can kill flock with all processes that it started.
       detached: true,
     });
     this.#child.on("error", () => this.#next());
@@ -78,25 +78,25 @@ export class CompileEnvironments {
     });
   }
 
-  /** It is larger now: whoever counts looks at the time of its size. */
+  /** Marks a virtualenv as compiled. It touches the .size file, because a changed time there triggers a new disk count. */
   #settle(environment: string): void {
     rmSync(environment + compileMark, { force: true });
     const now = new Date();
     try {
       utimesSync(`${environment}.size`, now, now);
     } catch {
-      // It was removed meanwhile.
+      // The virtualenv was removed meanwhile.
     }
   }
 
-  /** Teams in turn. Those that somebody else compiled, or removed, are passed over. */
+  /** Returns the next virtualenv, alternating between teams. It skips virtualenvs that were compiled or removed meanwhile. */
   #takeNext(): Uncompiled | undefined {
     while (this.#waiting.length > 0) {
       const other = this.#waiting.findIndex((path) => dirname(path) !== this.#team);
       const [environment = ""] = this.#waiting.splice(Math.max(0, other), 1);
       this.#team = dirname(environment);
       const [python, ...folders] = readMark(environment + compileMark);
-      // Its own folder tells whose it is: the cache that it came from may be gone.
+      // The owner is read from the virtualenv itself, because the team's package cache may have been removed.
       const owner = lstatSync(environment, { throwIfNoEntry: false })?.uid;
       if (python !== undefined && owner !== undefined)
         return { environment, python, folders, keeper: isRoot && owner ? owner : undefined };
@@ -109,7 +109,7 @@ export class CompileEnvironments {
     try {
       if (this.#child?.pid !== undefined) process.kill(-this.#child.pid, "SIGKILL");
     } catch {
-      // It has just ended.
+      // The process has just exited.
     }
   }
 }

@@ -1,6 +1,6 @@
-"""Compiles the modules below a folder to bytecode. What lies there is strangers': it is read, and nothing of it runs.
+"""Compiles the modules below a folder to bytecode. The modules are foreign code: they are read and never run.
 
-Run with `-I -S`, by an interpreter from elsewhere: that of the folder would run its `.pth` files.
+Run it with `-I -S`, by an interpreter outside the folder: the folder's own interpreter would run its `.pth` files.
 """
 
 import os
@@ -8,18 +8,19 @@ import py_compile
 import resource
 import sys
 
-# The compiler takes 500 bytes and more for a byte of source. Nobody writes modules as long by hand.
+# Longest source, in bytes, that is compiled. The compiler needs 500 bytes of memory and more for a byte of source.
 LONGEST = 1024 * 1024
 MEMORY = 1024 * 1024 * 1024
-# Bytecode is about as long as its source, unless constants are made to be long: then it is left out, and soon all of it.
+# Bytecode is usually as long as its source, but crafted constants can make it huge. Bytecode that exceeds the source by too
+# much (for one module SPARE, for all SPARE_OF_ALL) is deleted, or ends the compilation.
 SPARE = 64 * 1024
 SPARE_OF_ALL = 16 * 1024 * 1024
-# Others need what is left of the disk more.
+# Free disk space in bytes below which the compilation stops.
 ROOM = 1024 * 1024 * 1024
 
 
 def modules(folder):
-    """Links are not followed: they may lead elsewhere."""
+    """Yields the paths of modules. Symbolic links are not followed, because they may point outside the folder."""
     for at, folders, names in os.walk(folder):
         if "__pycache__" in folders:
             folders.remove("__pycache__")
@@ -32,7 +33,7 @@ def modules(folder):
 
 
 def protect_others():
-    """Where the machine has no memory left, this goes first."""
+    """Limits memory and file sizes, and makes this process the first that the kernel kills if memory runs out."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (4 * LONGEST + SPARE, 4 * LONGEST + SPARE))
@@ -44,7 +45,7 @@ def protect_others():
 
 
 def compile_one(module):
-    """Returns the bytes of its bytecode. What cannot be compiled is compiled by each job that imports it, in vain."""
+    """Compiles a module and returns the size of its bytecode; 0 if it cannot be compiled."""
     try:
         compiled = py_compile.compile(module, quiet=2)
         size = os.path.getsize(compiled) if compiled else 0

@@ -1,6 +1,6 @@
 /**
- * Environments that jobs share. What is in one follows from its key alone: it is built with the operator's variables,
- * in a folder that holds nothing of the job's but the files that its requirements name.
+ * Virtualenvs that jobs share. A virtualenv's key determines its content completely: it is built with the operator's
+ * variables, in a folder that contains no files of the job except those that its requirements name.
  */
 import { createHash } from "node:crypto";
 import type { JobSpec } from "../../engine.ts";
@@ -9,10 +9,10 @@ import { quote, words } from "../processes/shell.ts";
 import type { PlanInput } from "./plan-input.ts";
 import { TeamEnvironments } from "./team-environments.ts";
 
-/** Which index to install from is for the job to say, and part of the key. What else it sets is not for the build. */
+/** Variables that choose the package index. A job may set these for the build, and they are part of the key; no others. */
 const indexVariable = /^(PIP|UV)_(DEFAULT_INDEX|INDEX|INDEX_URL|EXTRA_INDEX_URL|NO_INDEX|TRUSTED_HOST|INSECURE_HOST)$/;
 
-/** The operator's variables, and the job's choice of an index. */
+/** Returns the variables for a build: the operator's, and the job's choice of a package index. */
 export const buildSettings = (
   operator: Readonly<Record<string, string>>,
   { environment }: Pick<JobSpec, "environment">,
@@ -21,32 +21,33 @@ export const buildSettings = (
   ...Object.fromEntries(Object.entries(environment).filter(([name]) => indexVariable.test(name))),
 });
 
-/** An index that is a folder, or a `file:` URL, has contents that no key tells. */
+/** Whether the job's package index is a local folder or a `file:` URL, whose content the key cannot include. */
 export const indexIsLocal = ({ environment }: Pick<JobSpec, "environment">): boolean =>
   Object.entries(environment)
     .filter(([name]) => indexVariable.test(name) && /INDEX(_URL)?$/.test(name) && !name.endsWith("NO_INDEX"))
     .some(([, value]) => value.split(/\s+/).some((word) => word !== "" && !/^([\w-]+=)?https?:\/\//.test(word)));
 
 /**
- * Lines that name packages and indexes, and no file of ours or folder. What is anything else is looked at more closely,
- * inside (stage.py): requirements may come with the repository.
+ * Requirement lines that name only packages and indexes, no local files. stage.py examines all other lines inside the
+ * isolation, because the files they name may come with the repository.
  */
 const plainLines = [
-  // pip reads a file in the encoding that its first comment declares.
+  // A comment, unless it declares an encoding, in which pip would read the file.
   /^(#(?!.*coding[:=]).*)?$/,
   /^--(pre|prefer-binary|require-hashes|no-index)$/,
   /^(-[if] |--(index-url|extra-index-url|find-links)[ =])https?:\/\/[\w./:@%?&=+~,-]+$/,
   /^--(no-binary|only-binary|trusted-host|use-feature)[ =][A-Za-z0-9:][\w.,:-]*$/,
-  // A name with extras and versions, a marker, a comment.
+  // A package name with extras and versions, then optionally a marker and a comment.
   /^[A-Za-z0-9][\w .,<>=!~*+()[\]-]*(;[\w .,<>=!~*+()'"-]*)?( #.*)?$/,
   /^[A-Za-z0-9][\w.-]*(\[[\w ,.-]*\])? ?@ ?(https?|git\+https?|git\+ssh):\/\/[\w./:@%?=+~,-]+$/,
 ];
 const archive = /\.(whl|zip|tar|tgz|tbz|txz|tlz)\b/i;
-/** Options behind a name, and a line that goes on in the next. */
+/** Matches options after a package name, and a line that continues on the next one. */
 const goesOn = /^[^#]*\s-|\\$/;
-/** More ends of lines than one can see: to pip a comment ends at each of them. */
+/** Matches invisible line separators. pip ends a comment at each of them, so text after it could be a requirement. */
 const unseen = /\r(?!\n)|(?![\t\r\n])[\p{Cc}\p{Zl}\p{Zp}\ufeff]/u;
 
+/** Whether the requirements may name local files. */
 export const namesFiles = (requirements: string): boolean =>
   unseen.test(requirements) ||
   requirements.split("\n").some((line) => {
@@ -56,8 +57,8 @@ export const namesFiles = (requirements: string): boolean =>
   });
 
 /**
- * Whether all that is asked for can be packages that need no building, from an index. A direct reference, or the wish for
- * sources, runs code of a package.
+ * Whether all requirements may be available as wheels from an index. A direct reference (`@`) or `--no-binary` builds from
+ * source, which runs code of the package.
  */
 const wantsWheels = (requirements: string) => !/@|--no-binary/.test(requirements);
 
@@ -88,18 +89,18 @@ function ownUvLines({ uv, ownUv }: PlanInput["tools"]): string {
   return `  tools=${quote(folder)} uv_version=${version} uv_list=${quote(list)} uv_script=${quote(script)}`;
 }
 
-/** Everything that the build is given; the files that requirements name come to it where they are at hand. */
+/** Returns the key: a hash of everything that the build gets. environment.sh adds the files that the requirements name. */
 function keyOf({ spec, tools, interpreter, requirements, buildSettings: settings }: PlanInput): string {
   const { teamId, person } = spec;
   const { platform, arch } = process;
   const sorted = Object.entries(settings).sort(([a], [b]) => (a < b ? -1 : 1));
-  // Where our own cannot be had pip takes its place; what is installed is the same.
+  // If the server's own uv cannot be installed, pip builds instead and installs the same packages, so the key is the same.
   const uv = tools.uv ?? tools.ownUv?.version;
   const parts = { teamId, person, interpreter, platform, arch, uv, requirements, settings: sorted };
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 40);
 }
 
-/** What environment.sh calls. */
+/** Returns the bodies of the shell functions that environment.sh calls, by name. */
 export function environmentFunctions(input: PlanInput): Record<string, string> {
   const { isolation, folder, interpreter, tools, spec } = input;
   const readable = [...(interpreter?.folders ?? []), ...(tools.uv ? [tools.uv] : [])];
@@ -109,7 +110,7 @@ export function environmentFunctions(input: PlanInput): Record<string, string> {
   const text = ".millrace-requirements.txt";
   const fill = (cache: string, compile: string) =>
     `/bin/sh ${quote(folder.file("build/build.sh"))} "$MILLRACE_VENV" ${words(python, text)} "$uv" ${words(cache, compile)}`;
-  // Whoever may write to an environment compiles it by using it.
+  // Without isolation, jobs can write to the virtualenv and Python compiles modules on import, so the build need not.
   const build = (building: "files" | "work") =>
     isolation.enter({ folder, readable, building, ...own, command: fill("", isolation.level === "none" ? "" : "yes") });
   const { folder: envs, keeper, cache } = environmentsOf(input);

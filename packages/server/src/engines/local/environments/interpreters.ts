@@ -1,4 +1,4 @@
-/** Python interpreters of this machine, each resolved to its real binary. */
+/** Finds the Python interpreters of this machine and resolves each to its real binary. */
 import { execFile } from "node:child_process";
 import { access, constants, readdir } from "node:fs/promises";
 import { homedir } from "node:os";
@@ -9,9 +9,9 @@ import { CannotStart } from "../../engine.ts";
 export interface Interpreter {
   readonly path: string;
   readonly version: string;
-  /** What it needs to run: its own folder, and that of the one it was made from. */
+  /** Folders that the interpreter needs to run: its prefix and, in a virtualenv, the prefix of its base interpreter. */
   readonly folders: readonly string[];
-  /** Version of the dataset library that it has; empty: none. */
+  /** Installed version of the dataset library; empty if it is not installed. */
   readonly library: string;
 }
 
@@ -20,13 +20,13 @@ export class Interpreters {
   readonly #asJob: readonly string[];
   readonly #probes = new Map<string, Promise<Interpreter | undefined>>();
 
-  /** `asJob`: a command in front of another that runs it with a job's rights. One that a job cannot reach is not offered. */
+  /** `asJob` is a command prefix that runs a command with a job's rights. It excludes interpreters that jobs cannot execute. */
   constructor(searchPath: string, asJob: readonly string[] = []) {
     this.#searchPath = searchPath;
     this.#asJob = asJob;
   }
 
-  /** The interpreter for `3.12`, `3.12.1`, `>=3.10,<3.13`, or null for the machine's `python3`. */
+  /** Returns an interpreter for `3.12`, `3.12.1` or `>=3.10,<3.13`, or for null the machine's `python3`. */
   async resolve(wanted: string | null): Promise<Interpreter> {
     if (wanted === null) {
       for (const candidate of await this.#onPath(/^python3$/)) {
@@ -38,10 +38,10 @@ export class Interpreters {
     const found = all.find(({ version }) => wanted === null || satisfies(version, wanted));
     if (found) return found;
     const versions = all.map(({ version }) => version).join(", ") || "none";
-    throw new CannotStart(`Python ${wanted ?? "3"} is not on this machine. Versions that are: ${versions}.`);
+    throw new CannotStart(`Python ${wanted ?? "3"} is not installed on this machine. Installed versions: ${versions}.`);
   }
 
-  /** Newest first, one of each version. */
+  /** Returns one interpreter of each version, newest first. */
   async list(): Promise<Interpreter[]> {
     const candidates = [...(await this.#onPath(/^python3(\.\d+)?$/)), ...(await managed())];
     const found = (await Promise.all(candidates.map((path) => this.#probe(path)))).filter((i) => i !== undefined);
@@ -57,12 +57,12 @@ export class Interpreters {
     );
   }
 
-  /** Asks a binary once. A shim on PATH costs 100 ms at every start; what it leads to does not. */
+  /** Runs a binary once and caches the answer. A shim on PATH, such as pyenv's, adds 100 ms to every start. */
   #probe(path: string): Promise<Interpreter | undefined> {
     let probe = this.#probes.get(path);
     if (!probe) {
       probe = ask(path, this.#asJob).then((found) => {
-        // A machine that was too busy to answer may answer next time.
+        // Do not cache a failure: the machine may only have been too busy.
         if (!found) this.#probes.delete(path);
         return found;
       });
@@ -74,7 +74,7 @@ export class Interpreters {
 
 const question = `
 import glob, os, platform, sys
-# It was started with rights that are gone now: to start it a job must reach it, too.
+# Python was started before privileges were dropped. A job must be able to execute it with its own rights.
 if not os.access(sys.executable, os.X_OK):
     sys.exit(1)
 ${readInstalledVersion}
@@ -83,7 +83,7 @@ print(platform.python_version(), sys.executable, library, sys.prefix, sys.base_p
 
 function ask(path: string, asJob: readonly string[]): Promise<Interpreter | undefined> {
   const [program = "", ...words] = [...asJob, path, "-I", "-c", question];
-  // A process of a job's user gets nothing of the server's environment.
+  // A process with a job's user id must not see the server's environment variables.
   const env = asJob.length > 0 ? { env: { PATH: "/usr/bin:/bin" } } : {};
   return new Promise((resolve) => {
     execFile(program, words, { timeout: 10_000, ...env }, (error, stdout) => {
@@ -94,13 +94,13 @@ function ask(path: string, asJob: readonly string[]): Promise<Interpreter | unde
   });
 }
 
-/** A folder that holds another stands for both. */
+/** Returns the folders without those that are inside another one. */
 function foldersOf(executable: string, prefixes: readonly string[]): string[] {
   const all = [...new Set([...prefixes, dirname(executable)])];
   return all.filter((folder) => !all.some((other) => folder.startsWith(`${other}/`)));
 }
 
-/** Interpreters of pyenv and uv, which need not be on PATH. */
+/** Returns the interpreters that pyenv and uv have installed, which may not be on PATH. */
 async function managed(): Promise<string[]> {
   const roots = [join(homedir(), ".pyenv/versions"), join(homedir(), ".local/share/uv/python")];
   const paths = await Promise.all(
@@ -130,7 +130,7 @@ function compare(a: string, b: string): number {
   return 0;
 }
 
-/** A bare version means that release line; otherwise comma-separated conditions as Python packages write them. */
+/** Whether a version matches `wanted`: a version prefix such as `3.12`, or comma-separated specifiers such as `>=3.10`. */
 export function satisfies(version: string, wanted: string): boolean {
   return wanted.split(",").every((condition) => {
     const match = /^(>=|<=|==|!=|~=|>|<)? ?v?([\d.]+?)(\.\*)?$/.exec(condition.trim());

@@ -1,7 +1,7 @@
 /**
- * Virtualenvs that the local engine keeps. Each use sets the time of the mark beside one, `<name>.ready`; `<name>.size` has
- * its bytes on disk. The cache that a team's environments share goes with the first of them: files of both would stay on disk
- * for it.
+ * Manages the virtualenvs that the local engine keeps. Each use updates the time of the file `<name>.ready`; `<name>.size`
+ * contains the bytes on disk. Removing a virtualenv also removes the team's package cache: the two share files by hard
+ * links, so disk space is freed only when both are gone.
  */
 import { execFile } from "node:child_process";
 import { readdir, readFile, rename, rm, stat } from "node:fs/promises";
@@ -12,9 +12,9 @@ import type { EnvironmentKeeper, KeptEnvironment } from "../../engine.ts";
 
 export interface KeptEnvironmentsOptions {
   readonly envsDir: string;
-  /** The environment that an attempt runs in; empty: none, or not yet. */
+  /** Returns the path of an attempt's virtualenv; empty if it has none, or none yet. */
   readonly environmentOf: (key: string) => string;
-  /** One is gone, or, with an error, could not be removed. */
+  /** Called when a virtualenv was removed. `error` is set if the removal failed. */
   readonly onRemoved: (environment: string, error?: unknown) => void;
 }
 
@@ -22,15 +22,14 @@ const trash = ".trash";
 const mark = ".ready";
 
 /**
- * Under the lock that jobs take to build and to use it, the time is looked at again and the folder gets another name: a
- * job that comes then builds a new one. Where the lock is held, the environment is in use. Arguments: the environment,
- * seconds since the epoch.
+ * Shell script that renames a virtualenv unless it was used since a time. It runs under the exclusive lock; jobs hold that
+ * lock while they build or look up the virtualenv, and build a new one afterwards. Arguments: path, seconds since the epoch.
  */
 const putAway = `
 [ "$(stat -c %Y "$1${mark}")" -lt "$2" ] && rm -f "$1${mark}" "$1.size" "$1.compile" && mv -T "$1" "$1${trash}"
 `;
 
-/** Runs a command while it holds a lock that nobody else holds. Returns whether it went well. */
+/** Runs a command under an exclusive lock. Returns false if the lock is taken or the command fails. */
 const withLock = (lock: string, ...command: string[]): Promise<boolean> =>
   promisify(execFile)("flock", ["-n", lock, ...command]).then(
     () => true,
@@ -41,7 +40,7 @@ const namesIn = (folder: string): Promise<string[]> => readdir(folder).catch(() 
 
 export class KeptEnvironments implements EnvironmentKeeper {
   readonly #options: KeptEnvironmentsOptions;
-  /** What each folder took when it was counted last, and what it looked like then. */
+  /** Result of the last disk count of each folder, with the file times from which a change is detected. */
   readonly #counted = new Map<string, { readonly signs: string; readonly bytes: number }>();
 
   constructor(options: KeptEnvironmentsOptions) {
@@ -64,7 +63,7 @@ export class KeptEnvironments implements EnvironmentKeeper {
     return new Set(keys.map((key) => this.#options.environmentOf(key)));
   }
 
-  /** Counting takes a while: it is done again when something was built, removed or tried. */
+  /** Returns the bytes on disk of a team's virtualenvs. Counting is slow, so it is repeated only after a build or removal. */
   async bytes(team: number): Promise<number> {
     const folder = this.#folder(team);
     const signs = await signsOf(folder);
@@ -95,11 +94,11 @@ export class KeptEnvironments implements EnvironmentKeeper {
     }
   }
 
-  /** Such a build finds its cache gone, and goes on without one: it may take for ever, and others wait for the room. */
+  /** Removes a team's package cache at once. A running build continues without it: waiting for the build could take forever. */
   async removeCache(team: number): Promise<void> {
     const folder = this.#folder(team);
     const away = join(folder, `cache.away${trash}`);
-    // What an earlier look could not remove.
+    // Delete what an earlier removal left behind.
     await this.#drop(away);
     const taken = await rename(join(folder, "cache"), away).then(
       () => true,
@@ -108,12 +107,12 @@ export class KeptEnvironments implements EnvironmentKeeper {
     if (taken) await this.#drop(away);
   }
 
-  /** Earlier versions had all of them in one folder. */
+  /** Returns all folders with virtualenvs. Earlier versions of Millrace kept them directly in `envsDir`. */
   async #folders(): Promise<string[]> {
     return [this.#options.envsDir, ...(await this.teams()).map((team) => this.#folder(team))];
   }
 
-  /** Unless an environment is being built from it. */
+  /** Removes a package cache unless a virtualenv is being built from it. */
   async #removeCache(folder: string): Promise<void> {
     const cache = join(folder, "cache");
     if (await withLock(`${cache}.lock`, "mv", "-T", cache, `${cache}${trash}`)) await this.#drop(`${cache}${trash}`);
@@ -141,7 +140,7 @@ async function keptIn(folder: string): Promise<KeptEnvironment[]> {
   return found.flat();
 }
 
-/** What changes when something is built, removed or tried. */
+/** Returns file times that change whenever a virtualenv is built or removed, or a build fails. */
 async function signsOf(folder: string): Promise<string> {
   const names = (await namesIn(folder)).filter((name) => /\.size$|^cache(\.lock)?$/.test(name)).sort();
   const times = await Promise.all(

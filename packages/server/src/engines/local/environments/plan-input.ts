@@ -1,4 +1,4 @@
-/** What the plan of an attempt is written from. */
+/** The input for the plan of an attempt, which is a shell script with a function for each phase. */
 import type { PlugIns } from "../../../datachain/plug-ins/plug-ins.ts";
 import type { AttemptFolder } from "../attempt/attempt-folder.ts";
 import type { LocalSpec } from "../attempt/local-spec.ts";
@@ -6,11 +6,11 @@ import type { Isolation } from "../isolation/isolation.ts";
 import type { Interpreter } from "./interpreters.ts";
 
 export interface Toolbox {
-  /** Of the machine. */
+  /** Path of the machine's uv; undefined if it has none. */
   readonly uv: string | undefined;
-  /** Where the machine has none: how the server puts one into its data folder. */
+  /** How to install uv into the data folder if the machine has none; undefined if that is turned off. */
   readonly ownUv: OwnUv | undefined;
-  /** Runs with the server's rights; what it runs of strangers' it runs inside. */
+  /** Path of environment.sh. It runs with the server's rights, and runs foreign code only inside the isolation. */
   readonly environmentScript: string;
   readonly envsDir: string;
   readonly plugIns: PlugIns;
@@ -18,9 +18,11 @@ export interface Toolbox {
 
 interface OwnUv {
   readonly version: string;
-  /** That version with hashes of its packages, as requirements. */
+  /** Path of the requirements file with this version of uv and its hashes. */
   readonly list: string;
+  /** Path of the script that installs uv. */
   readonly script: string;
+  /** Folder into which uv is installed. */
   readonly folder: string;
 }
 
@@ -31,18 +33,18 @@ export interface PlanInput {
   readonly tools: Toolbox;
   readonly scriptName: string;
   readonly interpreter: Interpreter | undefined;
-  /** Text of the requirements, with what the query needs beyond them. */
+  /** Text of the requirements, including the dataset library; undefined if the attempt needs no virtualenv. */
   readonly requirements: string | undefined;
-  /** Variables that an environment is built with, but for those that only say where this attempt's folders are. */
+  /** Variables for building the virtualenv, without those that contain paths of this attempt. */
   readonly buildSettings: Readonly<Record<string, string>>;
-  /** Files that take in whoever writes a 0 into them. */
+  /** Files of the control group. A process that writes 0 to them joins the group. */
   readonly groups: readonly string[];
-  /** Per process; 0: as it is. */
+  /** Maximum open files per process; 0 leaves the limit unchanged. */
   readonly openFiles: number;
-  /** The largest file that it may make; 0: as it is. */
+  /** Maximum file size in bytes; 0 leaves the limit unchanged. */
   readonly fileBytes: number;
-  /** Bytes on disk that the job may take; 0: any number. */
+  /** Maximum bytes on disk of the job; 0 for no limit. */
   readonly disk: number;
-  /** Of the job's user, where no group counts them; 0: as it is. */
+  /** Maximum processes of the job's user, used without control groups; 0 leaves the limit unchanged. */
   readonly processes: number;
 }

@@ -1,6 +1,6 @@
 /**
- * Where the environments of a team lie, beside one cache of packages that they share. Only uv fills the cache, as a user
- * that is nobody's: the keeper, chosen by chance when the cache is made, and told by it ever after.
+ * The folder of a team's virtualenvs and of the package cache that they share. Only uv writes to the cache, under a user id
+ * that no job has: the keeper. The id is chosen at random when the cache is created, and is from then on its owner.
  */
 import { lstatSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -13,19 +13,19 @@ export class TeamEnvironments {
   readonly cache: string;
   readonly #keeps: boolean;
 
-  /** `keeps`: jobs have other users than the server, or do not see what is not theirs. */
+  /** `keeps` says whether the team has a package cache. It requires isolation, so that jobs cannot write to the cache. */
   constructor(envsDir: string, teamId: number, keeps: boolean) {
     this.folder = join(envsDir, String(teamId));
     this.cache = join(this.folder, "cache");
     this.#keeps = keeps;
   }
 
-  /** Undefined: the server's own user. */
+  /** User id that owns the package cache; undefined for the server's own user. */
   get keeper(): number | undefined {
     return isRoot && this.#keeps ? lstatSync(this.cache).uid : undefined;
   }
 
-  /** Everybody may pass: what lies there is closed, or to be read. Nobody sees a cache before its rights are right. */
+  /** Creates the folder, which every user may traverse, and the cache. A rename makes the cache visible once it has its owner. */
   make(): void {
     mkdirSync(this.folder, { recursive: true, mode: 0o711 });
     if (!this.#keeps || this.#isMade()) return;
@@ -37,7 +37,7 @@ export class TeamEnvironments {
     renameSync(draft, this.cache);
   }
 
-  /** One of a server that was not root has no keeper. */
+  /** Whether the cache exists. One that belongs to root does not count, because it has no keeper; it is replaced. */
   #isMade(): boolean {
     const found = lstatSync(this.cache, { throwIfNoEntry: false });
     return found !== undefined && (!isRoot || found.uid !== 0);

@@ -1,5 +1,6 @@
 /**
- * What stands between a job and the machine: how its commands are started, and whom its files belong to. Three levels, each with the same interface; docs/security.md says what each promises.
+ * Isolates jobs from the machine: it decides how their commands are started and which user owns their files. The three
+ * isolation levels share one interface; docs/security.md says what each level guarantees.
  */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
@@ -12,29 +13,29 @@ import { filterDescriptor, infoDescriptor, type Sandbox } from "./sandbox.ts";
 import type { SharedPlaces } from "./shared-places.ts";
 import type { JobUsers, UserRange } from "./users.ts";
 
-/** A command of an attempt, to be started inside. */
+/** A command of an attempt that is started inside its isolation. */
 export interface Inside {
   readonly folder: AttemptFolder;
-  /** More that it may read beside the system's own. */
+  /** Paths that the command may read in addition to the system's folders. */
   readonly readable: readonly string[];
   /**
-   * The environment $MILLRACE_VENV is being built: with the operator's variables only, and temporary folders of its own. In the folder
-   * `files`, with nothing of the job's in sight; or in its working folder, where what is built is the job's alone.
+   * Set if the command builds the virtualenv $MILLRACE_VENV: it gets only the operator's variables and separate temporary
+   * folders. `files` builds without access to the job's files; `work` builds in the job's working folder, for this job only.
    */
   readonly building?: "files" | "work";
-  /** A shell word: a folder that it may write to while it builds, instead of the environment alone. */
+  /** Shell word for a folder that the build may write to; absent if it may write only to the virtualenv. */
   readonly writable?: string;
-  /** Who runs it, if not the attempt's user. */
+  /** User id that runs the command, if it is not the attempt's. */
   readonly user?: number | undefined;
-  /** A shell word: a folder of programs that are the server's own. */
+  /** Shell word for a folder with programs of the server, such as its own uv. */
   readonly programs?: string | undefined;
-  /** The team's warehouse, where the command works with it. */
+  /** The team's warehouse, if the command uses it. */
   readonly store?: WarehouseAccess | undefined;
-  /** Shell words of the command. */
+  /** The command as quoted shell words. */
   readonly command: string;
 }
 
-/** A folder that several users share by its group. */
+/** The folder of a team's warehouse, which the users of the team's jobs share through its group. */
 interface WarehouseAccess {
   readonly folder: string;
   readonly group: number | undefined;
@@ -42,40 +43,41 @@ interface WarehouseAccess {
 
 export interface Isolation {
   readonly level: IsolationLevel;
-  /** What the operator should know though it works. */
+  /** Warnings for the operator about this isolation level, which works with restrictions. */
   readonly warnings: readonly string[];
-  /** The user of a new attempt; undefined: the server's own. */
+  /** Reserves a user id for a new attempt. Returns undefined if jobs run as the server's user. */
   takeUser(folder: AttemptFolder): Promise<number | undefined>;
-  /** A command in front of another that runs it with a job's rights, to see what jobs can reach; empty: they see what we see. */
+  /** Command prefix that runs a command with a job's rights, to test what jobs can access. Empty if jobs can access the same. */
   readonly asJob: readonly string[];
-  /** Words in front of the program that starts all jobs. */
+  /** Command prefix of the program that starts all jobs. */
   readonly startWith: readonly string[];
-  /** Removes what the attempt's user left in places that all share; throws where something stays. */
+  /** Deletes what the attempt's user left in shared places such as /tmp. Throws if something cannot be deleted. */
   clearUser(folder: AttemptFolder): Promise<void>;
-  /** Nothing of this user is left. */
+  /** Releases a user id. The caller makes sure that it has no files and processes left. */
   freeUser(uid: number, folder: AttemptFolder): void;
-  /** Whether the attempt's user is its own still. */
+  /** Whether the attempt still owns its user id. */
   holdsUser(folder: AttemptFolder): boolean;
-  /** Ends everything of the attempt's user at once; nothing where the user is not, or no more, the attempt's. */
+  /** Kills all processes of the attempt's user id at once. Does nothing if the attempt no longer owns that id. */
   endUser(folder: AttemptFolder): Promise<void>;
-  /** The job's temporary folder as the job knows it; undefined: the machine's. */
+  /** Returns the job's temporary folder as the job sees it; undefined if it uses the machine's. */
   temporary(folder: AttemptFolder): string | undefined;
-  /** The same while its environment is built. */
+  /** Returns the temporary folder for building the job's virtualenv, as the build sees it. */
   buildTemporary(folder: AttemptFolder): string;
-  /** Shell lines that put the command into the place of the shell that runs them, in the attempt's folder. */
+  /** Returns shell lines that `exec` the command inside the isolation. They run in the attempt's folder. */
   enter(inside: Inside): string;
-  /** Words in front of a command that give it this view and nothing else of the machine, as far as this level goes. */
+  /** Returns a command prefix that restricts a command to this view of the machine, as far as the level can. */
   confine(view: WarehouseView): string[];
-  /** Ends whatever a command that was confined to this view left behind, where its end does not. */
+  /** Kills processes that a confined command left behind, if they do not end with the command. */
   endConfined(view: WarehouseView): Promise<void>;
-  /** A shell command that ends every process of the attempt's user, where the end of a phase does not. */
+  /** Returns a shell command that kills all processes of the attempt's user, if they do not end with the phase. */
   evict(folder: AttemptFolder): string;
   close(): void;
 }
 
 export interface Programs {
-  /** Absolute paths: a job's own PATH must not decide what starts it. */
+  /** Absolute path, as all of these: a job's own PATH must not decide which program starts it. */
   readonly env: string;
+  /** Starts a new session, so that signals that a job sends to its process group do not reach the supervisor. */
   readonly setsid: string;
   readonly setpriv: string | undefined;
   readonly prlimit: string | undefined;
@@ -83,7 +85,7 @@ export interface Programs {
   readonly find: string | undefined;
 }
 
-/** Where a command runs, in the attempt's folder; where its variables are there; and the way back from the one to the other. */
+/** Returns the command's working folder and its file of variables, relative to the attempt's folder; `back` leads up there. */
 const placeOf = (building: Inside["building"]) => ({
   cwd: building === "files" ? "build/files" : "work",
   environment: building === undefined ? "input/env" : "build/env",
@@ -91,15 +93,15 @@ const placeOf = (building: Inside["building"]) => ({
 });
 
 /**
- * A background child of a shell has INT and QUIT ignored, and a shell cannot undo that for itself; `env` can. A session
- * of its own keeps the supervisor out of whatever the job signals.
+ * Makes a command receive SIGINT and SIGQUIT. A shell starts background processes with both signals ignored and cannot undo
+ * that; `env` can.
  */
 const defaults = ({ env }: Programs) => words(env, "--default-signal=INT,QUIT");
 
-/** In a virtualenv its programs come first. */
+/** Shell commands that activate the virtualenv, so that its programs come first on PATH. */
 const activate = "VIRTUAL_ENV=$MILLRACE_VENV PATH=$MILLRACE_VENV/bin:$PATH; export VIRTUAL_ENV PATH";
 
-/** Own session, clean environment, nothing else: the job is the server's user. */
+/** The level `none`: jobs run as the server's user, with only their own session and their own environment variables. */
 export class NoIsolation implements Isolation {
   readonly level = "none";
   readonly warnings = [];
@@ -143,14 +145,14 @@ export class NoIsolation implements Isolation {
 }
 
 /**
- * The job's variables are set inside, by a shell that has the job's rights already: one such as LD_PRELOAD must not
- * reach the programs that take the rights away.
+ * Shell script that sets the job's variables, run after privileges were dropped. The programs that drop the privileges must
+ * not see variables such as LD_PRELOAD.
  */
 const start = `. "$1"; MILLRACE_VENV=$2; shift 2; [ -z "$MILLRACE_VENV" ] || { ${activate}; }; exec "$@"`;
 const startInside = (environment: string, command: string) =>
   `/bin/sh -c ${quote(start)} sh ${quote(environment)} "$MILLRACE_VENV" ${command}`;
 
-/** From root to a user that has no rights and can get none back. */
+/** Returns a command prefix that switches from root to a user without privileges and without a way to regain them. */
 export const becoming = (setpriv: string, uid: number, group?: number) => [
   setpriv,
   `--reuid=${uid}`,
@@ -170,7 +172,7 @@ export const confineToSandbox = (sandbox: Sandbox, setpriv: string | undefined, 
   ...(setpriv !== undefined && view.group !== undefined ? becoming(setpriv, view.group) : []),
 ];
 
-/** One call, in which the kernel reaches every process of the user, whatever they fork meanwhile. */
+/** Kills all processes of the current user in one system call, so that none escapes by forking meanwhile. */
 const endEverything = "kill -KILL -1 2>/dev/null; true";
 
 async function endAllOf(setpriv: string, uid: number): Promise<void> {
@@ -195,7 +197,7 @@ export interface UserIsolationOptions extends UserOptions {
   readonly warnings: readonly string[];
 }
 
-/** A user of its own for every running job. */
+/** The level `uid`: every running job has its own user id. */
 export class UserIsolation implements Isolation {
   readonly level = "uid";
   readonly #options: UserIsolationOptions;
@@ -204,7 +206,7 @@ export class UserIsolation implements Isolation {
     this.#options = options;
   }
 
-  /** Queues of messages outlive their maker, and cannot be listed where their file system is not mounted: there are none. */
+  /** Forbids POSIX message queues: they outlive their process, and cannot be listed unless their file system is mounted. */
   get startWith(): string[] {
     return [this.#options.prlimit, "--msgqueue=0:0"];
   }
@@ -251,7 +253,7 @@ export class UserIsolation implements Isolation {
   }
 
   evict(folder: AttemptFolder): string {
-    // The limit on the user's processes must not keep out the one that ends them.
+    // Lift the process limit of the user, so that the killing process itself can start.
     const kill = words(...becoming(this.#options.programs.setpriv, folder.owner()), "/bin/sh", "-c", endEverything);
     return `(ulimit -p unlimited 2>/dev/null; exec ${kill}) 9>&-`;
   }
@@ -276,15 +278,15 @@ export class UserIsolation implements Isolation {
 export interface SandboxIsolationOptions {
   readonly programs: Programs;
   readonly sandbox: Sandbox;
-  /** Accounts that a job sees: files for this user. */
+  /** Returns the passwd and group files that a job with this user id sees. */
   readonly accounts: (uid: number) => { passwd: string; group: string };
-  /** A file with the filter of system calls; undefined: we have none for this processor. */
+  /** Path of the seccomp filter; undefined if there is none for this processor. */
   readonly filter: string | undefined;
-  /** Where the server is root. */
+  /** User ids for jobs; undefined if the server is not root. */
   readonly users: UserOptions | undefined;
 }
 
-/** Namespaces of its own, in which little of the machine is to be seen; as a user of its own where the server is root. */
+/** The level `bwrap`: each job runs in its own namespaces and sees little of the machine. As root, each has its own user id. */
 export class SandboxIsolation implements Isolation {
   readonly level = "bwrap";
   readonly warnings = [];
@@ -300,7 +302,7 @@ export class SandboxIsolation implements Isolation {
     return this.#options.users?.users.take(folder.key);
   }
 
-  /** A sandbox has temporary folders and IPC of its own, and they end with it. */
+  /** Does nothing: a sandbox has its own temporary folders and IPC, which end with it. */
   async clearUser(): Promise<void> {}
 
   freeUser(uid: number, folder: AttemptFolder): void {
@@ -336,7 +338,7 @@ export class SandboxIsolation implements Isolation {
     return confineToSandbox(sandbox, users?.programs.setpriv, view);
   }
 
-  /** Its namespace ends with its first process. */
+  /** Does nothing: the sandbox's PID namespace ends with its first process. */
   async endConfined(): Promise<void> {}
 
   enter({ folder, readable, building, writable, user, programs: tools, store, command }: Inside): string {
@@ -349,8 +351,8 @@ export class SandboxIsolation implements Isolation {
     const attempt = { path: folder.path, ...accounts(uid), readable, shared, own, cwd, tmp };
     const view = words(...sandbox.words(attempt, filter !== undefined));
     const how = building === undefined ? "--ro-bind" : "--bind";
-    // The folder above it would otherwise be the maker's alone, and the job could not pass. A folder that holds it stands
-    // for both: between two mounts no file can have two names.
+    // `--dir` creates the parent of the virtualenv with permissions that let the job traverse it. If `writable` is set, that
+    // folder contains the virtualenv and is the only mount: hard links do not work across two mounts.
     const venv = `\${MILLRACE_VENV:+--dir "\${MILLRACE_VENV%/*}" ${how} "$MILLRACE_VENV" "$MILLRACE_VENV"}`;
     const mount = writable === undefined ? venv : `--bind ${writable} ${writable}`;
     const shown = tools === undefined ? "" : `--ro-bind ${tools} ${tools} `;

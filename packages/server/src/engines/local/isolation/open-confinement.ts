@@ -1,6 +1,6 @@
 /**
- * How commands beside the server give the child that opens a team's warehouse its view, without running jobs: the level that
- * a server would choose here, tried, not guessed.
+ * Sandboxes the child process that opens a team's warehouse, for admin commands that run without the server. It tries which
+ * isolation level works, and so chooses the same level as the server would.
  */
 import { execFile } from "node:child_process";
 import { chmodSync, mkdirSync, realpathSync } from "node:fs";
@@ -15,7 +15,7 @@ import { Sandbox } from "./sandbox.ts";
 
 export interface ConfinementOptions {
   readonly wanted: IsolationLevel | "auto";
-  /** Where the stores lie. */
+  /** The engine's folders; `root` contains the warehouses. */
   readonly folders: EngineFolders;
 }
 
@@ -24,7 +24,7 @@ type Confinement = (view: WarehouseView) => string[];
 const systemPath = "/usr/bin:/bin:/usr/local/bin";
 const isRoot = process.getuid?.() === 0;
 
-/** Throws where a level that is named does not work: a weaker one is not taken in its place. */
+/** Returns the function that sandboxes commands. If a requested level does not work, it throws instead of using a weaker one. */
 export async function openConfinement({ wanted, folders }: ConfinementOptions): Promise<Confinement> {
   if (wanted === "none") return () => [];
   mkdirSync(folders.root, { recursive: true, mode: 0o700 });
@@ -38,11 +38,15 @@ export async function openConfinement({ wanted, folders }: ConfinementOptions): 
   if (wanted !== "bwrap") {
     const closed = closedFolder(realpathSync(folders.root));
     if (setpriv && !closed) {
-      // The store's user must come to its folder.
+      // The warehouse's user must be able to traverse the data folder.
       chmodSync(folders.root, 0o711);
       return (view) => confineToUser(setpriv, view);
     }
-    reasons.push(closed ? `uid: ${closed} lets only its owner pass.` : "uid: it needs root and setpriv (util-linux).");
+    reasons.push(
+      closed
+        ? `uid: other users have no execute permission on ${closed}.`
+        : "uid: it needs root and setpriv (util-linux).",
+    );
   }
   if (wanted === "auto") return () => [];
   throw new Error(`MILLRACE_ISOLATION=${wanted} does not work here. ${reasons.join(" ")}`);

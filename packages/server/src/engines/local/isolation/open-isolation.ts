@@ -1,4 +1,4 @@
-/** Which level works on this machine: tried, not guessed. */
+/** Opens the isolation level for jobs. It runs a test command to find out whether a level works on this machine. */
 import { execFile } from "node:child_process";
 import { chmodSync, mkdirSync, readdirSync, realpathSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -27,21 +27,21 @@ export interface IsolationOptions {
   readonly folders: EngineFolders;
   readonly users: UserRange;
   readonly jobPaths: readonly JobPath[];
-  /** Files that no job may read, though the server's user may. */
+  /** Files that no job may read, even if it runs as the server's user. */
   readonly hidden: readonly string[];
   readonly jobEnvironment: Readonly<Record<string, string>>;
   readonly limits: { readonly memory: number };
-  /** Whether the kernel counts all memory that a job uses, or nobody limits it. */
+  /** Whether control groups count all memory of a job, or memory is not limited at all. */
   readonly countsMemory: boolean;
 }
 
 export interface OpenedIsolation {
   readonly isolation: Isolation;
-  /** Why each stronger level does not work. */
+  /** For each stronger isolation level, the reason why it does not work on this machine. */
   readonly missing: readonly string[];
 }
 
-/** The level that is wanted, or for `auto` the strongest that works. One that is named and does not work is refused. */
+/** Opens the requested level, or for `auto` the strongest that works. Throws if a requested level does not work. */
 export async function openIsolation(options: IsolationOptions, programs: Programs): Promise<OpenedIsolation> {
   if (options.wanted === "auto" || options.wanted === "bwrap") checkPaths(options);
   const missing: string[] = [];
@@ -51,7 +51,7 @@ export async function openIsolation(options: IsolationOptions, programs: Program
     try {
       return { isolation: await open(level, options, programs), missing };
     } catch (error) {
-      // The level works here: what is in its way now must not lead to a weaker one.
+      // The level itself works on this machine, so a temporary problem must not lead to a weaker level.
       if (error instanceof NoFreeUser || error instanceof CannotClear) throw error;
       missing.push(`${level}: ${(error as Error).message}`);
     }
@@ -60,7 +60,7 @@ export async function openIsolation(options: IsolationOptions, programs: Program
   throw new Error(`MILLRACE_ISOLATION=${options.wanted} does not work here. ${missing.join(" ")}`);
 }
 
-/** What jobs of an earlier life left cannot even be looked for. */
+/** Thrown if the server cannot find out which files earlier jobs left in shared folders. */
 class CannotClear extends Error {}
 
 const isRoot = process.getuid?.() === 0;
@@ -77,11 +77,11 @@ async function open(level: "uid" | "bwrap", options: IsolationOptions, programs:
 }
 
 async function openUsers(options: IsolationOptions, programs: Programs): Promise<Isolation> {
-  if (!isRoot) throw new Error("The server must run as root to give each job a user of its own.");
+  if (!isRoot) throw new Error("The server must run as root to give each job its own user id.");
   const closed = closedFolder(realpathSync(options.folders.root));
   if (closed) {
     throw new Error(
-      `Jobs cannot reach their folders: ${closed} lets only its owner pass. Choose another folder with --data-dir, or run chmod o+x ${closed}.`,
+      `Jobs cannot reach their folders: other users have no execute permission on ${closed}. Choose another folder with --data-dir, or run chmod o+x ${closed}.`,
     );
   }
   const [setpriv = "", prlimit = "", ipcrm = "", find = ""] = (["setpriv", "prlimit", "ipcrm", "find"] as const).map(
@@ -91,7 +91,7 @@ async function openUsers(options: IsolationOptions, programs: Programs): Promise
   const kept = [realpathSync(folders.root), ...jobPaths.map(({ path }) => path)];
   const become = (uid: number) => becoming(setpriv, uid);
   const places = new SharedPlaces({ range, kept, become, ipcrm, find });
-  // Of a server that is gone for good: nobody looks after what its jobs left, so nobody gets their users.
+  // Do not take user ids of vanished servers that still own files: nobody cleans up after those jobs.
   const opened = userOptions(options, programs, (users) => places.owners(users));
   try {
     return new UserIsolation({ ...opened, prlimit, places, warnings: await clearFree(places, opened.users) });
@@ -101,7 +101,7 @@ async function openUsers(options: IsolationOptions, programs: Programs): Promise
   }
 }
 
-/** Users whose things cannot be removed are not used; the next start tries again. */
+/** Deletes files that free user ids still own. An id whose files cannot be deleted is not used until the next start. */
 async function clearFree(places: SharedPlaces, users: JobUsers): Promise<string[]> {
   try {
     await places.clear(users.free());
@@ -109,10 +109,10 @@ async function clearFree(places: SharedPlaces, users: JobUsers): Promise<string[
   } catch (error) {
     const { message } = error as Error;
     if (!(error instanceof LeftBehind)) {
-      throw new CannotClear(`Jobs cannot be given users of their own: ${message} Mend that and start again.`);
+      throw new CannotClear(`Jobs cannot get their own user ids. ${message}. Fix that and start the server again.`);
     }
     users.withhold(error.users);
-    return [`${message} These user ids are not used until the files are gone and the server is restarted.`];
+    return [`${message} These user ids are not used until you delete the files and restart the server.`];
   }
 }
 
@@ -133,7 +133,7 @@ function userOptions(
   return { programs: { ...programs, setpriv }, range, users };
 }
 
-/** Owners of working folders: of running jobs, and of those whose folders are not cleaned yet. */
+/** Returns the owners of working folders with their attempt keys: running jobs, and jobs that are not cleaned up yet. */
 function usersInUse(jobs: string): Map<number, string> {
   return new Map(readdirSync(jobs).map((key) => [new AttemptFolder(jobs, key).owner(), key]));
 }
@@ -158,10 +158,10 @@ async function openSandbox(options: IsolationOptions, programs: Programs): Promi
   });
 }
 
-/** Versions before 0.7 cannot limit a file system in memory; then what is in it is only counted. */
+/** Whether bubblewrap can limit the size of a tmpfs. Versions before 0.7 cannot; then its content is only counted. */
 const takesSizes = async (bwrap: string) => (await promisify(execFile)(bwrap, ["--help"])).stdout.includes("--size ");
 
-/** Read by bubblewrap with the server's rights, before the job's command begins. */
+/** Writes the seccomp filter to a file, which bubblewrap reads with the server's rights before it starts the job's command. */
 function filterFile(accounts: string, countsMemory: boolean): string | undefined {
   const filter = callFilter(process.arch, countsMemory);
   if (!filter) return undefined;
@@ -172,19 +172,19 @@ function filterFile(accounts: string, countsMemory: boolean): string | undefined
   return path;
 }
 
-/** A mount point in a folder that jobs may change could be led elsewhere by a link. */
+/** Refuses nested writable job paths. A job could replace a mount point inside a writable folder by a symbolic link. */
 function checkPaths({ jobPaths, folders }: IsolationOptions): void {
   for (const { path } of jobPaths.filter(({ mode }) => mode === "rw")) {
     const inner = [folders.root, ...jobPaths.map((other) => other.path)].find((other) => other.startsWith(`${path}/`));
     if (inner) {
       throw new Error(
-        `MILLRACE_JOB_PATHS: ${path} may be changed by jobs, and ${inner} lies in it. Choose folders that do not hold one another.`,
+        `MILLRACE_JOB_PATHS: jobs may write to ${path}, which contains ${inner}. Choose folders that do not contain one another.`,
       );
     }
   }
 }
 
-/** Whom a job sees on the machine: root, itself and nobody. Written once for each user. */
+/** Returns a function that writes the passwd and group files of a user id once. They list root, the job's user and nobody. */
 function accountFiles(folder: string) {
   mkdirSync(folder, { recursive: true, mode: 0o711 });
   const written = new Map<number, { passwd: string; group: string }>();
@@ -203,7 +203,7 @@ function accountFiles(folder: string) {
   };
 }
 
-/** Starts a command inside, exactly as for a job. */
+/** Runs a test command inside the isolation, exactly as for a job. Throws if it fails. */
 async function tryOut(isolation: Isolation, root: string): Promise<void> {
   const folder = new AttemptFolder(root, `try-out.${process.pid}`);
   const uid = await isolation.takeUser(folder);
@@ -215,7 +215,7 @@ async function tryOut(isolation: Isolation, root: string): Promise<void> {
     await promisify(execFile)("/bin/sh", ["-c", `MILLRACE_VENV=\n${lines}`], { cwd: folder.path, timeout: 20_000 });
   } catch (error) {
     const { stderr, message } = error as { stderr?: string; message: string };
-    throw new Error(`A command could not be started inside: ${stderr?.trim() || message}`);
+    throw new Error(`A test command could not run at this isolation level: ${stderr?.trim() || message}`);
   } finally {
     await folder.remove();
     if (uid !== undefined) isolation.freeUser(uid, folder);

@@ -1,9 +1,9 @@
-/** Programs of the machine. */
+/** Finds programs that are installed on the machine. */
 import { access, constants } from "node:fs/promises";
 import { join } from "node:path";
 import type { Programs } from "./isolation.ts";
 
-/** The first in these folders, or undefined. */
+/** Returns the path of the first executable with this name on `path`, or undefined. */
 export async function findProgram(name: string, path: string): Promise<string | undefined> {
   for (const folder of path.split(":").filter(Boolean)) {
     const candidate = join(folder, name);
@@ -16,12 +16,13 @@ export async function findProgram(name: string, path: string): Promise<string | 
   return undefined;
 }
 
-/** What every job is started with. */
+/** Finds the programs that start jobs. Throws if one that every job needs is missing. */
 export async function findPrograms(jobEnvironment: Readonly<Record<string, string>>): Promise<Programs> {
   const path = `/usr/bin:/bin:${jobEnvironment["PATH"] ?? ""}`;
   const setsid = await findProgram("setsid", path);
   const env = await findProgram("env", path);
-  if (!setsid || !env) throw new Error("The programs setsid (util-linux) and env (coreutils) are needed to run jobs.");
+  if (!setsid || !env)
+    throw new Error("Jobs need the programs setsid (util-linux) and env (coreutils). Install both packages.");
   const [setpriv, prlimit, ipcrm, find] = await Promise.all(
     ["setpriv", "prlimit", "ipcrm", "find"].map((name) => findProgram(name, path)),
   );

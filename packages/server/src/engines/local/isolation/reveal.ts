@@ -1,25 +1,25 @@
 /**
- * Lets a child that becomes another user reach code in a folder that only root may enter, as root's home is: the words in
- * front of its command give it a mount namespace where that code is all there is of the folder.
+ * Lets a process that switches to another user read code in a folder that only root may enter, such as root's home. A mount
+ * namespace replaces the folder by one that contains only that code.
  */
 import { statSync } from "node:fs";
 import { dirname } from "node:path";
 import { quote } from "../processes/shell.ts";
 
-/** No words where every path can be reached as it is. */
+/** Returns the command prefix that makes these paths readable. It is empty if other users can reach them already. */
 export function reveal(paths: readonly string[]): string[] {
   const hidden = paths.filter((path) => closedFolder(path) !== undefined);
   return hidden.length === 0 ? [] : ["unshare", "--mount", "/bin/sh", "-c", revealScript(hidden), "sh"];
 }
 
-/** The outermost folder above this path that only its owner may enter. */
+/** Returns the outermost parent folder on which other users have no execute permission; undefined if there is none. */
 export function closedFolder(path: string): string | undefined {
   const above = dirname(path);
   const outer = above === path ? undefined : closedFolder(above);
   return outer ?? ((statSync(above).mode & 0o001) === 0 ? above : undefined);
 }
 
-/** The paths are kept aside under /mnt while an empty file system takes the place of each closed folder. */
+/** Returns a script that bind-mounts the paths under /mnt, covers each closed folder with a tmpfs, and mounts them back. */
 function revealScript(paths: readonly string[]): string {
   const closed = new Set(paths.map((path) => closedFolder(path) as string));
   const aside = (index: number) => `/mnt/${index}`;
@@ -34,7 +34,7 @@ function revealScript(paths: readonly string[]): string {
 
 const isFolder = (path: string) => statSync(path).isDirectory();
 
-/** What is mounted needs something of its kind in its place. */
+/** Returns commands for a bind mount. Its mount point must exist, as a folder for a folder and as a file for a file. */
 function bind(from: string, to: string, folder: boolean): string {
   const place = folder ? `mkdir -p ${quote(to)}` : `mkdir -p ${quote(dirname(to))} && : >> ${quote(to)}`;
   return `${place} && mount --bind ${quote(from)} ${quote(to)}`;

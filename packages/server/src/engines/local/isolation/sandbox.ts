@@ -1,4 +1,4 @@
-/** What a job sees of the machine inside bubblewrap: words of a command line, in the order in which they are mounted. */
+/** Builds the bubblewrap command line that decides what a job sees of the machine. bubblewrap mounts in argument order. */
 import { lstatSync, readlinkSync, realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { EngineFolders } from "../engine-folders.ts";
@@ -12,33 +12,36 @@ export interface SandboxOptions {
   readonly bwrap: string;
   readonly folders: EngineFolders;
   readonly jobPaths: readonly JobPath[];
-  /** Files outside the data folder that no job may read, though the server's user may. */
+  /** Files outside the data folder that no job may read, even if it runs as the server's user. */
   readonly hidden: readonly string[];
-  /** Files that the operator's settings for jobs name: certificates and the like. */
+  /** Files named in the operator's environment variables for jobs, such as certificates. */
   readonly settingFiles: readonly string[];
-  /** Bytes that each file system in memory may hold; 0: as many as the kernel lets it. */
+  /** Maximum bytes of each tmpfs; 0 for the kernel's default. */
   readonly memory: number;
 }
 
 export interface SandboxedAttempt {
-  /** The attempt's own folder, with input, work and tmp. */
+  /** The attempt's folder, which contains input, work and tmp. */
   readonly path: string;
-  /** Accounts as the job sees them: files in the form of /etc/passwd and /etc/group. */
+  /** The file that the job sees as /etc/passwd. */
   readonly passwd: string;
+  /** The file that the job sees as /etc/group. */
   readonly group: string;
-  /** More that it may read: an interpreter's folders, a program. */
+  /** Further paths that the job may read, such as the folders of an interpreter. */
   readonly readable: readonly string[];
-  /** Folders below the data folder that it may change: its team's store. */
+  /** Folders below the data folder that the job may write to, such as its team's warehouse. */
   readonly shared: readonly string[];
-  /** Folders in its own folder that it may change, where it begins, and what it has as /tmp. */
+  /** Subfolders of the attempt's folder that the job may write to. */
   readonly own: readonly string[];
+  /** Subfolder that is the working directory. */
   readonly cwd: string;
+  /** Subfolder that the job sees as /tmp. */
   readonly tmp: string;
 }
 
-/** Where the number of the namespace is written: the shell opens this descriptor. */
+/** File descriptor to which bubblewrap writes the sandbox's PID namespace. The shell opens it. */
 export const infoDescriptor = 5;
-/** Where the filter of system calls is read from: the same. */
+/** File descriptor from which bubblewrap reads the seccomp filter. The shell opens it. */
 export const filterDescriptor = 6;
 
 export class Sandbox {
@@ -51,14 +54,17 @@ export class Sandbox {
   }
 
   /**
-   * Comes after the last mount, which may need a folder to be made for it. What holds the mounts lies in memory, and nobody
-   * would count what a job puts there.
+   * Returns arguments that make the parent folders of all mounts read-only. These folders are in a tmpfs, whose content no
+   * limit counts. The arguments come after the last mount, which may still need to create its mount point.
    */
   seal(): string[] {
     return ["--remount-ro", this.#options.folders.root, "--remount-ro", "/dev", "--remount-ro", "/"];
   }
 
-  /** Up to the mounts that only the attempt's shell knows. The network stays: what it reaches is for the operator's firewall to say. */
+  /**
+   * Returns the command line up to the mounts that only the attempt's shell can add. The job keeps network access; the
+   * operator's firewall decides what it reaches.
+   */
   words({ path, passwd, group, readable, shared, own, cwd, tmp }: SandboxedAttempt, filtered: boolean): string[] {
     const { bwrap, folders, jobPaths, hidden, settingFiles, memory } = this.#options;
     const { root } = folders;
@@ -78,7 +84,7 @@ export class Sandbox {
       ...extra.flatMap((folder) => ["--ro-bind-try", folder, folder]),
       ...jobPaths.flatMap((jobPath) => [jobPath.mode === "ro" ? "--ro-bind" : "--bind", jobPath.path, jobPath.path]),
       ...hidden.filter((file) => this.#shows(file)).flatMap((file) => ["--ro-bind", "/dev/null", file]),
-      // Whatever else was mounted above it, nothing of the data folder shows but what follows.
+      // An earlier mount may include the data folder. This tmpfs hides all of it except the mounts that follow.
       ...["--tmpfs", root, "--dir", folders.jobs, "--dir", path, "--dir", folders.environments],
       ...["--ro-bind", join(path, "input"), join(path, "input")],
       ...own.flatMap((name) => ["--bind", join(path, name), join(path, name)]),
@@ -87,7 +93,7 @@ export class Sandbox {
     ];
   }
 
-  /** For a command of ours that looks after a team's warehouse: no network, and of the data folder only what is named. */
+  /** Returns the command line for maintenance of a team's warehouse: no network, and only the named paths of the data folder. */
   storeWords({ readable, writable }: { readable: readonly string[]; writable: readonly string[] }): string[] {
     const { bwrap, folders, memory } = this.#options;
     const { root } = folders;
@@ -110,14 +116,14 @@ export class Sandbox {
     ];
   }
 
-  /** Whether a file would be there if nothing hid it. */
+  /** Whether a job would see this file if it were not hidden. */
   #shows(file: string): boolean {
     const shown = isSystem(file) || this.#options.jobPaths.some(({ path }) => isBelow(file, path));
     return shown && lstatSync(file, { throwIfNoEntry: false }) !== undefined;
   }
 }
 
-/** Mounted below the data folder, which shows nothing else; the way there can be passed. */
+/** Mounts folders below the hidden data folder. `--dir` creates their parents so that the job can traverse them. */
 const below = (root: string, folders: readonly string[], how = "--bind") => [
   ...foldersAbove(folders)
     .filter((folder) => folder.startsWith(`${root}/`))
@@ -128,19 +134,19 @@ const below = (root: string, folders: readonly string[], how = "--bind") => [
 const isBelow = (path: string, folder: string) => path === folder || path.startsWith(`${folder}/`);
 
 /**
- * On disk, in the attempt's folder, unless something is to be mounted below /tmp: a mount point must not lie in a folder
- * of the job's, for the next phase's mounts would follow a link that the job left there.
+ * Mounts /tmp: the attempt's folder on disk, or a tmpfs if something else is mounted below /tmp. A mount point must not be in
+ * a folder of the job, because the job could leave a symbolic link there for the mounts of the next phase.
  */
 const temporary = (folder: string, mounted: readonly string[], memory: number) =>
   mounted.some((other) => isBelow(other, "/tmp")) ? inMemory("/tmp", memory) : ["--bind", folder, "/tmp"];
 
-/** /var/tmp is /tmp, unless something is to be mounted below it. */
+/** Makes /var/tmp a link to /tmp, or a tmpfs if something is mounted below /var/tmp. */
 const laterTemporary = (mounted: readonly string[], memory: number) =>
   mounted.some((other) => isBelow(other, "/var/tmp"))
     ? inMemory("/var/tmp", memory)
     : ["--symlink", "/tmp", "/var/tmp"];
 
-/** A file system in memory that everybody may write to, as /tmp. */
+/** Mounts a tmpfs that every user may write to. */
 const inMemory = (path: string, memory: number) => [
   ...(memory > 0 ? ["--size", String(memory)] : []),
   ...["--perms", "1777", "--tmpfs", path],
@@ -149,13 +155,13 @@ const inMemory = (path: string, memory: number) => [
 const systemRoots = ["/usr", "/etc"];
 const isSystem = (path: string) => systemRoots.some((folder) => isBelow(path, folder));
 
-/** Folders that bubblewrap makes by itself are its maker's alone; a job must be able to pass them. */
+/** Creates parent folders that the job can traverse. Those that bubblewrap creates by itself are open only to their owner. */
 const parents = (paths: readonly string[]) =>
   foldersAbove(paths)
     .filter((folder) => !["/tmp", "/var/tmp"].includes(folder) && !isSystem(folder))
     .flatMap((folder) => ["--dir", folder]);
 
-/** Outer before inner. */
+/** Returns all parent folders of these paths, each before its subfolders. */
 function foldersAbove(paths: readonly string[]): string[] {
   const folders = new Set<string>();
   for (const path of paths) {
@@ -164,7 +170,7 @@ function foldersAbove(paths: readonly string[]): string[] {
   return [...folders].sort();
 }
 
-/** Programs, libraries and settings that everybody on the machine may read; links at the top stay links. */
+/** Mounts programs, libraries and settings that every user may read. Symbolic links such as /bin stay links. */
 function systemFolders(): string[] {
   const links = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"].flatMap((path) => {
     const entry = lstatSync(path, { throwIfNoEntry: false });
@@ -179,7 +185,7 @@ function systemFolders(): string[] {
   ];
 }
 
-/** Name resolution is often set up by a service whose file lies below /run. */
+/** Mounts the target of /etc/resolv.conf, which is often a link to a file below /run. */
 function resolver(): string[] {
   try {
     const real = realpathSync("/etc/resolv.conf");

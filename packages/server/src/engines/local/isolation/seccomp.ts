@@ -1,23 +1,22 @@
 /**
- * A filter of system calls for jobs in a sandbox, as the kernel and bubblewrap read it: classic BPF, eight bytes an
- * instruction. It refuses what would give a job rights that its user does not have, or reach jobs that are not in its
- * sandbox: new user namespaces (all capabilities, over much of the kernel) and keyrings (no namespace parts them). Where
- * nothing else counts a job's memory, it also refuses memory that belongs to no process: memfd files, System V segments.
+ * The seccomp filter for sandboxed jobs, as classic BPF with eight bytes per instruction. It refuses new user namespaces,
+ * which would give a job all capabilities, and keyrings, which are shared across sandboxes. If no control group counts a
+ * job's memory, it also refuses memory that belongs to no process: memfd files and System V segments.
  */
 
 interface Calls {
-  /** As the kernel names the instruction set: AUDIT_ARCH_*. */
+  /** The kernel's number for the instruction set (AUDIT_ARCH_*). */
   readonly arch: number;
   readonly clone: number;
   readonly unshare: number;
   readonly keys: readonly number[];
-  /** memfd_create, shmget, and the old call that stands for shmget among others. */
+  /** Numbers of memfd_create, shmget and, on i386, the older call `ipc` that includes shmget. */
   readonly memory: readonly number[];
-  /** From this number on, the calls of a second table that the processor also takes. */
+  /** First number of a second system call table (x32 on x64), which the filter refuses. */
   readonly secondTable?: number;
 }
 
-/** Newer calls have the same number everywhere. */
+/** Numbers of newer system calls, which are the same on every architecture. */
 const [clone3, memfdSecret] = [435, 447];
 
 const x64: Calls = {
@@ -28,7 +27,7 @@ const i386: Calls = { arch: 0x40000003, clone: 120, unshare: 310, keys: [286, 28
 const arm64: Calls = { arch: 0xc00000b7, clone: 220, unshare: 97, keys: [217, 218, 219], memory: [279, 194] };
 const arm: Calls = { arch: 0x40000028, clone: 120, unshare: 337, keys: [309, 310, 311], memory: [385, 307] };
 
-/** With the 32-bit programs that each also runs. */
+/** System call tables by processor. Each also runs 32-bit programs, which have their own table. */
 const tables: Readonly<Record<string, readonly Calls[]>> = { x64: [x64, i386], arm64: [arm64, arm] };
 
 const newUserNamespace = 0x10000000;
@@ -38,22 +37,22 @@ const [notPermitted, noSuchCall] = [fail(1), fail(38)];
 
 type Instruction = readonly [code: number, whenTrue: number, whenFalse: number, value: number];
 
-/** Offsets in what a filter is shown of a call. */
+/** Byte offsets in the kernel's `seccomp_data`, which describes a system call to the filter. */
 const [numberAt, archAt, firstArgumentAt] = [0, 4, 16];
 const load = (offset: number): Instruction => [0x20, 0, 0, offset];
 const answer = (value: number): Instruction => [0x06, 0, 0, value];
-/** How many instructions to skip, where the loaded value is equal, at least as large, or has one of these bits. */
+/** Conditional jumps: `yes` and `no` are the numbers of instructions to skip. */
 const ifEqual = (value: number, yes: number, no: number): Instruction => [0x15, yes, no, value];
 const ifAtLeast = (value: number, yes: number, no: number): Instruction => [0x35, yes, no, value];
 const ifBits = (value: number, yes: number, no: number): Instruction => [0x45, yes, no, value];
 
 function block({ arch, clone, unshare, keys, memory, secondTable }: Calls, countsMemory: boolean): Instruction[] {
-  // Who is told that these are not there uses files of /dev/shm, which are counted.
+  // A program that gets ENOSYS for these calls falls back to files in /dev/shm, which are counted.
   const uncounted = countsMemory ? [] : [...memory, memfdSecret];
   const body = [
     load(numberAt),
     ...(secondTable === undefined ? [] : [ifAtLeast(secondTable, 0, 1), answer(noSuchCall)]),
-    // Its flags lie in memory, where a filter cannot look. Whoever is told that it is not there uses clone instead.
+    // The flags of clone3 are in memory, which a filter cannot read. A program that gets ENOSYS falls back to clone.
     ...[ifEqual(clone3, 0, 1), answer(noSuchCall)],
     ...keys.flatMap((call) => [ifEqual(call, 0, 1), answer(notPermitted)]),
     ...uncounted.flatMap((call) => [ifEqual(call, 0, 1), answer(noSuchCall)]),
@@ -64,7 +63,7 @@ function block({ arch, clone, unshare, keys, memory, secondTable }: Calls, count
   return [load(archAt), ifEqual(arch, 0, body.length), ...body];
 }
 
-/** Undefined for a processor that we have no numbers of. */
+/** Returns the filter program, or undefined if the system call numbers of this processor are not listed above. */
 export function callFilter(processor: string, countsMemory: boolean): Buffer | undefined {
   const calls = tables[processor];
   if (!calls) return undefined;

@@ -1,4 +1,4 @@
-/** System V shared memory, semaphores and queues of this machine. */
+/** Lists and removes System V IPC objects of this machine: shared memory, semaphores and message queues. */
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
@@ -6,12 +6,12 @@ import { promisify } from "node:util";
 interface Segment {
   readonly flag: string;
   readonly id: string;
-  /** Its owner and its maker. */
+  /** User ids of its owner and its creator. */
   readonly users: readonly number[];
 }
 
 const kinds = { shm: "-m", sem: "-s", msg: "-q" };
-/** A command has room for so many; the kernel lets users make more. */
+/** How many objects one `ipcrm` command removes: a user can have more than fit on a command line. */
 const atOnce = 5000;
 
 async function segments(): Promise<Segment[]> {
@@ -26,12 +26,12 @@ async function segments(): Promise<Segment[]> {
   return found;
 }
 
-/** Users that own or made some. */
+/** Returns the ids of users that own or created IPC objects. */
 export async function segmentUsers(): Promise<Set<number>> {
   return new Set((await segments()).flatMap(({ users }) => users));
 }
 
-/** Removes those of these users, each as the user: then nothing of anybody else's can go. */
+/** Removes the IPC objects of these users. Each removal runs as that user, so that it cannot remove objects of others. */
 export async function removeSegments(
   users: readonly number[],
   ipcrm: string,
@@ -50,7 +50,7 @@ export async function removeSegments(
 
 async function table(file: string): Promise<string[][]> {
   const text = await readFile(file, "latin1").catch((error: NodeJS.ErrnoException) => {
-    // A kernel without System V IPC.
+    // The kernel has no System V IPC.
     if (error.code === "ENOENT") return "";
     throw error;
   });

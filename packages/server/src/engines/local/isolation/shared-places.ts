@@ -1,6 +1,6 @@
 /**
- * What jobs leave where everybody may write: files in temporary folders and in memory, and System V IPC. At the level
- * `uid` nothing but its owner ties it to its job, so it goes with the job, before anybody else gets that user.
+ * Deletes what jobs leave in places that every user may write to: files in /tmp and /dev/shm, and System V IPC objects. At
+ * the level `uid` only their owner links them to a job. So they are deleted before another job gets that user id.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -12,27 +12,28 @@ import type { UserRange } from "./users.ts";
 
 export interface SharedPlacesOptions {
   readonly range: UserRange;
-  /** Folders that may lie in these places and hold what jobs are to leave: the data folder, the operator's for jobs. */
+  /** Folders that are never cleared, even inside shared places: the data folder and the operator's folders for jobs. */
   readonly kept: readonly string[];
-  /** Absolute paths of programs. */
+  /** Absolute path of the program `find`. */
   readonly find: string;
+  /** Absolute path of the program `ipcrm`. */
   readonly ipcrm: string;
-  /** Words in front of a command that run it as this user: then it can remove nothing of anybody else's. */
+  /** Returns a command prefix that runs a command as this user, so that it cannot remove files of others. */
   readonly become: (uid: number) => readonly string[];
   readonly folders?: readonly string[];
 }
 
 const temporaryFolders = ["/tmp", "/var/tmp", "/dev/shm", "/run/lock"];
 
-/** Somebody else may still be putting files into a folder of theirs, or move folders while we look. */
+/** How often a removal is repeated: other processes may create or move files while it runs. */
 const removals = 3;
 
-/** Something of these users stays. */
+/** Thrown if files or IPC objects of these users cannot be deleted. */
 export class LeftBehind extends Error {
   readonly users: readonly number[];
 
   constructor(users: readonly number[], folders: readonly string[], why: string) {
-    super(`What jobs of the users ${users.join(", ")} left in ${folders.join(", ")} cannot be removed: ${why}.`);
+    super(`Files that jobs of the users ${users.join(", ")} left in ${folders.join(", ")} cannot be removed: ${why}.`);
     this.users = users;
   }
 }
@@ -45,9 +46,9 @@ interface Left {
 export class SharedPlaces {
   readonly #options: SharedPlacesOptions;
   readonly #folders: readonly string[];
-  /** One pass at a time: each looks through everything. */
+  /** The current pass. Passes run one at a time, because each searches all shared folders. */
   #running: Promise<unknown> = Promise.resolve();
-  /** Whoever comes while a pass runs joins the next. */
+  /** The next pass, which collects the users of all calls that arrive during the current pass. */
   #next: { readonly users: Set<number>; readonly left: Promise<Left> } | undefined;
 
   constructor(options: SharedPlacesOptions) {
@@ -56,7 +57,7 @@ export class SharedPlaces {
     this.#folders = folders.filter((path) => lstatSync(path, { throwIfNoEntry: false })?.isDirectory());
   }
 
-  /** Removes whatever these users own here; throws where something stays. None of their processes is left. */
+  /** Deletes everything that these users own in shared places. They must have no processes left. Throws if something stays. */
   async clear(users: readonly number[]): Promise<void> {
     if (users.length === 0) return;
     const left = await this.#join(users);
@@ -64,7 +65,7 @@ export class SharedPlaces {
     if (own.length > 0) throw new LeftBehind(own, this.#folders, left.why);
   }
 
-  /** Those of these users that own something here. */
+  /** Returns those of these users that own something in shared places. */
   async owners(users: readonly number[]): Promise<Set<number>> {
     const asked = new Set(users);
     const found = (await segmentUsers()).intersection(asked);
@@ -73,7 +74,8 @@ export class SharedPlaces {
       found.add(Number(user));
       return found.size === asked.size;
     });
-    if (fault !== undefined) throw new Error(`What jobs left in ${this.#folders.join(", ")} is not known: ${fault}`);
+    if (fault !== undefined)
+      throw new Error(`The server could not find the files that jobs left in ${this.#folders.join(", ")}: ${fault}`);
     return found;
   }
 
@@ -91,9 +93,9 @@ export class SharedPlaces {
     return this.#next.left;
   }
 
-  /** Where one user's things cannot be removed, the others are clean all the same. */
+  /** Deletes the files of these users in one pass. Returns the users whose files could not be deleted, and why. */
   async #pass(users: readonly number[]): Promise<Left> {
-    let why = "they are made anew all the time";
+    let why = "new files keep appearing";
     for (let attempt = 0; ; attempt++) {
       try {
         const left = await this.owners(users);
@@ -105,7 +107,7 @@ export class SharedPlaces {
     }
   }
 
-  /** Returns what went wrong; what it left is looked for afterwards. */
+  /** Deletes the files of these users. Returns the error message, if any; the caller searches for leftovers. */
   async #remove(users: ReadonlySet<number>): Promise<string | undefined> {
     const { ipcrm, become } = this.#options;
     let why: string | undefined;
@@ -113,14 +115,14 @@ export class SharedPlaces {
       why = error.message.trim();
     });
     if (this.#folders.length === 0) return why;
-    // Seen from the folder that each lies in: no name on the way there can be exchanged for a link.
+    // `-execdir` runs rm in the file's own folder, so that no parent can be replaced by a symbolic link meanwhile.
     const action = ["-prune", "-execdir", "rm", "-rf", "--one-file-system", "--", "{}", "+"];
     return (await this.#find(users, action)) ?? why;
   }
 
   /**
-   * Follows no link and stays out of what no job can write to. The action is for what these users own; `until` gets the
-   * lines that it prints and says when they are enough. Returns what kept it from looking at everything.
+   * Runs `find` with this action on files of these users. It follows no links and skips folders that no job can write to.
+   * `until` gets each printed line; `find` stops once it returns true. Returns an error message if the search was incomplete.
    */
   async #find(
     users: ReadonlySet<number>,
@@ -147,15 +149,15 @@ export class SharedPlaces {
       }),
     ]);
     if (enough || fault !== undefined) return fault;
-    if (signal !== null) return `find was ended by ${signal}`;
-    return status === 0 || explained ? undefined : `find ended with status ${status}`;
+    if (signal !== null) return `find was killed by ${signal}`;
+    return status === 0 || explained ? undefined : `find failed with exit code ${status}`;
   }
 }
 
 const ownedBy = (users: ReadonlySet<number>) =>
   [...users].flatMap((user, index) => [...(index === 0 ? [] : ["-o"]), "-uid", String(user)]);
 
-/** Whether `enough` said so of one. Where a program cannot be started there may be no stream. */
+/** Reads all lines. Returns whether `enough` was true for one. There is no stream if the program could not be started. */
 async function readLines(stream: Readable | undefined, enough: (line: string) => boolean): Promise<boolean> {
   if (!stream) return false;
   let isEnough = false;
@@ -163,7 +165,10 @@ async function readLines(stream: Readable | undefined, enough: (line: string) =>
   return isEnough;
 }
 
-/** What running jobs remove or exchange meanwhile is none, nor is a mount that keeps root out: jobs can make none here. */
+/**
+ * Errors that do not make a search incomplete: running jobs delete or replace files meanwhile, and root may have no access to
+ * a mount, which jobs cannot create here.
+ */
 const changed = /: (No such file or directory|Not a directory|Too many levels of symbolic links|Permission denied)$/;
 const brokenOff = /^find: (failed to read file names|fts_read)/;
 const isFault = (line: string) => brokenOff.test(line) || !changed.test(line);

@@ -1,6 +1,6 @@
 /**
- * User ids that jobs run as. Which data folder has which is written down outside of every data folder, so that two
- * servers on one host never share one. A server keeps those that it took: giving one to an attempt costs nothing.
+ * Manages the user ids under which jobs run. A registry outside the data folders records which server has which id, so that
+ * two servers on one host never share an id. A server reserves ids in batches, so that assigning one to an attempt is cheap.
  */
 import { mkdirSync, readdirSync, realpathSync } from "node:fs";
 import { dirname } from "node:path";
@@ -13,7 +13,7 @@ export interface UserRange {
 }
 
 const registryFile = "/run/millrace/users.db";
-/** Taken at a time: going to the registry for each would cost a commit. */
+/** How many user ids are reserved at a time: reserving each one separately would cost a commit per job. */
 const batch = 32;
 
 interface Row {
@@ -25,16 +25,16 @@ interface Row {
 
 export interface JobUsersOptions {
   readonly range: UserRange;
-  /** The data folder, which the registry knows this server by. */
+  /** The data folder, which identifies this server in the registry. */
   readonly root: string;
-  /** Users of attempts that an earlier life of this server left, by their keys. */
+  /** User ids of attempts from before this server's restart, with the attempt keys. */
   readonly inUse: ReadonlyMap<number, string>;
-  /** Which of these are not to be taken from others: something of theirs is still there. */
+  /** Returns those of these user ids that must not be taken over from another server, because they still own files. */
   readonly avoid?: ((users: readonly number[]) => Promise<ReadonlySet<number>>) | undefined;
   readonly registry?: string;
 }
 
-/** All are in use, for now. */
+/** Thrown while all user ids are in use. */
 export class NoFreeUser extends Error {}
 
 export class JobUsers {
@@ -43,7 +43,7 @@ export class JobUsers {
   readonly #folder: string;
   readonly #registry: DatabaseSync;
   readonly #free: number[];
-  /** Which attempt has which. */
+  /** Attempt keys by user id. */
   readonly #holders: Map<number, string>;
   #refilling: Promise<void> | undefined;
 
@@ -56,7 +56,7 @@ export class JobUsers {
     this.#registry.exec(
       "create table if not exists users (uid integer primary key, folder text not null, pid integer not null, start_time text not null)",
     );
-    // After a restart of the machine the registry may be empty: what our folders still need is ours first.
+    // After a reboot the registry may be empty. Reserve the ids that own our attempt folders before anything else.
     const insert = this.#registry.prepare("insert or ignore into users values (?, ?, ?, ?)");
     for (const uid of [...inUse.keys()].filter((candidate) => this.#inRange(candidate)))
       insert.run(uid, ...this.#self());
@@ -65,6 +65,7 @@ export class JobUsers {
     this.#free = own.filter((uid) => !inUse.has(uid));
   }
 
+  /** Assigns a free user id to an attempt. */
   async take(key: string): Promise<number> {
     for (;;) {
       const uid = this.#free.shift();
@@ -79,30 +80,30 @@ export class JobUsers {
     }
   }
 
-  /** Nothing of this user is left. Only for the attempt that has it: it may have passed to another meanwhile. */
+  /** Releases a user id that has no files or processes left. Does nothing if another attempt has the id now. */
   give(uid: number, key: string): void {
     if (this.#holders.get(uid) !== key) return;
     this.#holders.delete(uid);
     this.#free.push(uid);
   }
 
-  /** Those that no attempt has. */
+  /** Returns the reserved user ids that no attempt has. */
   free(): readonly number[] {
     return this.#free;
   }
 
-  /** These are not given to anybody in this life of the server. */
+  /** Excludes these user ids until the server is restarted. */
   withhold(users: readonly number[]): void {
     const kept = this.#free.filter((uid) => !users.includes(uid));
     this.#free.splice(0, this.#free.length, ...kept);
   }
 
-  /** Whether it is this attempt's: another server may have got it after a restart of the machine. */
+  /** Whether this attempt has the user id. After a reboot, another server may have it. */
   isHeldBy(uid: number, key: string): boolean {
     return this.#holders.get(uid) === key;
   }
 
-  /** The last one is no job's: with it we look at what jobs can reach. */
+  /** Whether jobs may get this user id. The last one of the range is kept for testing what jobs can access. */
   #inRange(uid: number): boolean {
     return uid >= this.#range.first && uid < this.#range.last;
   }
@@ -115,26 +116,26 @@ export class JobUsers {
     this.#registry.close();
   }
 
-  /** What this data folder had before. */
+  /** Takes over the user ids that this data folder had reserved before the restart. */
   #reclaim(): number[] {
     const update = this.#registry.prepare("update users set pid = ?, start_time = ? where folder = ? returning uid");
     const rows = update.all(process.pid, startTimeOf(process.pid) ?? "", this.#folder) as unknown as Row[];
     return rows.map(({ uid }) => uid).filter((uid) => this.#inRange(uid));
   }
 
-  /** Adds some to the free ones, or throws. */
+  /** Reserves more user ids. Throws NoFreeUser if there are none. */
   async #refill(): Promise<void> {
     const avoided = new Set<number>();
     for (;;) {
       const candidates = this.#candidates(avoided);
-      // Some may have been given back while we looked.
+      // Attempts may have released ids meanwhile.
       if (candidates.length === 0 && this.#free.length > 0) return;
       if (candidates.length === 0) {
         throw new NoFreeUser(
-          `All user ids from ${this.#range.first} to ${this.#range.last} are in use (MILLRACE_JOB_UIDS): by running jobs of this and other servers on this machine, or by files that jobs left and nobody could remove.`,
+          `All user ids from ${this.#range.first} to ${this.#range.last} are in use (MILLRACE_JOB_UIDS): running jobs of this machine's servers have them, or they own files that could not be removed. Choose a larger range, or wait for jobs to end.`,
         );
       }
-      // Looked at before they are ours: their server may come back, and has to find them in the registry as they were.
+      // Check ids before reserving them: their former server may return and must find its registry entries unchanged.
       for (const uid of await this.#avoid(candidates)) avoided.add(uid);
       const claimed = this.#claim(candidates.filter((uid) => !avoided.has(uid)));
       this.#free.push(...claimed);
@@ -146,7 +147,7 @@ export class JobUsers {
     return this.#registry.prepare("select * from users").all() as unknown as Row[];
   }
 
-  /** Some that nobody has; where there are none, some whose server is gone and that no process has. */
+  /** Returns a batch of unreserved user ids. If there are none, it returns ids of dead servers that no process uses. */
   #candidates(avoided: ReadonlySet<number>): number[] {
     const rows = this.#rows();
     const taken = new Set(rows.map(({ uid }) => uid));
@@ -160,7 +161,7 @@ export class JobUsers {
       .slice(0, batch);
   }
 
-  /** Those of them that nobody else took meanwhile. */
+  /** Reserves those of these user ids that no other server has reserved meanwhile, and returns them. */
   #claim(candidates: readonly number[]): number[] {
     this.#registry.exec("begin immediate");
     try {

@@ -1,16 +1,16 @@
-/** Where control groups are made, and how those that nobody needs any more are removed. */
+/** Creates the parent folders of control groups, and removes control groups that are no longer needed. */
 import { accessSync, constants, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 const root = "/sys/fs/cgroup";
 
-/** Where this data folder's attempts have their groups, per controller; version 2 has the same one for all. */
+/** Parent folders of the attempts' control groups, by controller. With cgroup version 2 they are all the same. */
 export type Folders = Readonly<Record<"pids" | "cpu", string>> & {
-  /** Absent where memory has no limit. */
+  /** Absent if memory is not limited. */
   readonly memory?: string;
 };
 
-/** False: it is there still. */
+/** Removes a folder. Returns false if the folder still exists, for example because it contains processes. */
 export function removeFolder(path: string): boolean {
   try {
     rmdirSync(path);
@@ -20,7 +20,7 @@ export function removeFolder(path: string): boolean {
   }
 }
 
-/** Removes groups in these folders that no attempt has, and the folders with them. Returns folders that are still there. */
+/** Removes control groups that no attempt uses, then their parent folders. Returns the parent folders that still exist. */
 export function removeUnused(folders: readonly string[], inUse: ReadonlySet<string>, withFolder = true): string[] {
   return [...new Set(folders)].filter((folder) => {
     for (const name of namesIn(folder)) if (!inUse.has(name)) removeFolder(join(folder, name));
@@ -37,7 +37,7 @@ function namesIn(folder: string): string[] {
   }
 }
 
-/** Only what we could have written: a folder of that name below the place where groups are made. */
+/** Reads the recorded parent folders. It skips lines that this server cannot have written. */
 export function readRecord(file: string): string[] {
   try {
     const lines = readFileSync(file, "utf8").split("\n");
@@ -55,7 +55,7 @@ export function isVersion2(): boolean {
   }
 }
 
-/** Below the server's own group: what holds for the server holds for its jobs together. */
+/** Creates the parent folders below the server's own control group, so that the server's limits include its jobs. */
 export function openVersion1(name: string, withMemory: boolean): Folders {
   const own = ownGroups();
   const folder = (controller: string) => {
@@ -67,7 +67,7 @@ export function openVersion1(name: string, withMemory: boolean): Folders {
   return { pids: folder("pids"), cpu: folder("cpuacct"), ...(withMemory ? { memory: folder("memory") } : {}) };
 }
 
-/** A group that has groups with controllers below it may hold no process itself: the server moves into one of them. */
+/** Creates the parent folder. A version 2 group with child groups may contain no process, so the server moves into a child. */
 export function openVersion2(name: string, withMemory: boolean): Folders {
   const own = join(root, ownGroups().get("") ?? "/").replace(/\/millrace-server$/, "");
   mkdirSync(join(own, "millrace-server"), { recursive: true });
@@ -79,7 +79,7 @@ export function openVersion2(name: string, withMemory: boolean): Folders {
   return { pids: folder, cpu: folder, ...(withMemory ? { memory: folder } : {}) };
 }
 
-/** The groups of this process by controller; version 2 has the empty name. */
+/** Returns the control groups of this process by controller. The key for version 2 is "". */
 function ownGroups(): Map<string, string> {
   const groups = new Map<string, string>();
   for (const line of readFileSync("/proc/self/cgroup", "utf8").trim().split("\n")) {

@@ -1,8 +1,7 @@
 /**
- * A control group for every running attempt, where the machine lets us make them: memory and processes are then limited
- * by the kernel, and what an attempt uses is read off. Making a group costs as much as starting a process, so groups are
- * used again, and what they have counted is taken off. Version 1 of the interface has a tree per controller, version 2
- * one for all.
+ * Gives every running attempt a control group, if the machine allows that. The kernel then limits memory and processes and
+ * counts what an attempt uses. Creating a group costs as much as starting a process, so groups are reused, and their earlier
+ * counts are subtracted. Version 1 of the kernel interface has a tree for each controller, version 2 a single tree.
  */
 import { createHash, randomUUID } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -20,25 +19,26 @@ import {
 } from "./cgroup-folders.ts";
 
 export interface CgroupLimits {
-  /** Bytes; 0: none. */
+  /** Memory limit in bytes; 0 for no limit. */
   readonly memory: number;
+  /** Maximum number of processes; 0 for no limit. */
   readonly processes: number;
 }
 
-/** The data folder gives the groups their name; the record lists them. */
+/** `root` is the data folder, from which the group names are derived. `cgroups` is the file that lists the groups. */
 type GroupFolders = Pick<EngineFolders, "root" | "cgroups">;
 
-/** A group while an attempt has it, with what it had counted before. */
+/** The control group of an attempt, with its counters at the time when the attempt got the group. */
 export interface Group {
   readonly name: string;
   readonly oomKills: number;
   readonly cpuSeconds: number;
 }
 
-/** Of this moment. */
+/** Current resource usage. */
 export type Usage = Omit<UsageSample, "at">;
 
-/** The kernel's own figures are off by so much: it counts processor by processor, and adds up later. */
+/** Bytes by which the kernel's memory counters may be wrong: it counts for each processor and adds up later. */
 const forgotten = 1024 * 1024;
 
 export class Cgroups {
@@ -46,14 +46,13 @@ export class Cgroups {
   readonly #version: 1 | 2;
   readonly #limits: CgroupLimits;
   readonly #free: string[] = [];
-  /** Not to be used again; removed as soon as the kernel lets go of them. */
+  /** Groups that are not reused; they are removed as soon as the kernel allows it. */
   readonly #retired = new Set<string>();
   #closed = false;
 
   /**
-   * Undefined where groups cannot be made, and limits are then sampled; or where there is nothing to limit: to be in a
-   * group makes a process slower. Groups that nobody needs are removed, also where an earlier life of this server had
-   * others above them.
+   * Opens the control groups. Returns undefined if they cannot be created, so that limits are enforced by sampling, or if
+   * nothing is limited, because a group slows its processes down. Removes unused groups of earlier server processes too.
    */
   static open(
     { root, cgroups: record }: GroupFolders,
@@ -63,13 +62,13 @@ export class Cgroups {
     const before = removeUnused(readRecord(record), inUse);
     const groups = limits.memory === 0 && limits.processes === 0 ? undefined : Cgroups.#open(root, limits);
     const folders = [...new Set([...before, ...(groups ? Object.values(groups.#folders) : [])])];
-    // Written down before the first group is made: whoever comes after us finds what a kill left here.
+    // Record the folders before the first group is created, so that the next server can remove them after a kill.
     writeFileSync(record, folders.map((folder) => `${folder}\n`).join(""), { mode: 0o600 });
     if (groups) removeUnused(Object.values(groups.#folders), inUse, false);
     return groups;
   }
 
-  /** Where this server makes none: those of earlier ones, once their attempts are over. */
+  /** Removes control groups of earlier server processes whose attempts have ended, if this server uses no groups itself. */
   static removeLeft({ cgroups: record }: GroupFolders, inUse: ReadonlySet<string>): void {
     removeUnused(readRecord(record), inUse);
   }
@@ -91,13 +90,13 @@ export class Cgroups {
     this.#limits = limits;
   }
 
-  /** A group that nobody has, and nothing is in. */
+  /** Returns a control group that is unused and contains no process. */
   take(): Group {
     const name = this.#reuse() ?? this.#make();
     return { name, oomKills: this.#folders.memory ? this.#oomKills(name) : 0, cpuSeconds: this.#cpuSeconds(name) };
   }
 
-  /** One that is still there: whoever else looks after this data folder may have removed it. */
+  /** Returns a free group that still exists. Another process on the same data folder may have removed it. */
   #reuse(): string | undefined {
     for (let name = this.#free.pop(); name !== undefined; name = this.#free.pop()) {
       if (this.isEmpty({ name })) return name;
@@ -105,14 +104,14 @@ export class Cgroups {
     return undefined;
   }
 
-  /** What writes a 0 into these files is in the group, with all that it starts. */
+  /** Returns the files of a group. A process that writes 0 to them joins the group, with all processes that it starts. */
   entries({ name }: Group): string[] {
     return this.#paths(name).map((path) => join(path, "cgroup.procs"));
   }
 
   /**
-   * Its attempt is over. One that a process is still dying in, or that memory is still charged to, is not used again:
-   * the next to have it would be held to a limit that somebody else has used up.
+   * Releases a control group after its attempt has ended. A group that still has exiting processes or charged memory is not
+   * reused, because these would count against the limits of the next attempt.
    */
   give({ name }: Pick<Group, "name">): void {
     for (const old of this.#retired) this.#remove(old);
@@ -123,7 +122,7 @@ export class Cgroups {
     if (this.#closed) this.close();
   }
 
-  /** Removes what nobody uses; jobs that go on keep theirs. */
+  /** Removes unused groups. Jobs that are still running keep theirs. */
   close(): void {
     this.#closed = true;
     for (const name of [...this.#free.splice(0), ...this.#retired]) this.#remove(name);
@@ -143,7 +142,7 @@ export class Cgroups {
     return name;
   }
 
-  /** Undefined where the group is gone. */
+  /** Returns what the attempt has used so far; undefined if the group no longer exists. */
   usage({ name, cpuSeconds }: Group): (Omit<Usage, "memory_bytes"> & { memory_bytes?: number }) | undefined {
     try {
       return {
@@ -156,7 +155,7 @@ export class Cgroups {
     }
   }
 
-  /** Whether nothing in it lives, by the kernel's own list; undefined: the group is gone. */
+  /** Whether the group contains no processes, by the kernel's list; undefined if the group no longer exists. */
   isEmpty({ name }: Pick<Group, "name">): boolean | undefined {
     try {
       return this.#read("pids", name, "cgroup.procs") === "";
@@ -165,7 +164,7 @@ export class Cgroups {
     }
   }
 
-  /** What lives in it. */
+  /** Returns the ids of the processes in the group. */
   pids({ name }: Pick<Group, "name">): number[] {
     try {
       return this.#read("pids", name, "cgroup.procs").split("\n").filter(Boolean).map(Number);
@@ -174,7 +173,7 @@ export class Cgroups {
     }
   }
 
-  /** Whether the kernel has ended a process of this attempt for want of memory. */
+  /** Whether the kernel's OOM killer has killed a process of this attempt. */
   ranOutOfMemory({ name, oomKills }: Group): boolean {
     try {
       return this.#oomKills(name) > oomKills;
@@ -183,7 +182,7 @@ export class Cgroups {
     }
   }
 
-  /** Also those that have ended and that nobody has asked about yet: they are in no list. */
+  /** Whether the group has processes, including zombies, which `cgroup.procs` does not list. */
   #countsProcesses(name: string): boolean {
     return Number(this.#read("pids", name, "pids.current")) > 0;
   }
@@ -193,7 +192,7 @@ export class Cgroups {
     return Number(/^oom_kill (\d+)/m.exec(this.#read("memory", name, file))?.[1] ?? 0);
   }
 
-  /** Memory that the kernel cannot take back: a file in a memory file system, a segment. Caches go when they are wanted. */
+  /** Whether the group holds memory that the kernel cannot reclaim, such as tmpfs files and shared memory, but not caches. */
   #holdsMemory(name: string): boolean {
     if (!this.#folders.memory) return false;
     try {
@@ -206,21 +205,21 @@ export class Cgroups {
     }
   }
 
-  /** A folder with a dying process in it stays, and is tried again. */
+  /** Removes a group. If a process in it is still exiting, the removal is tried again later. */
   #remove(name: string): void {
     const gone = this.#paths(name).map(removeFolder).every(Boolean);
     if (gone) this.#retired.delete(name);
     else this.#retired.add(name);
   }
 
-  /** What goes to swap is memory too. A machine without such an account has no swap, or does not count it. */
+  /** Counts swap against the memory limit. Kernels without swap accounting lack these files. */
   #limitSwap(path: string, memory: number): void {
     const [file, value] =
       this.#version === 2 ? ["memory.swap.max", "0"] : ["memory.memsw.limit_in_bytes", String(memory)];
     try {
       writeFileSync(join(path, file), value);
     } catch {
-      // Not counted here.
+      // This kernel does not count swap.
     }
   }
 
@@ -237,7 +236,7 @@ export class Cgroups {
     return Number(/^usage_usec (\d+)/m.exec(this.#read("cpu", name, "cpu.stat"))?.[1] ?? 0) / 1e6;
   }
 
-  /** Without what the kernel would drop at once if it wanted the memory. */
+  /** Returns the memory in use, without file caches that the kernel can drop at any time. */
   #memoryBytes(name: string): number {
     const used = Number(this.#read("memory", name, this.#version === 2 ? "memory.current" : "memory.usage_in_bytes"));
     const idle = /^(?:total_)?inactive_file (\d+)/m.exec(this.#read("memory", name, "memory.stat"))?.[1];

@@ -1,15 +1,16 @@
-/** Whether the kernel will hand a job's variables to a process: otherwise the job would end with exit code 126 and no reason. */
+/** Checks a job's environment variables against the kernel's limit. Above it the job would fail with 126 and no message. */
 import { readFileSync } from "node:fs";
 import { environmentBytes, processLimits, variableBytes } from "@millrace/contract";
 
-/** For variables of our own, and for arguments: names of files, lines of requirements. */
+/** Bytes reserved for Millrace's own variables. */
 const forOurs = 64 * 1024;
+/** Bytes reserved for command line arguments, such as file names and requirements. */
 const forArguments = 512 * 1024;
-/** What the kernel allows whatever the stack's limit is, at least and at most. */
+/** The kernel's lower and upper bound for arguments and variables together; in between, a quarter of the stack limit counts. */
 const least = 128 * 1024;
 const most = 6 * 1024 * 1024;
 
-/** Bytes for all variables of a process, by this machine's limit of the stack, which jobs inherit. */
+/** Returns how many bytes all variables of a process may have. It follows from the stack limit, which jobs inherit. */
 export function variablesRoom(limits = readLimits()): number {
   const stack = /^Max stack size\s+(\d+)/m.exec(limits)?.[1];
   const together = stack === undefined ? most : Math.min(most, Math.max(least, Math.floor(Number(stack) / 4)));
@@ -24,15 +25,15 @@ function readLimits(): string {
   }
 }
 
-/** Why a process cannot be given these variables, for the job's owner; undefined: it can. */
+/** Returns an error message for the job's owner if these variables are too large for a process; undefined if they fit. */
 export function whyNotGiven(values: Readonly<Record<string, string>>, room = variablesRoom()): string | undefined {
   const sizes = Object.entries(values).map(([name, value]) => ({ name, bytes: variableBytes(name, value) }));
   const large = sizes.find(({ bytes }) => bytes > processLimits.variable);
   if (large)
-    return `The job could not begin: its variable ${large.name} has ${large.bytes} bytes with its name, and a process can be given ${processLimits.variable}. Attach what is long as a file.`;
+    return `The job could not start: its variable ${large.name} has ${large.bytes} bytes with its name, and the limit is ${processLimits.variable}. Attach long values as a file.`;
   const total = environmentBytes(values);
   if (total <= room) return undefined;
   const largest = sizes.sort((a, b) => b.bytes - a.bytes).slice(0, 3);
   const names = largest.map(({ name, bytes }) => `${name} (${bytes})`).join(", ");
-  return `The job could not begin: its variables, with those of its credentials, have ${total} bytes together, and a process can be given ${room}. The largest are ${names}. Attach what is long as a file, or name fewer credentials.`;
+  return `The job could not start: its variables, with those of its credentials, have ${total} bytes together, and the limit is ${room}. The largest are ${names}. Attach long values as a file, or use fewer credentials.`;
 }

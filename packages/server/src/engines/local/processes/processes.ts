@@ -1,16 +1,16 @@
-/** Processes of this machine, by what /proc says of them. */
+/** Finds and signals processes of this machine, using /proc. */
 import { readdirSync, readFileSync, readlinkSync, statfsSync, statSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 
-/** The variable by which a job's processes are known where nothing stronger holds them together. */
+/** Environment variable that identifies a job's processes if the job has neither its own user id nor a PID namespace. */
 export const keyVariable = "MILLRACE_ATTEMPT";
 
 export const readBootId = async () => (await readFile("/proc/sys/kernel/random/boot_id", "utf8")).trim();
 
-/** Pids are used again; a pid and when it began are not, within one boot. */
+/** Identifies a process within one boot. A process id alone can be reused. */
 export interface Identity {
   readonly pid: number;
-  /** In clock ticks since boot, as in /proc. */
+  /** Start time in clock ticks since boot, as in /proc. */
   readonly startTime: string;
 }
 
@@ -20,7 +20,7 @@ interface Stat {
   readonly startTime: string;
 }
 
-/** Undefined where there is no such process. Any other trouble is an error: not to be taken for an end. */
+/** Reads a process from /proc. Returns undefined if it does not exist. Throws on other errors: they do not prove an exit. */
 function statOf(pid: number): Stat | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, "utf8");
@@ -37,41 +37,41 @@ const isDead = ({ state }: Stat) => state === "Z" || state === "X";
 
 export const startTimeOf = (pid: number): string | undefined => statOf(pid)?.startTime;
 
-/** Milliseconds since a process of this boot began, whether it lives or not: counted in ticks, which nobody sets. */
+/** Returns milliseconds since a process of this boot started, even if it has exited. Clock changes do not affect it. */
 export function ageOf({ startTime }: Identity): number {
   const before = (Number(startTimeOf(process.pid)) - Number(startTime)) / ticksPerSecond;
   return (before + process.uptime()) * 1000;
 }
 
-/** A zombie is dead. */
+/** Whether a process is still running. A zombie counts as exited. */
 export function isAlive({ pid, startTime }: Identity): boolean {
   const stat = statOf(pid);
   return stat !== undefined && stat.startTime === startTime && !isDead(stat);
 }
 
-/** How long a process that was seen to be a stranger is not looked at again. */
+/** How long a process that belongs to no job is not examined again. */
 const strangerMs = 1000;
-/** Below this no user is a job's: configuration/parse.ts takes no smaller ones. */
+/** Smallest user id that a job can have: configuration/parse.ts accepts no smaller ones. */
 const firstJobUser = 1000;
-/** How long a process may take from one program to the next. */
+/** How long an `exec` may take: meanwhile a process shows no environment. */
 const changingMs = 200;
-/** Of /proc/PID/stat: a thread of the kernel, which has no environment. */
+/** Flag in /proc/PID/stat of a kernel thread, which has no environment. */
 const kernelThread = 0x200000;
 
 export interface Found {
   readonly pids: number[];
-  /** Somebody is between two programs just now and does not show whose it is: look again. */
+  /** Whether a process was in the middle of an `exec` and could not be assigned; the caller should search again. */
   readonly unclear: boolean;
 }
 
-/** Whose a process is. `foreign`: a job's, but of none of these. */
+/** `ours`: a process of the attempts searched for; `foreign`: perhaps of another job; `stranger`: of no job. */
 export type Belonging = "ours" | "foreign" | "stranger" | "unclear";
 
-/** Looks through all processes for some that belong together. */
+/** Searches all processes of the machine for those of certain attempts. */
 export class ProcessSearch {
   #strangers = new Set<number>();
   #strangersSince = 0;
-  /** Since when a process has not shown whose it is. */
+  /** When each unassignable process was first seen, by process id. */
   #unclear = new Map<number, number>();
 
   all(belongs: (pid: number) => Belonging): Found {
@@ -79,9 +79,9 @@ export class ProcessSearch {
   }
 
   /**
-   * The same for attempts whose scripts have ended, at a fraction of the cost: it runs after every job. A pid seen as a
-   * stranger within the last second is not asked again. Numbers are given out in turn, so within a second none comes
-   * round again; and only a script's first process, which is gone by now, ever was a stranger before it was the job's.
+   * Finds processes of attempts whose scripts have ended. It runs after every job, so it skips process ids that belonged to
+   * no job within the last second. That is safe: the kernel does not reuse an id so soon, and only the main process of a
+   * script, which has exited, can change from belonging to no job to belonging to one.
    */
   left(belongs: (pid: number) => Belonging): Found {
     if (performance.now() - this.#strangersSince > strangerMs) {
@@ -100,13 +100,13 @@ export class ProcessSearch {
       const whose = this.#settle(pid, belongs(pid));
       if (whose === "ours") pids.push(pid);
       else if (whose === "unclear") unclear = true;
-      // A process of another job is no stranger: its own end is still to come.
+      // Do not remember processes of other jobs: the cleanup of those jobs must still find them.
       else if (whose === "stranger") strangers.add(pid);
     }
     return { pids, unclear };
   }
 
-  /** A process is between two programs for a moment only; one that stays as it is was started like that. */
+  /** Treats a process that stays without environment as one that belongs to no job: an `exec` takes only a moment. */
   #settle(pid: number, whose: Belonging): Belonging {
     if (whose !== "unclear") {
       this.#unclear.delete(pid);
@@ -118,7 +118,7 @@ export class ProcessSearch {
   }
 }
 
-/** By the mark in the environment that it was started with. A process that gives its children none of it escapes this. */
+/** Recognizes processes by the environment variable they were started with. A process that drops the variable escapes. */
 export function byMark(keys: readonly string[]): (pid: number) => Belonging {
   const marks = keys.map((key) => Buffer.from(`${keyVariable}=${key}\0`));
   return (pid) => {
@@ -129,13 +129,13 @@ export function byMark(keys: readonly string[]): (pid: number) => Belonging {
   };
 }
 
-/** While one program takes the place of another, a process shows no environment, though it will have one. */
+/** Whether a process without environment may be in the middle of an `exec`: it is alive and not a kernel thread. */
 function isChanging(pid: number): boolean {
   const stat = statOf(pid);
   return stat !== undefined && !isDead(stat) && (stat.flags & kernelThread) === 0;
 }
 
-/** Undefined where the process is gone or is not ours to read. */
+/** Reads the environment of a process; undefined if it has exited or may not be read. */
 function environmentOf(pid: number): Buffer | undefined {
   try {
     return readFileSync(`/proc/${pid}/environ`);
@@ -144,18 +144,18 @@ function environmentOf(pid: number): Buffer | undefined {
   }
 }
 
-/** By the user that it runs as, which no job can change. A dead one that nobody has fetched yet is gone. */
+/** Recognizes processes by their user id, which a job cannot change. Zombies do not count. */
 export function byUser(users: ReadonlySet<number>): (pid: number) => Belonging {
   return (pid) => {
     const status = statusOf(pid);
     if (!status) return "stranger";
     if (users.has(status.uid)) return status.dead ? "foreign" : "ours";
-    // Only root's processes and those of the machine's own accounts stay what they are.
+    // Only processes of root and of system accounts certainly belong to no job. Any other user id may be another job's.
     return status.uid < firstJobUser ? "stranger" : "foreign";
   };
 }
 
-/** From its status: the owner of its folder in /proc is root when it hides. */
+/** Reads the user id from /proc/PID/status. The owner of /proc/PID is not reliable: it is root for undumpable processes. */
 export function statusOf(pid: number): { uid: number; dead: boolean } | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/status`, "latin1");
@@ -166,7 +166,7 @@ export function statusOf(pid: number): { uid: number; dead: boolean } | undefine
   }
 }
 
-/** By the namespace of process ids that it lives in, as the kernel numbers them. */
+/** Recognizes processes by the inode number of their PID namespace. */
 export function byNamespace(inodes: ReadonlySet<string>): (pid: number) => Belonging {
   return (pid) => {
     const inode = namespaceOf(pid);
@@ -174,7 +174,7 @@ export function byNamespace(inodes: ReadonlySet<string>): (pid: number) => Belon
   };
 }
 
-/** Of a process that lives: one that is dead and not yet fetched has none any more. */
+/** Returns the inode number of a process's PID namespace; undefined if the process has exited or is a zombie. */
 export function namespaceOf(pid: number): string | undefined {
   try {
     const stat = statOf(pid);
@@ -185,7 +185,7 @@ export function namespaceOf(pid: number): string | undefined {
   }
 }
 
-/** By the folder that it works in. */
+/** Recognizes processes by their working directory. */
 export function byFolder(folders: readonly string[]): (pid: number) => Belonging {
   return (pid) => {
     const path = workingFolderOf(pid);
@@ -206,7 +206,7 @@ export function signalAll(pids: readonly number[], signal: "SIGTERM" | "SIGKILL"
     try {
       process.kill(pid, signal);
     } catch {
-      // It ended by itself meanwhile.
+      // The process has exited meanwhile.
     }
   }
 }
@@ -214,7 +214,7 @@ export function signalAll(pids: readonly number[], signal: "SIGTERM" | "SIGKILL"
 const ticksPerSecond = 100;
 const pageSize = 4096;
 
-/** What these processes use together. Those that have ended are not counted any more. */
+/** Returns the total usage of these processes. It does not include processes that have exited. */
 export function usageOf(pids: readonly number[]): { cpu_seconds: number; memory_bytes: number; processes: number } {
   let ticks = 0;
   let pages = 0;
@@ -225,19 +225,19 @@ export function usageOf(pids: readonly number[]): { cpu_seconds: number; memory_
       ticks += Number(fields[11]) + Number(fields[12]);
       pages += Number(fields[21]);
     } catch {
-      // It ended meanwhile.
+      // This process has exited meanwhile.
     }
   }
   return { cpu_seconds: ticks / ticksPerSecond, memory_bytes: pages * pageSize, processes: pids.length };
 }
 
-/** What statfs calls a file system in memory. */
+/** The type number that statfs returns for tmpfs. */
 const tmpfs = 0x01021994;
 
-/** Bytes of files in the memory of the sandbox that these processes are in: they belong to no process. */
+/** Returns the bytes of tmpfs files in the sandbox of these processes. No process's own memory usage includes them. */
 export function bytesInMemory(pids: readonly number[]): number {
   const places = ["/dev/shm", "/tmp", "/var/tmp"];
-  // Some of the processes are outside, and see those of the machine.
+  // Skip the machine's own file systems, which processes outside the sandbox see.
   const seen = new Set(places.map(deviceOf));
   let bytes = 0;
   for (const path of pids.flatMap((pid) => places.map((place) => `/proc/${pid}/root${place}`))) {
@@ -250,7 +250,7 @@ export function bytesInMemory(pids: readonly number[]): number {
   return bytes;
 }
 
-/** Undefined where it is gone, or not ours to see. */
+/** Returns the device number of a path; undefined if the path is gone or may not be accessed. */
 function deviceOf(path: string): number | undefined {
   try {
     return statSync(path).dev;

@@ -1,4 +1,4 @@
-/** The starter: one small shell that forks supervisors, replaced when it dies. */
+/** The starter: a small shell process that forks a supervisor for each attempt. If it dies, it is replaced. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync, readdirSync, readFileSync } from "node:fs";
 import { getPriority, setPriority } from "node:os";
@@ -7,8 +7,8 @@ import { createInterface } from "node:readline";
 const jobNiceness = 5;
 
 /**
- * Descriptors that whoever started the server left open would reach every job: a pipe, a socket, a file. In their place
- * jobs find nothing. For the numbers from 3 on.
+ * Returns the `stdio` entries from descriptor 3 on. Every job would inherit descriptors that the server itself inherited,
+ * such as pipes and sockets, so each of them is replaced by /dev/null (`nothing`).
  */
 function instead(nothing: number): (number | "ignore")[] {
   const inherited = readdirSync("/proc/self/fd")
@@ -18,7 +18,7 @@ function instead(nothing: number): (number | "ignore")[] {
   return Array.from({ length: count }, (_, index) => (inherited.includes(index + 3) ? nothing : "ignore"));
 }
 
-/** Whether a program that is started gets it. */
+/** Whether child processes inherit a file descriptor: its close-on-exec flag is not set. */
 function staysOpen(fd: number): boolean {
   try {
     const flags = /^flags:\t(\d+)/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, "latin1"))?.[1] ?? "0";
@@ -31,7 +31,7 @@ function staysOpen(fd: number): boolean {
 export interface StarterOptions {
   readonly script: string;
   readonly args: readonly string[];
-  /** Words in front of it, for what holds for all that it starts. */
+  /** Command prefix of the starter. It applies to all jobs, for example to limit them. */
   readonly startWith: readonly string[];
   readonly onChange: (folder: string, what: string) => void;
 }
@@ -51,7 +51,7 @@ export class Starter {
     this.#onChange = onChange;
   }
 
-  /** Hands over a folder. Whether a supervisor came of it is told by the folder, not by this call. */
+  /** Asks the starter to start the attempt in a folder. Only the files in the folder show whether a supervisor started. */
   start(folder: string): void {
     this.#child ??= this.#spawn();
     this.#child.stdin?.write(`${folder}\n`);
@@ -59,7 +59,7 @@ export class Starter {
 
   #spawn(): ChildProcess {
     const nothing = openSync("/dev/null", "r+");
-    // Detached: a session of its own, so that what stops the server from a terminal does not stop the jobs.
+    // A detached child has its own session, so that Ctrl-C in the server's terminal does not stop the jobs.
     const [program = "", ...words] = [...this.#startWith, "/bin/sh", this.#script, ...this.#arguments];
     const child = spawn(program, words, {
       stdio: ["pipe", "pipe", "ignore", ...instead(nothing)],
@@ -67,8 +67,8 @@ export class Starter {
       env: { PATH: "/usr/local/bin:/usr/bin:/bin" },
     });
     closeSync(nothing);
-    // Jobs step back a little, so that the server answers however busy they keep the machine.
-    // Only root may raise what is lower already: a server that was started with less is polite enough.
+    // Lower the priority of jobs, so that the server still responds on a busy machine. If the server itself already runs at
+    // a lower priority, leave it: only root may raise a priority.
     if (child.pid !== undefined && getPriority() < jobNiceness) setPriority(child.pid, jobNiceness);
     const forget = () => {
       if (this.#child === child) this.#child = undefined;
@@ -83,7 +83,7 @@ export class Starter {
     return child;
   }
 
-  /** Starts nothing more; what runs goes on. */
+  /** Starts no more attempts. Running attempts continue. */
   close(): void {
     this.#closed = true;
     this.#child?.stdin?.end();

@@ -1,4 +1,4 @@
-/** Versions of datasets in the store: what each was made from, and by which job. */
+/** Queries on versions of datasets: what each was built from, and which job created it. */
 import { versionStatus } from "@millrace/contract";
 import { type Selectable, sql } from "kysely";
 import { prepared } from "../../drivers/prepared.ts";
@@ -11,14 +11,17 @@ import { markExportsRemovedOf } from "./exports.ts";
 
 export type DatasetVersionRow = Selectable<Tables["dataset_versions"]>;
 
-/** Whose script made it is looked up, not told. */
+/** A version to insert. `origin_job_id` is looked up from `job_id`. */
 export type NewVersionRow = Omit<DatasetVersionRow, "id" | "origin_job_id">;
 
-/** Of a job of another team nothing is known: a team's warehouse may say anything. */
+/**
+ * SQL for the original job behind a job id; null if the job is not of this team, since a warehouse's content is not
+ * trusted.
+ */
 const originOf = (jobId: string | null, teamId: number) =>
   sql<string | null>`(select coalesce(origin_id, id) from jobs where id = ${jobId} and team_id = ${teamId})`;
 
-/** Which version has this number of a dataset. */
+/** Finds the version of a dataset with this version number. */
 export const versionNumbered = (
   db: Db,
   { dataset_id, major, minor, patch }: Pick<DatasetVersionRow, "dataset_id" | "major" | "minor" | "patch">,
@@ -32,7 +35,7 @@ export const versionNumbered = (
     .where("patch", "=", patch)
     .executeTakeFirst();
 
-/** Another version with the same number: what was exported is not its. */
+/** Replaces a version by another one with the same number, and marks exports of the old one as removed. */
 export async function replaceVersion(db: Db, id: number, row: NewVersionRow): Promise<void> {
   await markExportsRemovedOf(db, [id]);
   const origin_job_id = originOf(row.job_id, row.team_id);
@@ -53,10 +56,10 @@ const byUuid = prepared<{ teamId: number; uuid: string }>()((db, value) =>
 export const versionIdOf = async (db: Db, teamId: number, uuid: string): Promise<number | undefined> =>
   (await byUuid(db, { teamId, uuid })).rows[0]?.id;
 
-/** What a version needs: another version, or what lies at a storage URI. */
+/** A dependency of a version: another version, or data at a storage URI. */
 export type Need = { readonly needs_version_id: number } | { readonly needs_uri: string };
 
-/** All that the version was made from, in the place of what was known before. */
+/** Sets the dependencies of a version, replacing those stored before. */
 export async function putDependencies(db: Db, versionId: number, needs: readonly Need[]): Promise<void> {
   await db.deleteFrom("dataset_dependencies").where("version_id", "=", versionId).execute();
   const rows = needs.map((need) => ({ version_id: versionId, needs_version_id: null, needs_uri: null, ...need }));
@@ -69,7 +72,10 @@ export async function putDependencies(db: Db, versionId: number, needs: readonly
   );
 }
 
-/** Who made a version stays its maker, also where a later run of the same job finds it made. */
+/**
+ * Links a job to a version that it created or reused. An existing link stays, so a creator remains one when it later
+ * reuses the version.
+ */
 export async function linkJob(db: Db, jobId: string, versionId: number, isCreator: boolean): Promise<void> {
   await db
     .insertInto("dataset_version_jobs")
@@ -79,7 +85,7 @@ export async function linkJob(db: Db, jobId: string, versionId: number, isCreato
   if (isCreator) await setOrigin(db, { jobId, versionId });
 }
 
-/** Where the version itself did not say who made it. */
+/** Sets the original job of a version that does not name its creating job itself. */
 const setOrigin = prepared<{ jobId: string; versionId: number }>()((db, value) =>
   db
     .updateTable("dataset_versions")
@@ -92,7 +98,10 @@ const setOrigin = prepared<{ jobId: string; versionId: number }>()((db, value) =
     .where("job_id", "is", null),
 );
 
-/** Their numbers are never given again, so their rows stay. What was exported of them is not given any more. */
+/**
+ * Marks versions as removed. Their entries stay, because version numbers are never reused. Their exports can no longer
+ * be downloaded.
+ */
 export async function markRemoved(db: Db, teamId: number, uuids: readonly string[], now: string): Promise<void> {
   for (const part of parts(uuids)) {
     const removed = await db
@@ -110,7 +119,7 @@ export async function markRemoved(db: Db, teamId: number, uuids: readonly string
   }
 }
 
-/** Versions whose rows lie in the team's warehouse. */
+/** Returns the uuids of all versions whose rows are in the team's warehouse. */
 export const liveUuids = async (db: Db, teamId: number): Promise<string[]> =>
   (
     await db
@@ -133,10 +142,10 @@ export async function markRestored(db: Db, teamId: number, uuids: readonly strin
   }
 }
 
-/** Characters of an error: a version that is complete hardly has one. */
+/** Characters of an error that lists show. Complete versions rarely have one. */
 const mostOfError = 256;
 
-/** What lists show of a version: without what is large. */
+/** Columns of a version for lists, without large texts. */
 const listed = [
   "id",
   "uuid",
@@ -161,7 +170,10 @@ export type ListedVersionRow = Pick<
   Extract<(typeof listed)[number], string> | "error_message" | "error_stack"
 >;
 
-/** Versions of one statement, and of one dataset in an answer: the newest. */
+/**
+ * Largest number of versions per statement, and per dataset in a response. If there are more, only the newest are
+ * returned.
+ */
 export const mostVersions = 10_000;
 
 const shownVersions = (db: Db, datasetIds: readonly number[], includeRemoved: boolean) => {
@@ -169,7 +181,7 @@ const shownVersions = (db: Db, datasetIds: readonly number[], includeRemoved: bo
   return includeRemoved ? query : query.where("status", "=", versionStatus.complete);
 };
 
-/** How many versions datasets have, by their ids. */
+/** Returns the number of versions of each dataset, by dataset id. */
 export async function countVersions(
   db: Db,
   datasetIds: readonly number[],
@@ -181,7 +193,10 @@ export async function countVersions(
   return new Map(rows.map(({ dataset_id, count }) => [dataset_id, Number(count)]));
 }
 
-/** Of a few datasets, each dataset's oldest first; of very many only the newest. */
+/**
+ * Lists the versions of some datasets, oldest first within each dataset. If there are more than the limit, only the
+ * newest.
+ */
 export async function listVersions(
   db: Db,
   datasetIds: readonly number[],
@@ -205,7 +220,10 @@ const inOrder = (db: Db, datasetId: number) =>
     .orderBy("minor")
     .orderBy("patch");
 
-/** Of one dataset, oldest first, with the bytes of what is large in the place of that; of very many only the newest. */
+/**
+ * Lists the versions of a dataset, oldest first, with the sizes of large texts in place of the texts. If there are more
+ * than the limit, only the newest.
+ */
 export const sizedVersionsOf = async (db: Db, datasetId: number, includeRemoved: boolean) =>
   (await sizedVersions(db, datasetId, includeRemoved)).reverse();
 
@@ -253,20 +271,26 @@ async function largeOf<Row extends { readonly id: number }>(
   return found;
 }
 
-/** The same with neither. */
+/** Lists all versions of a dataset, oldest first, without large texts and their sizes. */
 export const listedVersionsOf = (db: Db, datasetId: number): Promise<ListedVersionRow[]> =>
   inOrder(db, datasetId).select(listed).execute();
 
 export const getVersion = (db: Db, id: number): Promise<DatasetVersionRow | undefined> =>
   db.selectFrom("dataset_versions").selectAll().where("id", "=", id).executeTakeFirst();
 
-/** What its texts take in the store; they stay when it is removed, since a copy may bring it back. */
+/**
+ * Returns the bytes that the version's texts take in the store. They remain after the version is removed, because a
+ * restored warehouse may bring it back.
+ */
 export const textBytesOf = (row: NewVersionRow): number =>
   [row.query_script, row.schema, row.feature_schema, row.preview ?? "", row.sources, row.error_stack, row.script_output]
     .map((text) => Buffer.byteLength(text))
     .reduce((sum, bytes) => sum + bytes, 0);
 
-/** A number that is taken is an error of the store: on the shared one two may take it at once, and one begins anew. */
+/**
+ * Inserts a version and returns its id. A version number that is taken fails with a unique violation; on PostgreSQL the
+ * whole write is then retried.
+ */
 export async function insertVersion(db: Db, row: NewVersionRow): Promise<number> {
   await addUsage(db, row.team_id, "texts", textBytesOf(row));
   const origin_job_id = originOf(row.job_id, row.team_id);
@@ -274,7 +298,7 @@ export async function insertVersion(db: Db, row: NewVersionRow): Promise<number>
   return (await query.returning("id").executeTakeFirstOrThrow()).id;
 }
 
-/** With their exports. Returns how many were live until now. */
+/** Marks versions and their exports as removed. Returns how many of the versions were complete before. */
 export async function markVersionsRemoved(db: Db, ids: readonly number[], now: string): Promise<number> {
   let count = 0;
   for (const part of parts(ids)) {
@@ -293,7 +317,7 @@ export async function markVersionsRemoved(db: Db, ids: readonly number[], now: s
 export const setRowsTable = (db: Db, id: number, rows_table: string) =>
   db.updateTable("dataset_versions").set({ rows_table }).where("id", "=", id).execute();
 
-/** Live versions that a job made or reused, by name and number. */
+/** Lists the complete versions that a job created or reused, with dataset names and version numbers. */
 export const versionsOfJob = (db: Db, teamId: number, jobId: string) =>
   db
     .selectFrom("dataset_version_jobs")

@@ -1,4 +1,4 @@
-/** Datasets in the store: namespaces, the projects in them, the datasets in those. */
+/** Queries on datasets, and on the projects and namespaces that contain them. */
 import { versionStatus } from "@millrace/contract";
 import type { Selectable, Updateable } from "kysely";
 import { prepared } from "../../drivers/prepared.ts";
@@ -8,15 +8,15 @@ import { beginning, ifShort } from "../short-texts.ts";
 
 export type DatasetRow = Selectable<Tables["datasets"]>;
 
-/** With where it lies. */
+/** A dataset with its project and namespace. */
 export interface PlacedDataset extends Omit<DatasetRow, "attrs"> {
-  /** Null: too long for a list. */
+  /** JSON array of labels; null if it is too long for a list. */
   readonly attrs: string | null;
   readonly project: Selectable<Tables["projects"]>;
   readonly namespace: Selectable<Tables["namespaces"]>;
 }
 
-/** A name in full, in its parts. */
+/** Full name of a dataset in its three parts. */
 export interface FullName {
   readonly namespace: string;
   readonly project: string;
@@ -40,7 +40,7 @@ export const findDataset = async (
   { namespace, project, name }: FullName,
 ): Promise<DatasetRow | undefined> => (await byName(db, { teamId, namespace, project, name })).rows[0];
 
-/** Where the team has datasets of this name that have a complete version, by namespace and project. */
+/** Lists the team's datasets with this name that have a complete version, ordered by namespace and project. */
 export const placesOfName = (db: Db, teamId: number, name: string, limit: number): Promise<FullName[]> =>
   db
     .selectFrom("datasets")
@@ -111,13 +111,13 @@ const toPlaced = (row: PlacedRow): PlacedDataset => {
   return { id, team_id, project_id, uuid, name, description, attrs, created_at, project, namespace };
 };
 
-/** Undefined: the team has no such dataset. */
+/** Returns a dataset's row with project and namespace; undefined if the team has no such dataset. */
 export const placeOf = (db: Db, teamId: number, id: number) =>
   placed(db).where("datasets.id", "=", id).where("datasets.team_id", "=", teamId).executeTakeFirst();
 
 /**
- * The first ones by their names in full, after the one with this id; what is said of them as far as lists show it. What
- * follows in its project, in its namespace, in the team: each is read along the indexes of names, and nothing is sorted.
+ * Lists datasets by full name, starting after the dataset with id `after`; long texts are shortened. Reads the rest of
+ * its project, then of its namespace, then of the team. Each step follows an index on names, so nothing is sorted.
  */
 export async function listDatasets(
   db: Db,
@@ -140,7 +140,10 @@ export async function listDatasets(
   return found.map(toPlaced);
 }
 
-/** The order of cross joins is kept by SQLite, which would otherwise begin with all datasets, and sort them. */
+/**
+ * SQL for datasets in name order. SQLite keeps the order of cross joins; with inner joins it would read all datasets
+ * and sort them.
+ */
 const inOrder = (db: Db, teamId: number) =>
   db
     .selectFrom("namespaces")
@@ -170,7 +173,7 @@ interface Described {
   readonly created_at: string;
 }
 
-/** Makes what is not there yet. Returns its id. */
+/** Creates the namespace if it does not exist. Returns its id. */
 export async function ensureNamespace(db: Db, teamId: number, name: string, made: Described): Promise<number> {
   await db
     .insertInto("namespaces")
@@ -192,8 +195,8 @@ export async function ensureProject(db: Db, namespaceId: number, name: string, m
 }
 
 /**
- * Makes the dataset, or brings what is said of it up to date. One that is known by its uuid and has another name now was
- * renamed, unless that name is somebody else's. Returns its id.
+ * Creates the dataset, or updates its description and labels. A dataset with this uuid but another name is renamed,
+ * unless that name is taken. Returns its id.
  */
 export async function putDataset(db: Db, row: Omit<DatasetRow, "id">): Promise<number> {
   const { project_id, uuid, name, description, attrs } = row;

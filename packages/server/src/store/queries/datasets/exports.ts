@@ -1,4 +1,4 @@
-/** Exports in the store; their files lie in the data folder. */
+/** Queries on exports; their files are blobs. */
 import { type Insertable, type Selectable, sql } from "kysely";
 import type { Db } from "../../drivers/store.ts";
 import type { Tables } from "../../schema/tables.ts";
@@ -13,7 +13,7 @@ export const insertExport = (db: Db, row: Insertable<Tables["exports"]>) =>
 export const findExport = (db: Db, id: string): Promise<ExportRow | undefined> =>
   db.selectFrom("exports").selectAll().where("id", "=", id).executeTakeFirst();
 
-/** The newest of a version that is complete or under way, and was begun after this time. */
+/** Finds the newest export of a version that is complete or in progress and was created after this time. */
 export const findUsableExport = (db: Db, versionId: number, after: string): Promise<ExportRow | undefined> =>
   db
     .selectFrom("exports")
@@ -25,13 +25,13 @@ export const findUsableExport = (db: Db, versionId: number, after: string): Prom
     .limit(1)
     .executeTakeFirst();
 
-/** Teams that have exports with files still to be written. */
+/** Returns the teams that have exports in progress. */
 export async function teamsWithOpenExports(db: Db): Promise<number[]> {
   const open = db.selectFrom("exports").select("team_id").distinct().where("status", "in", ["pending", "running"]);
   return (await open.orderBy("team_id").execute()).map(({ team_id }) => team_id);
 }
 
-/** The team's next one after this id; after the last comes the first again. */
+/** Returns the team's next export in progress after this id, starting over after the last one. */
 export const nextOpenExport = (db: Db, teamId: number, after: string): Promise<ExportRow | undefined> =>
   db
     .selectFrom("exports")
@@ -43,7 +43,10 @@ export const nextOpenExport = (db: Db, teamId: number, after: string): Promise<E
     .limit(1)
     .executeTakeFirst();
 
-/** One more file is there, of so many bytes. Whoever counts from the same number is the only one that counts it. */
+/**
+ * Counts one more written file and its size. Returns false if someone else already counted this file, or if the export
+ * has ended.
+ */
 export async function countFile(
   db: Db,
   { id, team_id, files_done, num_files }: ExportRow,
@@ -70,14 +73,14 @@ export async function failExport(db: Db, id: string, error: string): Promise<voi
     await db.updateTable("exports").set({ status: "failed", bytes: 0, error }).where("id", "=", row.id).execute();
 }
 
-/** Their files go soon, and count no more. */
+/** Subtracts the exports' bytes from their teams' usage; the files are deleted later. */
 async function giveBack(db: Db, rows: readonly Pick<ExportRow, "team_id" | "bytes">[]): Promise<void> {
   const freed = new Map<number, number>();
   for (const { team_id, bytes } of rows) freed.set(team_id, (freed.get(team_id) ?? 0) + bytes);
   for (const [team, bytes] of freed) await addUsage(db, team, "exports", -bytes);
 }
 
-/** Exports of versions that are gone: nobody may fetch them any more. */
+/** Marks the exports of removed versions as removed, so that nobody can download them. */
 export async function markExportsRemovedOf(db: Db, versionIds: readonly number[]): Promise<void> {
   for (const part of parts(versionIds)) {
     await giveBack(db, await db.selectFrom("exports").selectAll().where("version_id", "in", part).execute());
@@ -86,7 +89,7 @@ export async function markExportsRemovedOf(db: Db, versionIds: readonly number[]
   }
 }
 
-/** Returns the ids of those that are no longer there; their files are the caller's to remove. */
+/** Deletes old exports and returns their ids; the caller must delete their files. */
 export const deleteExportsBefore = async (db: Db, before: string, limit: number): Promise<string[]> => {
   const old = db.selectFrom("exports").select("id").where("created_at", "<", before).orderBy("created_at").limit(limit);
   const rows = await db.deleteFrom("exports").where("id", "in", old).returning(["id", "team_id", "bytes"]).execute();

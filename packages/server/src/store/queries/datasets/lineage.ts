@@ -1,4 +1,4 @@
-/** Lineage in the store: steps from versions to what they need and to what needs them. */
+/** Lineage queries: edges from versions to their dependencies and to their dependents. */
 import { sql } from "kysely";
 import type { Db } from "../../drivers/store.ts";
 import { parts } from "../batches.ts";
@@ -11,7 +11,10 @@ export interface LineageStep {
 
 type Direction = "upstream" | "downstream";
 
-/** At most `limit` steps from any of these versions, towards what they were made from or what was made from them. */
+/**
+ * Returns at most `limit` lineage edges of these versions, upstream (their dependencies) or downstream (their
+ * dependents).
+ */
 export async function stepsFrom(
   db: Db,
   ids: readonly number[],
@@ -27,8 +30,8 @@ export async function stepsFrom(
 }
 
 /**
- * In one order for all: what a bound leaves out is the same every time. The order is that of an index, so that nothing is
- * read or sorted that the bound leaves out.
+ * Reads lineage edges in the order of an index, so the limit always selects the same ones and nothing beyond it is read
+ * or sorted.
  */
 const stepsQuery = (db: Db, ids: readonly number[], direction: Direction, limit: number) =>
   db
@@ -42,7 +45,7 @@ const stepsQuery = (db: Db, ids: readonly number[], direction: Direction, limit:
     )
     .limit(limit);
 
-/** What is shown of versions, with the names of the jobs that made them. */
+/** Returns the columns of versions that lineage shows, with the names of the jobs that created them. */
 export async function lineageVersions(db: Db, teamId: number, ids: readonly number[]) {
   const found = [];
   for (const part of parts(ids)) {
@@ -51,7 +54,7 @@ export async function lineageVersions(db: Db, teamId: number, ids: readonly numb
       .innerJoin("datasets", "datasets.id", "dataset_versions.dataset_id")
       .innerJoin("projects", "projects.id", "datasets.project_id")
       .innerJoin("namespaces", "namespaces.id", "projects.namespace_id")
-      // What a team's warehouse says of a job may be another team's.
+      // The job id comes from the team's warehouse and may name a job of another team.
       .leftJoin("jobs", (join) => join.onRef("jobs.id", "=", "dataset_versions.job_id").on("jobs.team_id", "=", teamId))
       .select([
         "dataset_versions.id",

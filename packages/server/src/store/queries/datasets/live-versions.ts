@@ -1,4 +1,4 @@
-/** Versions as people name them, many at once: a few statements for hundreds of names. */
+/** Finds versions by dataset name and version number, hundreds of names in a few statements. */
 import { type RawBuilder, sql } from "kysely";
 import type { Db } from "../../drivers/store.ts";
 import { parts } from "../batches.ts";
@@ -10,7 +10,7 @@ interface VersionNumbers {
   readonly patch: number;
 }
 
-/** One version of a dataset, or its latest. */
+/** A version to find: of this number, or the latest if `version` is undefined. */
 export interface WantedVersion extends FullName {
   readonly version: VersionNumbers | undefined;
 }
@@ -19,11 +19,14 @@ interface LiveVersion {
   readonly id: number;
   readonly dataset_id: number;
   readonly version: string;
-  /** The job whose script made it; null: none. */
+  /** Original job whose script created the version; null if it is no job of the team. */
   readonly origin_job_id: string | null;
 }
 
-/** As they were asked for; undefined: there is none that is complete and was not removed. */
+/**
+ * Finds complete versions, in the order of `wanted`. An entry is undefined if the version does not exist or was
+ * removed.
+ */
 export async function findLiveVersions(
   db: Db,
   teamId: number,
@@ -61,7 +64,7 @@ const query = (teamId: number, asked: readonly Asked[], versionId: RawBuilder<un
     join datasets on datasets.project_id = projects.id and datasets.name = wanted.name
     join dataset_versions on dataset_versions.id = ${versionId}`;
 
-/** With types: PostgreSQL takes a list of plain values for texts. */
+/** Builds a row with explicit types, because PostgreSQL treats untyped values as text. */
 const asRow = ({ place, namespace, project, name, version }: Asked) =>
   sql`(${whole(place)}, ${text(namespace)}, ${text(project)}, ${text(name)},
     ${whole(version?.major)}, ${whole(version?.minor)}, ${whole(version?.patch)})`;

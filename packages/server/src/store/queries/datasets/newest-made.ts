@@ -1,14 +1,14 @@
-/** The newest job that made a dataset, whatever was repeated since: one look for each dataset. */
+/** Finds the newest script that created each dataset, even if older scripts were repeated later. */
 import { sql } from "kysely";
 import type { Db } from "../../drivers/store.ts";
 import { eachPart } from "../batches.ts";
 
-/** A version by whose maker its dataset is made anew. */
+/** The version whose creating job is repeated to rebuild the dataset. */
 export interface NewestMade {
   readonly dataset_id: number;
   readonly id: number;
   readonly version: string;
-  /** The job whose script that is. */
+  /** Original job with the script that created the version. */
   readonly origin_job_id: string;
 }
 
@@ -17,9 +17,9 @@ const live = (one: string) =>
 const numbers = (one: string) => sql.raw(`${one}.major desc, ${one}.minor desc, ${one}.patch desc`);
 
 /**
- * By dataset: the latest version that a job made. Where that job only repeats an older one, a version of a script that is
- * newer than that wins: otherwise whatever runs old code at night would hide what somebody made by day. Datasets of which
- * no job made a version that is left are left out.
+ * Returns, by dataset id, the latest version that a job created. If that job repeats an older job, a version of a newer
+ * script wins: otherwise a nightly schedule on old code would hide today's new script. Datasets without such a version
+ * are left out.
  */
 export async function newestMade(db: Db, datasetIds: readonly number[]): Promise<Map<number, NewestMade>> {
   const found = new Map<number, NewestMade>();

@@ -1,4 +1,4 @@
-/** What is known of the stores of teams beside their files. */
+/** Queries on the maintenance state of the teams' warehouses. */
 import type { Selectable } from "kysely";
 import { prepared } from "../../drivers/prepared.ts";
 import type { Db } from "../../drivers/store.ts";
@@ -6,7 +6,7 @@ import type { Tables } from "../../schema/tables.ts";
 
 export type WarehouseRow = Selectable<Tables["team_stores"]>;
 
-/** A new one is tidy. */
+/** Records that a job uses the warehouse now. A new warehouse counts as just garbage-collected. */
 export const touchWarehouse = (db: Db, teamId: number, now: string) =>
   db
     .insertInto("team_stores")
@@ -14,7 +14,10 @@ export const touchWarehouse = (db: Db, teamId: number, now: string) =>
     .onConflict((c) => c.column("team_id").doUpdateSet({ used_at: now }))
     .execute();
 
-/** Stores that jobs have worked with since they were last copied, the last time before this moment; or in the future, by a clock that was wrong. */
+/**
+ * Lists warehouses that were used since their last backup, if that backup is older than `before` or never happened. A
+ * backup time after `future` comes from a wrong clock and counts as due.
+ */
 export const warehousesToCopy = (db: Db, before: string, future: string): Promise<WarehouseRow[]> =>
   db
     .selectFrom("team_stores")
@@ -30,7 +33,10 @@ export const warehousesToCopy = (db: Db, before: string, future: string): Promis
 
 export const allWarehouses = (db: Db): Promise<WarehouseRow[]> => db.selectFrom("team_stores").selectAll().execute();
 
-/** The same for garbage. */
+/**
+ * Lists warehouses that were used since their last garbage collection, if that is older than `before`. A time after
+ * `future` comes from a wrong clock and counts as due.
+ */
 export const warehousesToTidy = (db: Db, before: string, future: string): Promise<WarehouseRow[]> =>
   db
     .selectFrom("team_stores")
@@ -44,7 +50,7 @@ export const warehousesToTidy = (db: Db, before: string, future: string): Promis
 export const updateWarehouse = (db: Db, teamId: number, changes: Partial<Omit<WarehouseRow, "team_id">>) =>
   db.updateTable("team_stores").set(changes).where("team_id", "=", teamId).execute();
 
-/** There is something to tidy, as if the last time were at least as long ago as this. */
+/** Makes garbage collection due, by moving its last time back to `last` if it was later. */
 export const makeTidyingDue = (db: Db, teamId: number, now: string, last: string) =>
   db
     .updateTable("team_stores")
@@ -55,20 +61,20 @@ export const makeTidyingDue = (db: Db, teamId: number, now: string, last: string
     .where("team_id", "=", teamId)
     .execute();
 
-/** Those that were made are in another place: the next are due. */
+/** Makes a backup of every warehouse due, as after a restore, when earlier backups are on another machine. */
 export const forgetCopies = (db: Db) => db.updateTable("team_stores").set({ backed_up_at: null }).execute();
 
-/** Whoever paused them is gone. */
+/** Ends the pause of every team; called at start, when the process that paused them is gone. */
 export const resumeTeams = (db: Db) => db.updateTable("team_stores").set({ paused_at: null }).execute();
 
 const paused = prepared<object>()((db) =>
   db.selectFrom("team_stores").select("team_id").where("paused_at", "is not", null),
 );
-/** Teams whose jobs wait until their store is looked after. */
+/** Returns the teams whose jobs wait for the maintenance of their warehouse. */
 export const pausedTeams = async (db: Db): Promise<number[]> =>
   (await paused(db, {})).rows.map(({ team_id }) => team_id);
 
-/** Whether a job of the team runs. */
+/** Whether a job of the team is running. */
 export const isTeamBusy = async (db: Db, teamId: number): Promise<boolean> =>
   (await db.selectFrom("attempts").select("job_id").where("team_id", "=", teamId).limit(1).executeTakeFirst()) !==
   undefined;

@@ -1,10 +1,11 @@
-/** Deliveries in the store: what is sent to a receiver, when next, and what became of it. */
+/** Queries on deliveries: messages to receivers, when each is sent next, and the results. */
 import { type DeliveryStatus, webhookLimits } from "@millrace/contract";
 import { type Insertable, type Selectable, sql } from "kysely";
 import { prepared } from "../../drivers/prepared.ts";
 import type { Db } from "../../drivers/store.ts";
 import type { Tables } from "../../schema/tables.ts";
 import { eachPart } from "../batches.ts";
+import type { Page } from "../pages.ts";
 import type { ReceiverKind } from "./receivers.ts";
 
 export type DeliveryRow = Selectable<Tables["deliveries"]>;
@@ -26,11 +27,14 @@ const pending = prepared<{ receiverId: number }>()((db, value) =>
     )
     .select(db.fn.countAll<number>().as("count")),
 );
-/** How many wait for the receiver; counts no further than may wait. */
+/** Returns the number of pending deliveries of a receiver, counting only up to the limit. */
 export const waitingFor = async (db: Db, receiverId: number): Promise<number> =>
   Number((await pending(db, { receiverId })).rows[0]?.count ?? 0);
 
-/** Due up to this time; beyond the other one no attempt is ever put off: then a wrong clock wrote it. */
+/**
+ * A delivery is due if its time is up to `now`. A time after `far` is beyond any back-off, so a wrong clock wrote it
+ * and it is due too.
+ */
 export interface DueTimes {
   readonly now: string;
   readonly far: string;
@@ -55,7 +59,7 @@ export async function teamsWithDueDeliveries(db: Db, times: DueTimes): Promise<n
   return rows.map(({ id }) => id);
 }
 
-/** A delivery that is due, and where a walk over them has got to. */
+/** A due delivery; also the cursor of a paged walk over due deliveries. */
 export interface DueDelivery {
   readonly id: string;
   readonly next_run: string;
@@ -64,15 +68,13 @@ export interface DueDelivery {
   readonly receiver_kind: ReceiverKind;
 }
 
-interface DuePage {
-  readonly after: DueDelivery | undefined;
-  /** Of receivers of these kinds, and of none that is busy. */
+interface DuePage extends Page<DueDelivery> {
+  /** Only deliveries to receivers of these kinds, and to none in `busy`. */
   readonly kinds: readonly ReceiverKind[];
   readonly busy: readonly number[];
-  readonly limit: number;
 }
 
-/** The first of the team's that are due. */
+/** Returns a page of the team's due deliveries, earliest first. */
 export async function dueDeliveries(
   db: Db,
   teamId: number,
@@ -97,8 +99,8 @@ export async function dueDeliveries(
 }
 
 /**
- * Whoever takes it sends it. Should that sender die, it is due again at `until`. Undefined: another server took it, or it
- * is gone.
+ * Claims a delivery for sending. If the sender dies, the delivery is due again at `until`. Returns undefined if another
+ * server claimed it or it was deleted.
  */
 export const takeDelivery = (
   db: Db,
@@ -116,7 +118,10 @@ export const takeDelivery = (
 
 type Outcome = Pick<DeliveryRow, "status" | "next_at" | "response_status" | "error" | "finished_at">;
 
-/** Only while this attempt is the newest. False: somebody else took it meanwhile, or it is gone. */
+/**
+ * Records the outcome of an attempt if it is still the newest one. Returns false if another sender claimed the delivery
+ * meanwhile, or if it was deleted.
+ */
 export async function endDeliveryAttempt(
   db: Db,
   { id, attempts }: Pick<DeliveryRow, "id" | "attempts">,
@@ -132,7 +137,7 @@ export async function endDeliveryAttempt(
   return numUpdatedRows === 1n;
 }
 
-/** Nothing is sent to the receiver before that time. */
+/** Postpones the receiver's pending deliveries to `until`, unless they are due later. */
 export const putOff = (db: Db, receiverId: number, until: string) =>
   db
     .updateTable("deliveries")
@@ -142,7 +147,7 @@ export const putOff = (db: Db, receiverId: number, until: string) =>
     .where("next_at", "<", until)
     .execute();
 
-/** What waits for the receiver waits on without a time (null), or is due. */
+/** Sets when the receiver's pending deliveries are due; null suspends them. */
 export const setDue = (db: Db, receiverId: number, next_at: string | null) =>
   db
     .updateTable("deliveries")
@@ -151,7 +156,7 @@ export const setDue = (db: Db, receiverId: number, next_at: string | null) =>
     .where("status", "=", "pending")
     .execute();
 
-/** The same delivery, to be made anew. */
+/** Makes a delivery pending again, with its attempts reset, so that it is sent once more. */
 export const makeDue = (db: Db, id: string, now: string): Promise<DeliveryRow | undefined> =>
   db
     .updateTable("deliveries")
@@ -169,10 +174,10 @@ export interface DeliveryFilter {
   readonly limit: number;
 }
 
-/** With whom each was sent to; without their bodies. */
+/** A delivery with its receiver and without its body. */
 export type ListedDelivery = Omit<DeliveryRow, "body"> & { receiver_kind: "webhook" | "mail"; address: string };
 
-/** Newest first. */
+/** Lists deliveries, newest first. */
 export function listDeliveries(db: Db, filter: DeliveryFilter): Promise<ListedDelivery[]> {
   let query = db
     .selectFrom("deliveries")
@@ -188,7 +193,7 @@ export function listDeliveries(db: Db, filter: DeliveryFilter): Promise<ListedDe
   return query.orderBy("deliveries.id", "desc").limit(filter.limit).execute();
 }
 
-/** Those that ended before, a few at a time. Returns how many. */
+/** Deletes up to `limit` deliveries that ended before this time. Returns how many. */
 export async function deleteDeliveriesBefore(db: Db, before: string, limit: number): Promise<number> {
   const oldest = db
     .selectFrom("deliveries")

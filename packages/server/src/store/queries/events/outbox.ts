@@ -1,6 +1,6 @@
 /**
- * The outbox: what happened, written in the write that made it happen, for whoever wants to be told. Whether anybody does
- * is asked by the statement that makes the change: where nobody does, telling costs nothing more.
+ * The outbox: events that are inserted in the same transaction as the change they report. The statement that makes a
+ * change also checks whether any receiver subscribed to it, so an event without subscribers costs nothing more.
  */
 import { type Insertable, type Selectable, sql } from "kysely";
 import { prepared } from "../../drivers/prepared.ts";
@@ -9,18 +9,21 @@ import type { Tables } from "../../schema/tables.ts";
 
 export type OutboxRow = Selectable<Tables["outbox"]>;
 
-/** Rows of one team: beyond so many the newest are not taken. The loop empties it within moments. */
+/**
+ * Largest number of outbox rows per team; further events are dropped. A background loop usually empties the outbox
+ * within moments.
+ */
 const outboxRoom = 10_000;
-/** Characters of a message. */
+/** Characters of a message that are kept. */
 const messageLength = 2000;
 
-/** Whether somebody in the row's team wants to be told of its new state. */
+/** SQL that tells whether a receiver of the row's team subscribed to the row's new status. */
 const heard = (table: "jobs" | "pipelines", kind: "job" | "pipeline") =>
   sql<boolean>`exists (select 1 from receivers where receivers.team_id = ${sql.ref(`${table}.team_id`)}
     and receivers.disabled_at is null
     and receivers.wanted like ${sql.lit(`% ${kind}:`)} || ${sql.ref(`${table}.status`)} || ' %')`.as("heard");
 
-/** What a change of rows returns, so that it can be noted. */
+/** Columns that a status change must return, so that `noteJobs` and `notePipelines` can record it. */
 export const heardJob = ["jobs.id", heard("jobs", "job")] as const;
 export const heardPipeline = ["pipelines.id", heard("pipelines", "pipeline")] as const;
 
@@ -33,7 +36,7 @@ const hasRoom = (teamId: ReturnType<typeof sql.ref>) =>
   sql<boolean>`not exists (select 1 from outbox as full_outbox where full_outbox.team_id = ${teamId}
     limit 1 offset ${sql.lit(outboxRoom - 1)})`;
 
-/** Puts jobs, or pipelines, that have just got the state that they have into the outbox. */
+/** Inserts events for jobs or pipelines that have just changed their status, where a receiver subscribed to it. */
 const noteMoved = (kind: "job" | "pipeline") => async (db: Db, moved: readonly Heard[]) => {
   const ids = moved.flatMap(({ id, heard }) => (heard ? [id] : []));
   if (ids.length === 0) return;
@@ -58,7 +61,7 @@ const wanting = prepared<{ teamId: number; word: string }>()((db, value) =>
     .limit(1),
 );
 
-/** Anything else that happened, where somebody in the team wants to be told. Returns whether it was noted. */
+/** Inserts any other event, if a receiver of the team subscribed to it. Returns whether it was inserted. */
 export async function noteEvent(db: Db, row: Insertable<Tables["outbox"]>): Promise<boolean> {
   const word = `% ${row.kind}:${row.status} %`;
   if ((await wanting(db, { teamId: row.team_id, word })).rows.length === 0) return false;
@@ -80,10 +83,10 @@ const filled = prepared<object>()((db) =>
     )
     .orderBy("id"),
 );
-/** Teams with something to tell. */
+/** Returns the teams that have events in the outbox. */
 export const teamsWithOutbox = async (db: Db): Promise<number[]> => (await filled(db, {})).rows.map(({ id }) => id);
 
-/** Whether so much waited that something was left out. */
+/** Whether the team's outbox is at its limit, so that events are dropped. */
 export const isOutboxFull = async (db: Db, teamId: number): Promise<boolean> =>
   (
     await db
@@ -95,14 +98,17 @@ export const isOutboxFull = async (db: Db, teamId: number): Promise<boolean> =>
       .execute()
   ).length > 0;
 
-/** The oldest of the team's: whoever deletes them tells them. */
+/** Removes and returns the team's oldest events; the caller must create their deliveries in the same transaction. */
 export async function takeOutbox(db: Db, teamId: number, limit: number): Promise<OutboxRow[]> {
   const oldest = db.selectFrom("outbox").select("id").where("team_id", "=", teamId).orderBy("id").limit(limit);
   const rows = await db.deleteFrom("outbox").where("id", "in", oldest).returningAll().execute();
   return rows.sort((a, b) => a.id - b.id);
 }
 
-/** From now on its next success is a recovery. Returns whether that is new. */
+/**
+ * Records that the subject failed, so that its next success is reported as a recovery. Returns false if that was
+ * already recorded.
+ */
 export async function markFailing(db: Db, teamId: number, subject: string, since: string): Promise<boolean> {
   const made = await db
     .insertInto("failing")
@@ -113,7 +119,7 @@ export async function markFailing(db: Db, teamId: number, subject: string, since
   return made.length > 0;
 }
 
-/** Whether it was failing. */
+/** Deletes the record that the subject failed. Returns whether there was one. */
 export async function clearFailing(db: Db, teamId: number, subject: string): Promise<boolean> {
   const gone = await db
     .deleteFrom("failing")

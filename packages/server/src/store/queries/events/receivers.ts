@@ -1,4 +1,4 @@
-/** Receivers in the store: webhooks and e-mail addresses that are told what happens. */
+/** Queries on receivers: the webhooks and e-mail addresses to which events are sent. */
 import type { Insertable, Selectable, Updateable } from "kysely";
 import { type Db, isPostgres } from "../../drivers/store.ts";
 import type { Tables } from "../../schema/tables.ts";
@@ -14,11 +14,11 @@ export async function insertReceiver(db: Db, row: Insertable<Tables["receivers"]
 export const updateReceiver = (db: Db, id: number, changes: Updateable<Tables["receivers"]>) =>
   db.updateTable("receivers").set(changes).where("id", "=", id).execute();
 
-/** Those of a team, in the order in which they were made. */
+/** Lists a team's receivers of this kind, in order of creation. */
 export const listReceivers = (db: Db, teamId: number, kind: ReceiverKind): Promise<ReceiverRow[]> =>
   db.selectFrom("receivers").selectAll().where("team_id", "=", teamId).where("kind", "=", kind).orderBy("id").execute();
 
-/** Those of a team that are told something. */
+/** Lists a team's receivers that are not disabled. */
 export const enabledReceivers = (db: Db, teamId: number): Promise<ReceiverRow[]> =>
   db
     .selectFrom("receivers")
@@ -49,13 +49,15 @@ export const findAddress = (db: Db, teamId: number, address: string): Promise<Re
 export const getReceiver = (db: Db, id: number): Promise<ReceiverRow | undefined> =>
   db.selectFrom("receivers").selectAll().where("id", "=", id).executeTakeFirst();
 
-/** As it is now, and until the end of the write nobody else changes it. SQLite has one writer anyway. */
+/** Reads a receiver and locks its row until the write ends. SQLite has only one writer and needs no lock. */
 export const lockReceiver = (db: Db, id: number): Promise<ReceiverRow | undefined> => {
   const query = db.selectFrom("receivers").selectAll().where("id", "=", id);
   return (isPostgres(db) ? query.forUpdate() : query).executeTakeFirst();
 };
 
-/** By team and kind: how many are disabled, and how many deliveries wait for them. Walks what waits, never what ended. */
+/**
+ * Counts disabled receivers and pending deliveries, by team and kind. Reads only pending deliveries, never the history.
+ */
 export const receiverCounts = (db: Db) =>
   db
     .selectFrom("receivers")
@@ -78,7 +80,7 @@ export const receiverCounts = (db: Db) =>
     .orderBy("kind")
     .execute();
 
-/** With its deliveries. */
+/** Deletes a receiver and its deliveries. */
 export async function deleteReceiver(db: Db, id: number): Promise<void> {
   await db.deleteFrom("deliveries").where("receiver_id", "=", id).execute();
   await db.deleteFrom("receivers").where("id", "=", id).execute();

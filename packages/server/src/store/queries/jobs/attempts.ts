@@ -1,4 +1,4 @@
-/** Open attempts: jobs that hold slots. */
+/** Queries on open attempts, which hold slots. */
 import { type Insertable, type Selectable, sql } from "kysely";
 import { prepared } from "../../drivers/prepared.ts";
 import type { Db } from "../../drivers/store.ts";
@@ -13,7 +13,7 @@ export const openAttempt = (db: Db, row: Insertable<Tables["attempts"]>) =>
 const close = prepared<{ jobId: string; attempt: number }>()((db, value) =>
   db.deleteFrom("attempts").where("job_id", "=", value("jobId")).where("attempt", "=", value("attempt")),
 );
-/** Gives the slots back. False: this attempt was closed before. */
+/** Deletes an open attempt, which frees its slots. Returns false if it was already closed. */
 export const closeAttempt = async (db: Db, jobId: string, attempt: number): Promise<boolean> =>
   (await close(db, { jobId, attempt })).affected === 1n;
 
@@ -25,9 +25,9 @@ const open = prepared<{ serverId: string }>()((db, value) =>
     .select(["jobs.status", "jobs.steps", "jobs.pipeline_id", engineOfJob])
     .where("server_id", "=", value("serverId")),
 );
-/** With the state of their jobs, and the kind of their engine. */
+/** Lists the open attempts of a server, with their jobs' status and their kind of engine. */
 export const openAttempts = async (db: Db, serverId: string) => (await open(db, { serverId })).rows;
-/** Of every data folder. */
+/** Lists the open attempts of all servers. */
 export const allAttempts = (db: Db) =>
   db
     .selectFrom("attempts")
@@ -36,7 +36,7 @@ export const allAttempts = (db: Db) =>
     .select("jobs.status")
     .execute();
 
-/** Of other data folders. */
+/** Lists the open attempts of other servers. */
 export const foreignAttempts = (db: Db, serverId: string) =>
   db
     .selectFrom("attempts")
@@ -71,11 +71,14 @@ const ownerOfOpen = prepared<{ jobId: string; attempt: number }>()((db, value) =
     .where("attempts.attempt", "=", value("attempt"))
     .where("users.disabled_at", "is", null),
 );
-/** Whose job an open attempt is, with the team and the role in it; undefined when it was closed or the user disabled. */
+/**
+ * Returns the user, team, role and scopes of an open attempt's job; undefined if the attempt is closed or the user
+ * disabled.
+ */
 export const findAttemptOwner = async (db: Db, jobId: string, attempt: number) =>
   (await ownerOfOpen(db, { jobId, attempt })).rows[0];
 
-/** Whether an attempt has no result yet. */
+/** Whether the attempt has no result yet. */
 export const isOpenAttempt = async (db: Db, jobId: string, attempt: number): Promise<boolean> =>
   (await db
     .selectFrom("attempts")
@@ -84,7 +87,7 @@ export const isOpenAttempt = async (db: Db, jobId: string, attempt: number): Pro
     .where("attempt", "=", attempt)
     .executeTakeFirst()) !== undefined;
 
-/** How many open attempts began before this. */
+/** Counts the open attempts that were created before this time. */
 export async function countAttemptsBefore(db: Db, time: string): Promise<number> {
   const count = db.selectFrom("attempts").select((eb) => eb.fn.countAll<number>().as("count"));
   return Number((await count.where("created_at", "<", time).executeTakeFirst())?.count ?? 0);
@@ -97,7 +100,7 @@ const countsByTeam = prepared<object>()((db) =>
 );
 export const runningByTeam = async (db: Db) => (await countsByTeam(db, {})).rows;
 
-/** Who holds slots, and how many. */
+/** Counts open attempts and their slots by cluster and team. */
 export const slotsByTeam = (db: Db) =>
   db
     .selectFrom("attempts")
@@ -110,7 +113,7 @@ export const slotsByTeam = (db: Db) =>
     .groupBy(["cluster_id", "team_id"])
     .execute();
 
-/** Undefined: nothing runs. */
+/** Returns when the oldest open attempt was created; undefined if none is open. */
 export const oldestAttempt = async (db: Db): Promise<string | undefined> =>
   (await db.selectFrom("attempts").select("created_at").orderBy("created_at").limit(1).executeTakeFirst())?.created_at;
 
@@ -127,8 +130,8 @@ export const markSignalled = (db: Db, jobId: string, attempt: number, at: string
     .execute();
 
 /**
- * Shares what a team's warehouse grew by among the jobs that work with it. An attempt is charged only for what goes beyond the
- * largest size it has seen: files that come and go, as SQLite's do, count once. Returns whether any was charged.
+ * Divides the growth of a team's warehouse among the jobs that are using it. An attempt is charged only for growth
+ * beyond the largest size it has seen, so that temporary files count once. Returns whether any attempt was charged.
  */
 export async function shareGrowth(
   db: Db,

@@ -1,4 +1,4 @@
-/** Which schedules led to a job: through the pipeline whose run it is, or through the job that created it. */
+/** Queries on the schedules that led to a job: through its pipeline, or through the job that created it. */
 import { prepared } from "../../drivers/prepared.ts";
 import type { Db } from "../../drivers/store.ts";
 
@@ -10,7 +10,7 @@ const ofJob = prepared<{ jobId: string }>()((db, value) =>
     .select(["pipelines.chain as of_pipeline", "job_chains.chain as of_job"])
     .where("jobs.id", "=", value("jobId")),
 );
-/** JSON array of ids; null: none did. */
+/** Returns a JSON array of schedule ids; null if no schedule led to the job. */
 export async function chainOfJob(db: Db, jobId: string): Promise<string | null> {
   const [row] = (await ofJob(db, { jobId })).rows;
   return row?.of_pipeline ?? row?.of_job ?? null;

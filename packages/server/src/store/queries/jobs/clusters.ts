@@ -1,4 +1,4 @@
-/** Clusters in the store. */
+/** Queries on clusters. */
 import { type Selectable, sql } from "kysely";
 import { prepared } from "../../drivers/prepared.ts";
 import type { Db } from "../../drivers/store.ts";
@@ -20,14 +20,14 @@ const nameOf = prepared<{ id: number }>()((db, value) =>
 export const clusterNameOf = async (db: Db, id: number): Promise<string> =>
   (await nameOf(db, { id })).rows[0]?.name ?? "";
 
-/** The kind of engine of a job's cluster, for a query of jobs. */
+/** SQL column with the kind of engine that runs a job, for queries on `jobs`. */
 export const engineOfJob = sql<string>`(select engine from clusters where clusters.id = jobs.cluster_id)`.as("engine");
 
-/** The same of one job; undefined: there is no such job. */
+/** Returns the kind of engine that runs a job; undefined if there is no such job. */
 export const engineKindOf = async (db: Db, jobId: string): Promise<string | undefined> =>
   (await db.selectFrom("jobs").select(engineOfJob).where("id", "=", jobId).executeTakeFirst())?.engine;
 
-/** The machine of the server: made at the first start, brought up to date at every other. */
+/** Creates the cluster of the server's own machine at the first start, and updates it at every later one. */
 export async function upsertLocalCluster(
   db: Db,
   maxWorkers: number,

@@ -1,4 +1,4 @@
-/** Credentials in the store: sets of variables of teams and of users. */
+/** Queries on credentials, which are named sets of variables of a team or a user. */
 import type { Selectable } from "kysely";
 import { prepared } from "../../drivers/prepared.ts";
 import type { Db } from "../../drivers/store.ts";
@@ -6,7 +6,7 @@ import type { Tables } from "../../schema/tables.ts";
 
 export type CredentialsRow = Selectable<Tables["credentials"]>;
 
-/** Whose set: one of the two ids. */
+/** Owner of a set of credentials: a team or a user. */
 export type CredentialsOwner =
   | { readonly team_id: number; readonly user_id: null }
   | { readonly team_id: null; readonly user_id: number };
@@ -18,7 +18,7 @@ const ownedBy = (db: Db, { team_id, user_id }: CredentialsOwner) => {
     : query.where("team_id", "=", team_id).where("user_id", "is", null);
 };
 
-/** Without the values, which lists do not show. */
+/** Credentials without their values, for lists. */
 export type ListedCredentials = Omit<CredentialsRow, "secret">;
 const listed = ["id", "team_id", "user_id", "name", "variables", "created_at", "updated_at"] as const;
 
@@ -31,7 +31,7 @@ export const countOwned = async (db: Db, owner: CredentialsOwner): Promise<numbe
 export const findOwned = (db: Db, owner: CredentialsOwner, name: string): Promise<CredentialsRow | undefined> =>
   ownedBy(db, owner).selectAll().where("name", "=", name).executeTakeFirst();
 
-/** Makes an empty set. False: there is one by this name. */
+/** Creates an empty set. Returns false if the name is taken. */
 export async function insertCredentials(db: Db, owner: CredentialsOwner, name: string, now: string): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await db
     .insertInto("credentials")
@@ -47,7 +47,7 @@ export const updateCredentials = (
   changes: Pick<CredentialsRow, "variables" | "secret" | "updated_at">,
 ) => db.updateTable("credentials").set(changes).where("id", "=", id).execute();
 
-/** Also where it was a team's default. */
+/** Deletes credentials, and clears them where they are a team's default. */
 export async function deleteCredentials(db: Db, id: number): Promise<void> {
   await db
     .updateTable("teams")
@@ -64,7 +64,7 @@ const ofTeam = prepared<{ teamId: number }>()((db, value) =>
     .select("credentials.name")
     .where("teams.id", "=", value("teamId")),
 );
-/** The name of the team's default, if it has one. */
+/** Returns the name of the team's default credentials; undefined if it has none. */
 export const defaultCredentialsOf = async (db: Db, teamId: number): Promise<string | undefined> =>
   (await ofTeam(db, { teamId })).rows[0]?.name;
 

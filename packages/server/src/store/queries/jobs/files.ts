@@ -1,4 +1,4 @@
-/** Uploaded files in the store; their bytes lie in the data folder. */
+/** Queries on uploaded files; their bytes are blobs. */
 import type { Insertable, Selectable } from "kysely";
 import type { Db } from "../../drivers/store.ts";
 import type { Tables } from "../../schema/tables.ts";
@@ -6,7 +6,7 @@ import { addUsage } from "../people/team-usage.ts";
 
 export type FileRow = Selectable<Tables["files"]>;
 
-/** As file systems give space: in blocks. */
+/** Returns the size that an upload counts for: rounded up to file system blocks of 4 KiB. */
 export const uploadBytes = (size: number) => Math.ceil(size / 4096) * 4096;
 
 export async function insertFile(db: Db, row: Insertable<Tables["files"]>): Promise<number> {
@@ -20,7 +20,7 @@ export const filesByIds = (db: Db, ids: readonly number[]) =>
 export const markAttached = (db: Db, ids: readonly number[], now: string) =>
   db.updateTable("files").set({ attached_at: now }).where("id", "in", ids).where("attached_at", "is", null).execute();
 
-/** Removes rows of files that no job took along, at most so many; their bytes are the caller's to remove. */
+/** Deletes the rows of at most `limit` old files that no job uses. The caller must delete their blobs. */
 export async function deleteUnusedFiles(db: Db, before: string, limit: number): Promise<{ blob: string }[]> {
   const unused = db
     .selectFrom("files")
@@ -32,7 +32,7 @@ export async function deleteUnusedFiles(db: Db, before: string, limit: number): 
   const removed = await db
     .deleteFrom("files")
     .where("id", "in", unused)
-    // Said again: a job may take one along in between.
+    // The condition is repeated because a job may attach the file between the two statements.
     .where("attached_at", "is", null)
     .returning(["blob", "team_id", "size"])
     .execute();
@@ -42,6 +42,6 @@ export async function deleteUnusedFiles(db: Db, before: string, limit: number): 
   return removed.map(({ blob }) => ({ blob }));
 }
 
-/** Whether these bytes belong to anybody. */
+/** Whether any file row refers to this blob. */
 export const hasFile = async (db: Db, blob: string): Promise<boolean> =>
   (await db.selectFrom("files").select("id").where("blob", "=", blob).executeTakeFirst()) !== undefined;

@@ -1,4 +1,4 @@
-/** Keys under which a job was created before. */
+/** Queries on the idempotency keys of requests that created jobs. */
 import type { Db } from "../../drivers/store.ts";
 
 interface Key {
@@ -16,7 +16,7 @@ export const findByKey = (db: Db, { team_id, user_id, key }: Key) =>
     .where("key", "=", key)
     .executeTakeFirst();
 
-/** False: the key is taken. */
+/** Stores a key for a job. Returns false if the key is already used. */
 export async function takeKey(db: Db, key: Key, jobId: string): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await db
     .insertInto("idempotency_keys")
@@ -26,7 +26,7 @@ export async function takeKey(db: Db, key: Key, jobId: string): Promise<boolean>
   return numInsertedOrUpdatedRows === 1n;
 }
 
-/** Keys of jobs older than this one, up to so many; returns how many. */
+/** Deletes up to `limit` keys of jobs older than this one. Returns how many. */
 export async function deleteKeysBefore(db: Db, jobId: string, limit: number): Promise<number> {
   const old = db.selectFrom("idempotency_keys").select("job_id").where("job_id", "<", jobId).limit(limit);
   const { numDeletedRows } = await db.deleteFrom("idempotency_keys").where("job_id", "in", old).executeTakeFirst();

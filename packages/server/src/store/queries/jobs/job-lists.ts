@@ -1,6 +1,7 @@
 /**
- * Lists of jobs, newest first. One part of a filter is answered by an index, in order; the rest is looked at job by job,
- * a few hundred at a time: the embedded store answers on the server's only thread, which has others to serve.
+ * Lists jobs, newest first. An index answers one condition of the filter, in order; the other conditions are checked on
+ * batches of a few hundred jobs. SQLite runs on the server's only thread, so a longer statement would block other
+ * requests.
  */
 import { setImmediate as others } from "node:timers/promises";
 import type { JobStatus } from "@millrace/contract";
@@ -17,22 +18,22 @@ export interface JobFilter {
   readonly username?: string | undefined;
   readonly statuses?: readonly JobStatus[] | undefined;
   readonly clusterId?: number | undefined;
-  /** In the name or in as much of the query as lists show, in any letter case. */
+  /** Text to find in the name or in the listed part of the script, ignoring case. */
   readonly text?: string | undefined;
-  /** Only jobs older than this one. */
+  /** Only jobs older than this job id. */
   readonly before?: string | undefined;
-  /** Only this job and newer ones. */
+  /** Only jobs from this job id on. */
   readonly from?: string | undefined;
   readonly limit: number;
 }
 
 export interface JobPage {
   readonly rows: ListedJob[];
-  /** Where to go on; undefined: nothing follows. */
+  /** Id to continue before; undefined at the end of the list. */
   readonly next: string | undefined;
 }
 
-/** Jobs looked at in one statement, and for one page; then the page ends, however few were found. */
+/** Number of jobs checked per statement, and per page. At the latter the page ends, even if few jobs matched. */
 const lookAt = 200;
 export const lookAtMost = 20_000;
 
@@ -46,8 +47,9 @@ const newest = prepared<{ teamId: number; limit: number }>()((db, value) =>
 );
 
 /**
- * `nextLook` is awaited before each look of a filter that no index answers: others have their turn.
- * Without joins: twenty rows have few users and clusters, and looking those up costs a third of joining.
+ * Lists jobs. `nextLook` is awaited before each batch of a filter that no index answers, so that other requests can
+ * run. The query has no joins: a page has few distinct users and clusters, and looking them up costs a third of
+ * joining.
  */
 export async function listJobs(db: Db, filter: JobFilter, nextLook: () => Promise<void> = others): Promise<JobPage> {
   const { teamId, limit, from, before, ...criteria } = filter;
@@ -60,9 +62,9 @@ export async function listJobs(db: Db, filter: JobFilter, nextLook: () => Promis
   return rest ? search(db, filter, rest, nextLook) : page(db, filter);
 }
 
-/** The index answers the whole filter. */
+/** Reads a page whose filter an index answers completely. */
 async function page(db: Db, filter: JobFilter): Promise<JobPage> {
-  const ids = await candidates(db, filter, filter.before, filter.limit);
+  const ids = await candidates(db, filter);
   const rows = ids.length === 0 ? [] : await shownJobs(db, ids).execute();
   return { rows, next: ids.length < filter.limit ? undefined : ids.at(-1) };
 }
@@ -72,7 +74,7 @@ async function search(db: Db, filter: JobFilter, rest: JobFilter, nextLook: () =
   let { before } = filter;
   for (let looked = 0; looked < lookAtMost; looked += lookAt) {
     await nextLook();
-    const ids = await candidates(db, filter, before, lookAt);
+    const ids = await candidates(db, { ...filter, before, limit: lookAt });
     const missing = filter.limit - rows.length;
     if (ids.length > 0) rows.push(...(await matching(db, ids, rest).limit(missing).execute()));
     if (rows.length === filter.limit) return { rows, next: rows.at(-1)?.id };
@@ -85,7 +87,7 @@ async function search(db: Db, filter: JobFilter, rest: JobFilter, nextLook: () =
 const shownJobs = (db: Db, ids: readonly string[]) =>
   db.selectFrom("jobs").select(listedColumns).where("id", "in", ids).orderBy("id", "desc");
 
-/** What the index that `candidates` takes leaves open; undefined: nothing. */
+/** Returns the conditions that the index used by `candidates` does not answer; undefined if there are none. */
 function restOf(filter: JobFilter): JobFilter | undefined {
   const { teamId, limit, tags, parentId, name, username, statuses, clusterId, text } = filter;
   const parts = { tags, parentId, name, username, statuses };
@@ -98,23 +100,20 @@ function restOf(filter: JobFilter): JobFilter | undefined {
   return open ? { teamId, limit, ...rest } : undefined;
 }
 
-/** Ids by the first of: tag, parent, name, user, state, team. Each has an index in the order of ids. */
-function candidates(db: Db, filter: JobFilter, before: string | undefined, limit: number): Promise<string[]> {
+/**
+ * Returns job ids that match the first condition given of: tag, parent, name, user, status, team. Each has an index
+ * ordered by id.
+ */
+function candidates(db: Db, filter: JobFilter): Promise<string[]> {
   const { tags, parentId, name, username, statuses } = filter;
   const [tag] = tags ?? [];
-  if (tag !== undefined) return idsWithTag(db, filter, tag, before, limit);
+  if (tag !== undefined) return idsWithTag(db, filter, tag);
   if (statuses !== undefined && parentId === undefined && name === undefined && username === undefined)
-    return newestOfEach(db, filter, statuses, before, limit);
-  return idsOf(db, filter, before, limit);
+    return newestOfEach(db, filter, statuses);
+  return idsOf(db, filter);
 }
 
-async function idsWithTag(
-  db: Db,
-  { teamId, from }: JobFilter,
-  tag: string,
-  before: string | undefined,
-  limit: number,
-): Promise<string[]> {
+async function idsWithTag(db: Db, { teamId, before, from, limit }: JobFilter, tag: string): Promise<string[]> {
   let query = db.selectFrom("job_tags").select("job_id").where("team_id", "=", teamId).where("tag", "=", tag);
   if (before !== undefined) query = query.where("job_id", "<", before);
   if (from !== undefined) query = query.where("job_id", ">=", from);
@@ -123,18 +122,12 @@ async function idsWithTag(
 }
 
 /**
- * One page per state, then the newest of them all. A plain `status in (…)` would sort every job in those states, which
- * among a million finished ones is the whole table.
+ * Reads one page per status and merges them. A plain `status in (…)` would sort every job with those statuses, which
+ * can be the whole table.
  */
-async function newestOfEach(
-  db: Db,
-  filter: JobFilter,
-  statuses: readonly JobStatus[],
-  before: string | undefined,
-  limit: number,
-): Promise<string[]> {
-  const pages = await Promise.all(statuses.map((status) => idsInState(db, filter, status, before, limit)));
-  return pages.flat().sort().reverse().slice(0, limit);
+async function newestOfEach(db: Db, filter: JobFilter, statuses: readonly JobStatus[]): Promise<string[]> {
+  const pages = await Promise.all(statuses.map((status) => idsInState(db, filter, status)));
+  return pages.flat().sort().reverse().slice(0, filter.limit);
 }
 
 const newestInState = prepared<{ teamId: number; status: JobStatus; limit: number }>()((db, value) =>
@@ -147,23 +140,15 @@ const newestInState = prepared<{ teamId: number; status: JobStatus; limit: numbe
     .limit(value("limit")),
 );
 
-async function idsInState(
-  db: Db,
-  filter: JobFilter,
-  status: JobStatus,
-  before: string | undefined,
-  limit: number,
-): Promise<string[]> {
-  const { teamId, from } = filter;
-  if (before !== undefined || from !== undefined) return idsOf(db, { teamId, from, limit }, before, limit, status);
+async function idsInState(db: Db, filter: JobFilter, status: JobStatus): Promise<string[]> {
+  const { teamId, before, from, limit } = filter;
+  if (before !== undefined || from !== undefined) return idsOf(db, { teamId, before, from, limit }, status);
   return (await newestInState(db, { teamId, status, limit })).rows.map((row) => row.id);
 }
 
 async function idsOf(
   db: Db,
-  { teamId, parentId, name, username, from }: JobFilter,
-  before: string | undefined,
-  limit: number,
+  { teamId, parentId, name, username, before, from, limit }: JobFilter,
   status?: JobStatus,
 ): Promise<string[]> {
   let query = db.selectFrom("jobs").select("id").where("team_id", "=", teamId);
@@ -179,7 +164,7 @@ async function idsOf(
 
 const userNamed = (db: Db, username: string) => db.selectFrom("users").select("id").where("username", "=", username);
 
-/** Those of a few jobs that pass the rest of a filter. */
+/** Selects those of a few jobs that match the remaining conditions. */
 function matching(db: Db, ids: readonly string[], rest: JobFilter) {
   const { teamId, tags, name, username, statuses, clusterId, text } = rest;
   let query = shownJobs(db, ids);
@@ -196,7 +181,10 @@ function matching(db: Db, ids: readonly string[], rest: JobFilter) {
   return query;
 }
 
-/** Compared as it is written, without wildcards. `lower_case` is ours: SQLite's own knows ASCII letters only. */
+/**
+ * SQL that searches for a literal text, without wildcards. On SQLite `lower_case` is our own function, since SQLite's
+ * `lower` handles only ASCII.
+ */
 function containsText(db: Db, text: string) {
   if (isPostgres(db)) {
     const found = sql`strpos(lower(concat(name, chr(10), spec::json->>'query')), lower(${text}))`;

@@ -1,4 +1,4 @@
-/** How a job changes its state in the store: one guarded statement, along the edges of the contract. */
+/** Status changes of jobs: one guarded statement that allows only the transitions in the contract. */
 import { type FinalStatus, type JobStatus, jobStates, jobTransitions } from "@millrace/contract";
 import type { Updateable } from "kysely";
 import type { Db } from "../../drivers/store.ts";
@@ -7,7 +7,7 @@ import { eachPart } from "../batches.ts";
 import { heardJob, noteJobs } from "../events/outbox.ts";
 import type { JobRow } from "./jobs.ts";
 
-/** Every state from which `to` can be reached in one move. */
+/** Returns every status from which `to` can be reached in one transition. */
 export const statesBefore = (to: JobStatus) =>
   (Object.keys(jobTransitions) as JobStatus[]).filter((s) => (jobTransitions[s] as readonly JobStatus[]).includes(to));
 
@@ -19,7 +19,7 @@ interface Transition<To extends JobStatus> {
 
 interface Move<To extends JobStatus> extends Transition<To> {
   readonly id: string;
-  /** Only while this is still the newest attempt. */
+  /** If set, the job moves only while this is its newest attempt. */
   readonly fence?: number;
 }
 
@@ -31,7 +31,7 @@ type UnfinishedStatus = Exclude<JobStatus, FinalStatus>;
 export type JobEnd = Move<FinalStatus>;
 export type JobEnds = Moves<FinalStatus>;
 
-/** Moves a job to a state that is not final. Returns false if the job was in none of the `from` states. */
+/** Moves a job to a status that is not final. Returns false if the job was in none of the `from` states. */
 export async function moveJob(db: Db, move: Move<UnfinishedStatus>): Promise<boolean> {
   const moved = await moving(db, move).returning(heardJob).execute();
   await noteJobs(db, moved);
@@ -42,8 +42,8 @@ export async function moveJob(db: Db, move: Move<UnfinishedStatus>): Promise<boo
 export const moveJobs = (db: Db, moves: Moves<UnfinishedStatus>): Promise<string[]> => moveAll(db, moves);
 
 /**
- * Moves a job to a final state and returns it, with as much of its spec as lists show; undefined if it was in none of the
- * `from` states. Only `domain/lifecycle/end-job.ts` calls it, and tells whoever waits for the end.
+ * Moves a job to a final status and returns its row with the shortened spec; undefined if it was in none of the `from`
+ * states. Only `domain/lifecycle/end-job.ts` calls this, and notifies whatever waits for the end.
  */
 export async function finishJob(db: Db, move: JobEnd): Promise<JobRow | undefined> {
   const moved = await moving(db, move).returningAll().returning(heardJob).execute();
@@ -51,10 +51,10 @@ export async function finishJob(db: Db, move: JobEnd): Promise<JobRow | undefine
   return moved[0];
 }
 
-/** `moveJobs` for final states. Only `domain/lifecycle/end-job.ts` calls it. */
+/** Moves many jobs to a final status. Only `domain/lifecycle/end-job.ts` calls this. */
 export const finishJobs = (db: Db, moves: JobEnds): Promise<string[]> => moveAll(db, moves);
 
-/** Drafts begin to wait for slots. Returns those that were drafts, with as much of their specs as lists show. */
+/** Moves draft jobs to CREATED. Returns those that were drafts, with their shortened specs. */
 export async function beginDraftJobs(db: Db, ids: readonly string[]): Promise<JobRow[]> {
   const begun: JobRow[] = [];
   await eachPart(ids, async (part) => {
@@ -81,10 +81,11 @@ function moving(db: Db, { id, fence, ...transition }: Move<JobStatus>) {
   return fence === undefined ? query : query.where("attempt", "=", fence);
 }
 
-/** The only statement that changes the state of a job. */
+/** Builds the only statement that changes the status of a job. */
 function setStatus(db: Db, { from, to, changes }: Transition<JobStatus>) {
   for (const state of from) {
-    if (!(jobTransitions[state] as readonly JobStatus[]).includes(to)) throw new Error(`no way from ${state} to ${to}`);
+    if (!(jobTransitions[state] as readonly JobStatus[]).includes(to))
+      throw new Error(`a job cannot change from ${state} to ${to}`);
   }
   return db
     .updateTable("jobs")

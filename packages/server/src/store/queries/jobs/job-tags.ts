@@ -1,4 +1,4 @@
-/** Tags of jobs, for finding them. */
+/** Queries on the tags of jobs, which lists filter by. */
 
 import type { Db } from "../../drivers/store.ts";
 import type { Tables } from "../../schema/tables.ts";
@@ -10,6 +10,6 @@ export const insertTags = (db: Db, teamId: number, jobId: string, tags: readonly
     tags.map((tag) => ({ team_id: teamId, tag, job_id: jobId })),
   );
 
-/** Of many jobs at once. */
+/** Inserts the tags of many jobs at once. */
 export const insertTagRows = (db: Db, rows: readonly Tables["job_tags"][]): Promise<void> =>
   eachPart(rows, (part) => db.insertInto("job_tags").values(part).execute());

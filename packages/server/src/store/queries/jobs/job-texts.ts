@@ -1,7 +1,7 @@
 /**
- * What a job is, in two sizes. `jobs.spec` is as much of it as lists show; where that is not all, `cut` names the fields,
- * and `job_texts` says where they are whole: in `texts`, shared with every job that has the same. Lists, which read many
- * rows, so never come near a script of a megabyte, and a job like another costs no second script.
+ * Short and full versions of a job's spec. `jobs.spec` has what lists show. If that is not all, `cut` names the
+ * shortened fields and `job_texts` refers to their full texts in `texts`, which jobs share. So lists never read large
+ * scripts, and repeating a job stores no second copy of its script.
  */
 import { ApiError, answerLimits } from "@millrace/contract";
 import { sql } from "kysely";
@@ -10,23 +10,26 @@ import { eachPart, parts } from "../batches.ts";
 import { beginningOf } from "../short-texts.ts";
 import { hashOf, holdTexts, putTexts } from "./texts.ts";
 
-/** In the order in which `cut` names them. */
+/** Fields that may be shortened, in the order in which `cut` names them. */
 const longFields = ["query", "requirements", "repository", "name", "params"] as const;
 export type LongField = (typeof longFields)[number];
 
-/** Hashes of the fields that a spec has only the beginnings of. */
+/** Hashes of the full texts of the fields that are shortened in a spec. */
 export type TextRefs = Readonly<Partial<Record<LongField, string>>>;
 
 interface SplitSpec {
-  /** The columns of `jobs`. */
+  /** Values of the columns in `jobs`. */
   readonly listed: { readonly spec: string; readonly cut: string };
-  /** Where each field that is cut is whole. */
+  /** Hash of the full text of each shortened field. */
   readonly refs: TextRefs;
-  /** What was whole until now, as JSON, by hash. */
+  /** Full texts of the fields that were shortened by this call, as JSON, by hash. */
   readonly texts: ReadonlyMap<string, string>;
 }
 
-/** Takes what is long out of a spec. What others know of it already (`shared`) is only its beginning there. */
+/**
+ * Shortens the long fields of a spec. Fields in `shared` are already short and have their full text stored under that
+ * hash.
+ */
 export function splitSpec(given: string, shared: TextRefs = {}): SplitSpec {
   const refs: Partial<Record<LongField, string>> = { ...shared };
   const texts = new Map<string, string>();
@@ -51,7 +54,7 @@ const isLong = (value: unknown) =>
     : JSON.stringify(value ?? null).length > answerLimits.listed;
 const shortOf = (value: unknown) => (typeof value === "string" ? beginningOf(value) : {});
 
-/** For a statement that reads one job: its long texts as one JSON object; null: it has none, or they were given back. */
+/** SQL for one job's long texts as a JSON object; null if it has none, or if they were deleted. */
 export const longTexts = sql<string | null>`(select '{' || string_agg('"' || field || '":' || text, ',') || '}'
   from job_texts join texts on texts.team_id = job_texts.team_id and texts.hash = job_texts.hash
   where job_texts.job_id = jobs.id and jobs.cut <> '')`;
@@ -62,7 +65,7 @@ interface ReadSpec {
   readonly long: string | null;
 }
 
-/** All of it again; `cut` then names what was given back. */
+/** Restores the full spec. Afterwards `cut` names only the fields whose texts were deleted. */
 export function wholeSpec<Row extends ReadSpec>({ long, ...row }: Row): Omit<Row, "long"> {
   if (row.cut === "" || long === null) return row;
   const found = JSON.parse(long) as Record<string, unknown>;
@@ -71,7 +74,7 @@ export function wholeSpec<Row extends ReadSpec>({ long, ...row }: Row): Omit<Row
   return { ...row, spec, cut: missing.length === 0 ? "" : JSON.stringify(missing) };
 }
 
-/** What jobs refer to, by their ids. */
+/** Returns the text hashes of jobs, by job id. */
 export async function refsOf(db: Db, jobIds: readonly string[]): Promise<Map<string, TextRefs>> {
   const found = new Map<string, TextRefs>();
   for (const part of parts(jobIds)) {
@@ -87,7 +90,7 @@ interface JobTexts {
   readonly split: SplitSpec;
 }
 
-/** What these jobs, whose rows are there, leave out of their specs. Returns the bytes that are new in the store. */
+/** Stores the long texts of jobs whose rows exist already. Returns the bytes that were new in the store. */
 export async function putJobTexts(db: Db, jobs: readonly JobTexts[]): Promise<number> {
   let added = 0;
   for (const [teamId, all] of Map.groupBy(jobs, ({ job }) => job.team_id)) {
@@ -107,15 +110,18 @@ export async function putJobTexts(db: Db, jobs: readonly JobTexts[]): Promise<nu
 const textGone = () =>
   new ApiError(
     "wrong_state",
-    "The script of a job was removed for its age while it was copied. Send the request again.",
+    "The script of a job was deleted because of its age while it was being copied. Send the request again.",
   );
 
-/** The texts themselves go with a later sweep, unless somebody has taken them meanwhile. */
+/**
+ * Deletes the jobs' references to their texts. A later sweep deletes the texts, unless another job refers to them by
+ * then.
+ */
 export async function removeJobTexts(db: Db, jobIds: readonly string[]): Promise<void> {
   if (jobIds.length > 0) await db.deleteFrom("job_texts").where("job_id", "in", jobIds).execute();
 }
 
-/** Jobs that one statement of the migration reads. */
+/** Number of jobs that one statement of the migration reads. */
 const readAtOnce = 20;
 
 type IdsAfter = (db: Db, after: string) => Promise<readonly { readonly id: string }[]>;
@@ -138,7 +144,7 @@ const neverSplit: IdsAfter = (db, after) =>
     .limit(readAtOnce)
     .execute();
 
-/** Jobs from before: one after another, since one may have many megabytes. */
+/** Migrates existing jobs to shared texts, one at a time because a spec may have many megabytes. */
 export async function shareSpecs(db: Db): Promise<void> {
   for (const idsAfter of [splitBefore, neverSplit])
     for (let after = ""; ; ) {

@@ -1,4 +1,4 @@
-/** Jobs in the store. */
+/** Queries on jobs. */
 import { answerLimits, type JobStatus } from "@millrace/contract";
 import { type Insertable, type Selectable, sql } from "kysely";
 import { prepared } from "../../drivers/prepared.ts";
@@ -20,17 +20,17 @@ import {
   wholeSpec,
 } from "./job-texts.ts";
 
-/** A job with all that it is. */
+/** A job with its full spec. */
 export type JobRow = Omit<Selectable<Tables["jobs"]>, "cut" | "texts_settled_at">;
 
-/** A job without what is long in it: beginnings in the spec, and where the rest is. */
+/** A job with its shortened spec, and the hashes of the full texts. */
 export interface ShortJob extends JobRow {
-  /** As in the table. A field that is named here and not among the texts was given back. */
+  /** Names of shortened fields, as JSON. The text of a field that is named here but missing in `texts` was deleted. */
   readonly cut: string;
   readonly texts: TextRefs;
 }
 
-/** What showing a job takes beside what may be long: how it fares, and where the names that people know are found. */
+/** Columns that both lists and single jobs show: the state of the job, and ids to look up names by. */
 const shown = [
   "id",
   "user_id",
@@ -44,7 +44,7 @@ const shown = [
   "retried",
 ] as const;
 
-/** For a list. Null: too long for one. */
+/** Columns for lists. `environment` and `metrics` are null if they are too long. */
 export const listedColumns = [
   ...shown,
   "spec",
@@ -55,7 +55,7 @@ export const listedColumns = [
   ifShort("metrics").as("metrics"),
 ] as const;
 
-/** For one job. */
+/** Columns for a single job. */
 const wholeColumns = [
   ...shown,
   "error_message",
@@ -75,18 +75,23 @@ export type ListedJob = Pick<
   readonly metrics: string | null;
 };
 
-/** The spec is whole but for the texts that it shares with others: what lists show of it is told apart here. */
+/** A job to insert, with its full spec except for the fields in `texts`, which refer to stored texts. */
 export type NewJob = Omit<Insertable<Tables["jobs"]>, "cut" | "texts_settled_at"> & { readonly texts?: TextRefs };
 
 export const insertJob = (db: Db, job: NewJob) => insertJobs(db, [job]);
 
-/** Variables, encrypted, are text of a job's own: no two jobs share them. Where they are long, they count to the texts of its team. */
+/**
+ * Bytes of encrypted variables that count towards the team's text quota: only long ones, and jobs do not share them.
+ */
 export const bytesOfVariables = (encrypted: string) => (encrypted.length > answerLimits.listed ? encrypted.length : 0);
 
-/** The same, counted in the store, which reads them not even itself: SQLite knows bytes from a row's head, characters it counts. */
+/**
+ * SQL for the counted bytes of a job's variables. `octet_length` is fast on SQLite, which has byte lengths in the row
+ * header but counts characters by reading them.
+ */
 export const lengthOfVariables = sql<number>`case when octet_length(environment) > ${sql.lit(answerLimits.listed)} then octet_length(environment) else 0 end`;
 
-/** Returns the bytes of texts that the store did not have yet. */
+/** Inserts jobs and their texts. Returns the bytes of texts that were not in the store before. */
 export async function insertJobs(db: Db, jobs: readonly NewJob[]): Promise<number> {
   const all = jobs.map(({ texts, ...job }) => ({ job, split: splitSpec(job.spec, texts) }));
   await eachPart(all, async (part) => {
@@ -110,11 +115,11 @@ export async function getJob(db: Db, id: string): Promise<JobRow | undefined> {
   return row && wholeSpec(row);
 }
 
-/** Fields of which only beginnings are left, or nothing: long variables. */
+/** Returns the fields of a job whose full contents were deleted. */
 export const fieldsGivenBack = ({ cut, texts }: ShortJob): (LongField | "environment")[] =>
   cut === "" ? [] : (JSON.parse(cut) as LongField[]).filter((field) => texts[field] === undefined);
 
-/** Those that there are, in the order in which they are asked for. */
+/** Returns the existing jobs among `ids`, in the same order. */
 export async function getShortJobs(db: Db, ids: readonly string[]): Promise<ShortJob[]> {
   const found = new Map<string, ShortJob>();
   await eachPart(ids, async (part) => {
@@ -126,8 +131,8 @@ export async function getShortJobs(db: Db, ids: readonly string[]): Promise<Shor
   return ids.flatMap((id) => found.get(id) ?? []);
 }
 /**
- * Whether what these jobs have of their own, settings and variables without the long texts that they share, is longer than
- * this number of bytes. Stops counting once it is.
+ * Whether the jobs' own settings and variables, without shared long texts, exceed this number of bytes. Stops counting
+ * once they do.
  */
 export async function ownTextExceeds(db: Db, ids: readonly string[], most: number): Promise<boolean> {
   const sum = sql<number>`coalesce(sum(octet_length(spec) + octet_length(environment)), 0)`;
@@ -150,11 +155,11 @@ const stateById = prepared<{ id: string }>()((db, value) =>
     .select(["team_id", "status", "attempt", "retried", "log_removed_at"])
     .where("id", "=", value("id")),
 );
-/** Only where a job stands: for whoever asks often. */
+/** Returns only the state of a job, for frequent polling. */
 export const getJobState = async (db: Db, id: string) => (await stateById(db, { id })).rows[0];
 export type JobState = NonNullable<Awaited<ReturnType<typeof getJobState>>>;
 
-/** The same of several jobs; those that are not there are left out. */
+/** Returns the states of several jobs by id; ids without a job are left out. */
 export async function getJobStates(db: Db, ids: readonly string[]): Promise<Map<string, JobState>> {
   const rows = await db
     .selectFrom("jobs")
@@ -170,20 +175,22 @@ const secretsById = prepared<{ id: string }>()((db, value) =>
     .select(["id", "status", "attempt", "retried", "environment", "secrets", "log_removed_at", engineOfJob])
     .where("id", "=", value("id")),
 );
-/** What a job was given that its log must not show, encrypted. */
+/** Returns the encrypted variables and secrets that must be masked in the job's log. */
 export const getJobSecrets = async (db: Db, id: string) => (await secretsById(db, { id })).rows[0];
 export type JobSecretsRow = NonNullable<Awaited<ReturnType<typeof getJobSecrets>>>;
 
 const shownById = prepared<{ teamId: number; id: string }>()((db, value) =>
   db.selectFrom("jobs").select(wholeColumns).where("team_id", "=", value("teamId")).where("id", "=", value("id")),
 );
-/** A job of this team, whole. */
+/** Returns a job of this team with its full spec. */
 export async function findJob(db: Db, teamId: number, id: string): Promise<ListedJob | undefined> {
   const [row] = (await shownById(db, { teamId, id })).rows;
   return row && wholeSpec(row);
 }
 
-/** Jobs that ended before, whose logs are still there; oldest end first, after the one given. */
+/**
+ * Lists jobs that ended before this time and still have logs, earliest end first, starting after the cursor `after`.
+ */
 export const jobsWithOldLogs = (db: Db, before: string, after: { finished_at: string; id: string }, limit: number) =>
   db
     .selectFrom("jobs")
@@ -202,7 +209,10 @@ export const jobsWithOldLogs = (db: Db, before: string, after: { finished_at: st
     .limit(limit)
     .execute();
 
-/** What they took is no longer counted, and what they must not show is no longer needed. */
+/**
+ * Marks logs as removed, subtracts their size from the usage, and deletes the secrets that were only needed to mask
+ * them.
+ */
 export async function markLogsRemoved(db: Db, ids: readonly string[], now: string): Promise<void> {
   const removed = await db
     .updateTable("jobs")
@@ -214,7 +224,7 @@ export async function markLogsRemoved(db: Db, ids: readonly string[], now: strin
   for (const { team_id, log_bytes } of removed) await addUsage(db, team_id, "logs", -(log_bytes ?? 0));
 }
 
-/** Whether the logs of a job are kept. */
+/** Whether the job's logs still exist. */
 export const hasLog = async (db: Db, id: string): Promise<boolean> =>
   (await db
     .selectFrom("jobs")
@@ -223,7 +233,7 @@ export const hasLog = async (db: Db, id: string): Promise<boolean> =>
     .where("log_removed_at", "is", null)
     .executeTakeFirst()) !== undefined;
 
-/** Jobs that have ended, and whose logs nobody has counted. */
+/** Lists ended jobs whose logs have not been counted towards usage yet. */
 export const jobsWithUncountedLogs = (db: Db, limit: number) =>
   db
     .selectFrom("jobs")
@@ -248,7 +258,7 @@ export async function countLog(db: Db, id: string, bytes: number): Promise<void>
   if (counted) await addUsage(db, counted.team_id, "logs", bytes);
 }
 
-/** Logs of a team that take space, oldest end first. */
+/** Lists the team's jobs with logs on disk, earliest end first. */
 export const oldestLogs = (db: Db, teamId: number, limit: number) =>
   db
     .selectFrom("jobs")
@@ -267,9 +277,9 @@ export const setSteps = (db: Db, id: string, fence: number, steps: string) =>
 export type Rewritten = Pick<NewJob, "id" | "spec" | "environment" | "texts">;
 
 /**
- * Writes anew what jobs are, as long as they are drafts or wait, a hundred in a statement: on SQLite each statement of a
- * write costs as much as the write has changed before it. Returns the bytes of new texts; jobs that have begun, perhaps
- * before a retry, stay as they are.
+ * Rewrites the contents of jobs that are in one of the given states and were never started. Uses batches of a hundred,
+ * because on SQLite each statement costs in proportion to what the transaction has already changed. Returns the number
+ * of rewritten jobs and the bytes of new texts.
  */
 export async function rewriteJobs(
   db: Db,
@@ -306,7 +316,7 @@ interface FreshContent {
   readonly split: ReturnType<typeof splitSpec>;
 }
 
-/** Returns the teams of those that were in one of the states. */
+/** Updates jobs that are in one of the states. Returns the team of each updated job, by job id. */
 async function setContents(
   db: Db,
   jobs: readonly FreshContent[],
@@ -333,7 +343,10 @@ async function bytesBefore(db: Db, jobs: readonly Rewritten[]): Promise<Map<stri
   return new Map(rows.map(({ id, bytes }) => [id, bytes]));
 }
 
-/** Whose a job is, as long as it is a draft or waits; of its spec nothing that is long changes. False: it has begun. */
+/**
+ * Changes the owner of a job that has not started. The spec's long fields must stay the same. Returns false if the job
+ * has started.
+ */
 export async function reassignJob(
   db: Db,
   id: string,

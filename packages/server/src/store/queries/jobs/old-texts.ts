@@ -1,4 +1,4 @@
-/** Long texts and variables of jobs that ended long ago: who still needs them, and giving back the others. */
+/** Deletes long texts and variables of jobs that ended long ago and will not be repeated. */
 import { answerLimits } from "@millrace/contract";
 import { sql } from "kysely";
 import type { Db } from "../../drivers/store.ts";
@@ -7,16 +7,16 @@ import { addUsage } from "../people/team-usage.ts";
 import { removeJobTexts } from "./job-texts.ts";
 import { lengthOfVariables } from "./jobs.ts";
 
-/** Jobs whose variables go before others have a turn: each may have a third of a megabyte. */
+/** Number of jobs whose variables are deleted before other work runs: each may have a third of a megabyte. */
 const atOnce = 20;
 
-/** As the index on them has it. */
+/** Condition of the partial index on such jobs; both must be the same. */
 const hasLongTexts = sql.raw<boolean>(`(cut <> '' or length(environment) > ${answerLimits.listed})`);
 
 /**
- * Decides of some jobs that ended before, once for each, and lets go of the texts that nobody can ask for again. Returns
- * how many jobs it looked at. A pipeline repeats the makers of versions and the originals of other pipelines, so those
- * keep theirs, whatever has become of the version; a task keeps its own until it has ended.
+ * Decides once for each of some old jobs whether its texts are still needed, and deletes those that are not. Pipelines
+ * repeat jobs that created versions and the originals of other pipelines, so those keep their texts. Tasks keep theirs
+ * until they end. Returns how many jobs were checked.
  */
 export async function settleOldTexts(db: Db, before: string, now: string, limit: number): Promise<number> {
   const jobs = await db
@@ -40,7 +40,9 @@ export async function settleOldTexts(db: Db, before: string, now: string, limit:
   return jobs.length;
 }
 
-/** A job that repeated one of these would run without them: `cut` says that they are gone. */
+/**
+ * Deletes the variables of these jobs. `cut` records that, so that no job is repeated without the variables it needs.
+ */
 async function removeVariables(db: Db, ids: readonly string[]): Promise<void> {
   const columns = ["id", "team_id", "cut", lengthOfVariables.as("bytes")] as const;
   const jobs = ids.length === 0 ? [] : await db.selectFrom("jobs").select(columns).where("id", "in", ids).execute();

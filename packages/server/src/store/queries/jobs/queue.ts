@@ -1,4 +1,4 @@
-/** The queue: jobs that wait for slots, in order. */
+/** Queries on the queue of jobs that wait for slots. */
 import type { Insertable } from "kysely";
 import { prepared } from "../../drivers/prepared.ts";
 import { type Db, isPostgres } from "../../drivers/store.ts";
@@ -20,7 +20,7 @@ const head = prepared<{ clusterId: number; limit: number }>()((db, value) =>
     .orderBy("job_id")
     .limit(value("limit")),
 );
-/** First by priority, then by age. What waits for a retry is not among them. */
+/** Returns the head of the queue, by priority and then by age, without jobs that wait for a retry. */
 export const headOfQueue = async (db: Db, clusterId: number, limit: number) =>
   (await head(db, { clusterId, limit })).rows;
 
@@ -36,7 +36,10 @@ const headOfTeam = prepared<{ clusterId: number; teamId: number; limit: number }
     .limit(value("limit")),
 );
 
-/** The same without some teams. Team by team, so that however many jobs of those wait, none is looked at. */
+/**
+ * Returns the head of the queue without the jobs of some teams. Reads team by team, so that a long backlog of those
+ * teams costs nothing.
+ */
 export async function headOfQueueWithout(db: Db, clusterId: number, limit: number, teams: readonly number[]) {
   const others = await db
     .selectFrom("teams")
@@ -53,7 +56,9 @@ export async function headOfQueueWithout(db: Db, clusterId: number, limit: numbe
     .slice(0, limit);
 }
 
-/** Until the end of the write nobody starts it. False: it does not wait any more. */
+/**
+ * Locks the queue row of a job until the write ends, so that nobody starts the job. Returns false if it is not queued.
+ */
 export async function holdQueued(db: Db, jobId: string): Promise<boolean> {
   const query = db.selectFrom("queue").select("job_id").where("job_id", "=", jobId);
   return (await (isPostgres(db) ? query.forUpdate() : query).executeTakeFirst()) !== undefined;
@@ -62,15 +67,15 @@ export async function holdQueued(db: Db, jobId: string): Promise<boolean> {
 const nth = prepared<{ teamId: number; offset: number }>()((db, value) =>
   db.selectFrom("queue").select("job_id").where("team_id", "=", value("teamId")).limit(1).offset(value("offset")),
 );
-/** Whether so many jobs of the team wait: counts no further than that. */
+/** Whether the team has at least this many jobs in the queue; counts no further. */
 export const atLeastWaiting = async (db: Db, teamId: number, count: number): Promise<boolean> =>
   (await nth(db, { teamId, offset: count - 1 })).rows.length > 0;
 
-/** Of every cluster. */
+/** Returns the ids of all queued jobs of every cluster. */
 export const allWaiting = async (db: Db): Promise<string[]> =>
   (await db.selectFrom("queue").select("job_id").execute()).map((row) => row.job_id);
 
-/** How many wait for slots of which cluster, and since when the first of them does. */
+/** Counts the jobs that wait for slots by cluster and team, with the oldest job of each. */
 export const waitingByTeam = (db: Db) =>
   db
     .selectFrom("queue")
@@ -79,13 +84,13 @@ export const waitingByTeam = (db: Db) =>
     .groupBy(["cluster_id", "team_id"])
     .execute();
 
-/** Takes a job off the queue. False: somebody else did. */
+/** Removes a job from the queue. Returns false if someone else already did. */
 export const dequeue = async (db: Db, jobId: string): Promise<boolean> => (await remove(db, { jobId })).affected === 1n;
 const remove = prepared<{ jobId: string }>()((db, value) =>
   db.deleteFrom("queue").where("job_id", "=", value("jobId")),
 );
 
-/** Takes several jobs off the queue. Returns those that were on it. */
+/** Removes several jobs from the queue. Returns those that were in it. */
 export async function dequeueAll(db: Db, jobIds: readonly string[]): Promise<string[]> {
   const taken: string[] = [];
   await eachPart(jobIds, async (part) => {
@@ -111,11 +116,11 @@ const since = prepared<{ clusterId: number; after: string }>()((db, value) =>
     .orderBy("job_id")
     .limit(500),
 );
-/** Jobs that wait and were created after this one, oldest first. */
+/** Returns the queued jobs that were created after this one, oldest first, up to 500. */
 export const waitingSince = async (db: Db, clusterId: number, after: string): Promise<string[]> =>
   (await since(db, { clusterId, after })).rows.map((row) => row.job_id);
 
-/** Changes how jobs wait. Returns those that still do. */
+/** Changes the priority and slots of queued jobs. Returns those that were still in the queue. */
 export async function requeueAs(
   db: Db,
   jobIds: readonly string[],
@@ -129,7 +134,7 @@ export async function requeueAs(
   return waiting;
 }
 
-/** Jobs that wait for a retry, the next one first. */
+/** Lists jobs that wait for a retry, by the time of the retry. */
 export const waitingForRetry = (db: Db, limit: number) =>
   db
     .selectFrom("queue")
@@ -140,12 +145,15 @@ export const waitingForRetry = (db: Db, limit: number) =>
     .limit(limit)
     .execute();
 
-/** Undefined: the job does not wait for one. */
+/** Returns the time of the job's retry; undefined if it does not wait for one. */
 export const retryTimeOf = async (db: Db, jobId: string): Promise<string | undefined> =>
   (await db.selectFrom("queue").select("not_before").where("job_id", "=", jobId).executeTakeFirst())?.not_before ||
   undefined;
 
-/** From now on it waits for slots only. False: it was taken off the queue, or released before. */
+/**
+ * Ends the wait for a retry, so that the job waits only for slots. Returns false if the job left the queue or was
+ * already released.
+ */
 export async function releaseRetry(db: Db, jobId: string, notBefore: string): Promise<boolean> {
   const query = db.updateTable("queue").set({ not_before: "" }).where("job_id", "=", jobId);
   return (await query.where("not_before", "=", notBefore).executeTakeFirst()).numUpdatedRows === 1n;

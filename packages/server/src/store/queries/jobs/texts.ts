@@ -1,6 +1,6 @@
 /**
- * Long texts, each kept once for its team, by what it says: whatever has the same text refers to the same row. Nothing
- * here is secret beyond what lies beside it in clear; environments are, and are never shared.
+ * Long texts of jobs, stored once per team and keyed by hash. They are no more secret than the unencrypted columns of a
+ * job; environments are secret and are never shared.
  */
 import { createHash } from "node:crypto";
 import { sql } from "kysely";
@@ -11,8 +11,8 @@ import { addUsage } from "../people/team-usage.ts";
 export const hashOf = (text: string) => createHash("sha256").update(text).digest("hex");
 
 /**
- * Which of these there are. Until the end of the write nobody removes them: whoever wants to waits, or finds that they
- * are in use. SQLite has one writer anyway.
+ * Returns which of these texts exist, and locks them against deletion until the write ends. SQLite has only one writer
+ * and needs no lock.
  */
 export async function holdTexts(db: Db, teamId: number, hashes: readonly string[]): Promise<Set<string>> {
   const found = new Set<string>();
@@ -24,8 +24,8 @@ export async function holdTexts(db: Db, teamId: number, hashes: readonly string[
 }
 
 /**
- * Keeps those that are not there yet, and returns their bytes. Two that bring the same new text at once collide, and the
- * write of one of them runs again. In one order for all, so that no two wait for each other.
+ * Inserts the texts that do not exist yet, and returns their bytes. If two writes insert the same text at once, one
+ * fails and is retried. Inserting in hash order avoids deadlocks.
  */
 export async function putTexts(db: Db, teamId: number, texts: ReadonlyMap<string, string>): Promise<number> {
   const known = await holdTexts(db, teamId, [...texts.keys()]);
@@ -40,14 +40,14 @@ export async function putTexts(db: Db, teamId: number, texts: ReadonlyMap<string
   return added;
 }
 
-/** Where a walk over all texts stands. */
+/** Cursor of a walk over all texts. */
 export interface TextKey {
   readonly team_id: number;
   readonly hash: string;
 }
 export const beforeAll: TextKey = { team_id: 0, hash: "" };
 
-/** Texts after this one, by key, each with whether anything refers to it. */
+/** Lists the texts after this cursor, each with a flag that tells whether a job refers to it. */
 export async function textsAfter(db: Db, { team_id, hash }: TextKey, limit: number) {
   const used = sql<number>`case when exists (select 1 from job_texts
     where job_texts.team_id = texts.team_id and job_texts.hash = texts.hash) then 1 else 0 end`;
@@ -62,8 +62,8 @@ export async function textsAfter(db: Db, { team_id, hash }: TextKey, limit: numb
 }
 
 /**
- * Removes those to which nothing refers, of these. Locked first, and looked at again after that: a job that took one
- * meanwhile is seen, and one that is taking it now keeps it. Returns how many.
+ * Deletes those of these texts that no job refers to. Locks them first and checks the references afterwards, so that a
+ * text that a job has just started to use is kept. Returns how many were deleted.
  */
 export async function removeUnused(db: Db, keys: readonly TextKey[]): Promise<number> {
   let removed = 0;

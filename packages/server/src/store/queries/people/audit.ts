@@ -1,4 +1,4 @@
-/** Audit rows in the store: added, read, removed by age; never changed. */
+/** Queries on the audit log, which is append-only apart from deleting old rows. */
 import { setImmediate as others } from "node:timers/promises";
 import type { Insertable } from "kysely";
 import { prepared } from "../../drivers/prepared.ts";
@@ -21,23 +21,23 @@ const insert = prepared<NewAuditRow>()((db, value) =>
     detail: value("detail"),
   }),
 );
-/** Prepared: every job that is created passes here. */
+/** Inserts an audit row. The query is prepared because creating a job runs it. */
 export const insertAudit = (db: Db, row: NewAuditRow) => insert(db, row);
 
 export interface AuditFilter {
   readonly teamId?: number | undefined;
   readonly username?: string | undefined;
-  /** An action, or the noun before its dot. */
+  /** An action such as `job.create`, or only the noun before the dot. */
   readonly action?: string | undefined;
-  /** Only entries older than this one. */
+  /** Only entries older than this id. */
   readonly before?: number | undefined;
   readonly limit: number;
 }
 
-/** Rows looked at in one statement where no index answers the filter. */
+/** Number of rows checked per statement when no index answers the filter. */
 const lookAt = 2000;
 
-/** Newest first. `nextLook` is awaited before each look: others have their turn. */
+/** Lists audit entries, newest first. `nextLook` is awaited before each batch, so that other requests can run. */
 export async function listAudit(db: Db, filter: AuditFilter, nextLook: () => Promise<void> = others) {
   const { username, action, limit } = filter;
   if (username === undefined && action === undefined) return shown(db, newest(db, filter, limit)).execute();
@@ -72,7 +72,7 @@ const shown = (db: Db, rows: ReturnType<typeof newest>) =>
     .selectFrom(rows.as("audit"))
     .leftJoin("teams", "teams.id", "audit.team_id")
     .select(["audit.id", "at", "username", "via", "address", "action", "teams.name as team_name"])
-    // Rows from before may have more than rows get today.
+    // Rows of older versions may be longer than new rows can be.
     .select([beginning("target", 2048).as("target"), beginning("detail", 4096).as("detail")])
     .orderBy("audit.id", "desc");
 
@@ -84,7 +84,7 @@ function matching(query: ReturnType<typeof shown>, { username, action }: AuditFi
   return narrowed;
 }
 
-/** Up to so many; returns how many. */
+/** Deletes up to `limit` rows older than this time. Returns how many. */
 export async function deleteAuditBefore(db: Db, before: string, limit: number): Promise<number> {
   const old = db.selectFrom("audit").select("id").where("at", "<", before).limit(limit);
   const { numDeletedRows } = await db.deleteFrom("audit").where("id", "in", old).executeTakeFirst();

@@ -1,7 +1,7 @@
-/** Browsers that have signed in before; only the hashes of their cookies. */
+/** Queries on browsers that have signed in before; only the hashes of their cookies are stored. */
 import type { Db } from "../../drivers/store.ts";
 
-/** Puts it down as known to this user, or for longer. */
+/** Records that a browser is known for this user, or extends that. */
 export const insertBrowser = (db: Db, hash: string, userId: number, expiresAt: string) =>
   db
     .insertInto("browsers")
@@ -9,7 +9,7 @@ export const insertBrowser = (db: Db, hash: string, userId: number, expiresAt: s
     .onConflict((c) => c.columns(["hash", "user_id"]).doUpdateSet({ expires_at: expiresAt }))
     .execute();
 
-/** The users to whom it is known. */
+/** Returns the users for whom this browser is known. */
 export const usersOfBrowser = (db: Db, hash: string, now: string) =>
   db
     .selectFrom("browsers")
@@ -19,7 +19,7 @@ export const usersOfBrowser = (db: Db, hash: string, now: string) =>
     .where("browsers.expires_at", ">", now)
     .execute();
 
-/** All of a user's but the newest. */
+/** Deletes a user's known browsers except the newest `kept`. */
 export async function forgetOldBrowsers(db: Db, userId: number, kept: number): Promise<void> {
   const newest = db
     .selectFrom("browsers")

@@ -1,4 +1,4 @@
-/** Device logins in the store. */
+/** Queries on device logins. */
 import type { Insertable } from "kysely";
 import type { Db } from "../../drivers/store.ts";
 import type { Tables } from "../../schema/tables.ts";
@@ -27,7 +27,7 @@ export interface Answer {
   granted_by: number | null;
 }
 
-/** False: answered, used or expired meanwhile. */
+/** Approves or denies a pending login. Returns false if it was answered, used or expired meanwhile. */
 export async function answerDeviceLogin(db: Db, userCode: string, now: string, answer: Answer): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable("device_logins")
@@ -39,7 +39,10 @@ export async function answerDeviceLogin(db: Db, userCode: string, now: string, a
   return numUpdatedRows === 1n;
 }
 
-/** An approved login gives its token once. Undefined: not approved, or given before. */
+/**
+ * Marks an approved login as used, so that its token is issued only once. Returns undefined if it was not approved or
+ * was already used.
+ */
 export const useDeviceLogin = (db: Db, deviceHash: string, now: string) =>
   db
     .updateTable("device_logins")

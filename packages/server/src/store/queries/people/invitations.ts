@@ -1,4 +1,4 @@
-/** Invitations in the store: only the hashes of their codes. */
+/** Queries on invitations; only the hashes of their codes are stored. */
 import type { Insertable } from "kysely";
 import type { Db } from "../../drivers/store.ts";
 import type { Tables } from "../../schema/tables.ts";
@@ -7,7 +7,7 @@ export async function insertInvitation(db: Db, row: Insertable<Tables["invitatio
   return (await db.insertInto("invitations").values(row).returning("id").executeTakeFirstOrThrow()).id;
 }
 
-/** Neither used, revoked nor expired, and made by somebody who may still invite. */
+/** Selects invitations that are neither used, revoked nor expired, and whose creator may still invite. */
 const open = (db: Db, now: string) =>
   db
     .selectFrom("invitations")
@@ -39,7 +39,7 @@ export const openInvitations = (db: Db, teamId: number, now: string) =>
 export const findOpenInvitation = (db: Db, hash: string, now: string) =>
   open(db, now).where("invitations.hash", "=", hash).executeTakeFirst();
 
-/** Uses an invitation up. False: somebody else did, or it was revoked. */
+/** Marks an invitation as used. Returns false if it was already used or revoked. */
 export async function useInvitation(db: Db, id: number, userId: number, now: string): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable("invitations")
@@ -51,7 +51,7 @@ export async function useInvitation(db: Db, id: number, userId: number, now: str
   return numUpdatedRows === 1n;
 }
 
-/** False: there is no such invitation in the team, or it is used, revoked or expired. */
+/** Revokes an invitation. Returns false if the team has no such invitation, or if it is used, revoked or expired. */
 export async function revokeInvitation(db: Db, teamId: number, id: number, now: string): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable("invitations")
@@ -65,7 +65,7 @@ export async function revokeInvitation(db: Db, teamId: number, id: number, now: 
   return numUpdatedRows === 1n;
 }
 
-/** Up to so many; returns how many. */
+/** Deletes up to `limit` invitations that expired or were used or revoked before this time. Returns how many. */
 export async function deleteSettledInvitations(db: Db, before: string, limit: number): Promise<number> {
   const settled = db
     .selectFrom("invitations")

@@ -1,4 +1,4 @@
-/** Who is in a team, in which role. */
+/** Queries on the members of teams and their roles. */
 import type { Role } from "@millrace/contract";
 import type { Db } from "../../drivers/store.ts";
 
@@ -11,7 +11,7 @@ export const teamsOf = (db: Db, userId: number) =>
     .orderBy("teams.name")
     .execute();
 
-/** The teams of several people at once. */
+/** Lists the teams of several users at once. */
 export const teamsOfUsers = (db: Db, userIds: readonly number[]) =>
   db
     .selectFrom("memberships")
@@ -34,7 +34,7 @@ export const membersOf = (db: Db, teamId: number) => members(db, teamId).orderBy
 export const findMember = (db: Db, teamId: number, username: string) =>
   members(db, teamId).where("users.username", "=", username).executeTakeFirst();
 
-/** False: the user is in the team already. */
+/** Adds a user to a team. Returns false if the user is already a member. */
 export async function insertMembership(db: Db, teamId: number, userId: number, role: Role): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await db
     .insertInto("memberships")
@@ -50,7 +50,10 @@ export const setRole = (db: Db, teamId: number, userId: number, role: Role) =>
 export const deleteMembership = (db: Db, teamId: number, userId: number) =>
   db.deleteFrom("memberships").where("team_id", "=", teamId).where("user_id", "=", userId).execute();
 
-/** Whether the team has an admin who can sign in, but this one. Excludes others who ask the same until the write ends. */
+/**
+ * Whether the team has another enabled admin. Locks the admins' rows until the write ends, so that concurrent checks
+ * wait.
+ */
 export async function hasOtherAdmin(db: Db, teamId: number, userId: number): Promise<boolean> {
   await db
     .updateTable("memberships")

@@ -1,10 +1,11 @@
-/** Browser sessions and the links that begin them; only their hashes. */
+/** Queries on browser sessions and sign-in links; only hashes are stored. */
 import type { Db } from "../../drivers/store.ts";
+import type { Tables } from "../../schema/tables.ts";
 
 export const insertSignInLink = (db: Db, hash: string, userId: number, expiresAt: string) =>
   db.insertInto("sign_in_links").values({ hash, user_id: userId, expires_at: expiresAt, used_at: null }).execute();
 
-/** Whether a link can still be used. */
+/** Whether the link exists and is neither used nor expired. */
 export const isSignInLink = async (db: Db, hash: string, now: string) =>
   (await db
     .selectFrom("sign_in_links")
@@ -14,7 +15,7 @@ export const isSignInLink = async (db: Db, hash: string, now: string) =>
     .where("expires_at", ">", now)
     .executeTakeFirst()) !== undefined;
 
-/** Uses a link up. Undefined: unknown, expired or used before. */
+/** Marks a link as used and returns its user; undefined if it is unknown, expired or already used. */
 export const useSignInLink = (db: Db, hash: string, now: string) =>
   db
     .updateTable("sign_in_links")
@@ -25,8 +26,8 @@ export const useSignInLink = (db: Db, hash: string, now: string) =>
     .returning("user_id")
     .executeTakeFirst();
 
-export const insertSession = (db: Db, hash: string, userId: number, now: string, expiresAt: string) =>
-  db.insertInto("sessions").values({ hash, user_id: userId, created_at: now, expires_at: expiresAt }).execute();
+export const insertSession = (db: Db, session: Tables["sessions"]) =>
+  db.insertInto("sessions").values(session).execute();
 
 export const findSession = (db: Db, hash: string, now: string) =>
   db
@@ -40,13 +41,13 @@ export const findSession = (db: Db, hash: string, now: string) =>
 
 export const deleteSession = (db: Db, hash: string) => db.deleteFrom("sessions").where("hash", "=", hash).execute();
 
-/** All of a user's, but the one that is given; and links that could begin another. */
+/** Deletes all sessions of a user except the given one, and the user's sign-in links. */
 export async function deleteSessionsOf(db: Db, userId: number, keptHash = ""): Promise<void> {
   await db.deleteFrom("sessions").where("user_id", "=", userId).where("hash", "!=", keptHash).execute();
   await db.deleteFrom("sign_in_links").where("user_id", "=", userId).execute();
 }
 
-/** Expired sessions, links, device logins and known browsers are of no use to anybody. */
+/** Deletes expired sessions, sign-in links, device logins and known browsers. */
 export async function deleteExpiredSignIns(db: Db, now: string): Promise<void> {
   await db.deleteFrom("sessions").where("expires_at", "<=", now).execute();
   await db.deleteFrom("sign_in_links").where("expires_at", "<=", now).execute();
@@ -54,7 +55,10 @@ export async function deleteExpiredSignIns(db: Db, now: string): Promise<void> {
   await db.deleteFrom("browsers").where("expires_at", "<=", now).execute();
 }
 
-/** With a browser or with a token, ever; expired sessions are swept, used tokens are not. */
+/**
+ * Whether anyone has ever signed in with a browser or used a token. Expired sessions are deleted, but used tokens are
+ * kept.
+ */
 export async function anybodySignedIn(db: Db): Promise<boolean> {
   const session = await db.selectFrom("sessions").select("hash").limit(1).executeTakeFirst();
   if (session) return true;

@@ -1,4 +1,4 @@
-/** What teams keep on disk, in bytes. A team without a row keeps nothing. */
+/** Queries on the disk usage of teams in bytes. A team without a row uses nothing. */
 import { sql } from "kysely";
 import { prepared } from "../../drivers/prepared.ts";
 import type { Db } from "../../drivers/store.ts";
@@ -7,7 +7,7 @@ export type UsageKind = "datasets" | "uploads" | "logs" | "texts" | "exports" | 
 export type UsageRow = { readonly team_id: number } & Readonly<Record<UsageKind, number>>;
 
 const nothing = { datasets: 0, uploads: 0, logs: 0, texts: 0, exports: 0, environments: 0 };
-/** Of a new row: the others have their defaults, and a migration may run before they are there. */
+/** Columns of a new row. Others have defaults, and a migration may insert rows before those columns exist. */
 const newRow = { datasets: 0, uploads: 0, logs: 0 };
 
 const ofTeam = prepared<{ teamId: number }>()((db, value) =>
@@ -23,7 +23,9 @@ export const usageOf = async (db: Db, teamId: number): Promise<UsageRow> => {
 export const allUsage = async (db: Db): Promise<UsageRow[]> =>
   (await db.selectFrom("team_usage").selectAll().execute()).map((row) => ({ ...row, datasets: row.datasets ?? 0 }));
 
-/** Returns what it was before; the same where it was never measured. */
+/**
+ * Sets the measured size of a team's datasets. Returns the previous size, or the new one if none was measured before.
+ */
 export async function setDatasetBytes(db: Db, teamId: number, bytes: number): Promise<number> {
   const { datasets } = await foundOrNothing(db, teamId);
   if (datasets === bytes) return bytes;
@@ -35,7 +37,7 @@ export async function setDatasetBytes(db: Db, teamId: number, bytes: number): Pr
   return datasets ?? bytes;
 }
 
-/** As it was just counted. */
+/** Sets a usage to the value just measured. */
 export async function setUsage(db: Db, teamId: number, kind: "environments", bytes: number): Promise<void> {
   if ((await foundOrNothing(db, teamId))[kind] === bytes) return;
   await db
@@ -45,7 +47,7 @@ export async function setUsage(db: Db, teamId: number, kind: "environments", byt
     .execute();
 }
 
-/** More, or with a negative number less. */
+/** Adds bytes to a usage; a negative number subtracts, down to 0. */
 export async function addUsage(
   db: Db,
   teamId: number,

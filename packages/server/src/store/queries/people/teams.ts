@@ -1,4 +1,4 @@
-/** Teams in the store. */
+/** Queries on teams. */
 import type { Insertable, Selectable, Updateable } from "kysely";
 import { prepared } from "../../drivers/prepared.ts";
 import { type Db, isPostgres } from "../../drivers/store.ts";
@@ -28,10 +28,10 @@ const quotaColumns = [
   "max_export_bytes",
   "max_environment_bytes",
 ] as const;
-/** Null: the server's default. */
+/** Quotas of a team; null means the server's default. */
 export type TeamQuotas = Pick<Selectable<Tables["teams"]>, (typeof quotaColumns)[number]>;
 
-/** For jobs that say nothing. */
+/** Default time limit and retries for jobs that do not set their own. */
 const retryColumns = ["job_timeout", "job_retries", "job_retry_delay"] as const;
 export type TeamRetries = Pick<Selectable<Tables["teams"]>, (typeof retryColumns)[number]>;
 
@@ -48,7 +48,7 @@ type ListedTeam = Pick<
   members: number;
 };
 
-/** By name, each with the number of its members; only these ids, or all. */
+/** Lists teams by name with their numbers of members: those with these ids, or all. */
 export function listTeams(db: Db, ids?: readonly number[]): Promise<ListedTeam[]> {
   const query = db
     .selectFrom("teams")
@@ -60,7 +60,7 @@ export function listTeams(db: Db, ids?: readonly number[]): Promise<ListedTeam[]
   return (ids === undefined ? query : query.where("teams.id", "in", ids)).execute();
 }
 
-/** The new team's id. Undefined: the name is taken. */
+/** Inserts a team and returns its id; undefined if the name is taken. */
 export async function insertTeam(db: Db, row: Insertable<Tables["teams"]>): Promise<number | undefined> {
   const inserted = await db
     .insertInto("teams")
@@ -85,10 +85,10 @@ export const quotasOf = async (db: Db, teamId: number) => (await quotas(db, { te
 const withQuota = prepared<object>()((db) =>
   db.selectFrom("teams").select(["id", "max_running"]).where("max_running", "is not", null),
 );
-/** Teams with a quota of their own. */
+/** Lists the teams that have their own quota of running jobs. */
 export const runningQuotas = async (db: Db) => (await withQuota(db, {})).rows;
 
-/** Of every team. */
+/** Lists the quotas of every team. */
 export const allQuotas = (db: Db) =>
   db
     .selectFrom("teams")
@@ -97,7 +97,10 @@ export const allQuotas = (db: Db) =>
 
 export const teamNames = (db: Db) => db.selectFrom("teams").select(["id", "name"]).execute();
 
-/** Until the end of the transaction, one writer at a time for this team. SQLite has no other kind. */
+/**
+ * Locks the team's row until the transaction ends, so that writes for the team run one at a time. SQLite has only one
+ * writer anyway.
+ */
 export async function lockTeam(db: Db, teamId: number): Promise<void> {
   if (isPostgres(db)) await db.selectFrom("teams").select("id").where("id", "=", teamId).forUpdate().execute();
 }

@@ -1,4 +1,4 @@
-/** Tokens in the store: only their hashes. */
+/** Queries on tokens; only their hashes are stored. */
 import type { Insertable } from "kysely";
 import { prepared } from "../../drivers/prepared.ts";
 import type { Db } from "../../drivers/store.ts";
@@ -22,13 +22,13 @@ const live = prepared<{ hash: string; now: string }>()((db, value) =>
     .where("users.disabled_at", "is", null)
     .where((eb) => eb.or([eb("tokens.expires_at", "is", null), eb("tokens.expires_at", ">", value("now"))])),
 );
-/** A token that is neither revoked nor expired, with its user, once for each of the user's teams. */
+/** Finds a token that is neither revoked nor expired, with its user: one row for each of the user's teams. */
 export const findLiveToken = async (db: Db, hash: string, now: string) => (await live(db, { hash, now })).rows;
 
 export const touchToken = (db: Db, id: number, now: string) =>
   db.updateTable("tokens").set({ last_used_at: now }).where("id", "=", id).execute();
 
-/** False: it was revoked before. */
+/** Revokes a token. Returns false if it was already revoked. */
 export async function revokeToken(db: Db, id: number, now: string): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable("tokens")
@@ -50,7 +50,7 @@ const working = (db: Db, now: string) =>
 
 export type TokenRow = Awaited<ReturnType<typeof listTokens>>[number];
 
-/** Neither revoked nor expired, newest first, only those older than `before`; of one user, or of all. */
+/** Lists tokens that are neither revoked nor expired, newest first, with ids below `before`; of one user, or of all. */
 export function listTokens(
   db: Db,
   userId: number | undefined,

@@ -1,4 +1,4 @@
-/** People in the store. */
+/** Queries on users. */
 import type { Insertable, Selectable, Updateable } from "kysely";
 import { prepared } from "../../drivers/prepared.ts";
 import { type Db, isPostgres } from "../../drivers/store.ts";
@@ -21,7 +21,7 @@ export const usernameOf = async (db: Db, id: number): Promise<string> =>
 export const listUsers = (db: Db, after: string, limit: number) =>
   db.selectFrom("users").selectAll().where("username", ">", after).orderBy("username").limit(limit).execute();
 
-/** The new user's id. Undefined: the name is taken, or the team has a service account. */
+/** Inserts a user and returns its id; undefined if the name is taken or the team already has a service account. */
 export async function insertUser(db: Db, row: Insertable<Tables["users"]>): Promise<number | undefined> {
   const inserted = await db
     .insertInto("users")
@@ -35,7 +35,7 @@ export async function insertUser(db: Db, row: Insertable<Tables["users"]>): Prom
 export const updateUser = (db: Db, id: number, changes: Updateable<Tables["users"]>) =>
   db.updateTable("users").set(changes).where("id", "=", id).execute();
 
-/** Users as they stand in a team; a role of null: not in it. */
+/** Returns users with their role in a team; the role is null for users outside the team. */
 export const standingsIn = (db: Db, teamId: number, userIds: readonly number[]) =>
   db
     .selectFrom("users")
@@ -46,7 +46,7 @@ export const standingsIn = (db: Db, teamId: number, userIds: readonly number[]) 
     .where("users.id", "in", userIds)
     .execute();
 
-/** Nobody changes these users until the end of the write. SQLite has one writer anyway. */
+/** Locks the users' rows until the write ends. SQLite has only one writer and needs no lock. */
 export async function lockUsers(db: Db, ids: readonly number[]): Promise<void> {
   if (isPostgres(db))
     await db.selectFrom("users").select("id").where("id", "in", ids).orderBy("id").forUpdate().execute();
@@ -64,11 +64,14 @@ export const isServiceAccount = async (db: Db, id: number): Promise<boolean> => 
   return (await query.executeTakeFirst())?.service_team_id != null;
 };
 
-/** The service account of a team, if it has one. */
+/** Finds the service account of a team; undefined if it has none. */
 export const serviceAccountOf = (db: Db, teamId: number) =>
   db.selectFrom("users").selectAll().where("service_team_id", "=", teamId).executeTakeFirst();
 
-/** Whether anybody but this user administers the server. Excludes others who ask the same until the write ends. */
+/**
+ * Whether the server has another enabled administrator. Locks the administrators' rows until the write ends, so that
+ * concurrent checks wait.
+ */
 export async function hasOtherAdministrator(db: Db, userId: number): Promise<boolean> {
   await db.updateTable("users").set({ is_admin: 1 }).where("is_admin", "=", 1).execute();
   const others = enabledAdministrators(db).where("id", "!=", userId);

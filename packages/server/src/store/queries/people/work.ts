@@ -1,8 +1,11 @@
-/** What runs in somebody's name: found by who made the originals, and by whom they were handed over to. */
+/**
+ * Finds work that runs as a certain user: by the creator of the original jobs, or because it was transferred to that
+ * user.
+ */
 import { type JobStatus, jobStates, pipelineStates } from "@millrace/contract";
 import type { Db } from "../../drivers/store.ts";
 
-/** Of all teams where none is named. */
+/** A user, in one team, or in all teams if `teamId` is undefined. */
 export interface Whose {
   readonly userId: number;
   readonly teamId: number | undefined;
@@ -10,7 +13,7 @@ export interface Whose {
 
 const shown = ["jobs.id", "jobs.team_id", "jobs.name", "jobs.status"] as const;
 
-/** Jobs of this user that run. */
+/** Lists the user's running jobs. */
 export function runningJobsOf(db: Db, { userId, teamId }: Whose, limit: number) {
   const query = db
     .selectFrom("attempts")
@@ -22,7 +25,7 @@ export function runningJobsOf(db: Db, { userId, teamId }: Whose, limit: number) 
   return (teamId === undefined ? query : query.where("jobs.team_id", "=", teamId)).execute();
 }
 
-/** Jobs of this user that wait for slots, and are no runs of a pipeline. */
+/** Lists the user's queued jobs that are not runs of a pipeline. */
 export function waitingJobsOf(db: Db, { userId, teamId }: Whose, limit: number) {
   const query = db
     .selectFrom("queue")
@@ -35,7 +38,7 @@ export function waitingJobsOf(db: Db, { userId, teamId }: Whose, limit: number) 
   return (teamId === undefined ? query : query.where("jobs.team_id", "=", teamId)).execute();
 }
 
-/** Tasks that this user made, and all that were handed over to anybody. */
+/** Lists the tasks that the user created, and all tasks that were transferred to any user. */
 export function tasksOf(db: Db, { userId, teamId }: Whose) {
   const query = db
     .selectFrom("tasks")
@@ -47,7 +50,10 @@ export function tasksOf(db: Db, { userId, teamId }: Whose) {
   return (teamId === undefined ? query : query.where("tasks.team_id", "=", teamId)).execute();
 }
 
-/** Schedules of this user, those that repeat a job of theirs, and all that were handed over to anybody. */
+/**
+ * Lists the schedules that the user owns or that repeat the user's jobs, and all schedules that were transferred to any
+ * user.
+ */
 export function schedulesOf(db: Db, { userId, teamId }: Whose) {
   const query = db
     .selectFrom("schedules")
@@ -74,7 +80,7 @@ export function schedulesOf(db: Db, { userId, teamId }: Whose) {
 const notBegun: readonly JobStatus[] = [...jobStates.draft, ...jobStates.waiting];
 export const hasNotBegun = (status: JobStatus | null) => status !== null && notBegun.includes(status);
 
-/** Unfinished pipelines with a run of this user that has not begun. */
+/** Lists unfinished pipelines that contain a run of this user which has not started. */
 export function pipelinesOf(db: Db, { userId, teamId }: Whose) {
   const query = db
     .selectFrom("pipelines")
@@ -95,7 +101,7 @@ export function pipelinesOf(db: Db, { userId, teamId }: Whose) {
   return (teamId === undefined ? query : query.where("team_id", "=", teamId)).execute();
 }
 
-/** Who made the jobs that these pipelines repeat, each once, with as whom they run instead. */
+/** Lists the distinct creators of the jobs that these pipelines repeat, with the `run_as` setting of each pipeline. */
 export const makersOfRuns = (db: Db, pipelineIds: readonly string[]) =>
   db
     .selectFrom("pipeline_runs")

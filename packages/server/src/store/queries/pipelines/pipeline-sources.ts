@@ -1,42 +1,42 @@
-/** What pipelines are made from: all versions upstream of those that were asked for, and who made them. */
+/** Finds what a pipeline is built from: all versions upstream of its targets, and the jobs that created them. */
 import { sql } from "kysely";
 import type { Db } from "../../drivers/store.ts";
 import { eachPart, nextTurn } from "../batches.ts";
 
-/** The first version needs the second. */
+/** A dependency: the version `version_id` was built from the version `needs_version_id`. */
 export interface VersionNeed {
   readonly version_id: number;
   readonly needs_version_id: number;
 }
 
-/** And of which dataset that is. */
+/** A dependency with the dataset of the needed version. */
 export interface FoundNeed extends VersionNeed {
   readonly dataset_id: number;
 }
 
-/** What lies upstream of some versions. */
+/** The versions upstream of some targets. */
 export interface Upstream {
-  /** Those that were asked for among them, each once. */
+  /** All versions, the targets included, each once. */
   readonly ids: readonly number[];
   readonly needs: readonly VersionNeed[];
 }
 
-/** Bounds of what is looked at. */
+/** Limits on the size of the search. */
 export interface MostUpstream {
   readonly versions: number;
   readonly needs: number;
 }
 
-/** Versions asked for in one statement. */
+/** Number of versions per statement. */
 const askedAtOnce = 500;
 
-/** Which version stands for each of these needs. */
+/** Chooses the version that is used for each dependency. */
 type Choose = (needs: readonly FoundNeed[]) => Promise<readonly VersionNeed[]>;
 const asItWas: Choose = async (needs) => needs;
 
 /**
- * What these versions were made from, and what that was made from, to the beginning: every version is looked at once, by
- * index. Undefined: there is more than the limits, and no more than they allow was read.
+ * Returns everything that the targets were built from, directly or indirectly. Each version is read once, by index.
+ * Returns undefined if there is more than the limits allow.
  */
 export async function findUpstream(
   db: Db,
@@ -60,7 +60,10 @@ export async function findUpstream(
   return found.length > 0 ? undefined : { ids: [...ids], needs };
 }
 
-/** As the index has it: what a version needs of storages is not even looked at. */
+/**
+ * Reads the dependencies of versions on other versions. The expression matches the index, which skips dependencies on
+ * storage.
+ */
 const needsOf = (db: Db, ids: readonly number[], limit: number) =>
   db
     .selectFrom("dataset_dependencies")
@@ -72,7 +75,7 @@ const needsOf = (db: Db, ids: readonly number[], limit: number) =>
     .$narrowType<VersionNeed>()
     .execute();
 
-/** The newest of these versions of each dataset, by dataset. */
+/** Returns the newest of these versions for each dataset, by dataset id. */
 export async function newestOf(db: Db, ids: readonly number[]): Promise<Map<number, number>> {
   const newest = new Map<number, number>();
   await eachPart(ids, async (part) => {
@@ -83,7 +86,7 @@ export async function newestOf(db: Db, ids: readonly number[]): Promise<Map<numb
   return newest;
 }
 
-/** A version, and the job that made it; null: nobody's. */
+/** A version and the job that created it; null if no job is known. */
 export interface SourceVersion {
   readonly id: number;
   readonly maker: string | null;
@@ -101,7 +104,7 @@ export async function makersOf(db: Db, ids: readonly number[]): Promise<SourceVe
   return found;
 }
 
-/** In full, for people. */
+/** Returns the full name of a version, for messages. */
 export async function nameOfVersion(db: Db, id: number): Promise<string> {
   const row = await db
     .selectFrom("dataset_versions")

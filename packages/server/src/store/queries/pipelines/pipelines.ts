@@ -1,4 +1,4 @@
-/** Pipelines in the store: how they stand, their runs, and the edges between them. */
+/** Queries on pipelines, their runs, and the edges between runs. */
 import { answerLimits, type JobStatus, type PipelineStatus, pipelineTransitions } from "@millrace/contract";
 import { type Insertable, type Selectable, sql, type Updateable } from "kysely";
 import { prepared } from "../../drivers/prepared.ts";
@@ -12,7 +12,7 @@ export type PipelineRow = Selectable<Tables["pipelines"]>;
 export type RunRow = Selectable<Tables["pipeline_runs"]>;
 export type EdgeRow = Selectable<Tables["pipeline_edges"]>;
 
-/** False: the name is taken. */
+/** Inserts a pipeline. Returns false if the name is taken. */
 export async function insertPipeline(db: Db, row: Insertable<Tables["pipelines"]>): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await db
     .insertInto("pipelines")
@@ -34,7 +34,7 @@ const byName = prepared<{ teamId: number; name: string }>()((db, value) =>
 export const findPipeline = async (db: Db, teamId: number, name: string): Promise<PipelineRow | undefined> =>
   (await byName(db, { teamId, name })).rows[0];
 
-/** Those that a schedule started and that are in this state, oldest first. */
+/** Lists the pipelines that a schedule started and that have this status, oldest first. */
 export const pipelinesOfSchedule = (db: Db, scheduleId: number, status: PipelineStatus): Promise<PipelineRow[]> =>
   db
     .selectFrom("pipelines")
@@ -46,8 +46,8 @@ export const pipelinesOfSchedule = (db: Db, scheduleId: number, status: Pipeline
     .execute();
 
 /**
- * The pipeline as it is now, and until the end of the write nobody else changes it or moves its runs along. SQLite has
- * one writer anyway.
+ * Reads a pipeline and locks its row until the write ends, so that nobody else changes it or its runs. SQLite has only
+ * one writer and needs no lock.
  */
 export const lockPipeline = (db: Db, id: string): Promise<PipelineRow> => {
   const query = db.selectFrom("pipelines").selectAll().where("id", "=", id);
@@ -61,11 +61,14 @@ export interface PipelineMove {
   readonly changes: Updateable<Tables["pipelines"]>;
 }
 
-/** The only way in which a pipeline changes its state: guarded, along the edges of the contract. False: it was elsewhere. */
+/**
+ * Changes the status of a pipeline, which no other function does. Allows only the transitions in the contract. Returns
+ * false if the pipeline was in none of the `from` states.
+ */
 export async function movePipeline(db: Db, { id, from, to, changes }: PipelineMove): Promise<boolean> {
   for (const state of from) {
     if (!(pipelineTransitions[state] as readonly PipelineStatus[]).includes(to))
-      throw new Error(`no way from ${state} to ${to}`);
+      throw new Error(`a pipeline cannot change from ${state} to ${to}`);
   }
   const moved = await db
     .updateTable("pipelines")
@@ -86,7 +89,7 @@ export async function insertRuns(db: Db, runs: readonly RunRow[], edges: readonl
   await eachPart(edges, (part) => db.insertInto("pipeline_edges").values(part).execute());
 }
 
-/** A run with how its job fares; without a job, in a template, all of that is null. */
+/** A run with the state of its job; all null in a template, whose runs have no jobs. */
 export interface RunState extends RunRow {
   readonly status: JobStatus | null;
   readonly started_at: string | null;
@@ -102,7 +105,7 @@ const allRuns = prepared<{ pipelineId: string }>()((db, value) =>
     .where("pipeline_runs.pipeline_id", "=", value("pipelineId"))
     .orderBy("position"),
 );
-/** Parents before children. */
+/** Lists the runs of a pipeline, parents before children. */
 export const runsOf = async (db: Db, pipelineId: string): Promise<RunState[]> =>
   (await allRuns(db, { pipelineId })).rows;
 
@@ -120,8 +123,8 @@ const ended = prepared<{ id: string; now: string }>()((db, value) =>
     .returningAll(),
 );
 /**
- * One run fewer that has not ended. Whoever has counted holds the pipeline until the end of the write, so that of two
- * parents that end at once the second sees what the first did.
+ * Decrements the number of runs that have not ended. This locks the pipeline's row, so that of two parents that end at
+ * the same time the second sees the changes of the first.
  */
 export const countEndedRun = async (db: Db, id: string, now: string): Promise<PipelineRow | undefined> =>
   (await ended(db, { id, now })).rows[0];
@@ -145,7 +148,10 @@ const released = prepared<{ pipelineId: string; createdJobId: string }>()((db, v
     )
     .returning(["created_job_id", "waits_for"]),
 );
-/** The children of a run that ended well wait for one less. Returns the jobs of those that now wait for nothing. */
+/**
+ * Records for the children of a completed run that they wait for one parent less. Returns the jobs of those that wait
+ * for none.
+ */
 export async function releaseChildren(db: Db, pipelineId: string, createdJobId: string): Promise<string[]> {
   const { rows } = await released(db, { pipelineId, createdJobId });
   return rows.flatMap(({ created_job_id, waits_for }) => (waits_for === 0 && created_job_id ? [created_job_id] : []));
@@ -159,7 +165,7 @@ export const setWaitsFor = (db: Db, { pipeline_id, job_id }: RunRow, waits_for: 
     .where("job_id", "=", job_id)
     .execute();
 
-/** Another job repeats the original now. */
+/** Assigns another job to a run. */
 export const replaceDraft = (db: Db, { pipeline_id, job_id }: RunRow, created_job_id: string) =>
   db
     .updateTable("pipeline_runs")
@@ -168,7 +174,7 @@ export const replaceDraft = (db: Db, { pipeline_id, job_id }: RunRow, created_jo
     .where("job_id", "=", job_id)
     .execute();
 
-/** Takes a run out; its children inherit its parents. */
+/** Deletes a run; its children become children of its parents. */
 export async function deleteRun(db: Db, { pipeline_id, job_id }: RunRow): Promise<void> {
   const inherited = db
     .selectFrom("pipeline_edges as below")
@@ -195,21 +201,21 @@ export async function deleteRun(db: Db, { pipeline_id, job_id }: RunRow): Promis
 export interface PipelineFilter {
   readonly teamId: number;
   readonly statuses: readonly PipelineStatus[] | undefined;
-  /** In the name or in a dataset, in any letter case. */
+  /** Text to find in the name or in a target dataset, ignoring case. */
   readonly text: string | undefined;
-  /** Only pipelines older than this one. */
+  /** Only pipelines older than this id. */
   readonly before: string | undefined;
   readonly limit: number;
 }
 
-/** A pipeline as lists read it. Null: too long for one; of settings that are, the requirements are left out. */
+/** A pipeline as shown in lists. Long `environment` and `datasets` are null; long settings lack their requirements. */
 export type ListedPipeline = Omit<PipelineRow, "environment" | "datasets" | "asked" | "scopes" | "chain"> & {
   readonly environment: string | null;
   readonly datasets: string | null;
   readonly requirements_cut: number;
 };
 
-/** Newest first, without templates. */
+/** Lists pipelines, newest first, without templates. */
 export function listPipelines(
   db: Db,
   { teamId, statuses, text, before, limit }: PipelineFilter,
@@ -236,7 +242,7 @@ export function listPipelines(
 
 const longSettings = sql`octet_length(settings) > ${sql.lit(4 * answerLimits.listed)}`;
 
-/** Of all settings only the requirements are ever long. */
+/** SQL for the settings, without the requirements if those make them long; no other setting can. */
 function shortSettings(db: Db) {
   const without = isPostgres(db)
     ? sql`(settings::jsonb - 'requirements')::text`
@@ -244,25 +250,28 @@ function shortSettings(db: Db) {
   return sql<string>`case when ${longSettings} then ${without} else settings end`;
 }
 
-/** Compared as it is written, without wildcards. `lower_case` is ours: SQLite's own knows ASCII letters only. */
+/**
+ * SQL that searches for a literal text, without wildcards. On SQLite `lower_case` is our own function, since SQLite's
+ * `lower` handles only ASCII.
+ */
 function containsText(db: Db, text: string) {
   const searched = sql`name || chr(10) || datasets`;
   if (isPostgres(db)) return sql<boolean>`strpos(lower(${searched}), lower(${text})) > 0`;
   return sql<boolean>`instr(lower_case(name || char(10) || datasets), ${text.toLowerCase()}) > 0`;
 }
 
-/** The schedule that fired the pipeline; null: none did. */
+/** Returns the id of the schedule that fired the pipeline; null if none did. */
 export const scheduleOf = async (db: Db, id: string): Promise<number | null> =>
   (await db.selectFrom("pipelines").select("schedule_id").where("id", "=", id).executeTakeFirst())?.schedule_id ?? null;
 
 const scheduleName = prepared<{ id: number }>()((db, value) =>
   db.selectFrom("schedules").select("name").where("id", "=", value("id")),
 );
-/** Null: the schedule is gone. */
+/** Returns the name of a schedule; null if it was deleted. */
 export const scheduleNameOf = async (db: Db, id: number): Promise<string | null> =>
   (await scheduleName(db, { id })).rows[0]?.name ?? null;
 
-/** Another graph in the place of the one that there is: of a template, whose runs have no jobs yet. */
+/** Replaces the graph of a template, whose runs have no jobs yet. */
 export async function replaceRuns(
   db: Db,
   id: string,
@@ -278,7 +287,7 @@ async function deleteRuns(db: Db, id: string): Promise<void> {
   await db.deleteFrom("pipeline_runs").where("pipeline_id", "=", id).execute();
 }
 
-/** Only a template can go without leaving its jobs behind. */
+/** Deletes a template. Other pipelines are never deleted, because their jobs refer to them. */
 export async function deleteTemplate(db: Db, id: string): Promise<void> {
   await deleteRuns(db, id);
   await db.deleteFrom("pipelines").where("id", "=", id).where("is_template", "=", 1).execute();

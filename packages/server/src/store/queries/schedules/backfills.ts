@@ -1,4 +1,4 @@
-/** Backfills in the store: their moments, which of them have a run, and who begins the next. */
+/** Queries on backfills and their moments, including which moments have a pipeline. */
 import { isUnfinished, type PipelineStatus } from "@millrace/contract";
 import { type Insertable, type Selectable, sql, type Updateable } from "kysely";
 import { prepared } from "../../drivers/prepared.ts";
@@ -9,7 +9,7 @@ import { beginning } from "../short-texts.ts";
 
 export type BackfillRow = Selectable<Tables["backfills"]>;
 
-/** With all its moments, in their order. Returns its id. */
+/** Inserts a backfill with its moments in order. Returns its id. */
 export async function insertBackfill(
   db: Db,
   row: Insertable<Tables["backfills"]>,
@@ -24,7 +24,7 @@ export async function insertBackfill(
 export const findBackfill = (db: Db, teamId: number, id: number): Promise<BackfillRow | undefined> =>
   db.selectFrom("backfills").selectAll().where("id", "=", id).where("team_id", "=", teamId).executeTakeFirst();
 
-/** Newest first, older than this one. */
+/** Lists a team's backfills, newest first, with ids below `before`. */
 export function listBackfills(
   db: Db,
   teamId: number,
@@ -35,7 +35,7 @@ export function listBackfills(
   return (before === undefined ? query : query.where("id", "<", before)).execute();
 }
 
-/** As it is now, and until the end of the write nobody else changes it. SQLite has one writer anyway. */
+/** Reads a backfill and locks its row until the write ends. SQLite has only one writer and needs no lock. */
 export const lockBackfill = (db: Db, id: number): Promise<BackfillRow | undefined> => {
   const query = db.selectFrom("backfills").selectAll().where("id", "=", id);
   return (isPostgres(db) ? query.forUpdate() : query).executeTakeFirst();
@@ -47,7 +47,7 @@ export const updateBackfill = (db: Db, id: number, changes: Updateable<Tables["b
 const running = prepared<Record<string, never>>()((db) =>
   db.selectFrom("backfills").select("id").where("status", "=", "RUNNING").orderBy("id"),
 );
-/** Those that are under way; each team has a few at most. */
+/** Returns the ids of all running backfills; each team has only a few. */
 export const runningBackfills = async (db: Db): Promise<number[]> => (await running(db, {})).rows.map(({ id }) => id);
 
 export const runningBackfillsOf = async (db: Db, teamId: number): Promise<number> => {
@@ -59,16 +59,16 @@ export interface MomentRow {
   readonly position: number;
   readonly moment: string;
   readonly pipeline_id: string | null;
-  /** Of its newest run; null: it has none. */
+  /** Status of the moment's newest pipeline; null if it has none. */
   readonly status: PipelineStatus | null;
   readonly name: string | null;
-  /** The beginning of why that failed. */
+  /** Beginning of the pipeline's error message. */
   readonly error_message: string | null;
-  /** Jobs of that run that have not ended: one that failed may still have some. */
+  /** Number of the pipeline's jobs that have not ended; a failed pipeline may still have some. */
   readonly open_runs: number | null;
 }
 
-/** Characters of why a run failed: a backfill may have a thousand. */
+/** Characters of an error message per moment; a backfill may have a thousand moments. */
 export const mostReason = 300;
 
 const moments = prepared<{ id: number }>()((db, value) =>
@@ -101,7 +101,7 @@ export interface MomentCounts {
   readonly failed: number;
 }
 
-/** How its moments fare. A run that has failed is still running while jobs of it are. */
+/** Counts the moments by state. A failed pipeline counts as running while it has jobs that have not ended. */
 export async function countMoments(db: Db, id: number): Promise<MomentCounts> {
   const counts = { waiting: 0, running: 0, completed: 0, failed: 0 };
   for (const { status, open, count } of (await counted(db, { id })).rows)
@@ -124,10 +124,10 @@ const next = prepared<{ id: number }>()((db, value) =>
     .orderBy("position")
     .limit(1),
 );
-/** The first moment without a run. */
+/** Returns the first moment without a pipeline. */
 export const nextMoment = async (db: Db, id: number) => (await next(db, { id })).rows[0];
 
-/** The run of a moment that has none. False: somebody began it. */
+/** Assigns a pipeline to a moment. Returns false if it already has one. */
 export async function takeMoment(db: Db, id: number, position: number, pipelineId: string): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable("backfill_moments")
@@ -139,7 +139,7 @@ export async function takeMoment(db: Db, id: number, position: number, pipelineI
   return numUpdatedRows === 1n;
 }
 
-/** These moments have no run again. */
+/** Removes the pipelines from these moments, so that they are started again. */
 export const giveBackMoments = (db: Db, id: number, positions: readonly number[]) =>
   eachPart(positions, (part) =>
     db

@@ -1,4 +1,4 @@
-/** The newest times at which the clock was believed: a row for what deletes, and one for what fires. */
+/** Queries on the last times at which the server trusted its clock: one for deletions, one for firing schedules. */
 import type { Db } from "../../drivers/store.ts";
 
 const ids = { deleted: 1, fired: 2 } as const;
@@ -15,7 +15,7 @@ export const writeClockMark = (db: Db, mark: Mark, seen_at: string) =>
     .onConflict((c) => c.column("id").doUpdateSet({ seen_at }))
     .execute();
 
-/** The same, and never back: another server may have written a later time. */
+/** Advances a clock mark, but never moves it back, since another server may have written a later time. */
 export const advanceClockMark = (db: Db, mark: Mark, seen_at: string) =>
   db
     .insertInto("clock_marks")

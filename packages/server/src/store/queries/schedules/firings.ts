@@ -1,4 +1,4 @@
-/** Firings in the store: what became of the ticks of each schedule, the newest of them. */
+/** Queries on the firing history of schedules. Only the newest rows of each schedule are kept. */
 import { type FiringOutcome, mostFirings } from "@millrace/contract";
 import type { Insertable } from "kysely";
 import { prepared } from "../../drivers/prepared.ts";
@@ -20,7 +20,7 @@ const beyond = prepared<{ scheduleId: number }>()((db, value) =>
     ),
 );
 
-/** Adds one, and lets go of those that are too many: so there is nothing to sweep. */
+/** Inserts a firing and deletes the schedule's oldest ones beyond the limit, so no background sweep is needed. */
 export async function insertFiring(db: Db, row: Insertable<Tables["firings"]>): Promise<void> {
   await db.insertInto("firings").values(row).execute();
   await beyond(db, { scheduleId: row.schedule_id });
@@ -33,7 +33,7 @@ export interface Settled {
   readonly pipeline_id: string | null;
 }
 
-/** What became of the tick that waited. False: none is known to have waited. */
+/** Records the outcome of the tick that waited. Returns false if the history has no waiting tick. */
 export async function settleWaitingFiring(db: Db, scheduleId: number, settled: Settled): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable("firings")
@@ -54,7 +54,7 @@ const newest = prepared<{ scheduleId: number }>()((db, value) =>
     .orderBy("firings.id", "desc")
     .limit(mostFirings),
 );
-/** Newest first, each with the pipeline that began, as it is now. */
+/** Lists the firings of a schedule, newest first, with the current state of the pipeline that each one started. */
 export const firingsOf = async (db: Db, scheduleId: number) => (await newest(db, { scheduleId })).rows;
 
 export const deleteFirings = (db: Db, scheduleId: number) =>

@@ -1,4 +1,4 @@
-/** Notices that a dataset has a new version: for which schedules, when they fire, and who takes one. */
+/** Queries on pending triggers: notices that a schedule's dataset has new versions, and when the schedule fires. */
 import { isUnfinished, pipelineStatuses } from "@millrace/contract";
 import type { Selectable } from "kysely";
 import { prepared } from "../../drivers/prepared.ts";
@@ -8,7 +8,7 @@ import { eachPart } from "../batches.ts";
 
 export type NoticeRow = Selectable<Tables["schedule_notices"]>;
 
-/** Schedules that these datasets fire, and that are not paused, by id. */
+/** Lists the active schedules that these datasets trigger, by id. */
 export async function schedulesFiredBy(db: Db, datasetIds: readonly number[]) {
   const found: Pick<Selectable<Tables["schedules"]>, "id" | "team_id" | "trigger_dataset_id" | "quiet_seconds">[] = [];
   await eachPart(datasetIds, async (part) => {
@@ -22,13 +22,13 @@ export async function schedulesFiredBy(db: Db, datasetIds: readonly number[]) {
   return found.sort((a, b) => a.id - b.id);
 }
 
-/** In the place of one that is there; `merge` says what becomes of the two chains. */
+/** Inserts a notice or replaces the schedule's existing one; `merge` combines the two chains. */
 export async function putNotice(db: Db, notice: NoticeRow, merge: (a: string, b: string) => string): Promise<void> {
   for (;;) {
     const insert = db.insertInto("schedule_notices").values(notice);
     const { numInsertedOrUpdatedRows: inserted } = await insert.onConflict((c) => c.doNothing()).executeTakeFirst();
     if (inserted === 1n) return;
-    // Taken meanwhile by a firing: then there is none any more.
+    // If a firing took the notice in between, there is none to update and the insert is tried again.
     const there = await lockNotice(db, notice.schedule_id);
     if (!there) continue;
     const changes = { ...notice, chain: merge(there.chain, notice.chain) };
@@ -60,18 +60,21 @@ const due = prepared<{ now: string; limit: number }>()((db, value) =>
         eb("pipelines.status", "in", endedStatuses),
       ]),
     )
-    // Teams in turn: the first of each, then the second of each.
+    // Fair order: the first notice of each team, then the second of each.
     .orderBy((eb) =>
       eb.fn.agg<number>("row_number").over((of) => of.partitionBy("schedules.team_id").orderBy("due_at")),
     )
     .orderBy("schedule_notices.schedule_id")
     .limit(value("limit")),
 );
-/** Those whose dataset has been quiet for long enough, and that no run is in the way of. */
+/** Lists notices whose quiet period has passed and whose schedule may start another run now. */
 export const dueNotices = async (db: Db, now: string, limit: number): Promise<DueNotice[]> =>
   (await due(db, { now, limit })).rows;
 
-/** Undefined: another server took it, or a further version came. */
+/**
+ * Deletes a due notice in order to fire its schedule. Returns undefined if another server took it, or if a further
+ * version postponed it.
+ */
 export const takeNotice = (db: Db, { schedule_id, due_at }: DueNotice): Promise<NoticeRow | undefined> =>
   db
     .deleteFrom("schedule_notices")
@@ -80,7 +83,7 @@ export const takeNotice = (db: Db, { schedule_id, due_at }: DueNotice): Promise<
     .returningAll()
     .executeTakeFirst();
 
-/** False: another server took it, or a further version came. */
+/** Postpones a due notice. Returns false if another server took it, or if a further version postponed it. */
 export async function postponeNotice(db: Db, { schedule_id, due_at }: DueNotice, to: string): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable("schedule_notices")
@@ -94,7 +97,7 @@ export async function postponeNotice(db: Db, { schedule_id, due_at }: DueNotice,
 export const dropNotice = (db: Db, scheduleId: number) =>
   db.deleteFrom("schedule_notices").where("schedule_id", "=", scheduleId).execute();
 
-/** Those that were written after `time`, by a clock that was ahead, are due. Returns how many. */
+/** Makes notices due that a fast clock dated after `time`. Returns how many. */
 export async function mendNotices(db: Db, time: string, now: string): Promise<number> {
   const { numUpdatedRows } = await db
     .updateTable("schedule_notices")
@@ -104,7 +107,7 @@ export async function mendNotices(db: Db, time: string, now: string): Promise<nu
   return Number(numUpdatedRows);
 }
 
-/** The dataset that fires a schedule, and the notice of it that is there. */
+/** Returns the dataset that triggers each schedule, and its pending notice, by schedule id. */
 export async function triggersOf(db: Db, scheduleIds: readonly number[]) {
   const found = new Map<number, Awaited<ReturnType<typeof triggersOfPart>>[number]>();
   await eachPart(scheduleIds, async (part) => {
@@ -125,7 +128,7 @@ const triggersOfPart = (db: Db, ids: readonly number[]) =>
     .where("schedules.id", "in", ids)
     .execute();
 
-/** Datasets of which the jobs of a pipeline made versions. */
+/** Returns the datasets that the original jobs of a pipeline created versions of. */
 export const datasetsMadeBy = async (db: Db, pipelineId: string): Promise<number[]> =>
   (
     await db
@@ -137,7 +140,7 @@ export const datasetsMadeBy = async (db: Db, pipelineId: string): Promise<number
       .execute()
   ).map(({ dataset_id }) => dataset_id);
 
-/** All that datasets fire in a team, also what is paused. */
+/** Lists all schedules of a team that datasets trigger, including paused ones. */
 export const triggeredSchedules = (db: Db, teamId: number) =>
   db
     .selectFrom("schedules")

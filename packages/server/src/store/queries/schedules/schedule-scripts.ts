@@ -1,4 +1,4 @@
-/** Which jobs the templates of schedules repeat, whose scripts those are, and what they made. */
+/** Queries on the jobs that templates of schedules repeat, their scripts, and the datasets they created. */
 import { sql } from "kysely";
 import type { Db } from "../../drivers/store.ts";
 import { eachPart } from "../batches.ts";
@@ -9,8 +9,8 @@ export interface TemplateRun {
 }
 
 /**
- * The runs of these templates, without those whose versions somebody named, template after template, as long as they have
- * no more runs together than `most`. Templates that are not looked at are left out.
+ * Returns the runs of templates, by template, until the total would exceed `most`; the remaining templates are left
+ * out. Templates whose targets name a version are left out too, because their scripts stay fixed.
  */
 export async function runsOfTemplates(
   db: Db,
@@ -42,7 +42,7 @@ export async function runsOfTemplates(
   return found;
 }
 
-/** The job whose script each of these jobs runs. */
+/** Returns, for each job, the original job whose script it runs. */
 export async function originsOf(db: Db, jobIds: readonly string[]): Promise<Map<string, string>> {
   const origins = new Map<string, string>();
   await eachPart(jobIds, async (part) => {
@@ -52,7 +52,7 @@ export async function originsOf(db: Db, jobIds: readonly string[]): Promise<Map<
   return origins;
 }
 
-/** The datasets that each of these jobs made a version of. */
+/** Returns, for each job, the datasets that it created a version of. */
 export async function datasetsMadeBy(db: Db, jobIds: readonly string[]): Promise<Map<string, number[]>> {
   const made = new Map<string, number[]>();
   await eachPart(jobIds, async (part) => {
@@ -72,7 +72,7 @@ export async function datasetsMadeBy(db: Db, jobIds: readonly string[]): Promise
   return made;
 }
 
-/** In full, by id. */
+/** Returns the full names of datasets, by id. */
 export async function namesOfDatasets(db: Db, ids: readonly number[]): Promise<Map<number, string>> {
   const names = new Map<number, string>();
   await eachPart(ids, async (part) => {

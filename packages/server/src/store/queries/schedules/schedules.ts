@@ -1,15 +1,16 @@
-/** Schedules in the store: when they fire next, what waits, and who takes a tick. */
+/** Queries on schedules: when they fire next, waiting ticks, and which server claims a tick. */
 import { isUnfinished, pipelineStatuses } from "@millrace/contract";
 import type { Insertable, Selectable, Updateable } from "kysely";
 import { prepared } from "../../drivers/prepared.ts";
 import { type Db, isPostgres } from "../../drivers/store.ts";
 import type { Tables } from "../../schema/tables.ts";
+import type { Page } from "../pages.ts";
 import { beginning } from "../short-texts.ts";
 import { deleteFirings } from "./firings.ts";
 
 export type ScheduleRow = Selectable<Tables["schedules"]>;
 
-/** The new schedule's id. Undefined: the name is taken. */
+/** Inserts a schedule and returns its id; undefined if the name is taken. */
 export async function insertSchedule(db: Db, row: Insertable<Tables["schedules"]>): Promise<number | undefined> {
   const inserted = await db
     .insertInto("schedules")
@@ -23,7 +24,7 @@ export async function insertSchedule(db: Db, row: Insertable<Tables["schedules"]
 const nth = prepared<{ teamId: number; offset: number }>()((db, value) =>
   db.selectFrom("schedules").select("id").where("team_id", "=", value("teamId")).limit(1).offset(value("offset")),
 );
-/** Whether the team has so many: counts no further than that. */
+/** Whether the team has at least this many schedules; counts no further. */
 export const atLeastSchedules = async (db: Db, teamId: number, count: number): Promise<boolean> =>
   (await nth(db, { teamId, offset: count - 1 })).rows.length > 0;
 
@@ -33,7 +34,7 @@ export const findSchedule = (db: Db, teamId: number, id: number): Promise<Schedu
 export const findScheduleByName = (db: Db, teamId: number, name: string): Promise<ScheduleRow | undefined> =>
   db.selectFrom("schedules").selectAll().where("team_id", "=", teamId).where("name", "=", name).executeTakeFirst();
 
-/** The first ones by name, after this one. */
+/** Lists a team's schedules by name, starting after the name `after`. */
 export function listSchedules(
   db: Db,
   teamId: number,
@@ -50,7 +51,7 @@ export function listSchedules(
   return (after === undefined ? query : query.where("schedules.name", ">", after)).execute();
 }
 
-/** The schedule as it is now, and until the end of the write nobody else changes it. SQLite has one writer anyway. */
+/** Reads a schedule and locks its row until the write ends. SQLite has only one writer and needs no lock. */
 export const lockSchedule = (db: Db, id: number): Promise<ScheduleRow | undefined> => {
   const query = db.selectFrom("schedules").selectAll().where("id", "=", id);
   return (isPostgres(db) ? query.forUpdate() : query).executeTakeFirst();
@@ -59,10 +60,10 @@ export const lockSchedule = (db: Db, id: number): Promise<ScheduleRow | undefine
 export const updateSchedule = (db: Db, id: number, changes: Updateable<Tables["schedules"]>) =>
   db.updateTable("schedules").set(changes).where("id", "=", id).execute();
 
-/** What was told of skips. */
+/** Which skipped ticks were reported to receivers. */
 export type ToldSkips = Pick<ScheduleRow, "skips" | "skips_told" | "skip_told_on">;
 
-/** Ticks that came to nothing. */
+/** Counts ticks that started no pipeline, with the reason. */
 export const countSkips = (db: Db, id: number, count: number, skip_reason: string): Promise<ToldSkips> =>
   db
     .updateTable("schedules")
@@ -71,7 +72,10 @@ export const countSkips = (db: Db, id: number, count: number, skip_reason: strin
     .returning(["skips", "skips_told", "skip_told_on"])
     .executeTakeFirstOrThrow();
 
-/** One has begun. One that had not waited, and before which no tick was skipped, ends the row of those that were. */
+/**
+ * Resets the skip counter because a tick started a pipeline. If that tick had not waited and no tick was skipped
+ * before it, the next skip is reported as a new series.
+ */
 export const forgetSkips = (db: Db, id: number, hadWaited: boolean) =>
   db
     .updateTable("schedules")
@@ -83,7 +87,7 @@ export const forgetSkips = (db: Db, id: number, hadWaited: boolean) =>
     .where("id", "=", id)
     .execute();
 
-/** A run that failed, or a tick that could not run. */
+/** Counts a failed run, or a tick that could not run. */
 export const countFailure = (db: Db, id: number, failure_reason: string) =>
   db
     .updateTable("schedules")
@@ -91,7 +95,7 @@ export const countFailure = (db: Db, id: number, failure_reason: string) =>
     .where("id", "=", id)
     .execute();
 
-/** A run has completed. */
+/** Resets the failure counter because a run completed. */
 export const forgetFailures = (db: Db, id: number) =>
   db
     .updateTable("schedules")
@@ -119,11 +123,11 @@ const teamsWithDue = prepared<{ now: string }>()((db, value) =>
     )
     .orderBy("id"),
 );
-/** Teams with a schedule that is due. Team by team, so that however many are due, each team costs one look. */
+/** Returns the teams with a due schedule. Costs one index lookup per team, however many schedules are due. */
 export const teamsWithDueSchedules = async (db: Db, now: string): Promise<number[]> =>
   (await teamsWithDue(db, { now })).rows.map(({ id }) => id);
 
-/** A schedule that is due, and where a walk over them has got to. */
+/** A due schedule; also the cursor of a paged walk over due schedules. */
 export type DueSchedule = { readonly id: number; readonly next_run: string };
 
 const due = prepared<{ teamId: number; now: string; afterRun: string; afterId: number; limit: number }>()((db, value) =>
@@ -137,18 +141,12 @@ const due = prepared<{ teamId: number; now: string; afterRun: string; afterId: n
     .orderBy("id")
     .limit(value("limit")),
 );
-/** The first of the team's that are due, after this one. */
-export const dueSchedules = async (
-  db: Db,
-  teamId: number,
-  now: string,
-  after: DueSchedule | undefined,
-  limit: number,
-) =>
+/** Returns a page of the team's due schedules, earliest first. */
+export const dueSchedules = async (db: Db, teamId: number, now: string, { after, limit }: Page<DueSchedule>) =>
   (await due(db, { teamId, now, afterRun: after?.next_run ?? "", afterId: after?.id ?? 0, limit }))
     .rows as DueSchedule[];
 
-/** Those that fire next, after this one. */
+/** Lists the team's schedules by their next time, starting after the cursor `after`. */
 export const nextSchedules = (db: Db, teamId: number, after: DueSchedule, limit: number) =>
   db
     .selectFrom("schedules")
@@ -162,7 +160,7 @@ export const nextSchedules = (db: Db, teamId: number, after: DueSchedule, limit:
     .$narrowType<{ next_run: string }>()
     .execute();
 
-/** Those that fire after this time, by id. */
+/** Lists the schedules whose next time is after this time, by id. */
 export const schedulesAfter = (db: Db, time: string, afterId: number, limit: number): Promise<ScheduleRow[]> =>
   db
     .selectFrom("schedules")
@@ -173,7 +171,9 @@ export const schedulesAfter = (db: Db, time: string, afterId: number, limit: num
     .limit(limit)
     .execute();
 
-/** Moves a schedule from one tick to the next; null: to none. False: another server took this tick. */
+/**
+ * Moves a schedule from one tick to the next; null ends it. Returns false if another server already claimed this tick.
+ */
 export async function advanceSchedule(db: Db, id: number, from: string, to: string | null): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable("schedules")
@@ -193,18 +193,18 @@ const waiting = prepared<{ limit: number }>()((db, value) =>
     .select("schedules.id")
     .where("waiting_since", "is not", null)
     .where((eb) => eb.or([eb("pipelines.id", "is", null), eb("pipelines.status", "in", endedStatuses)]))
-    // Teams in turn: the first of each, then the second of each.
+    // Fair order: the first schedule of each team, then the second of each.
     .orderBy((eb) =>
       eb.fn.agg<number>("row_number").over((of) => of.partitionBy("schedules.team_id").orderBy("schedules.id")),
     )
     .orderBy("schedules.id")
     .limit(value("limit")),
 );
-/** Those with a tick that waited for a run which has ended, teams in turn. */
+/** Returns schedules whose waiting tick can start because the previous run has ended; teams take turns. */
 export const readySchedules = async (db: Db, limit: number): Promise<number[]> =>
   (await waiting(db, { limit })).rows.map(({ id }) => id);
 
-/** Those that were to fire before this time and have not, by their ids. */
+/** Lists active schedules whose next time is before this time although they have not fired, by id. */
 export async function lateSchedules(
   db: Db,
   before: string,

@@ -1,8 +1,9 @@
-/** Tasks: jobs that fire others at their time. */
+/** Queries on tasks, which are jobs that create other jobs at set times. */
 
 import { prepared } from "../../drivers/prepared.ts";
 import { type Db, isPostgres } from "../../drivers/store.ts";
 import type { JobRow } from "../jobs/jobs.ts";
+import type { Page } from "../pages.ts";
 
 export const insertTask = (db: Db, { id, team_id }: Pick<JobRow, "id" | "team_id">, nextRun: string) =>
   db.insertInto("tasks").values({ job_id: id, team_id, next_run: nextRun, fired: 0 }).execute();
@@ -10,7 +11,7 @@ export const insertTask = (db: Db, { id, team_id }: Pick<JobRow, "id" | "team_id
 const nth = prepared<{ teamId: number; offset: number }>()((db, value) =>
   db.selectFrom("tasks").select("job_id").where("team_id", "=", value("teamId")).limit(1).offset(value("offset")),
 );
-/** Whether the team has so many: counts no further than that. */
+/** Whether the team has at least this many tasks; counts no further. */
 export const atLeastTasks = async (db: Db, teamId: number, count: number): Promise<boolean> =>
   (await nth(db, { teamId, offset: count - 1 })).rows.length > 0;
 
@@ -20,11 +21,11 @@ const next = prepared<{ jobId: string }>()((db, value) =>
 export const nextRunOf = async (db: Db, jobId: string): Promise<string | null> =>
   (await next(db, { jobId })).rows[0]?.next_run ?? null;
 
-/** Why it does not fire, shown with its job. */
+/** Sets the error that is shown with the task's job: why the task does not fire. */
 export const setTaskError = (db: Db, jobId: string, error_message: string | null) =>
   db.updateTable("jobs").set({ error_message }).where("id", "=", jobId).where("status", "=", "TASK").execute();
 
-/** False: it is no task any more. */
+/** Sets as which user a task's jobs run. Returns false if the job is no longer a task. */
 export async function setTaskRunAs(db: Db, jobId: string, runAs: string): Promise<boolean> {
   const query = db.updateTable("tasks").set({ run_as: runAs }).where("job_id", "=", jobId);
   return (await query.executeTakeFirst()).numUpdatedRows === 1n;
@@ -44,11 +45,11 @@ const teamsWithDue = prepared<{ now: string }>()((db, value) =>
     )
     .orderBy("id"),
 );
-/** Teams with a task that is due. Team by team, so that however many are due, each team costs one look. */
+/** Returns the teams with a due task. Costs one index lookup per team, however many tasks are due. */
 export const teamsWithDueTasks = async (db: Db, now: string): Promise<number[]> =>
   (await teamsWithDue(db, { now })).rows.map(({ id }) => id);
 
-/** A task that is due, and where a walk over them has got to. */
+/** A due task; also the cursor of a paged walk over due tasks. */
 export type DueTask = { readonly job_id: string; readonly next_run: string };
 
 const due = prepared<{ teamId: number; now: string; afterRun: string; afterId: string; limit: number }>()((db, value) =>
@@ -62,12 +63,12 @@ const due = prepared<{ teamId: number; now: string; afterRun: string; afterId: s
     .orderBy("job_id")
     .limit(value("limit")),
 );
-/** The first of the team's that are due, after this one. */
-export const dueTasks = async (db: Db, teamId: number, now: string, after: DueTask | undefined, limit: number) =>
+/** Returns a page of the team's due tasks, earliest first. */
+export const dueTasks = async (db: Db, teamId: number, now: string, { after, limit }: Page<DueTask>) =>
   (await due(db, { teamId, now, afterRun: after?.next_run ?? "", afterId: after?.job_id ?? "", limit }))
     .rows as DueTask[];
 
-/** Those that fire after this time, by id. */
+/** Lists the tasks whose next time is after this time, by job id. */
 export const tasksAfter = (db: Db, time: string, afterId: string, limit: number) =>
   db
     .selectFrom("tasks")
@@ -79,8 +80,15 @@ export const tasksAfter = (db: Db, time: string, afterId: string, limit: number)
     .$narrowType<{ next_run: string }>()
     .execute();
 
-/** Moves a task on without having fired. False: another server took this tick. */
-export async function postponeTask(db: Db, jobId: string, from: string, to: string): Promise<boolean> {
+/** A move of a task from the tick that is due to another time. */
+interface TickMove {
+  readonly jobId: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+/** Moves a task to another time without firing it. Returns false if another server already claimed this tick. */
+export async function postponeTask(db: Db, { jobId, from, to }: TickMove): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable("tasks")
     .set({ next_run: to })
@@ -90,8 +98,11 @@ export async function postponeTask(db: Db, jobId: string, from: string, to: stri
   return numUpdatedRows === 1n;
 }
 
-/** Moves a task on that could not fire, and says why. False: another server took this tick. */
-export async function refuseTask(db: Db, jobId: string, from: string, to: string, why: string): Promise<boolean> {
+/**
+ * Moves a task that could not fire to its next tick, and stores the reason. Returns false if another server already
+ * claimed this tick.
+ */
+export async function refuseTask(db: Db, { jobId, from, to }: TickMove, why: string): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable("tasks")
     .set((eb) => ({ next_run: to, skips: eb("skips", "+", 1), last_error: why }))
@@ -101,8 +112,8 @@ export async function refuseTask(db: Db, jobId: string, from: string, to: string
   return numUpdatedRows === 1n;
 }
 
-/** Moves a task from one tick to the next. False: another server took this tick. */
-export async function advanceTask(db: Db, jobId: string, from: string, to: string): Promise<boolean> {
+/** Moves a task that fired to its next tick. Returns false if another server already claimed this tick. */
+export async function advanceTask(db: Db, { jobId, from, to }: TickMove): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable("tasks")
     .set((eb) => ({ next_run: to, fired: eb("fired", "+", 1), last_error: null }))
@@ -125,11 +136,14 @@ const held = {
     db.selectFrom("tasks").selectAll().where("job_id", "=", value("jobId")).forUpdate(),
   ),
 };
-/** The task as it is now, and until the end of the write nobody else changes or fires it. SQLite has one writer anyway. */
+/**
+ * Reads a task and locks its row until the write ends, so that nobody else changes or fires it. SQLite has only one
+ * writer and needs no lock.
+ */
 export const lockTask = async (db: Db, jobId: string) =>
   (await (isPostgres(db) ? held.locked : held.plain)(db, { jobId })).rows[0];
 
-/** A task with what lists show of its job. */
+/** Selects tasks with the columns of their jobs that lists show. */
 const shown = (db: Db, teamId: number) =>
   db
     .selectFrom("tasks")
@@ -140,7 +154,7 @@ const shown = (db: Db, teamId: number) =>
     .where("tasks.team_id", "=", teamId);
 export type ShownTask = Awaited<ReturnType<typeof listTasks>>[number];
 
-/** Newest first, before this one. */
+/** Lists a team's tasks, newest first, with ids below `before`. */
 export function listTasks(db: Db, teamId: number, before: string | undefined, limit: number) {
   const query = shown(db, teamId).orderBy("tasks.job_id", "desc").limit(limit);
   return (before === undefined ? query : query.where("tasks.job_id", "<", before)).execute();
@@ -149,7 +163,7 @@ export function listTasks(db: Db, teamId: number, before: string | undefined, li
 export const findTask = (db: Db, teamId: number, id: string): Promise<ShownTask | undefined> =>
   shown(db, teamId).where("tasks.job_id", "=", id).executeTakeFirst();
 
-/** Those that fire next, after this one. */
+/** Lists the team's tasks by their next time, starting after the cursor `after`. */
 export const nextTasks = (db: Db, teamId: number, after: DueTask, limit: number) =>
   shown(db, teamId)
     .where("tasks.next_run", "is not", null)
@@ -166,7 +180,7 @@ export interface TaskChanges {
   readonly next_run: string | null;
 }
 
-/** What is long of the job stays as it is. Ask under `lockTask`. */
+/** Updates a task and its job; long fields of the spec must stay the same. The caller must hold `lockTask`. */
 export async function updateTask(db: Db, id: string, { name, spec, next_run }: TaskChanges): Promise<void> {
   await db.updateTable("jobs").set({ name, spec }).where("id", "=", id).where("status", "=", "TASK").execute();
   await db.updateTable("tasks").set({ next_run }).where("job_id", "=", id).execute();

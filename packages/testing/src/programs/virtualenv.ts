@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { repository } from "./server.ts";
+import { repository } from "../repository.ts";
 
 const run = promisify(execFile);
 const cache = join(repository, ".cache");

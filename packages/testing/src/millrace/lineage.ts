@@ -1,10 +1,10 @@
 /** Lineage without the library: jobs that are registered as creators of dataset versions. */
 import { randomUUID } from "node:crypto";
 import { type Client, type Job, type JobInput, routes } from "@millrace/contract";
-import { createJob, shell } from "../../../../e2e/support/jobs.ts";
-import type { FoundVersion } from "../../src/domain/datasets/parse-collected.ts";
-import { recordVersions } from "../../src/domain/datasets/record-collected.ts";
-import type { Store } from "../../src/store/drivers/store.ts";
+import type { FoundVersion } from "../../../server/src/domain/datasets/parse-collected.ts";
+import { recordVersions } from "../../../server/src/domain/datasets/record-collected.ts";
+import type { Store } from "../../../server/src/store/drivers/store.ts";
+import { createJob, shell } from "./jobs.ts";
 
 /** A version, by the name with which a pipeline is triggered. */
 export interface Made {

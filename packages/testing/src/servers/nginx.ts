@@ -1,7 +1,7 @@
 /** nginx: a real web server over a folder, with ranges and preconditions. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { whyNotInstalled } from "./program.ts";
+import { whyNotInstalled } from "../programs/program.ts";
 import { type ServerProcess, startServer } from "./server-process.ts";
 
 export const whyNoNginx = () => whyNotInstalled("nginx", "-v");

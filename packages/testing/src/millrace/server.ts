@@ -10,9 +10,9 @@ import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { promisify } from "node:util";
 import { type Client, createClient } from "@millrace/contract";
-import { closedAtEnd } from "./left-open.ts";
+import { repository } from "../repository.ts";
+import { closedAtEnd } from "../servers/left-open.ts";
 
-export const repository = join(import.meta.dirname, "../..");
 export const millrace = join(repository, "node_modules/.bin/millrace");
 
 export interface ServerOptions {

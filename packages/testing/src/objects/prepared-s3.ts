@@ -1,6 +1,6 @@
 /** S3 for a prepared store. */
 import { received } from "./answered-writes.ts";
-import type { Dialect, PreparedFolder } from "./prepared-store.ts";
+import type { Dialect, PreparedFolder } from "./dialect.ts";
 
 type S3Config = {
   readonly endpoint_url: string;

@@ -1,7 +1,7 @@
 /** Archives that Python's own modules create, for the tests of `zip://` and `tar://`. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import { skipUnless } from "./program.ts";
+import { skipUnless } from "../programs/program.ts";
 
 const run = promisify(execFile);
 

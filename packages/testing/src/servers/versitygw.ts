@@ -1,7 +1,7 @@
 /** versitygw: a real S3 server over a folder, with versions. */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { programPath, whyNoProgram } from "./program.ts";
+import { programPath, whyNoProgram } from "../programs/program.ts";
 import { type S3Endpoint, s3Endpoint } from "./s3-endpoint.ts";
 import { startServer } from "./server-process.ts";
 

@@ -1,6 +1,6 @@
 /** The JSON API of Google Cloud Storage for a prepared store. */
 import { received } from "./answered-writes.ts";
-import type { Dialect, PreparedFolder } from "./prepared-store.ts";
+import type { Dialect, PreparedFolder } from "./dialect.ts";
 
 type GsConfig = {
   readonly endpoint_url: string;

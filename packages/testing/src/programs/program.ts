@@ -4,9 +4,9 @@ import { once } from "node:events";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { repository } from "../repository.ts";
 
 const run = promisify(execFile);
-const repository = join(import.meta.dirname, "../../../..");
 export const cache = join(repository, ".cache");
 
 export interface GoProgram {

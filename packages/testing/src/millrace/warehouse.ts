@@ -7,11 +7,11 @@ import { chmod, chown, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
-import { rowsTable } from "../../packages/server/src/datachain/rows-table.ts";
-import { type Found, recordVersions } from "../../packages/server/src/domain/datasets/record-collected.ts";
-import type { Store } from "../../packages/server/src/store/drivers/store.ts";
-import { WarehouseFolder } from "../../packages/server/src/warehouses/warehouse-folder.ts";
-import { datachainPython } from "./datachain-install.ts";
+import { rowsTable } from "../../../server/src/datachain/rows-table.ts";
+import { type Found, recordVersions } from "../../../server/src/domain/datasets/record-collected.ts";
+import type { Store } from "../../../server/src/store/drivers/store.ts";
+import { WarehouseFolder } from "../../../server/src/warehouses/warehouse-folder.ts";
+import { datachainPython } from "../programs/datachain-install.ts";
 
 /** In a job, namespace and project exist before it starts; here the script itself creates them. */
 const preamble = `import datachain as dc

@@ -1,7 +1,7 @@
 /** Azure Blob Storage for a prepared store. */
 import { access } from "node:fs/promises";
 import { received } from "./answered-writes.ts";
-import type { Dialect, PreparedFolder } from "./prepared-store.ts";
+import type { Dialect, PreparedFolder } from "./dialect.ts";
 
 type AzConfig = {
   readonly connection_string: string;

@@ -1,9 +1,9 @@
 /** Datasets of a real server, written directly into its store: lineage without the library. */
 import type { Client, JobInput } from "@millrace/contract";
-import { openStore } from "../../packages/server/src/store/opening/open-store.ts";
-import { type Made, originalJob, recordMade } from "../../packages/server/test/support/lineage.ts";
-import { storeIn } from "../../packages/server/test/support/store-in.ts";
+import { openStore } from "../../../server/src/store/opening/open-store.ts";
+import { type Made, originalJob, recordMade } from "./lineage.ts";
 import type { TestServer } from "./server.ts";
+import { storeIn } from "./store-in.ts";
 
 export type { Made };
 

@@ -1,5 +1,5 @@
 /** fake-gcs-server: gs with generations, in memory. It has no authentication, and preconditions on uploads only. */
-import { programPath, whyNoProgram } from "./program.ts";
+import { programPath, whyNoProgram } from "../programs/program.ts";
 import { type ServerProcess, startServer } from "./server-process.ts";
 
 const program = { name: "fake-gcs-server", version: "1.56.1", source: "github.com/fsouza/fake-gcs-server" };

@@ -6,8 +6,8 @@ import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { repository } from "../repository.ts";
 import { closedAtEnd } from "./left-open.ts";
-import { repository } from "./server.ts";
 
 const programs = {
   python: { file: "receiver.py", command: ["python3"] },

@@ -1,5 +1,5 @@
 /** For warehouses that no job has written to. */
-import type { Confinement } from "../../src/warehouses/warehouses.ts";
+import type { Confinement } from "../../../server/src/warehouses/warehouses.ts";
 
 export const unconfined: Confinement = {
   confine: () => [],

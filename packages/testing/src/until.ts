@@ -1,0 +1,12 @@
+import assert from "node:assert/strict";
+
+/** Calls `ask` until it returns a value. The limit only keeps a test from hanging. */
+export async function until<T>(what: string, ask: () => T | Promise<T>, seconds = 30): Promise<NonNullable<T>> {
+  const deadline = Date.now() + seconds * 1000;
+  for (;;) {
+    const answer = await ask();
+    if (answer) return answer;
+    assert.ok(Date.now() < deadline, `${what}: not within ${seconds} s`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
