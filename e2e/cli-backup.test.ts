@@ -1,4 +1,4 @@
-/** `millrace backup` and `millrace restore`: under load, from one store into the other, cut short, and tampered with. */
+/** `millrace backup` and `millrace restore`: under load, between databases, interrupted, and tampered with. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
@@ -28,7 +28,7 @@ const exists = (path: string) =>
     () => false,
   );
 
-/** What a backup must hold: all of it was acknowledged before the backup began. */
+/** What a backup must hold: everything that was acknowledged before the backup began. */
 interface Known {
   readonly token: string;
   readonly ended: Job[];
@@ -75,7 +75,7 @@ describe("millrace backup and restore", () => {
     ...(databaseUrl ? ["--database-url", databaseUrl] : []),
   ];
 
-  /** Ended, running and waiting jobs, a task, an upload that a job took. */
+  /** Ended, running and waiting jobs, a task, an upload that a job uses. */
   async function populate(server: TestServer): Promise<Known> {
     const token = await server.token();
     const client = createClient({ url: server.url, token, team: "main" });
@@ -91,7 +91,7 @@ describe("millrace backup and restore", () => {
     return { token, ended, running, waiting, task, withFile };
   }
 
-  /** Creates jobs as fast as it can until told to stop; returns those that were acknowledged. */
+  /** Creates jobs as fast as possible until stopped; returns the acknowledged ones. */
   function load(client: Client) {
     let stopped = false;
     const acknowledged: Job[] = [];
@@ -107,7 +107,7 @@ describe("millrace backup and restore", () => {
     };
   }
 
-  /** Everything that was acknowledged before the backup is there, and the server goes on from it. */
+  /** Everything that was acknowledged before the backup exists, and the server continues from it. */
   async function assertRestored(server: TestServer, known: Known, loaded: readonly Job[]): Promise<void> {
     const client = createClient({ url: server.url, token: known.token, team: "main" });
     for (const job of known.ended)
@@ -140,7 +140,7 @@ describe("millrace backup and restore", () => {
     await server.token();
   }
 
-  test("under load: all that was acknowledged before is there, on SQLite and on PostgreSQL", async () => {
+  test("under load, everything that was acknowledged before is restored, on SQLite and on PostgreSQL", async () => {
     const server = await startServer();
     const known = await populate(server);
     const client = createClient({ url: server.url, token: known.token, team: "main" });
@@ -160,7 +160,7 @@ describe("millrace backup and restore", () => {
       const said = await cli.run("restore", backup, ...where(dataDir, databaseUrl));
       assert.deepEqual([said.code, said.stdout], [0, `${dataDir}\n`], said.stderr);
       assert.match(said.stderr, /1 running jobs became FAILED; \d+ waiting jobs will run; 0 waiting jobs/);
-      // As both commands say: the key is kept elsewhere, and brought along.
+      // As both commands say: the key is stored elsewhere, and copied separately.
       await cp(join(server.dataDir, "secret.key"), join(dataDir, "secret.key"));
       const restored = await startServer({ dataDir, ...(databaseUrl ? { databaseUrl } : {}) });
       await assertRestored(restored, known, before);
@@ -168,7 +168,7 @@ describe("millrace backup and restore", () => {
     }
   });
 
-  test("from PostgreSQL to SQLite; with the server down; queued jobs cancelled where that is wanted", async () => {
+  test("works from PostgreSQL to SQLite, with the server stopped, and cancels queued jobs on request", async () => {
     const databaseUrl = await postgres.createDatabase();
     const server = await startServer({ databaseUrl });
     const known = await populate(server);
@@ -199,14 +199,14 @@ describe("millrace backup and restore", () => {
     before(async () => {
       server = await startServer();
       const client = await server.client();
-      // Big enough that copying it takes a moment.
+      // Large enough that copying takes a moment.
       await client.upload(routes.uploadFile, new Blob([new Uint8Array(150 * 1024 * 1024)]), "big");
       await runJob(client, shell("echo small"));
       backup = join(root, "small");
       await cli.print("backup", backup, ...where(server.dataDir));
     });
 
-    /** A copy that a test may spoil. */
+    /** A copy that a test may damage. */
     async function copyOf(name: string): Promise<string> {
       const copy = join(root, name);
       await cp(backup, copy, { recursive: true });
@@ -218,7 +218,7 @@ describe("millrace backup and restore", () => {
       return { said, dataDir };
     };
 
-    test("sign-ins under way are left out; the folder is for its owner only", async () => {
+    test("omits pending sign-ins; the folder is readable by its owner only", async () => {
       await cli.print("admin", "link", ...where(server.dataDir));
       const rows = gunzipSync(await readFile(join(backup, "store.ndjson.gz"))).toString();
       assert.match(rows, /^\["users",/m);
@@ -229,14 +229,14 @@ describe("millrace backup and restore", () => {
       assert.deepEqual(modes, [0o700, 0o600, 0o600]);
     });
 
-    test("a folder that is there is left alone, a store that is not there is not made", async () => {
+    test("does not touch an existing folder and does not create a missing store", async () => {
       assert.match(await cli.refused(1, "backup", backup, ...where(server.dataDir)), /already exists/);
       const none = await cli.refused(1, "backup", join(root, "none"), ...where(join(root, "no-store")));
       assert.match(none, /There is no database in/);
       assert.equal(await exists(join(root, "none")), false);
     });
 
-    test("killed in the middle, a backup is none: it keeps another name, and the next one says so", async () => {
+    test("a killed backup keeps its temporary name, and the next one reports it", async () => {
       const folder = join(root, "killed");
       const running = cli.start("backup", folder, ...where(server.dataDir));
       await until("it has begun", () => exists(join(`${folder}.part`, "store.ndjson.gz")));
@@ -255,7 +255,7 @@ describe("millrace backup and restore", () => {
       await cli.print("backup", folder, ...where(server.dataDir));
     });
 
-    test("killed in the middle, a restore leaves a folder that neither restore nor serve will use", async () => {
+    test("a killed restore leaves a folder that neither restore nor serve accepts", async () => {
       const dataDir = join(root, "half");
       const running = cli.start("restore", backup, ...where(dataDir));
       await until("it has begun", () => exists(join(dataDir, "restore.unfinished")));
@@ -268,14 +268,14 @@ describe("millrace backup and restore", () => {
       await cli.print("restore", backup, ...where(dataDir));
     });
 
-    test("is restored by one of two that begin at once; the other is refused and spoils nothing", async () => {
+    test("one of two concurrent restores succeeds; the other is refused and damages nothing", async () => {
       const dataDir = join(root, "twice");
       const ends = await Promise.all([1, 2].map(() => cli.start("restore", backup, ...where(dataDir)).ended()));
       assert.deepEqual(ends.map(({ code }) => code).sort(), [0, 1]);
       assert.equal(await exists(join(dataDir, "restore.unfinished")), false);
     });
 
-    test("is restored into an empty folder and an empty database only", async () => {
+    test("a restore needs an empty folder and an empty database", async () => {
       const { said } = await refused(backup, "half");
       assert.match(said, /half is not empty.* Choose another folder with --data-dir/);
       const databaseUrl = await postgres.createDatabase();
@@ -285,7 +285,7 @@ describe("millrace backup and restore", () => {
       assert.deepEqual(await readdir(join(root, "second")), [], "nothing is left behind");
     });
 
-    test("damaged, it is refused before anything is restored, and verify says so", async () => {
+    test("a damaged backup is refused before anything is restored, and verify reports it", async () => {
       const copy = await copyOf("damaged");
       const [shard = ""] = await readdir(join(copy, "files"));
       const [blob = ""] = await readdir(join(copy, "files", shard));
@@ -301,7 +301,7 @@ describe("millrace backup and restore", () => {
       assert.match((await refused(copy, "from-damaged")).said, /store\.ndjson\.gz in the backup is missing/);
     });
 
-    test("verify removes what one that was killed left behind, and leaves what a running one has", async () => {
+    test("verify removes the remains of a killed verify, and does not touch those of a running one", async () => {
       const workDir = join(root, "work");
       const { pid: dead } = spawnSync("true");
       const running = `millrace-verify-${process.pid}-x`;
@@ -311,7 +311,7 @@ describe("millrace backup and restore", () => {
       assert.deepEqual((await readdir(workDir)).sort(), [running, "other"]);
     });
 
-    test("of a newer program it is refused", async () => {
+    test("a backup of a newer program is refused", async () => {
       const copy = await copyOf("newer");
       await changeManifest(copy, { schemaVersion: 999 });
       assert.match(
@@ -320,7 +320,7 @@ describe("millrace backup and restore", () => {
       );
     });
 
-    test("made by an enemy it reaches nothing outside of its own folder and the data folder", async () => {
+    test("a malicious backup reaches nothing outside its own folder and the data folder", async () => {
       const outside = join(root, "outside");
       await mkdir(outside);
       for (const path of ["../outside/x", "/etc/passwd", "files/aa/../../../outside/x", "jobs/x/log", "files/aa"]) {
@@ -349,7 +349,7 @@ describe("millrace backup and restore", () => {
       await writeFile(path, JSON.stringify({ ...manifest, ...changes }));
     }
 
-    /** With digests that fit, as an enemy would. */
+    /** With matching digests, as an attacker would create them. */
     async function changeList(folder: string, list: "rows" | "digests", text: string): Promise<void> {
       const bytes = gzipSync(text);
       await writeFile(join(folder, list === "rows" ? "store.ndjson.gz" : "digests.ndjson.gz"), bytes);
