@@ -209,7 +209,7 @@ describe("the warehouse of a team", { skip }, () => {
     await waitForEnd(client, id);
     const unknown = await ask("2020-01-01T00:00:00Z");
     assert.equal(unknown.status, 404);
-    assert.match(await unknown.text(), /There are: 20/);
+    assert.match(await unknown.text(), /There are copies of these times: 20/);
   });
 
   const config = (dataDir: string) =>

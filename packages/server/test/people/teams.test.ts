@@ -112,7 +112,7 @@ describe("teams", () => {
     await refused(run(), "forbidden");
     await remove("live", "mia");
     await refused(mia.client.call(routes.listJobs, { query: {} }), "forbidden", /Not authorized for the team live/);
-    await refused(remove("live", "mia"), "not_found", /no mia in the team live/);
+    await refused(remove("live", "mia"), "not_found", /no user mia in the team live/);
     await refused(setRole("live", "mia", "editor"), "not_found");
   });
 
