@@ -83,7 +83,7 @@ async function teamOfUser(db: Db, userId: number, name: string): Promise<number>
   const mine = await teamsOf(db, userId);
   if (!team || !mine.some(({ id }) => id === team.id)) {
     throw new Error(
-      `The user is not in a team ${name}. Teams of the user: ${mine.map((t) => t.name).join(", ") || "none"}.`,
+      `The user is not a member of a team named ${name}. Teams of the user: ${mine.map((t) => t.name).join(", ") || "none"}.`,
     );
   }
   return team.id;
