@@ -60,7 +60,10 @@ describe("millrace admin", () => {
 
   test("token for an unknown user, team or scope creates none and names it", async () => {
     assert.match(await cli.refused(1, "admin", "token", "--user", "bob"), /There is no user bob/);
-    assert.match(await cli.refused(1, "admin", "token", "--team", "others"), /not a member of a team named others\. Teams of the user: main/);
+    assert.match(
+      await cli.refused(1, "admin", "token", "--team", "others"),
+      /not a member of a team named others\. Teams of the user: main/,
+    );
     const scope = await cli.refused(1, "admin", "token", "--scopes", "JOB,COFFEE");
     assert.match(scope, /^error: Could not create the token\n {2}why: scopes: .*JOB, DATASETS:read.*"COFFEE"/);
     const life = await cli.refused(64, "admin", "token", "--expires-in", "0");
