@@ -7,8 +7,9 @@ export interface DatasetAccess {
   readonly runGroupId: string;
   readonly rerunFromJobId: string | null;
   /**
-   * ISO time: cached storage listings older than this are refreshed. Null leaves the cache to the datachain library. In both
-   * cases the job's log names each listing that is used. Absent for jobs outside pipelines: nothing is refreshed or logged.
+   * ISO time: cached storage listings older than this are refreshed. If null, the datachain library decides when to refresh
+   * them. In both cases the job's log names each listing that is used. Absent for jobs outside pipelines, which run without
+   * the listings plug-in.
    */
   readonly listingsSince?: string | null;
 }

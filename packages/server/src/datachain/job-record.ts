@@ -16,7 +16,7 @@ interface Job {
 }
 
 interface DatasetUse extends DatasetAccess {
-  /** Whether a job has used the warehouse before. If true and its files are missing, the job fails. */
+  /** Whether a job has used the warehouse before. If true and the warehouse's files are missing, the job fails. */
   readonly made: boolean;
 }
 

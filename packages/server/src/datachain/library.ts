@@ -6,9 +6,9 @@ export const libraryName = "datachain";
 export const defaultLibrary = "0.62.0";
 
 /**
- * Python code that sets `library` to the version installed for the interpreter, or to "" if there is none. It reads the
- * version from the name of the `.dist-info` folder, because importing the library takes a second. It needs `glob`, `os` and
- * `sys` to be imported.
+ * Python code that sets `library` to the version installed for the interpreter, or to "" if the library is not installed.
+ * The code reads the version from the name of the `.dist-info` folder, because importing the library takes a second.
+ * `glob`, `os` and `sys` must be imported before it.
  */
 export const readInstalledVersion = `
 found = [name for path in sys.path for name in glob.glob(os.path.join(path, "${libraryName}-*.dist-info"))]

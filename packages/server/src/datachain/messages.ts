@@ -1,6 +1,6 @@
 /** Patterns of the datachain library's error messages. Millrace matches them in job logs to explain failures. */
 
-/** Matches the error for a missing dataset, with or without namespace and version. The group is its short name. */
+/** Matches the error for a missing dataset, with or without namespace and version. The group is the dataset's short name. */
 export const datasetNotFound = /\bDataset (?:\S+\.)?([^\s.]{1,255}) (?:version \S+ +)?not found\b/;
 
 /** Matches the error for a failed UDF process. The cause is in the earlier traceback that names files of the library. */
@@ -13,5 +13,5 @@ export const workerGone = /^RuntimeError: Worker (\S+) exited unexpectedly/;
 /** Matches the error for a UDF worker (group 1) or UDF process (group 2) that a signal killed. Groups: the signal number. */
 export const endedBySignal = /exited unexpectedly with code -(\d+)$|UDF Execution Failed! Exit code: -(\d+)$/;
 
-/** Prefix of the exception that only wraps a worker's exception for its parent process. */
+/** Prefix of the exception that passes a worker's exception on to the parent process. It adds no information. */
 export const carrier = "datachain.lib.udf.UdfRunError: ";

@@ -2,7 +2,7 @@
 import { compareReleases, invalid, isTooOldLibrary, oldestLibrary } from "@millrace/contract";
 import { libraryName } from "./library.ts";
 
-/** Also matches imports of several modules, such as `import os, datachain as dc`. */
+/** Matches a line that imports the library, alone or among other modules, such as `import os, datachain as dc`. */
 const imports = /^[ \t]*(?:from[ \t]+|import[ \t]+(?:[\w.]+(?:[ \t]+as[ \t]+\w+)?[ \t]*,[ \t]*){0,20})datachain\b/m;
 const listed = /^datachain(?![\w.-])/i;
 
@@ -19,7 +19,10 @@ const pinned = (version: string) => `${libraryName}==${version}`;
 /** Whether the requirements consist of this version of the library and nothing else. */
 export const isOnlyLibrary = (requirements: string, version: string): boolean => requirements === pinned(version);
 
-/** Adds the library to the requirements, or pins it if it has no version: a team's jobs share a warehouse and so a version. */
+/**
+ * Adds the library with this version to the requirements, or pins it if they name it without a version. A team's jobs share
+ * a warehouse, so they should use the same version.
+ */
 export function withLibrary(requirements: string | null, version: string): string {
   const given = lines(requirements);
   const withVersion = given.map((line) =>

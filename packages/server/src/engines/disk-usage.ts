@@ -9,7 +9,7 @@ const openingTime = 20_000;
 
 /**
  * Returns the disk space that the folders occupy, as counted by `du`. It follows no links and ignores files that disappear
- * meanwhile. It throws if counting fails, because 0 would be taken for an empty folder.
+ * during the count. It throws if counting fails, because a result of 0 would mean an empty folder.
  */
 export async function diskUsage(folders: readonly string[]): Promise<number> {
   const first = await count(folders);

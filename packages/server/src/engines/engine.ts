@@ -19,11 +19,16 @@ export interface JobFile {
 
 /** A job as an engine gets it. It contains nothing that depends on a particular machine. */
 export interface JobSpec {
-  /** Job id and attempt number. They are stored before the submission, so that it can be found again after a crash. */
+  /**
+   * Job id and attempt number. They are stored before the submission, so that the attempt can be found again after a crash.
+   */
   readonly key: string;
   readonly jobId: string;
   readonly teamId: number;
-  /** Id of the user whose own secrets the job contains: its virtualenv is not shared. Null if it has only team secrets. */
+  /**
+   * Id of the user whose own secrets the job contains. Such a job does not share its virtualenv with jobs of other users.
+   * Null if the job has only secrets of the team.
+   */
   readonly person: number | null;
   readonly name: string | null;
   readonly query: string;
@@ -95,7 +100,10 @@ export interface LogSource {
 /** Thrown if the engine can never start this job, so that retries are pointless. The job's owner sees the message. */
 export class CannotStart extends Error {}
 
-/** Thrown if the engine cannot be reached, so that the state of its attempts is unknown. Its clusters pause until it can. */
+/**
+ * Thrown if the engine cannot be reached, so that the state of its attempts is unknown. The engine's clusters pause until
+ * it can be reached again.
+ */
 export class EngineUnreachable extends Error {}
 
 /** A virtualenv that an engine keeps for later jobs. */
@@ -118,7 +126,7 @@ export interface EnvironmentKeeper {
   usedBy(keys: readonly string[]): Promise<ReadonlySet<string>>;
   /** Removes a virtualenv unless a job has used it since this time or is about to. Returns whether it was removed. */
   remove(environment: KeptEnvironment, unusedSince: number): Promise<boolean>;
-  /** Removes the virtualenvs of all teams that no job has used since this time. */
+  /** Removes every virtualenv, of any team, that no job has used since this time. */
   removeUnused(since: number): Promise<void>;
   /** Deletes files that interrupted removals left behind. */
   removeRest(): Promise<void>;
@@ -134,13 +142,15 @@ export interface Engine {
    */
   readonly epoch?: string;
   /**
-   * Submits an attempt. Returns a handle to store, or null if the key is enough. Repeating it with the same key is safe.
-   * Throws CannotStart if no retry would help, and EngineUnreachable if it is unknown whether the attempt arrived.
+   * Submits an attempt. Returns a handle to store, or null if the key is enough to find the attempt. Repeating the call
+   * with the same key is safe. Throws CannotStart if no retry would help, and EngineUnreachable if it is unknown whether
+   * the attempt arrived.
    */
   submit(spec: JobSpec): Promise<string | null>;
   /**
    * Returns the state of these attempts by key; an attempt that is missing from the result is UNKNOWN. Throws
-   * EngineUnreachable if the engine cannot be reached. Called with no attempts, it only checks that.
+   * EngineUnreachable if the engine cannot be reached. With an empty list, it only checks whether the engine can be
+   * reached.
    */
   observe(attempts: readonly Attempt[]): Promise<ReadonlyMap<string, Observation>>;
   /** Prevents a submitted attempt from starting; idempotent. Returns false if the attempt has already started. */
@@ -171,8 +181,8 @@ export interface Engine {
   /** Returns milliseconds since the attempt started, by a monotonic clock; undefined if it has not started or has ended. */
   age?(key: string): Promise<number | undefined>;
   /**
-   * Kills the processes that these ended attempts left behind. Returns the keys of attempts that still have some. An engine
-   * without this method reports EXITED or LOST only when no process is left.
+   * Kills the processes that these ended attempts left behind. Returns the keys of attempts that still have processes. An
+   * engine without this method reports EXITED or LOST only when no process is left.
    */
   sweep?(keys: readonly string[]): Promise<string[]>;
   readonly environments?: EnvironmentKeeper;

@@ -1,8 +1,14 @@
-/** Gives files to user ids that no account and no job has. Only root or a process under that id can change them. */
+/**
+ * Gives files to user ids that no account and no job has. Then only root and processes with that user id can change the
+ * files.
+ */
 import { randomInt } from "node:crypto";
 import { chownSync } from "node:fs";
 
-/** Gives a file to a random user id above all accounts; if the machine lacks such ids, to one just below 65536. */
+/**
+ * Gives a file to a random user id above all accounts; if the machine does not allow such high ids, to one just below
+ * 65536.
+ */
 export function giveToNobody(path: string, taken: ReadonlySet<number> = new Set()): void {
   const choose = (first: number, last: number) => {
     let id = randomInt(first, last);

@@ -4,7 +4,7 @@ import { type Engine, EngineUnreachable, type LogSource } from "./engine.ts";
 /** Kind of the engine that runs jobs on the server's own machine. */
 export const localKind = "local";
 
-/** A cluster, or an attempt on one. `engine` is the kind of its engine. */
+/** A cluster, or an attempt on one. `engine` is the kind of the cluster's engine. */
 export interface OnCluster {
   readonly engine: string;
 }
@@ -15,7 +15,10 @@ export interface ReachEvents {
   onResume(kind: string): void;
 }
 
-/** Callback through which an engine reports that an attempt may have changed, so that the server does not wait for its poll. */
+/**
+ * Callback through which an engine reports that an attempt may have changed, so that the server does not wait until it
+ * polls the engine again.
+ */
 export interface EngineEvents {
   onChange(key: string, what: string): void;
 }

@@ -10,7 +10,7 @@ export interface WarehousePlace {
   readonly metadata: string;
   /** Path of the rows database. */
   readonly rows: string;
-  /** Whether a job has used the warehouse before. If true and its files are missing, jobs fail. */
+  /** Whether a job has used the warehouse before. If true and the warehouse's files are missing, jobs fail. */
   readonly made: boolean;
 }
 
@@ -31,7 +31,7 @@ export interface WarehousePlaces {
   remember(teamId: number, python: Python): void;
 }
 
-/** What a maintenance command for a team's warehouse can access. It runs with the rights of that warehouse only. */
+/** What a maintenance command for a team's warehouse can access. The command has access to no other warehouse. */
 export interface WarehouseView {
   /** Id of both the user and the group of the command; undefined for the server's own user. */
   readonly group: number | undefined;

@@ -42,7 +42,7 @@ export class DataFolder {
     return join(this.path, "secret.key");
   }
 
-  /** File with the id of this server. Attempts store the id, so that a server recognizes its own. */
+  /** File with the id of this server. Attempts store the id, so that a server recognizes its own attempts. */
   get serverId(): string {
     return join(this.path, "server-id");
   }

@@ -6,7 +6,7 @@ import { sqliteFull } from "../store/drivers/unavailable.ts";
 
 /** Milliseconds for which a measurement of free space is reused. */
 const askEvery = 1000;
-/** Bytes that new jobs never use, even if MILLRACE_DISK_FLOOR is 0: job ends and cancellations must still be written. */
+/** Minimum free space in bytes, even if MILLRACE_DISK_FLOOR is 0. It is reserved for recording job ends and cancellations. */
 const least = 1024 ** 2;
 
 export class Disk {
@@ -22,7 +22,7 @@ export class Disk {
     this.#clock = clock;
   }
 
-  /** Returns the free bytes available to the server's user, at most a second old. */
+  /** Returns the free bytes available to the server's user. The measurement may be up to a second old. */
   free(): Promise<number> {
     const now = this.#clock.monotonic();
     if (now - this.#asked >= askEvery) {
@@ -55,7 +55,7 @@ export class Disk {
     if (!(await this.isLow())) return;
     throw new ApiError(
       "insufficient_storage",
-      `The server's disk has only ${mebibytes(await this.free())} MiB free, and the server accepts nothing new below ${mebibytes(Math.max(this.#floor, least))} MiB (MILLRACE_DISK_FLOOR). Try again after the server's operator has freed disk space.`,
+      `The server's disk has only ${mebibytes(await this.free())} MiB free, but the server accepts uploads, jobs and schedules only with at least ${mebibytes(Math.max(this.#floor, least))} MiB (MILLRACE_DISK_FLOOR). Try again after the server's operator has freed disk space.`,
     );
   }
 }

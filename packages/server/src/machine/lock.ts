@@ -1,4 +1,7 @@
-/** The lock by which only one server uses a data folder. It ends with the process, even after a kill. */
+/**
+ * The lock that lets only one server use a data folder. It is released when the process ends, even if the process is
+ * killed.
+ */
 import { chmodSync, closeSync, openSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import type { DataFolder } from "./data-folder.ts";
@@ -7,7 +10,7 @@ interface Lock {
   release(): Promise<void>;
 }
 
-/** Locks the data folder, or throws if another server holds it. Node has no file locks, so SQLite takes the lock. */
+/** Locks the data folder. Throws if another server holds the lock. Node has no file locks, so SQLite takes the lock. */
 export function lockDataFolder(folder: DataFolder): Lock {
   const path = folder.lock;
   // Only the server's user may open the file: jobs can reach the folder, and a process that can open the file can lock it.

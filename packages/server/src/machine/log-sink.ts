@@ -4,7 +4,7 @@
  */
 import { constants, fstatSync, openSync, writeSync } from "node:fs";
 
-/** Limit of buffered bytes that the reader has not taken yet; above it, log lines are dropped. */
+/** Maximum number of buffered bytes that the reader has not taken yet. Log lines that would exceed it are dropped. */
 const mostWaiting = 1024 * 1024;
 
 /** Writes as many bytes as possible without blocking and returns their number. Throws if none can be written. */
@@ -62,7 +62,10 @@ function writeToReader(bytes: Buffer): number {
   return bytes.length;
 }
 
-/** Reopens a terminal without blocking, so that writes to a paused terminal fail at once. Other users of it are unaffected. */
+/**
+ * Reopens a terminal in non-blocking mode, so that writes to a paused terminal fail at once. Other programs that use the
+ * terminal keep their own mode.
+ */
 function reopened(fd: number): number {
   try {
     return openSync(`/proc/self/fd/${fd}`, constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY);

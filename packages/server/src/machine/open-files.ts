@@ -21,7 +21,10 @@ function limitsText(): string {
 const reportedLimits = () =>
   (process.report.getReport() as unknown as { userLimits: { open_files: { soft: string | number } } }).userLimits;
 
-/** Returns how many connections fit the limit on open files. Each counts twice, because it may have a log or upload open. */
+/**
+ * Returns how many connections fit the limit on open files. Each connection counts as two open files, because it may also
+ * have a log or an upload open.
+ */
 export const connectionsWithin = (limit: number, reserved: number): number =>
   Math.max(fewestConnections, Math.floor((limit - reserved) / 2));
 

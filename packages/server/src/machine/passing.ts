@@ -1,4 +1,4 @@
-/** Recognizes temporary failures of the infrastructure. The work itself is fine and is retried later. */
+/** Recognizes temporary failures of the infrastructure. Work that fails because of them is retried later. */
 import { BlobsUnavailable } from "../blobs/blobs.ts";
 import { isDiskFull } from "../machine/disk.ts";
 import { isUnavailable } from "../store/drivers/unavailable.ts";

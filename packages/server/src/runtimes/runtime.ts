@@ -13,9 +13,12 @@ export interface Runtime {
   readonly needsPython: boolean;
   /** Returns the command that runs the script. The script is in the working directory. */
   command(filename: string, query: string): readonly Word[];
-  /** Command in front of a script from a repository. Empty: the script's `#!` line decides, or else a shell runs it. */
+  /**
+   * Command in front of a script from a repository. If empty, the script's `#!` line names the interpreter, and a script
+   * without that line runs in a shell.
+   */
   readonly interpreter: readonly Word[];
-  /** Reads settings from the script itself; they apply where the job request has none. */
+  /** Reads settings from the script itself. Each applies only if the job request does not contain that setting. */
   readMetadata(query: string): ScriptMetadata;
   /** The dataset library's numeric code for this query type. */
   readonly libraryKind: number;

@@ -1,4 +1,4 @@
-/** Reads inline script metadata (`# /// script`). It supplies settings that the job request leaves out. */
+/** Reads inline script metadata (`# /// script`). The metadata supplies settings that the job request leaves out. */
 import { durationWords, fieldLimits, invalid, readDuration, retryLimits } from "@millrace/contract";
 import { parse } from "smol-toml";
 import { libraryName } from "../datachain/library.ts";
@@ -16,7 +16,7 @@ export interface ScriptMetadata {
 }
 
 const opening = /^# \/\/\/ script[^\S\n]*$/m;
-/** Number of characters that are searched for metadata, counted from `# /// script`. */
+/** Maximum number of characters that are searched for the end of the metadata, counted from `# /// script`. */
 const mostComments = 4 * fieldLimits.metadata;
 
 /** Returns the text between `# /// script` and the last `# ///` of the same comment block, or undefined without metadata. */

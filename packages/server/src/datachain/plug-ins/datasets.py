@@ -86,7 +86,7 @@ def is_made(path):
 class open_store:
     def __init__(self, path):
         if os.path.islink(path) or not os.path.isfile(path):
-            raise sqlite3.DatabaseError("it is not a plain file")
+            raise sqlite3.DatabaseError("a database file in it is not a plain file")
         self.db = sqlite3.connect(path, timeout=60, isolation_level=None)
 
     def __enter__(self):
@@ -111,8 +111,8 @@ def read_record():
 
 
 def register():
-    """Makes in-memory sessions usable. By default the library refuses one while a variable names a database file, and refuses
-    any session whose database has no row for the job. So this ignores that variable and inserts the job's row."""
+    """Makes in-memory sessions usable. By default the library refuses them if an environment variable names a database file, and
+    refuses any session whose database has no row for the job. So this function ignores the variable and inserts the row."""
     try:
         from datachain.data_storage import sqlite
 
@@ -150,7 +150,7 @@ def main():
     if numbers(version) < numbers(job["oldest_library"]):
         fail(
             f"This job has datachain {version}, and Millrace works with {job['oldest_library']} or newer: older releases keep "
-            "datasets in tables that it cannot read. Require a newer version, or datachain without a version."
+            "datasets in tables that Millrace cannot read. Require a newer version, or datachain without a version."
         )
     metadata = os.environ["DATACHAIN_METASTORE_ARG_DB_FILE"]
     rows = os.environ["DATACHAIN_WAREHOUSE_ARG_DB_FILE"]

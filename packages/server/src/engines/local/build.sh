@@ -1,6 +1,7 @@
-# Installs packages into a virtualenv. Arguments: folder, interpreter, requirements file, uv or empty, cache or empty,
-# compile or empty. It runs inside the isolation, without the job's variables and code: building a package runs foreign
-# code, and other jobs may share the result. With a cache only wheels are installed; it fails if a package needs building.
+# Installs packages into a virtualenv. Arguments: folder, interpreter, requirements file, path of uv (or empty), package
+# cache (or empty), `compile` (or empty). It runs inside the isolation, without the job's variables and code: building a
+# package runs foreign code, and other jobs may share the result. With a cache, only wheels are installed, and the script
+# fails if a package must be built from source.
 venv=$1 python=$2 requirements=$3 uv=$4 cache=$5 compile=$6
 if [ -z "$uv" ]; then
   "$python" -I -m venv "$venv" &&

@@ -67,14 +67,15 @@ take() {
 }
 
 # Makes the virtualenv belong to root and read-only for others. It fails if a file has another hard link or another owner,
-# because that file could still be changed through them. The build folder has such links to a cache, so it is deleted first.
+# because that link or owner could still change the file. The build folder is deleted first, because its files have such
+# links to a cache.
 seal() {
   evict || return
   rm -rf build
   [ -z "$owner" ] && return
   strange=$(find "$MILLRACE_VENV" '(' '!' -uid "$owner" -o '!' -type d -links +1 ')' -print -quit) || return
   if [ -n "$strange" ]; then
-    echo "The virtualenv contains a file that has another hard link or belongs to another user: $strange" >&2
+    echo "The virtualenv cannot be shared: it contains a file that has another hard link or belongs to another user: $strange" >&2
     return 1
   fi
   chown -R -h 0:0 "$MILLRACE_VENV" && chmod -R u-s,g-s,go-w,a+rX "$MILLRACE_VENV"

@@ -43,7 +43,10 @@ import { variablesRoom, whyNotGiven } from "./processes/process-room.ts";
 import { ageOf, bytesInMemory, isAlive, keyVariable, signalAll, usageOf } from "./processes/processes.ts";
 import { Starter } from "./processes/starter.ts";
 
-/** Which uv builds virtualenvs: `auto` installs one if the machine has none, `machine` does not, `never` means pip. */
+/**
+ * Which uv builds virtualenvs: with `auto` the machine's, or else one that the server installs; with `machine` only the
+ * machine's. If there is no uv, and always with `never`, pip builds them.
+ */
 const uvChoices = ["auto", "machine", "never"] as const;
 
 export interface LocalEngineOptions extends Omit<IsolationOptions, "wanted" | "countsMemory"> {
@@ -56,7 +59,7 @@ export interface LocalEngineOptions extends Omit<IsolationOptions, "wanted" | "c
   readonly warehouses: WarehousePlaces;
   /** Called when an attempt changes. `what` is the phase that has started, or `end` if the attempt has ended. */
   readonly onChange: (key: string, what: string) => void;
-  /** Called when a virtualenv was removed. `error` is set if the removal failed. */
+  /** Called after the removal of a virtualenv. `error` is set if the removal failed. */
   readonly onEnvironmentRemoved: (environment: string, error?: unknown) => void;
 }
 
@@ -352,7 +355,10 @@ export class LocalEngine implements Engine {
     };
   }
 
-  /** Returns the variables for building a virtualenv. It may be shared, so the job's own variables only set the package index. */
+  /**
+   * Returns the variables for building a virtualenv. The virtualenv may be shared, so of the job's own variables only those
+   * for the package index are used.
+   */
   #buildEnvironment(spec: LocalSpec, folder: AttemptFolder, settings: Record<string, string>): Record<string, string> {
     const temporary = this.#isolation.buildTemporary(folder);
     // An isolated build gets its own package cache: another job could put manipulated packages into a shared one.
@@ -574,7 +580,10 @@ export class LocalEngine implements Engine {
     return this.#ages.of(folder.key, () => this.#age(folder, begun));
   }
 
-  /** Returns the age of the supervisor process. For an earlier boot, it uses the wall clock; nothing runs then anyway. */
+  /**
+   * Returns the age of the supervisor process. For an attempt of an earlier boot, which cannot be running any more, it uses
+   * the wall clock.
+   */
   #age(folder: AttemptFolder, begun: number): number {
     const supervisor = folder.supervisor();
     return supervisor?.bootId === this.#options.bootId ? ageOf(supervisor) : Date.now() - begun;
@@ -681,7 +690,7 @@ export class LocalEngine implements Engine {
   }
 }
 
-/** Lets the users of jobs traverse these folders. The permissions of the files inside keep them from reading. */
+/** Lets the users of jobs traverse these folders. The permissions of the files inside keep those users from reading them. */
 function openFolders({ root, jobs, environments }: EngineFolders): void {
   for (const folder of [root, jobs, environments]) chmodSync(folder, 0o711);
 }

@@ -54,7 +54,7 @@ def others():
     for name, variable in (("trusted-host", "UV_INSECURE_HOST"), ("cert", "SSL_CERT_FILE"), ("proxy", "ALL_PROXY")):
         if told(name) and variable not in os.environ:
             yield variable, " ".join(told(name))
-    # Options in a requirements file that uv reads only from variables.
+    # A requirements file may contain index options that uv reads only from variables.
     with open(sys.argv[1], encoding="utf-8", errors="replace") as file:
         lines = {line.strip() for line in file}
     if "--pre" in lines:

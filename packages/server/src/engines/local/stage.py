@@ -20,8 +20,8 @@ odd = re.compile("\r|[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
 coding = re.compile(r"#.*coding[:=](?!\s*utf-?8(?![-\w.]))")
 comment = re.compile(r"(?:^|(?<=[ \t]))#.*$")
 
-# A requirements file is shared only if every line has one of the forms below. Variables, a second option on a line, quotes
-# and unknown URL schemes match none.
+# A virtualenv is shared only if every line of its requirements has one of the forms below. Variables, a second option on a
+# line, quotes and unknown URL schemes match none.
 rest = r"[\w./:@%?&=#+~,!*()\[\]-]+"
 web = rf"https?://{rest}"
 remote = rf"(?:https?|(?:git|hg|svn|bzr)\+(?:https?|ssh)|git)://{rest}"

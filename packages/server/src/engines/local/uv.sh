@@ -1,15 +1,16 @@
-# Installs uv into the data folder, once, if the machine has none: it builds virtualenvs many times faster than pip.
-# environment.sh sources this script, with the server's rights. It sets uv, or leaves it empty if uv cannot be installed.
-# Variables that the plan sets: tools (folder of the server's own programs), uv_version, uv_list (requirements file with
-# that version and its hashes), python. The file tool-env contains the operator's settings for jobs.
+# Installs uv into the data folder, once, if the machine has none: uv builds virtualenvs many times faster than pip.
+# environment.sh sources this script, with the server's rights. It sets the variable `uv`, or leaves the variable empty if
+# uv cannot be installed. Variables that the plan sets: tools (folder of the server's own programs), uv_version, uv_list
+# (requirements file with that version and its hashes), python. The file tool-env contains the operator's settings for jobs.
 
-# Whether an installation failed within the last hour. Without access to the package registry, every try takes a while.
+# Whether an installation failed within the last hour. Then it is not tried again: without access to the package registry,
+# every try takes a while.
 uv_failed_lately() {
   [ -n "$(find "$tools/uv.failed" -mmin -60 2>/dev/null)" ]
 }
 
-# Installs uv with pip into a temporary virtualenv. The hashes prove the package, so its source does not matter. User
-# settings and caches are not used.
+# Installs uv with pip into a temporary virtualenv. The hashes prove that the package is genuine, so any source of it is
+# safe. User settings and caches are not used.
 fetch_uv() {
   . ./tool-env
   "$python" -I -m venv "$1" &&

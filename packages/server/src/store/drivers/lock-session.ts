@@ -56,8 +56,8 @@ export class LockSession {
   }
 
   /**
-   * SQL that fails unless this session is alive: while it is, it alone holds the advisory lock with its fencing number.
-   * Advisory locks are checked live, not as of a transaction's snapshot.
+   * SQL that fails if this session has ended: only the live session holds the advisory lock with its own fencing
+   * number. Advisory locks are checked live, not as of a transaction's snapshot.
    */
   get guard(): string {
     return `select pg_advisory_xact_lock_shared(${writersLock}); select 1 / (not pg_try_advisory_xact_lock_shared(${this.#fence}))::int`;
@@ -88,8 +88,8 @@ export class LockSession {
   }
 
   /**
-   * Handles a lock that another session holds. If that is an old session of this same server, ends it, so that the next
-   * try succeeds.
+   * Handles a lock that another session holds. If that session is an old one of this same server, ends that session, so
+   * that the next try succeeds.
    */
   async #meet(name: string): Promise<never> {
     const [other] = await this.#ask(holder);
@@ -115,7 +115,8 @@ export class LockSession {
 
   /**
    * Rejects if the database address now leads to another server, as after a failover: this session may be alive on the
-   * old primary. A new connection can tell, because the session's fencing number is taken only on its own server.
+   * old primary. A new connection shows which server it is: the session's fencing number is locked only on the
+   * session's own server.
    */
   async #requireSameServer(): Promise<void> {
     const client = new pg.Client({ ...sessionOptions(this.#url, this.#timeout), query_timeout: this.#timeout });

@@ -33,7 +33,9 @@ export interface PostgresOptions {
   /** Milliseconds after which a database that does not answer counts as unreachable. */
   readonly timeout: number;
   readonly prepare: Prepare;
-  /** Lock of a server, which writes only while it holds it. Commands that run beside a server have none. */
+  /**
+   * The server's lock: the server writes only while it holds this lock. Commands that run beside a server have no lock.
+   */
   readonly lock?: DatabaseLock | undefined;
 }
 
@@ -69,7 +71,7 @@ export async function openPostgres({ databaseUrl, timeout, prepare, lock }: Post
 
 /** Number of database connections for reads, for writes on behalf of a request, and for writes of background loops. */
 const connectionsFor = { reads: 8, asked: 8, loops: 4 } as const;
-/** How many of the writes on behalf of requests may belong to one team. */
+/** Maximum number of concurrent writes on behalf of requests of one team. */
 const ofOneTeam = 5;
 
 /**

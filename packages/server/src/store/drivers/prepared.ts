@@ -36,7 +36,7 @@ export function prepared<Values extends object>() {
   return <Row>(
     build: (db: Db, value: <Name extends keyof Values & string>(name: Name) => Values[Name]) => Compilable<Row>,
   ) => {
-    // Tests open two stores with different SQL dialects in one process.
+    // One template per SQL dialect, because tests open stores of both dialects in one process.
     const templates = new WeakMap<object, Template>();
     return async (db: Db, values: Values): Promise<PreparedResult<Row>> => {
       const dialect = db.getExecutor().adapter;

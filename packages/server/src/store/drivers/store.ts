@@ -4,7 +4,7 @@ import type { Tables } from "../schema/tables.ts";
 
 export type Db = Kysely<Tables>;
 
-/** Whether the store is PostgreSQL, for the few statements that differ between the two. */
+/** Whether the store is PostgreSQL, for the few statements that differ between PostgreSQL and SQLite. */
 export const isPostgres = (db: Db) => db.getExecutor().adapter instanceof PostgresAdapter;
 
 export interface Store {
@@ -12,8 +12,8 @@ export interface Store {
   /** Connection for reads. It sees only committed rows. */
   readonly db: Db;
   /**
-   * Runs one atomic, durable write. Resolves after the commit is on disk; if it rejects, nothing was changed, except
-   * that `StoreUnavailable` may leave it unknown whether the commit happened. `work` must await nothing but the store.
+   * Runs one atomic, durable write. Resolves after the commit is on disk; if it rejects, nothing was changed. Only
+   * after `StoreUnavailable` it may be unknown whether the commit happened. `work` must await nothing but the store.
    */
   write<T>(work: (db: Db) => Promise<T>): Promise<T>;
   /** Returns false while the store is known to be unreachable. */

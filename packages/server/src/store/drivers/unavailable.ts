@@ -3,11 +3,11 @@
  */
 
 /**
- * Replaces driver errors inside the store, because other sockets and files raise the same codes. Without a cause, the
- * store was already known to be unreachable.
+ * Thrown by the store in place of a driver's error, whose code could also come from another socket or file. If there is
+ * no `cause`, the store was already known to be unreachable.
  */
 export class StoreUnavailable extends Error {
-  /** Fate of the write. nothing: it was not committed. unknown: the answer to its commit was lost. */
+  /** What the write changed. `nothing`: it was not committed. `unknown`: the answer to its commit was lost. */
   readonly changed: "nothing" | "unknown";
 
   constructor(changed: "nothing" | "unknown", cause?: unknown) {

@@ -1,6 +1,6 @@
 /**
- * Fair queue of writes to SQLite. Teams take turns, one write each, and so do the members of a team. A team whose write
- * took long pauses for as long, so that heavy use delays only the team itself.
+ * Fair queue of writes to SQLite. Teams take turns, one write each, and so do the members of a team. After each write,
+ * its team is paused for as long as the write took, so that heavy use delays only the team itself.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Asker } from "../../turns/asker.ts";
@@ -46,7 +46,7 @@ export class WritesInTurn<Write extends Waiting> {
     return taken;
   }
 
-  /** Returns writes to the front of the queue in their original order, because they were taken but not run. */
+  /** Puts writes that were taken but not run back to the front of the queue, in their original order. */
   putBack(writes: readonly Write[]): void {
     for (const write of [...writes].reverse()) {
       this.#linesOf(write).putBack(write.asker?.caller, write);

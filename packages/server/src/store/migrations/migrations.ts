@@ -47,7 +47,7 @@ export async function migrate(db: Kysely<Tables>, dialect: Dialect, target = sch
   const current = rows[0]?.version ?? 0;
   if (current > migrations.length) {
     throw new Error(
-      `The database has schema version ${current}, but this program supports only ${migrations.length}: it was written by a newer Millrace. Upgrade this installation.`,
+      `The database has schema version ${current} and was written by a newer Millrace; this one supports versions up to ${migrations.length}. Upgrade this installation.`,
     );
   }
   for (const [index, migration] of migrations.entries()) {

@@ -6,8 +6,8 @@ import type { Tables } from "../schema/tables.ts";
 import type { StoreLocation } from "./open-store.ts";
 
 /**
- * Every table, after the tables that it references. Pending sign-ins are left out: they are useless in a restored
- * store.
+ * All tables, each listed after the tables that it references. Pending sign-ins are left out: they are useless in a
+ * restored store.
  */
 const tables = {
   users: "kept",

@@ -7,7 +7,8 @@ export function* parts<T>(values: readonly T[], size = atOnce): Generator<readon
 }
 
 /**
- * Lets other work on the event loop run; a statement of SQLite blocks it, and a series of them would block it for long.
+ * Lets other work on the event loop run. Each SQLite statement blocks the event loop, so a series of statements needs
+ * pauses.
  */
 export const nextTurn = () => new Promise<void>((resolve) => void setImmediate(resolve));
 

@@ -7,8 +7,8 @@ export const ifShort = (column: string, most: number = answerLimits.listed) =>
   sql<string | null>`case when octet_length(${sql.ref(column)}) <= ${sql.lit(most)} then ${sql.ref(column)} end`;
 
 /**
- * SQL for the beginning of a text. It has one character more than a list shows, so that the caller can tell that it was
- * cut.
+ * SQL for the beginning of a text. It has one character more than a list shows, so that the caller can tell whether the
+ * text was cut.
  */
 export const beginning = <Text extends string | null = string>(column: string, most: number = answerLimits.listed) =>
   sql<Text>`substr(${sql.ref(column)}, 1, ${sql.lit(most + 1)})`;

@@ -55,7 +55,7 @@ export interface Tables {
   ended_attempts: EndedAttemptsTable;
   tasks: TasksTable;
   idempotency_keys: { team_id: number; user_id: number; key: string; job_id: string };
-  /** Index of jobs by tag; the job's spec has the list itself. */
+  /** Index of jobs by tag. The list of a job's tags is in its spec. */
   job_tags: { team_id: number; tag: string; job_id: string };
   namespaces: NamespacesTable;
   projects: ProjectsTable;
@@ -153,7 +153,10 @@ interface InvitationsTable {
   hash: string;
   team_id: number;
   role: Role;
-  /** E-mail address of the invited person, as a note only: anyone with the link can use it. Empty if not given. */
+  /**
+   * E-mail address of the invited person, as a note only: anyone with the link can accept the invitation. Empty if not
+   * given.
+   */
   email: string;
   created_by: number;
   created_at: string;
@@ -372,8 +375,8 @@ interface TasksTable {
   next_run: string | null;
   fired: number;
   /**
-   * `skips` counts the ticks that created no job. `last_error` says why the newest tick did not; null after one that
-   * did.
+   * `skips` counts the ticks that created no job. `last_error` says why the newest tick created no job; null if it
+   * created one.
    */
   skips: Generated<number>;
   last_error: Generated<string | null>;
@@ -496,7 +499,10 @@ interface PipelinesTable {
   is_template: number;
   /** For a template, the schedule that uses it; for a run, the schedule that fired it. */
   schedule_id: number | null;
-  /** The moment that the pipeline runs for, and the time zone that determines its date. Null if a person started it. */
+  /**
+   * The scheduled time (moment) that the pipeline runs for, and the time zone that determines its date. Null if a
+   * person started it.
+   */
   scheduled_at: string | null;
   scheduled_timezone: string | null;
   /**
@@ -508,7 +514,9 @@ interface PipelinesTable {
   triggered_from: string;
   /** JSON array of the full names of all targets, including their versions. */
   datasets: string;
-  /** The targets as requested, with a version only where the request named one; null if it named none. */
+  /**
+   * The targets as requested, with a version only where the request named one; null if the request named no version.
+   */
   asked: string | null;
   /** JSON object of the settings that apply to all runs. */
   settings: string;
@@ -519,8 +527,8 @@ interface PipelinesTable {
   error_message: string | null;
   error_stack: string | null;
   /**
-   * Number of runs whose jobs have not ended; at 0 the pipeline is over. Stored, so that the end of a job needs no
-   * count.
+   * Number of runs whose jobs have not ended; at 0 the pipeline is over. The number is stored, so that nothing must be
+   * counted when a job ends.
    */
   open_runs: number;
   /**
@@ -574,8 +582,8 @@ interface SchedulesTable {
   /** Why the newest tick started no pipeline although it was due; null otherwise. */
   last_error: string | null;
   /**
-   * Dataset whose new versions fire the schedule, once no further version has come for `quiet_seconds`. Null if none
-   * does.
+   * Dataset whose new versions fire the schedule, once no further version has come for `quiet_seconds`. Null if no
+   * dataset fires the schedule.
    */
   trigger_dataset_id: number | null;
   quiet_seconds: Generated<number>;
@@ -713,8 +721,8 @@ interface DeliveriesTable {
   status: DeliveryStatus;
   attempts: number;
   /**
-   * When the delivery is due: for the first time, or again if the current attempt never reports back. Null if it ended
-   * or its receiver is disabled.
+   * When the delivery is due: for the first time, or again if the current attempt never reports back. Null if the
+   * delivery has ended or its receiver is disabled.
    */
   next_at: string | null;
   response_status: number | null;

@@ -1,7 +1,7 @@
 /**
- * The folder of an attempt: files that the server writes for the supervisor, and files that it reads back. All calls but
- * the cleanup are synchronous, because the files are tiny and on a local disk. On a machine that is busy with jobs, every
- * asynchronous call would wait for a core and delay the start of a job.
+ * The folder of an attempt: files that the server writes for the supervisor, and files that the server reads back. All
+ * calls but the cleanup are synchronous, because the files are tiny and on a local disk. On a machine that is busy with
+ * jobs, every asynchronous call would wait for a core and delay the start of a job.
  */
 import { execFile } from "node:child_process";
 import {
@@ -180,7 +180,10 @@ export class AttemptFolder {
     return this.#text("venv").trim();
   }
 
-  /** Returns the virtualenv being built for the attempt. `cacheBytes` is the size of the team's package cache before it. */
+  /**
+   * Returns the virtualenv being built for the attempt. `cacheBytes` is the size of the team's package cache before the
+   * build.
+   */
   building(): { readonly environment: string; readonly cacheBytes: number | undefined } | undefined {
     const [environment, bytes] = this.#text("building").trim().split("\n");
     if (!environment) return undefined;
@@ -193,7 +196,7 @@ export class AttemptFolder {
     return name ? { name, oomKills: Number(oomKills), cpuSeconds: Number(cpuSeconds) } : undefined;
   }
 
-  /** Stores the base interpreter for the team's datasets. A virtualenv, if there is one, takes precedence over it. */
+  /** Stores the base interpreter for the team's datasets. If the attempt has a virtualenv, that is used instead. */
   writePython({ path, folders }: Python, teamId: number): void {
     this.write("python", JSON.stringify({ path, folders, teamId }));
   }
@@ -285,7 +288,10 @@ export class AttemptFolder {
     });
   }
 
-  /** Returns the job's metrics as JSON; null unless the metrics file is a small plain file with a JSON object. */
+  /**
+   * Returns the job's metrics as JSON; null if the metrics file is missing, too large, not a regular file or not a JSON
+   * object.
+   */
   metrics(): string | null {
     try {
       const value: unknown = JSON.parse(this.#readUntrusted(join(this.work, metricsFile), metricsLimit));
@@ -299,10 +305,10 @@ export class AttemptFolder {
   #readUntrusted(path: string, limit: number): string {
     const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
-      if (!fstatSync(file).isFile()) throw new Error("not a plain file");
+      if (!fstatSync(file).isFile()) throw new Error("the file is not a regular file");
       const bytes = Buffer.alloc(limit + 1);
       const length = readSync(file, bytes, 0, limit + 1, 0);
-      if (length > limit) throw new Error("not a small file");
+      if (length > limit) throw new Error(`the file is larger than ${limit} bytes`);
       return bytes.toString("utf8", 0, length);
     } finally {
       closeSync(file);
@@ -334,7 +340,10 @@ export class AttemptFolder {
   }
 }
 
-/** Deletes a folder of a job. The tree may be deeper than the longest path and without permissions. Links are not followed. */
+/**
+ * Deletes a folder of a job. Its subfolders may be nested deeper than the maximum path length and may lack permissions.
+ * Links are not followed.
+ */
 async function removeTree(path: string): Promise<void> {
   if (isSmall(path)) return rm(path, { recursive: true, force: true });
   const run = promisify(execFile);

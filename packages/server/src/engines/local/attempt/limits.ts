@@ -29,7 +29,7 @@ export const overMemory = (limits: JobLimits) => over(`${size(limits.memory)} of
 export const overDisk = ({ disk }: Pick<JobLimits, "disk">, where = "its folders") =>
   over(`${size(disk)} in ${where}`, "MILLRACE_JOB_DISK");
 
-/** Returns the message if the time limit or log limit is exceeded. `DiskWatch` checks disk usage, which takes longer. */
+/** Returns the error message if the time limit or log limit is exceeded. `DiskWatch` checks disk usage, which takes longer. */
 export function overLimit(folder: AttemptFolder, limits: JobLimits, now: number): string | undefined {
   const begun = folder.begunAt() ?? now;
   if (limits.seconds > 0 && now - begun > limits.seconds * 1000) {
@@ -45,7 +45,7 @@ export const overLog = (folder: AttemptFolder, limits: JobLimits): string | unde
 const cacheOf = (building: ReturnType<AttemptFolder["building"]>) =>
   building?.cacheBytes === undefined ? undefined : join(dirname(building.environment), "cache");
 
-/** The pause after a count is this many times its duration, so that large folders are counted less often. */
+/** The pause after a count is this many times as long as the count took, so that large folders are counted less often. */
 const countingShare = 20;
 const shortestPauseMs = 2000;
 
@@ -53,19 +53,22 @@ const shortestPauseMs = 2000;
 export class DiskWatch {
   readonly #next = new Map<string, number>();
   readonly #counting = new Set<string>();
-  /** Keys of the attempts that build from each package cache. They share its growth equally, as its files name no owner. */
+  /**
+   * Keys of the attempts that build from each package cache. The attempts share the cache's growth equally, because its
+   * files do not show which attempt added them.
+   */
   readonly #builders = new Map<string, Set<string>>();
 
   /**
-   * Returns the message if an attempt exceeds its disk limit. `elsewhere` is the number of bytes outside its folders.
-   * Returns undefined if the attempt is within its limit, or if no measurement is due.
+   * Returns the error message if an attempt exceeds its disk limit. `elsewhere` is the number of bytes that the attempt has
+   * written outside its folders. Returns undefined if the attempt is within its limit, or if no measurement is due.
    */
   async over(folder: AttemptFolder, limits: JobLimits, elsewhere: number): Promise<string | undefined> {
     const now = performance.now();
     if (limits.disk === 0 || this.#counting.has(folder.key) || now < (this.#next.get(folder.key) ?? 0)) return;
     this.#counting.add(folder.key);
     try {
-      // Read only once: the build may end while its files are counted.
+      // Read this only once: the build may end while its files are counted.
       const building = folder.building();
       // A failed count is taken as 0; the next measurement counts again.
       const own = ["work", "tmp", "build", "own-env"].map((name) => folder.file(name));

@@ -3,7 +3,10 @@ import { type FileHandle, open } from "node:fs/promises";
 
 export class LogFile {
   readonly #path: string;
-  /** Concurrent reads share one file handle. Nobody would close a second one, and Node ends a process for a leaked handle. */
+  /**
+   * Concurrent reads share one file handle. Nobody would close a second handle, and Node ends a process that leaks a file
+   * handle.
+   */
   #opening: Promise<FileHandle | undefined> | undefined;
   #closed = false;
 

@@ -1,7 +1,8 @@
 /**
- * Detects that a running job has truncated or rewritten its own log, which the job has open for writing. A mark remembers the
- * length that readers have seen and the last bytes before it. If these bytes are gone, a note is written to the log. The log
- * keeps at least its length, so that followers neither wait forever nor read the same offset twice.
+ * Detects that a running job has truncated or rewritten its own log, which the job has open for writing. A mark remembers
+ * the length that readers have seen and the last bytes before it. If these bytes are gone, a note is written to the log.
+ * The log never becomes shorter than the part that readers have seen, so that followers neither wait forever nor read the
+ * same offset twice.
  */
 import { closeSync, fstatSync, openSync, readSync, writeSync } from "node:fs";
 import type { AttemptFolder } from "./attempt-folder.ts";

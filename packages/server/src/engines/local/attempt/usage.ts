@@ -2,7 +2,7 @@
 import { appendFileSync, readFileSync } from "node:fs";
 import type { UsageSample } from "@millrace/contract";
 
-/** The interval between samples is the attempt's age divided by this: about 250 samples in an hour, 500 in a week. */
+/** The interval between samples is the attempt's age divided by this number: about 250 samples in an hour, 500 in a week. */
 const share = 50;
 const shortestMs = 1000;
 

@@ -1,7 +1,7 @@
 /**
- * Compiles virtualenvs to bytecode after their first job has started. Jobs cannot write there, so without this each job would
- * compile every module that it imports. One virtualenv is compiled at a time, at low priority, by the user that owns the
- * team's package cache and can write nowhere else.
+ * Compiles virtualenvs to bytecode after their first job has started. Jobs cannot write to a virtualenv, so without the
+ * bytecode each job would compile every module that it imports. One virtualenv is compiled at a time, at low priority, by
+ * the user that owns the team's package cache and can write nowhere else.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { lstatSync, readdirSync, readFileSync, rmSync, utimesSync } from "node:fs";
@@ -49,7 +49,7 @@ export class CompileEnvironments {
         if (name.endsWith(compileMark)) this.add(join(this.#options.envsDir, team, name.slice(0, -compileMark.length)));
   }
 
-  /** Queues a virtualenv. One that is compiled already is skipped later. */
+  /** Queues a virtualenv. A virtualenv that is already compiled is skipped later. */
   add(environment: string): void {
     if (this.#closed || this.#waiting.includes(environment)) return;
     this.#waiting.push(environment);

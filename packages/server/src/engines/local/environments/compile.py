@@ -8,11 +8,13 @@ import py_compile
 import resource
 import sys
 
-# Longest source, in bytes, that is compiled. The compiler needs 500 bytes of memory and more for a byte of source.
+# Maximum size in bytes of a source file that is compiled. The compiler needs at least 500 bytes of memory per byte of
+# source.
 LONGEST = 1024 * 1024
 MEMORY = 1024 * 1024 * 1024
-# Bytecode is usually as long as its source, but crafted constants can make it huge. Bytecode that exceeds the source by too
-# much (for one module SPARE, for all SPARE_OF_ALL) is deleted, or ends the compilation.
+# Bytecode is usually as long as its source, but crafted constants can make it huge. If the bytecode of one module exceeds
+# four times its source plus SPARE bytes, it is deleted. If all bytecode exceeds twice all sources plus SPARE_OF_ALL bytes,
+# the compilation stops.
 SPARE = 64 * 1024
 SPARE_OF_ALL = 16 * 1024 * 1024
 # Free disk space in bytes below which the compilation stops.

@@ -9,7 +9,7 @@ import { quote, words } from "../processes/shell.ts";
 import type { PlanInput } from "./plan-input.ts";
 import { TeamEnvironments } from "./team-environments.ts";
 
-/** Variables that choose the package index. A job may set these for the build, and they are part of the key; no others. */
+/** Variables that choose the package index. They are part of the key. A job may set no other variables for the build. */
 const indexVariable = /^(PIP|UV)_(DEFAULT_INDEX|INDEX|INDEX_URL|EXTRA_INDEX_URL|NO_INDEX|TRUSTED_HOST|INSECURE_HOST)$/;
 
 /** Returns the variables for a build: the operator's, and the job's choice of a package index. */
@@ -32,7 +32,7 @@ export const indexIsLocal = ({ environment }: Pick<JobSpec, "environment">): boo
  * isolation, because the files they name may come with the repository.
  */
 const plainLines = [
-  // A comment, unless it declares an encoding, in which pip would read the file.
+  // A comment, unless it declares an encoding: pip would read the whole file in that encoding.
   /^(#(?!.*coding[:=]).*)?$/,
   /^--(pre|prefer-binary|require-hashes|no-index)$/,
   /^(-[if] |--(index-url|extra-index-url|find-links)[ =])https?:\/\/[\w./:@%?&=+~,-]+$/,
@@ -44,7 +44,10 @@ const plainLines = [
 const archive = /\.(whl|zip|tar|tgz|tbz|txz|tlz)\b/i;
 /** Matches options after a package name, and a line that continues on the next one. */
 const goesOn = /^[^#]*\s-|\\$/;
-/** Matches invisible line separators. pip ends a comment at each of them, so text after it could be a requirement. */
+/**
+ * Matches invisible line separators. pip ends a comment at such a separator, so the text after the separator could be a
+ * requirement.
+ */
 const unseen = /\r(?!\n)|(?![\t\r\n])[\p{Cc}\p{Zl}\p{Zp}\ufeff]/u;
 
 /** Whether the requirements may name local files. */

@@ -20,13 +20,19 @@ export class Interpreters {
   readonly #asJob: readonly string[];
   readonly #probes = new Map<string, Promise<Interpreter | undefined>>();
 
-  /** `asJob` is a command prefix that runs a command with a job's rights. It excludes interpreters that jobs cannot execute. */
+  /**
+   * `asJob` is a command prefix that runs a command with a job's rights. The class runs each interpreter with this prefix
+   * and leaves out those that jobs cannot execute.
+   */
   constructor(searchPath: string, asJob: readonly string[] = []) {
     this.#searchPath = searchPath;
     this.#asJob = asJob;
   }
 
-  /** Returns an interpreter for `3.12`, `3.12.1` or `>=3.10,<3.13`, or for null the machine's `python3`. */
+  /**
+   * Returns an interpreter whose version matches `wanted`, such as `3.12`, `3.12.1` or `>=3.10,<3.13`. For null, returns
+   * the machine's `python3`.
+   */
   async resolve(wanted: string | null): Promise<Interpreter> {
     if (wanted === null) {
       for (const candidate of await this.#onPath(/^python3$/)) {
@@ -57,7 +63,10 @@ export class Interpreters {
     );
   }
 
-  /** Runs a binary once and caches the answer. A shim on PATH, such as pyenv's, adds 100 ms to every start. */
+  /**
+   * Runs a binary once and caches its version and real path. Jobs use the real path, because a shim on PATH, such as
+   * pyenv's, adds 100 ms to every start.
+   */
   #probe(path: string): Promise<Interpreter | undefined> {
     let probe = this.#probes.get(path);
     if (!probe) {
@@ -94,7 +103,7 @@ function ask(path: string, asJob: readonly string[]): Promise<Interpreter | unde
   });
 }
 
-/** Returns the folders without those that are inside another one. */
+/** Returns the folders that the interpreter needs, except those that are inside another one. */
 function foldersOf(executable: string, prefixes: readonly string[]): string[] {
   const all = [...new Set([...prefixes, dirname(executable)])];
   return all.filter((folder) => !all.some((other) => folder.startsWith(`${other}/`)));

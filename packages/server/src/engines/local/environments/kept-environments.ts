@@ -14,7 +14,7 @@ export interface KeptEnvironmentsOptions {
   readonly envsDir: string;
   /** Returns the path of an attempt's virtualenv; empty if it has none, or none yet. */
   readonly environmentOf: (key: string) => string;
-  /** Called when a virtualenv was removed. `error` is set if the removal failed. */
+  /** Called after the removal of a virtualenv. `error` is set if the removal failed. */
   readonly onRemoved: (environment: string, error?: unknown) => void;
 }
 
@@ -22,8 +22,9 @@ const trash = ".trash";
 const mark = ".ready";
 
 /**
- * Shell script that renames a virtualenv unless it was used since a time. It runs under the exclusive lock; jobs hold that
- * lock while they build or look up the virtualenv, and build a new one afterwards. Arguments: path, seconds since the epoch.
+ * Shell script that renames a virtualenv unless a job has used it since a given time. It runs under the exclusive lock.
+ * Jobs hold that lock while they build or look up the virtualenv; after the rename, they build a new one. Arguments: path,
+ * seconds since the epoch.
  */
 const putAway = `
 [ "$(stat -c %Y "$1${mark}")" -lt "$2" ] && rm -f "$1${mark}" "$1.size" "$1.compile" && mv -T "$1" "$1${trash}"

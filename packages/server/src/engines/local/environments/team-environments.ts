@@ -1,6 +1,6 @@
 /**
  * The folder of a team's virtualenvs and of the package cache that they share. Only uv writes to the cache, under a user id
- * that no job has: the keeper. The id is chosen at random when the cache is created, and is from then on its owner.
+ * that no job has: the keeper. The id is chosen at random when the cache is created, and owns the cache from then on.
  */
 import { lstatSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ export class TeamEnvironments {
   readonly cache: string;
   readonly #keeps: boolean;
 
-  /** `keeps` says whether the team has a package cache. It requires isolation, so that jobs cannot write to the cache. */
+  /** `keeps` says whether the team has a package cache. A cache requires isolation, so that jobs cannot write to it. */
   constructor(envsDir: string, teamId: number, keeps: boolean) {
     this.folder = join(envsDir, String(teamId));
     this.cache = join(this.folder, "cache");
@@ -25,7 +25,10 @@ export class TeamEnvironments {
     return isRoot && this.#keeps ? lstatSync(this.cache).uid : undefined;
   }
 
-  /** Creates the folder, which every user may traverse, and the cache. A rename makes the cache visible once it has its owner. */
+  /**
+   * Creates the folder, which every user may traverse, and the cache. The cache gets its owner before a rename makes it
+   * visible.
+   */
   make(): void {
     mkdirSync(this.folder, { recursive: true, mode: 0o711 });
     if (!this.#keeps || this.#isMade()) return;
@@ -37,7 +40,7 @@ export class TeamEnvironments {
     renameSync(draft, this.cache);
   }
 
-  /** Whether the cache exists. One that belongs to root does not count, because it has no keeper; it is replaced. */
+  /** Whether the cache exists. A cache that belongs to root has no keeper, so it does not count and is replaced. */
   #isMade(): boolean {
     const found = lstatSync(this.cache, { throwIfNoEntry: false });
     return found !== undefined && (!isRoot || found.uid !== 0);

@@ -43,23 +43,26 @@ interface WarehouseAccess {
 
 export interface Isolation {
   readonly level: IsolationLevel;
-  /** Warnings for the operator about this isolation level, which works with restrictions. */
+  /** Warnings for the operator about the restrictions with which this isolation level works here. */
   readonly warnings: readonly string[];
   /** Reserves a user id for a new attempt. Returns undefined if jobs run as the server's user. */
   takeUser(folder: AttemptFolder): Promise<number | undefined>;
-  /** Command prefix that runs a command with a job's rights, to test what jobs can access. Empty if jobs can access the same. */
+  /**
+   * Command prefix that runs a command with a job's rights, to test what jobs can access. Empty if jobs can access the same
+   * as the server.
+   */
   readonly asJob: readonly string[];
   /** Command prefix of the program that starts all jobs. */
   readonly startWith: readonly string[];
   /** Deletes what the attempt's user left in shared places such as /tmp. Throws if something cannot be deleted. */
   clearUser(folder: AttemptFolder): Promise<void>;
-  /** Releases a user id. The caller makes sure that it has no files and processes left. */
+  /** Releases a user id. The caller makes sure that this user has no files or processes left. */
   freeUser(uid: number, folder: AttemptFolder): void;
   /** Whether the attempt still owns its user id. */
   holdsUser(folder: AttemptFolder): boolean;
   /** Kills all processes of the attempt's user id at once. Does nothing if the attempt no longer owns that id. */
   endUser(folder: AttemptFolder): Promise<void>;
-  /** Returns the job's temporary folder as the job sees it; undefined if it uses the machine's. */
+  /** Returns the job's temporary folder as the job sees it; undefined if the job uses the machine's temporary folder. */
   temporary(folder: AttemptFolder): string | undefined;
   /** Returns the temporary folder for building the job's virtualenv, as the build sees it. */
   buildTemporary(folder: AttemptFolder): string;
@@ -75,7 +78,7 @@ export interface Isolation {
 }
 
 export interface Programs {
-  /** Absolute path, as all of these: a job's own PATH must not decide which program starts it. */
+  /** Absolute path, like every path in this interface: a job's own PATH must not decide which program starts the job. */
   readonly env: string;
   /** Starts a new session, so that signals that a job sends to its process group do not reach the supervisor. */
   readonly setsid: string;
@@ -85,7 +88,10 @@ export interface Programs {
   readonly find: string | undefined;
 }
 
-/** Returns the command's working folder and its file of variables, relative to the attempt's folder; `back` leads up there. */
+/**
+ * Returns the command's working folder and its file of variables, relative to the attempt's folder; `back` is the path from
+ * the working folder to the attempt's folder.
+ */
 const placeOf = (building: Inside["building"]) => ({
   cwd: building === "files" ? "build/files" : "work",
   environment: building === undefined ? "input/env" : "build/env",
@@ -286,7 +292,10 @@ export interface SandboxIsolationOptions {
   readonly users: UserOptions | undefined;
 }
 
-/** The level `bwrap`: each job runs in its own namespaces and sees little of the machine. As root, each has its own user id. */
+/**
+ * The level `bwrap`: each job runs in its own namespaces and sees little of the machine. If the server is root, each job
+ * also has its own user id.
+ */
 export class SandboxIsolation implements Isolation {
   readonly level = "bwrap";
   readonly warnings = [];

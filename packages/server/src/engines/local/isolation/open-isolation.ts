@@ -31,7 +31,7 @@ export interface IsolationOptions {
   readonly hidden: readonly string[];
   readonly jobEnvironment: Readonly<Record<string, string>>;
   readonly limits: { readonly memory: number };
-  /** Whether control groups count all memory of a job, or memory is not limited at all. */
+  /** True if control groups count all memory of a job, or if a job's memory is not limited. */
   readonly countsMemory: boolean;
 }
 
@@ -91,7 +91,7 @@ async function openUsers(options: IsolationOptions, programs: Programs): Promise
   const kept = [realpathSync(folders.root), ...jobPaths.map(({ path }) => path)];
   const become = (uid: number) => becoming(setpriv, uid);
   const places = new SharedPlaces({ range, kept, become, ipcrm, find });
-  // Do not take user ids of vanished servers that still own files: nobody cleans up after those jobs.
+  // Do not take over a vanished server's user ids that still own files: nobody cleans up after the jobs of that server.
   const opened = userOptions(options, programs, (users) => places.owners(users));
   try {
     return new UserIsolation({ ...opened, prlimit, places, warnings: await clearFree(places, opened.users) });
@@ -158,7 +158,10 @@ async function openSandbox(options: IsolationOptions, programs: Programs): Promi
   });
 }
 
-/** Whether bubblewrap can limit the size of a tmpfs. Versions before 0.7 cannot; then its content is only counted. */
+/**
+ * Whether bubblewrap can limit the size of a tmpfs. Versions before 0.7 cannot; with them, the content of a tmpfs is
+ * counted but not limited.
+ */
 const takesSizes = async (bwrap: string) => (await promisify(execFile)(bwrap, ["--help"])).stdout.includes("--size ");
 
 /** Writes the seccomp filter to a file, which bubblewrap reads with the server's rights before it starts the job's command. */

@@ -1,7 +1,7 @@
 /**
  * The seccomp filter for sandboxed jobs, as classic BPF with eight bytes per instruction. It refuses new user namespaces,
  * which would give a job all capabilities, and keyrings, which are shared across sandboxes. If no control group counts a
- * job's memory, it also refuses memory that belongs to no process: memfd files and System V segments.
+ * job's memory, the filter also refuses memory that belongs to no process: memfd files and System V segments.
  */
 
 interface Calls {
@@ -27,7 +27,7 @@ const i386: Calls = { arch: 0x40000003, clone: 120, unshare: 310, keys: [286, 28
 const arm64: Calls = { arch: 0xc00000b7, clone: 220, unshare: 97, keys: [217, 218, 219], memory: [279, 194] };
 const arm: Calls = { arch: 0x40000028, clone: 120, unshare: 337, keys: [309, 310, 311], memory: [385, 307] };
 
-/** System call tables by processor. Each also runs 32-bit programs, which have their own table. */
+/** System call tables by processor. Each processor also runs 32-bit programs, which have their own table. */
 const tables: Readonly<Record<string, readonly Calls[]>> = { x64: [x64, i386], arm64: [arm64, arm] };
 
 const newUserNamespace = 0x10000000;

@@ -6,12 +6,12 @@ import { promisify } from "node:util";
 interface Segment {
   readonly flag: string;
   readonly id: string;
-  /** User ids of its owner and its creator. */
+  /** User ids of the object's owner and creator. */
   readonly users: readonly number[];
 }
 
 const kinds = { shm: "-m", sem: "-s", msg: "-q" };
-/** How many objects one `ipcrm` command removes: a user can have more than fit on a command line. */
+/** Maximum number of objects that one `ipcrm` command removes: a user can have more objects than fit on a command line. */
 const atOnce = 5000;
 
 async function segments(): Promise<Segment[]> {

@@ -1,6 +1,7 @@
 /**
  * Deletes what jobs leave in places that every user may write to: files in /tmp and /dev/shm, and System V IPC objects. At
- * the level `uid` only their owner links them to a job. So they are deleted before another job gets that user id.
+ * the level `uid`, only the owner of a file or object shows which job left it. So both are deleted before another job gets
+ * that user id.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -57,7 +58,10 @@ export class SharedPlaces {
     this.#folders = folders.filter((path) => lstatSync(path, { throwIfNoEntry: false })?.isDirectory());
   }
 
-  /** Deletes everything that these users own in shared places. They must have no processes left. Throws if something stays. */
+  /**
+   * Deletes everything that these users own in shared places. They must have no processes left. Throws if something could
+   * not be deleted.
+   */
   async clear(users: readonly number[]): Promise<void> {
     if (users.length === 0) return;
     const left = await this.#join(users);
@@ -122,7 +126,8 @@ export class SharedPlaces {
 
   /**
    * Runs `find` with this action on files of these users. It follows no links and skips folders that no job can write to.
-   * `until` gets each printed line; `find` stops once it returns true. Returns an error message if the search was incomplete.
+   * `until` gets each printed line; `find` stops once `until` returns true. Returns an error message if the search was
+   * incomplete.
    */
   async #find(
     users: ReadonlySet<number>,
@@ -157,7 +162,10 @@ export class SharedPlaces {
 const ownedBy = (users: ReadonlySet<number>) =>
   [...users].flatMap((user, index) => [...(index === 0 ? [] : ["-o"]), "-uid", String(user)]);
 
-/** Reads all lines. Returns whether `enough` was true for one. There is no stream if the program could not be started. */
+/**
+ * Reads all lines. Returns whether `enough` was true for one of them. `stream` is undefined if the program could not be
+ * started.
+ */
 async function readLines(stream: Readable | undefined, enough: (line: string) => boolean): Promise<boolean> {
   if (!stream) return false;
   let isEnough = false;
@@ -166,8 +174,8 @@ async function readLines(stream: Readable | undefined, enough: (line: string) =>
 }
 
 /**
- * Errors that do not make a search incomplete: running jobs delete or replace files meanwhile, and root may have no access to
- * a mount, which jobs cannot create here.
+ * Errors that do not make a search incomplete: running jobs delete or replace files during the search, and root may have no
+ * access to some mounts, which cannot contain leftovers because jobs cannot create mounts.
  */
 const changed = /: (No such file or directory|Not a directory|Too many levels of symbolic links|Permission denied)$/;
 const brokenOff = /^find: (failed to read file names|fts_read)/;

@@ -38,7 +38,10 @@ export interface Group {
 /** Current resource usage. */
 export type Usage = Omit<UsageSample, "at">;
 
-/** Bytes by which the kernel's memory counters may be wrong: it counts for each processor and adds up later. */
+/**
+ * Bytes by which the kernel's memory counters may be wrong: the kernel counts on each processor separately and adds up
+ * later.
+ */
 const forgotten = 1024 * 1024;
 
 export class Cgroups {
@@ -51,8 +54,9 @@ export class Cgroups {
   #closed = false;
 
   /**
-   * Opens the control groups. Returns undefined if they cannot be created, so that limits are enforced by sampling, or if
-   * nothing is limited, because a group slows its processes down. Removes unused groups of earlier server processes too.
+   * Opens the control groups. Returns undefined if they cannot be created; limits are then enforced by sampling. Also
+   * returns undefined if nothing is limited, because a group slows its processes down. Removes unused groups of earlier
+   * server processes.
    */
   static open(
     { root, cgroups: record }: GroupFolders,
@@ -155,7 +159,7 @@ export class Cgroups {
     }
   }
 
-  /** Whether the group contains no processes, by the kernel's list; undefined if the group no longer exists. */
+  /** Whether the kernel lists no processes in the group; undefined if the group no longer exists. */
   isEmpty({ name }: Pick<Group, "name">): boolean | undefined {
     try {
       return this.#read("pids", name, "cgroup.procs") === "";

@@ -1,4 +1,7 @@
-/** Checks a job's environment variables against the kernel's limit. Above it the job would fail with 126 and no message. */
+/**
+ * Checks a job's environment variables against the kernel's limit. Above that limit, the job would fail with exit code 126
+ * and no message.
+ */
 import { readFileSync } from "node:fs";
 import { environmentBytes, processLimits, variableBytes } from "@millrace/contract";
 
@@ -6,11 +9,14 @@ import { environmentBytes, processLimits, variableBytes } from "@millrace/contra
 const forOurs = 64 * 1024;
 /** Bytes reserved for command line arguments, such as file names and requirements. */
 const forArguments = 512 * 1024;
-/** The kernel's lower and upper bound for arguments and variables together; in between, a quarter of the stack limit counts. */
+/**
+ * The kernel limits the bytes of arguments and variables together to a quarter of the stack limit, but to no less than
+ * `least` and no more than `most`.
+ */
 const least = 128 * 1024;
 const most = 6 * 1024 * 1024;
 
-/** Returns how many bytes all variables of a process may have. It follows from the stack limit, which jobs inherit. */
+/** Returns how many bytes all variables of a process may have. The number depends on the stack limit, which jobs inherit. */
 export function variablesRoom(limits = readLimits()): number {
   const stack = /^Max stack size\s+(\d+)/m.exec(limits)?.[1];
   const together = stack === undefined ? most : Math.min(most, Math.max(least, Math.floor(Number(stack) / 4)));

@@ -20,7 +20,10 @@ interface Stat {
   readonly startTime: string;
 }
 
-/** Reads a process from /proc. Returns undefined if it does not exist. Throws on other errors: they do not prove an exit. */
+/**
+ * Reads a process from /proc. Returns undefined if it does not exist. Throws on any other error, because it does not prove
+ * that the process has exited.
+ */
 function statOf(pid: number): Stat | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, "utf8");
@@ -37,7 +40,9 @@ const isDead = ({ state }: Stat) => state === "Z" || state === "X";
 
 export const startTimeOf = (pid: number): string | undefined => statOf(pid)?.startTime;
 
-/** Returns milliseconds since a process of this boot started, even if it has exited. Clock changes do not affect it. */
+/**
+ * Returns milliseconds since a process of this boot started, even if it has exited. Clock changes do not affect the result.
+ */
 export function ageOf({ startTime }: Identity): number {
   const before = (Number(startTimeOf(process.pid)) - Number(startTime)) / ticksPerSecond;
   return (before + process.uptime()) * 1000;
@@ -49,11 +54,11 @@ export function isAlive({ pid, startTime }: Identity): boolean {
   return stat !== undefined && stat.startTime === startTime && !isDead(stat);
 }
 
-/** How long a process that belongs to no job is not examined again. */
+/** Milliseconds for which a process that belongs to no job is not examined again. */
 const strangerMs = 1000;
 /** Smallest user id that a job can have: configuration/parse.ts accepts no smaller ones. */
 const firstJobUser = 1000;
-/** How long an `exec` may take: meanwhile a process shows no environment. */
+/** Maximum milliseconds that an `exec` takes. During an `exec`, a process shows no environment. */
 const changingMs = 200;
 /** Flag in /proc/PID/stat of a kernel thread, which has no environment. */
 const kernelThread = 0x200000;
@@ -106,7 +111,7 @@ export class ProcessSearch {
     return { pids, unclear };
   }
 
-  /** Treats a process that stays without environment as one that belongs to no job: an `exec` takes only a moment. */
+  /** Decides that a process belongs to no job if it shows no environment for longer than an `exec` takes. */
   #settle(pid: number, whose: Belonging): Belonging {
     if (whose !== "unclear") {
       this.#unclear.delete(pid);

@@ -15,8 +15,8 @@ export type DatasetVersionRow = Selectable<Tables["dataset_versions"]>;
 export type NewVersionRow = Omit<DatasetVersionRow, "id" | "origin_job_id">;
 
 /**
- * SQL for the original job behind a job id; null if the job is not of this team, since a warehouse's content is not
- * trusted.
+ * SQL for the original job that this job repeats, or for the job itself if it repeats none. Null if the job does not
+ * belong to this team: the id comes from a warehouse, whose content is not trusted.
  */
 const originOf = (jobId: string | null, teamId: number) =>
   sql<string | null>`(select coalesce(origin_id, id) from jobs where id = ${jobId} and team_id = ${teamId})`;
@@ -142,7 +142,7 @@ export async function markRestored(db: Db, teamId: number, uuids: readonly strin
   }
 }
 
-/** Characters of an error that lists show. Complete versions rarely have one. */
+/** Maximum characters of an error that lists show. Complete versions rarely have an error. */
 const mostOfError = 256;
 
 /** Columns of a version for lists, without large texts. */
@@ -195,7 +195,7 @@ export async function countVersions(
 
 /**
  * Lists the versions of some datasets, oldest first within each dataset. If there are more than the limit, only the
- * newest.
+ * newest are listed.
  */
 export async function listVersions(
   db: Db,
@@ -222,7 +222,7 @@ const inOrder = (db: Db, datasetId: number) =>
 
 /**
  * Lists the versions of a dataset, oldest first, with the sizes of large texts in place of the texts. If there are more
- * than the limit, only the newest.
+ * than the limit, only the newest are listed.
  */
 export const sizedVersionsOf = async (db: Db, datasetId: number, includeRemoved: boolean) =>
   (await sizedVersions(db, datasetId, includeRemoved)).reverse();
@@ -279,8 +279,8 @@ export const getVersion = (db: Db, id: number): Promise<DatasetVersionRow | unde
   db.selectFrom("dataset_versions").selectAll().where("id", "=", id).executeTakeFirst();
 
 /**
- * Returns the bytes that the version's texts take in the store. They remain after the version is removed, because a
- * restored warehouse may bring it back.
+ * Returns the bytes that the version's texts take in the store. The texts remain after the version is removed, because
+ * a restored warehouse may bring the version back.
  */
 export const textBytesOf = (row: NewVersionRow): number =>
   [row.query_script, row.schema, row.feature_schema, row.preview ?? "", row.sources, row.error_stack, row.script_output]
@@ -288,7 +288,7 @@ export const textBytesOf = (row: NewVersionRow): number =>
     .reduce((sum, bytes) => sum + bytes, 0);
 
 /**
- * Inserts a version and returns its id. A version number that is taken fails with a unique violation; on PostgreSQL the
+ * Inserts a version and returns its id. Fails with a unique violation if the version number is taken; on PostgreSQL the
  * whole write is then retried.
  */
 export async function insertVersion(db: Db, row: NewVersionRow): Promise<number> {

@@ -117,7 +117,8 @@ export const placeOf = (db: Db, teamId: number, id: number) =>
 
 /**
  * Lists datasets by full name, starting after the dataset with id `after`; long texts are shortened. Reads the rest of
- * its project, then of its namespace, then of the team. Each step follows an index on names, so nothing is sorted.
+ * that dataset's project, then of its namespace, then of the team. Each step follows an index on names, so nothing is
+ * sorted.
  */
 export async function listDatasets(
   db: Db,
@@ -196,7 +197,7 @@ export async function ensureProject(db: Db, namespaceId: number, name: string, m
 
 /**
  * Creates the dataset, or updates its description and labels. A dataset with this uuid but another name is renamed,
- * unless that name is taken. Returns its id.
+ * unless the new name is taken. Returns the dataset's id.
  */
 export async function putDataset(db: Db, row: Omit<DatasetRow, "id">): Promise<number> {
   const { project_id, uuid, name, description, attrs } = row;

@@ -10,7 +10,7 @@ interface VersionNumbers {
   readonly patch: number;
 }
 
-/** A version to find: of this number, or the latest if `version` is undefined. */
+/** A version to find: the one with this number, or the latest if `version` is undefined. */
 export interface WantedVersion extends FullName {
   readonly version: VersionNumbers | undefined;
 }
@@ -19,7 +19,7 @@ interface LiveVersion {
   readonly id: number;
   readonly dataset_id: number;
   readonly version: string;
-  /** Original job whose script created the version; null if it is no job of the team. */
+  /** Original job whose script created the version; null if that is not known or not a job of the team. */
   readonly origin_job_id: string | null;
 }
 

@@ -32,8 +32,8 @@ export const waitingFor = async (db: Db, receiverId: number): Promise<number> =>
   Number((await pending(db, { receiverId })).rows[0]?.count ?? 0);
 
 /**
- * A delivery is due if its time is up to `now`. A time after `far` is beyond any back-off, so a wrong clock wrote it
- * and it is due too.
+ * A delivery is due if its time is not after `now`. It is also due if its time is after `far`: no back-off is that
+ * long, so a wrong clock must have set the time.
  */
 export interface DueTimes {
   readonly now: string;

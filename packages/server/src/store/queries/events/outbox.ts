@@ -14,7 +14,7 @@ export type OutboxRow = Selectable<Tables["outbox"]>;
  * within moments.
  */
 const outboxRoom = 10_000;
-/** Characters of a message that are kept. */
+/** Maximum characters of a message; the rest is cut off. */
 const messageLength = 2000;
 
 /** SQL that tells whether a receiver of the row's team subscribed to the row's new status. */
@@ -36,7 +36,9 @@ const hasRoom = (teamId: ReturnType<typeof sql.ref>) =>
   sql<boolean>`not exists (select 1 from outbox as full_outbox where full_outbox.team_id = ${teamId}
     limit 1 offset ${sql.lit(outboxRoom - 1)})`;
 
-/** Inserts events for jobs or pipelines that have just changed their status, where a receiver subscribed to it. */
+/**
+ * Inserts events for jobs or pipelines that have just changed their status, if a receiver subscribed to the new status.
+ */
 const noteMoved = (kind: "job" | "pipeline") => async (db: Db, moved: readonly Heard[]) => {
   const ids = moved.flatMap(({ id, heard }) => (heard ? [id] : []));
   if (ids.length === 0) return;

@@ -47,7 +47,7 @@ export const updateCredentials = (
   changes: Pick<CredentialsRow, "variables" | "secret" | "updated_at">,
 ) => db.updateTable("credentials").set(changes).where("id", "=", id).execute();
 
-/** Deletes credentials, and clears them where they are a team's default. */
+/** Deletes a set of credentials. If it was a team's default, the team has no default afterwards. */
 export async function deleteCredentials(db: Db, id: number): Promise<void> {
   await db
     .updateTable("teams")

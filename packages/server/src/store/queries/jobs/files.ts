@@ -6,7 +6,7 @@ import { addUsage } from "../people/team-usage.ts";
 
 export type FileRow = Selectable<Tables["files"]>;
 
-/** Returns the size that an upload counts for: rounded up to file system blocks of 4 KiB. */
+/** Returns the bytes that an upload adds to its team's usage: its size, rounded up to file system blocks of 4 KiB. */
 export const uploadBytes = (size: number) => Math.ceil(size / 4096) * 4096;
 
 export async function insertFile(db: Db, row: Insertable<Tables["files"]>): Promise<number> {

@@ -29,11 +29,14 @@ export interface JobFilter {
 
 export interface JobPage {
   readonly rows: ListedJob[];
-  /** Id to continue before; undefined at the end of the list. */
+  /** Cursor to pass as `before` for the next page; undefined at the end of the list. */
   readonly next: string | undefined;
 }
 
-/** Number of jobs checked per statement, and per page. At the latter the page ends, even if few jobs matched. */
+/**
+ * Maximum number of jobs checked per statement (`lookAt`) and per page (`lookAtMost`). A page ends there even if few
+ * jobs matched.
+ */
 const lookAt = 200;
 export const lookAtMost = 20_000;
 
@@ -101,8 +104,8 @@ function restOf(filter: JobFilter): JobFilter | undefined {
 }
 
 /**
- * Returns job ids that match the first condition given of: tag, parent, name, user, status, team. Each has an index
- * ordered by id.
+ * Returns the ids of jobs that match one condition: the first that the filter sets of tag, parent, name, user, status
+ * and team. Each has an index ordered by id.
  */
 function candidates(db: Db, filter: JobFilter): Promise<string[]> {
   const { tags, parentId, name, username, statuses } = filter;

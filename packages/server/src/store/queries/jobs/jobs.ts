@@ -81,7 +81,8 @@ export type NewJob = Omit<Insertable<Tables["jobs"]>, "cut" | "texts_settled_at"
 export const insertJob = (db: Db, job: NewJob) => insertJobs(db, [job]);
 
 /**
- * Bytes of encrypted variables that count towards the team's text quota: only long ones, and jobs do not share them.
+ * Returns how many bytes of a job's encrypted variables count towards the team's text quota. Only long variables count.
+ * They count for every job, because jobs do not share them.
  */
 export const bytesOfVariables = (encrypted: string) => (encrypted.length > answerLimits.listed ? encrypted.length : 0);
 

@@ -7,16 +7,21 @@ import { addUsage } from "../people/team-usage.ts";
 import { removeJobTexts } from "./job-texts.ts";
 import { lengthOfVariables } from "./jobs.ts";
 
-/** Number of jobs whose variables are deleted before other work runs: each may have a third of a megabyte. */
+/**
+ * Number of jobs whose variables are deleted before other work runs: the variables of each job may have a third of a
+ * megabyte.
+ */
 const atOnce = 20;
 
-/** Condition of the partial index on such jobs; both must be the same. */
+/**
+ * Selects jobs with long texts or variables. It must be the same as the condition of the partial index on these jobs.
+ */
 const hasLongTexts = sql.raw<boolean>(`(cut <> '' or length(environment) > ${answerLimits.listed})`);
 
 /**
- * Decides once for each of some old jobs whether its texts are still needed, and deletes those that are not. Pipelines
- * repeat jobs that created versions and the originals of other pipelines, so those keep their texts. Tasks keep theirs
- * until they end. Returns how many jobs were checked.
+ * Decides once for each of some old jobs whether its texts are still needed, and deletes those that are not. Jobs that
+ * created or reused versions and original jobs of pipelines keep their texts, because a pipeline may repeat them. Tasks
+ * keep theirs until they end. Returns how many jobs were checked.
  */
 export async function settleOldTexts(db: Db, before: string, now: string, limit: number): Promise<number> {
   const jobs = await db

@@ -1,7 +1,7 @@
 /** Queries on browsers that have signed in before; only the hashes of their cookies are stored. */
 import type { Db } from "../../drivers/store.ts";
 
-/** Records that a browser is known for this user, or extends that. */
+/** Records until when a browser is known for this user, or extends that time. */
 export const insertBrowser = (db: Db, hash: string, userId: number, expiresAt: string) =>
   db
     .insertInto("browsers")

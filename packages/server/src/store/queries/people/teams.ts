@@ -48,7 +48,7 @@ type ListedTeam = Pick<
   members: number;
 };
 
-/** Lists teams by name with their numbers of members: those with these ids, or all. */
+/** Lists the teams with these ids, or all teams, by name and with their numbers of members. */
 export function listTeams(db: Db, ids?: readonly number[]): Promise<ListedTeam[]> {
   const query = db
     .selectFrom("teams")

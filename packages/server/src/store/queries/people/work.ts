@@ -1,6 +1,6 @@
 /**
- * Finds work that runs as a certain user: by the creator of the original jobs, or because it was transferred to that
- * user.
+ * Finds work that runs as a certain user: because the user created the original jobs, or because the work was
+ * transferred to the user.
  */
 import { type JobStatus, jobStates, pipelineStates } from "@millrace/contract";
 import type { Db } from "../../drivers/store.ts";
@@ -38,7 +38,9 @@ export function waitingJobsOf(db: Db, { userId, teamId }: Whose, limit: number) 
   return (teamId === undefined ? query : query.where("jobs.team_id", "=", teamId)).execute();
 }
 
-/** Lists the tasks that the user created, and all tasks that were transferred to any user. */
+/**
+ * Lists the tasks that the user created, and all tasks that were transferred to any user. The caller checks to whom.
+ */
 export function tasksOf(db: Db, { userId, teamId }: Whose) {
   const query = db
     .selectFrom("tasks")

@@ -89,7 +89,7 @@ export async function insertRuns(db: Db, runs: readonly RunRow[], edges: readonl
   await eachPart(edges, (part) => db.insertInto("pipeline_edges").values(part).execute());
 }
 
-/** A run with the state of its job; all null in a template, whose runs have no jobs. */
+/** A run with the state of its job. The columns of the job are null in a template, whose runs have no jobs. */
 export interface RunState extends RunRow {
   readonly status: JobStatus | null;
   readonly started_at: string | null;
@@ -123,8 +123,8 @@ const ended = prepared<{ id: string; now: string }>()((db, value) =>
     .returningAll(),
 );
 /**
- * Decrements the number of runs that have not ended. This locks the pipeline's row, so that of two parents that end at
- * the same time the second sees the changes of the first.
+ * Decrements the number of runs that have not ended. This locks the pipeline's row, so that if two parents end at the
+ * same time, the second sees the changes of the first.
  */
 export const countEndedRun = async (db: Db, id: string, now: string): Promise<PipelineRow | undefined> =>
   (await ended(db, { id, now })).rows[0];
@@ -149,8 +149,8 @@ const released = prepared<{ pipelineId: string; createdJobId: string }>()((db, v
     .returning(["created_job_id", "waits_for"]),
 );
 /**
- * Records for the children of a completed run that they wait for one parent less. Returns the jobs of those that wait
- * for none.
+ * Decrements, for each child of a completed run, the number of parents that it waits for. Returns the jobs of the
+ * children that no longer wait for any.
  */
 export async function releaseChildren(db: Db, pipelineId: string, createdJobId: string): Promise<string[]> {
   const { rows } = await released(db, { pipelineId, createdJobId });
@@ -242,7 +242,7 @@ export function listPipelines(
 
 const longSettings = sql`octet_length(settings) > ${sql.lit(4 * answerLimits.listed)}`;
 
-/** SQL for the settings, without the requirements if those make them long; no other setting can. */
+/** SQL for the settings. If they are long, the requirements are left out; no other setting can be long. */
 function shortSettings(db: Db) {
   const without = isPostgres(db)
     ? sql`(settings::jsonb - 'requirements')::text`

@@ -1,4 +1,4 @@
-/** Queries on backfills and their moments, including which moments have a pipeline. */
+/** Queries on backfills and their moments, which are the scheduled times that a backfill runs a pipeline for. */
 import { isUnfinished, type PipelineStatus } from "@millrace/contract";
 import { type Insertable, type Selectable, sql, type Updateable } from "kysely";
 import { prepared } from "../../drivers/prepared.ts";
@@ -68,7 +68,7 @@ export interface MomentRow {
   readonly open_runs: number | null;
 }
 
-/** Characters of an error message per moment; a backfill may have a thousand moments. */
+/** Maximum characters of an error message per moment: a backfill may have a thousand moments. */
 export const mostReason = 300;
 
 const moments = prepared<{ id: number }>()((db, value) =>
@@ -127,7 +127,7 @@ const next = prepared<{ id: number }>()((db, value) =>
 /** Returns the first moment without a pipeline. */
 export const nextMoment = async (db: Db, id: number) => (await next(db, { id })).rows[0];
 
-/** Assigns a pipeline to a moment. Returns false if it already has one. */
+/** Assigns a pipeline to a moment. Returns false if the moment already has a pipeline. */
 export async function takeMoment(db: Db, id: number, position: number, pipelineId: string): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable("backfill_moments")
@@ -139,7 +139,7 @@ export async function takeMoment(db: Db, id: number, position: number, pipelineI
   return numUpdatedRows === 1n;
 }
 
-/** Removes the pipelines from these moments, so that they are started again. */
+/** Detaches the pipelines of these moments, so that the backfill starts a new pipeline for each moment. */
 export const giveBackMoments = (db: Db, id: number, positions: readonly number[]) =>
   eachPart(positions, (part) =>
     db

@@ -97,7 +97,7 @@ export async function postponeNotice(db: Db, { schedule_id, due_at }: DueNotice,
 export const dropNotice = (db: Db, scheduleId: number) =>
   db.deleteFrom("schedule_notices").where("schedule_id", "=", scheduleId).execute();
 
-/** Makes notices due that a fast clock dated after `time`. Returns how many. */
+/** Makes those notices due that have a date after `time`, which only a wrong clock can have set. Returns how many. */
 export async function mendNotices(db: Db, time: string, now: string): Promise<number> {
   const { numUpdatedRows } = await db
     .updateTable("schedule_notices")

@@ -172,7 +172,8 @@ export const schedulesAfter = (db: Db, time: string, afterId: number, limit: num
     .execute();
 
 /**
- * Moves a schedule from one tick to the next; null ends it. Returns false if another server already claimed this tick.
+ * Moves a schedule from one tick to the next; `to` is null if there is no next tick. Returns false if another server
+ * already claimed this tick.
  */
 export async function advanceSchedule(db: Db, id: number, from: string, to: string | null): Promise<boolean> {
   const { numUpdatedRows } = await db
