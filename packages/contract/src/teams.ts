@@ -43,7 +43,9 @@ export const Team = Type.Object(
       }),
     ),
     max_export_bytes: nullable(
-      Type.Integer({ description: "maximum size of the team's export files in bytes; null means the server's default" }),
+      Type.Integer({
+        description: "maximum size of the team's export files in bytes; null means the server's default",
+      }),
     ),
     max_environment_bytes: nullable(
       Type.Integer({ description: "maximum size of the team's virtualenvs in bytes; null means the server's default" }),

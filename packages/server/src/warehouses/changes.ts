@@ -25,7 +25,9 @@ export class Changes {
     const line = this.#lines.get(teamId);
     if (line && line.length >= mostWaiting)
       reject(
-        new WarehouseBusy(`${mostWaiting} changes of the team's datasets are already queued, which is the limit. Try again in a minute.`),
+        new WarehouseBusy(
+          `${mostWaiting} changes of the team's datasets are already queued, which is the limit. Try again in a minute.`,
+        ),
       );
     else if (line) line.push({ run, giveUp: reject });
     else void this.#runAll(teamId, run);

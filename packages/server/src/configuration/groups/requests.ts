@@ -33,7 +33,8 @@ export const requests = group("Requests and connections", {
   reservedFiles: setting({
     env: "MILLRACE_RESERVED_FILES",
     fallback: "256",
-    description: "number of file descriptors reserved for jobs and the database; the rest is for connections, two for each",
+    description:
+      "number of file descriptors reserved for jobs and the database; the rest is for connections, two for each",
     parse: integer(0, 1_000_000),
   }),
   loginRate: setting({

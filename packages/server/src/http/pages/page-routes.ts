@@ -94,7 +94,11 @@ export function privatePage(
 function refuseOtherSites({ headers }: FastifyRequest): void {
   const site = headers["sec-fetch-site"];
   const own = site === undefined ? hostOf(headers.origin) === headers.host : site === "same-origin" || site === "none";
-  if (!own) throw new ApiError("forbidden", "The form was sent from a page of another site, so it was refused. Open the page on this server and send the form there.");
+  if (!own)
+    throw new ApiError(
+      "forbidden",
+      "The form was sent from a page of another site, so it was refused. Open the page on this server and send the form there.",
+    );
 }
 
 /** Returns the host of an Origin header; undefined if the header is not a valid URL. */
