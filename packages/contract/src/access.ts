@@ -42,9 +42,9 @@ export function permits(granted: readonly Scope[], wanted: Scope): boolean {
 export const roleIncludes = (has: Role, wanted: Role) => roles.indexOf(has) >= roles.indexOf(wanted);
 
 /**
- * Parses a scope as people type it: `JOB`, `jobs:read`, `datasets`. The client's own names (EXPERIMENTS, DATASETS,
- * MODELS) also grant what running jobs needs, because the login of the client accepts no others. Returns undefined for
- * an unknown name.
+ * Parses a scope as people type it: `JOB`, `jobs:read`, `datasets`. EXPERIMENTS and MODELS, which only the client uses,
+ * grant all that running jobs needs, because the login of the client accepts no other names. Returns undefined for an
+ * unknown name.
  */
 export function parseScope(text: string): Scope[] | undefined {
   const [name = "", level = ""] = text.trim().toUpperCase().split(":");

@@ -24,7 +24,7 @@ export const startDeviceLogin = defineRoute({
   path: "/api/device-login",
   tag: "Sign-in",
   summary: "Start a device login: a signed-in user confirms the code in a browser or with the command line",
-  access: { kind: "public", why: "its caller has no token yet; rate-limited" },
+  access: { kind: "public", why: "the caller has no token yet; rate-limited" },
   body: Type.Object({
     client_name: maybe(Type.String({ maxLength: 255 })),
     token_name: maybe(Type.String({ maxLength: 255 })),
@@ -59,7 +59,7 @@ export const approveDeviceLogin = defineRoute({
   path: "/api/device-login/approve",
   tag: "Sign-in",
   summary: "Approve a pending device login as the signed-in user",
-  access: { kind: "signed-in", people: true, why: "the new token gets at most the rights of the caller's" },
+  access: { kind: "signed-in", people: true, why: "the new token gets at most the rights of the caller's token" },
   body: Answer,
   response: ActionFeedback,
   errors: ["not_found", "forbidden"],

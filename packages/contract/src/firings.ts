@@ -10,7 +10,7 @@ export type ScheduleHealth = (typeof scheduleHealths)[number];
 const firingOutcomes = ["fired", "failed", "skipped", "missed", "waits"] as const;
 export type FiringOutcome = (typeof firingOutcomes)[number];
 
-/** Number of firings that the store keeps for each schedule, the newest ones. */
+/** Maximum number of firings that the store keeps for each schedule; older ones are deleted. */
 export const mostFirings = 50;
 
 /** Health of a schedule, in lists and in single schedules. */

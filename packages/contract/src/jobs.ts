@@ -266,7 +266,7 @@ export const JobInput = Type.Object(
     timezone: maybe({
       ...Timezone,
       description:
-        "time zone of `cron_expression` and `start_after`: an IANA name such as Europe/Berlin; default UTC for cron",
+        "time zone of `cron_expression` and `start_after`: an IANA name such as Europe/Berlin; default: UTC for `cron_expression`, the server's time zone for `start_after`",
     }),
     credentials_name: maybe(
       Type.String({

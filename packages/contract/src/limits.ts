@@ -5,7 +5,7 @@ export const fieldLimits = {
   query: 1_048_576,
   requirements: 262_144,
   environment: 262_144,
-  /** Characters of the `# /// script` block of a query. */
+  /** Maximum number of characters of the `# /// script` block of a query. */
   metadata: 65_536,
   repository: 2048,
   script: 1024,
@@ -20,17 +20,17 @@ export const fieldLimits = {
  * machines; jobs may use half of that.
  */
 export const processLimits = {
-  /** Size of one variable as `NAME=VALUE` with the terminating NUL. */
+  /** Maximum size of one variable as `NAME=VALUE` with the terminating NUL. */
   variable: 131_072,
-  /** Number of variables in one text. */
+  /** Maximum number of variables in one text. */
   count: 1000,
-  /** Size of a variable's name. */
+  /** Maximum size of a variable's name. */
   variableName: 255,
-  /** Total size of all variables of a job, each with 8 bytes for its pointer. */
+  /** Maximum total size of all variables of a job, each with 8 bytes for its pointer. */
   variables: 1_048_576,
-  /** Size of `params` as JSON: jobs get them in one variable. */
+  /** Maximum size of `params` as JSON, which jobs get in one variable. */
   params: 130_000,
-  /** Size of a line of requirements: it may become an argument. */
+  /** Maximum size of a line of requirements, because a line may become an argument of a command. */
   requirementsLine: 65_536,
 } as const;
 

@@ -8,8 +8,8 @@ import { Cut, maybe, nextCursor, nullable, oneOf, TeamName, Timestamp, Uuid } fr
 import { Type } from "./type.ts";
 
 /**
- * The state machine of pipelines. PENDING is the template of a schedule, which never runs itself. docs/pipelines.md
- * draws the graph, and a test compares the two.
+ * The state machine of pipelines. A pipeline in the state PENDING is the template of a schedule and never runs.
+ * docs/pipelines.md draws the graph, and a test compares the two.
  */
 export const pipelineTransitions = {
   PENDING: [],
@@ -272,7 +272,7 @@ export const pausePipeline = actionOnPipeline(
 export const resumePipeline = actionOnPipeline(
   "resumePipeline",
   "resume",
-  "Resume a pipeline: runs start whose parents are complete",
+  "Resume a pipeline: runs start once their parents are complete",
 );
 export const cancelPipeline = actionOnPipeline(
   "cancelPipeline",

@@ -18,7 +18,7 @@ export type CatchUpPolicy = (typeof catchUpPolicies)[number];
 export const followPolicies = ["none", "latest"] as const;
 export type FollowPolicy = (typeof followPolicies)[number];
 
-/** Maximum number of missed ticks that `all` makes up for, the newest ones. */
+/** Maximum number of missed ticks that `all` makes up for; only the newest ones get a run. */
 export const mostCaughtUp = 100;
 
 const overlap = oneOf(overlapPolicies, {

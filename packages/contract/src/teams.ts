@@ -26,27 +26,29 @@ export const Team = Type.Object(
       Type.Integer({ description: "maximum number of schedules; null means the server's default" }),
     ),
     max_dataset_bytes: nullable(
-      Type.Integer({ description: "maximum size of the team's warehouse; null means the server's default" }),
+      Type.Integer({ description: "maximum size of the team's warehouse in bytes; null means the server's default" }),
     ),
     max_upload_bytes: nullable(
-      Type.Integer({ description: "maximum size of the team's uploads; null means the server's default" }),
+      Type.Integer({ description: "maximum size of the team's uploads in bytes; null means the server's default" }),
     ),
     max_log_bytes: nullable(
       Type.Integer({
-        description: "maximum size of the logs of the team's ended jobs; null means the server's default",
+        description: "maximum size of the logs of the team's ended jobs in bytes; null means the server's default",
       }),
     ),
     max_text_bytes: nullable(
       Type.Integer({
         description:
-          "maximum size of the long texts of the team's jobs in the database; null means the server's default",
+          "maximum size of the long texts of the team's jobs in the database in bytes; null means the server's default",
       }),
     ),
     max_export_bytes: nullable(
-      Type.Integer({ description: "maximum size of the team's export files; null means the server's default" }),
+      Type.Integer({
+        description: "maximum size of the team's export files in bytes; null means the server's default",
+      }),
     ),
     max_environment_bytes: nullable(
-      Type.Integer({ description: "maximum size of the team's virtualenvs; null means the server's default" }),
+      Type.Integer({ description: "maximum size of the team's virtualenvs in bytes; null means the server's default" }),
     ),
     library_version: nullable(
       Type.String({ description: "datachain version for jobs that pin none; null means the server's default" }),

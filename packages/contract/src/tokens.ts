@@ -85,7 +85,7 @@ export const revokeToken = defineRoute({
   access: {
     kind: "signed-in",
     people: true,
-    why: "everybody may revoke their own tokens; other tokens than the one in use need the scope ADMIN",
+    why: "everybody may revoke their own tokens; revoking another token than the one in use needs the scope ADMIN",
   },
   params: Type.Object({ token_id: Type.String({ pattern: "^\\d{1,9}$" }) }),
   response: ActionFeedback,

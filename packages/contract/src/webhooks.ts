@@ -18,7 +18,7 @@ export const toldEvents = [
 ] as const;
 export type ToldEvent = (typeof toldEvents)[number];
 
-/** States of jobs that can be sent; the two excluded ones last too short a time. */
+/** States of jobs that can be sent; the two excluded states are left out because jobs leave them almost at once. */
 export const toldStatuses: readonly JobStatus[] = jobStatuses.filter(
   (status) => status !== "PROVISIONING" && status !== "CANCELING_SCHEDULED",
 );

@@ -13,8 +13,8 @@ import type { Signals } from "../turns/signals.ts";
 import { opened, type Part } from "./part.ts";
 
 /**
- * Collects the keys of attempts that an engine reported a change of, by the kind of the engine. The loop that follows
- * attempts checks these at once.
+ * Collects the keys of attempts for which an engine reported a change, by the kind of the engine. The loop
+ * `follow-attempts` checks these attempts at once.
  */
 export class Hints {
   readonly #signals: Signals;
@@ -37,7 +37,8 @@ export class Hints {
           this.keys(kind).add(key);
           this.#signals.observe.wake();
         };
-        // The notice of a start is delayed: many scripts have ended by then, and one transaction records both.
+        // The notice of a start is delayed: many scripts have ended by then, and one transaction records the start and
+        // the end.
         if (what === "end") notice();
         else setTimeout(notice, 25);
       },

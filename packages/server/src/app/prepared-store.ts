@@ -49,8 +49,8 @@ async function requireAdministrator({ host }: ListeningSettings, store: Store): 
 }
 
 /**
- * Returns the id of the data folder, and creates it on first use. Open attempts carry this id, so that a server
- * recognizes its own.
+ * Returns the id of the data folder, and creates the id on first use. Open attempts carry this id, so that a server
+ * recognizes its own attempts.
  */
 async function readServerId(path: string): Promise<string> {
   const known = await readFile(path, "utf8").catch(() => "");

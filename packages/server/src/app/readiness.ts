@@ -1,4 +1,4 @@
-/** Tells whether the server accepts requests: neither during its start nor once it stops. */
+/** Tells whether the server accepts requests. It accepts none while it starts, and none once it stops. */
 export class Readiness {
   readonly #stop = new AbortController();
   #isReady = false;

@@ -1,4 +1,4 @@
-/** Builds the loops that start work at its time: tasks, schedules, triggers and backfills. */
+/** Builds the loops that start work when it is due: tasks, schedules, triggers and backfills. */
 import type { QuotaSettings } from "../configuration/groups/quotas.ts";
 import type { ExecutionContext } from "../execution/execution-context.ts";
 import { fireSchedules } from "../loops/fire-schedules.ts";

@@ -30,7 +30,7 @@ export interface RunningServer {
 
 export interface ServerOptions {
   readonly clock?: Clock;
-  /** Additional engines, by kind. Clusters of a kind run their jobs on its engine. */
+  /** Additional engines, by kind. A cluster runs its jobs on the engine of its own kind. */
   readonly engines?: Readonly<Record<string, OpenEngine>>;
 }
 

@@ -18,6 +18,6 @@ export function signInLimits({ loginRate }: RequestSettings, clock: Clock): Sign
     polls: limit(loginRate * 4, "polls of this device login"),
     // Many people who wait for device logins may share one address, for example in an office.
     strangers: limit(loginRate * 20, "requests without a token or session from this address"),
-    badTokens: limit(loginRate * 4, "bad tokens from this address"),
+    badTokens: limit(loginRate * 4, "invalid tokens from this address"),
   };
 }

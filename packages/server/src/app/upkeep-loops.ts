@@ -1,5 +1,5 @@
 /**
- * Builds the loops that maintain data on disk: warehouses, exports, virtualenvs, and what is past its retention period.
+ * Builds the loops that maintain data on disk: warehouses, exports, virtualenvs, and data past its retention period.
  */
 import type { QuotaSettings } from "../configuration/groups/quotas.ts";
 import type { RetentionSettings } from "../configuration/groups/retention.ts";

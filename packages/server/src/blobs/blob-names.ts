@@ -3,7 +3,7 @@
 export const uploadsFolder = "files/";
 export const exportsFolder = "exports/";
 export const logsFolder = "logs/";
-/** Holds the blob that names the server which owns the others. */
+/** Folder of the blob that names the server to which all blobs belong. */
 export const serverFolder = "server/";
 
 /** Uploads are spread over subfolders, because file systems are slow with a hundred thousand files in one folder. */

@@ -109,7 +109,9 @@ export function trustProxy(given: string): number | string[] {
   if (/^\d{1,3}$/.test(given)) return Number(given);
   const parts = commaSeparated(given);
   if (!parts.every((part) => networkNames.includes(part) || isNetwork(part)))
-    throw new Error(`expected addresses, networks such as 10.0.0.0/8, ${networkNames.join(", ")}, or a number of hops`);
+    throw new Error(
+      `expected addresses, networks such as 10.0.0.0/8 and the keywords ${networkNames.join(", ")}, or the number of proxies in front of the server`,
+    );
   return parts;
 }
 

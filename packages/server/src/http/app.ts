@@ -131,15 +131,15 @@ function pages(app: FastifyInstance, context: HttpContext): void {
 }
 
 /**
- * Accepts an upgrade only to a WebSocket and only without a body. Clients that offer other protocols also accept plain
- * HTTP.
+ * Accepts an upgrade only to a WebSocket and only without a body. Other upgrades are ignored, because clients that
+ * offer other protocols also accept plain HTTP.
  */
 const asksForSocket = ({ headers }: IncomingMessage) =>
   /^websocket$/i.test(headers.upgrade ?? "") &&
   headers["transfer-encoding"] === undefined &&
   !Number(headers["content-length"] ?? 0);
 
-/** Answers a connection that sends no valid HTTP, or too slowly, with the usual JSON error. */
+/** Answers with the usual JSON error if a connection sends invalid HTTP, or sends its request too slowly. */
 const answerBrokenRequest =
   ({ requestSeconds }: RequestSettings) =>
   (error: NodeJS.ErrnoException, socket: Socket): void => {
@@ -154,7 +154,7 @@ const answerBrokenRequest =
     answerAndClose(socket, known);
   };
 
-/** Silences the framework at level info: the server logs its own lines. */
+/** Hides the framework's own lines at level info, because the server logs each request itself. */
 const quiet = (log: Logger) => (log.level === "info" ? log.child({}, { level: "warn" }) : log) as FastifyBaseLogger;
 
 function readBodies(app: FastifyInstance): void {

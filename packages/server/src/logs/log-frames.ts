@@ -101,7 +101,7 @@ export class LogFrames {
   async #read(offset: number, ended: boolean): Promise<Frame | undefined> {
     const nothing = this.#nothing;
     const { pieces, next } = await this.#pieces(offset, ended);
-    // Added to the set from before the read, because the log may have grown since then.
+    // Added to the set that existed before the read, because the log may have grown since then.
     if (pieces.length === 0) nothing.add(`${offset} ${ended}`);
     if (pieces.length === 0) return undefined;
     const frame = { text: Buffer.from(JSON.stringify({ logs: pieces })), next };

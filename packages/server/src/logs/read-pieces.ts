@@ -2,7 +2,10 @@
 import type { LogPiece } from "@millrace/contract";
 import { cutPieces, pieceLimit, toPieces } from "./pieces.ts";
 
-/** Enough bytes for one whole piece of any kind. Larger reads increased garbage collection costs of followers. */
+/**
+ * Number of bytes to read at once: enough for one whole piece of any kind. Larger reads increased garbage collection
+ * costs of followers.
+ */
 const chunk = pieceLimit + 4;
 
 /** Interface of a log, declared here to avoid the import. */

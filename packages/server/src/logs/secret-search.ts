@@ -2,7 +2,7 @@
 import { SecretTree } from "./secret-tree.ts";
 
 export interface SecretSearch {
-  /** How many bytes before a range an occurrence that reaches into it may start. */
+  /** Maximum number of bytes by which an occurrence that reaches into a range may start before the range. */
   readonly before: number;
   /** How many bytes after a range are needed to recognize an occurrence that starts in it. */
   readonly behind: number;
@@ -18,7 +18,10 @@ export interface SecretSearch {
  */
 const wholeBytes = 250;
 
-/** Largest number of secrets for which Node's own search, linear for short patterns, is faster than ours. */
+/**
+ * Up to this many secrets, searching with Node's own search once per secret is faster than our search. The time is
+ * linear in the bytes of the log, because these secrets are short.
+ */
 const few = 16;
 
 export const searchFor = (secrets: readonly Buffer[]): SecretSearch =>

@@ -1,7 +1,7 @@
 /**
  * Puts jobs that wait for a retry back into the queue when their delay is over. The remaining delay is read from the
- * store once, when the loop first sees the job, and is then counted by the monotonic clock. It is capped at the longest
- * delay that can be configured, so a wrong wall clock neither loses a retry nor delays it for long.
+ * store once, when the loop first sees the job, and is then counted by the monotonic clock. The delay is capped at the
+ * longest one that can be configured, so a wrong wall clock neither loses a retry nor delays it for long.
  */
 import { retryLimits } from "@millrace/contract";
 import type { Clock } from "../domain/time/clock.ts";

@@ -14,9 +14,8 @@ export type ClockContext = Pick<ExecutionContext, "store" | "clock" | "log">;
 
 /**
  * Makes a loop wait right after the wall clock was set, and while the wall clock is behind a time that has certainly
- * passed.
- * That time advances with the monotonic clock. It is stored before one of its ticks fires, and it follows the wall
- * clock only while the wall clock is trusted.
+ * passed. That time advances with the monotonic clock. It is stored before a tick of the loop fires, and it follows the
+ * wall clock only while the wall clock is trusted.
  */
 export class ClockAdvice {
   readonly #context: ClockContext;
@@ -35,9 +34,9 @@ export class ClockAdvice {
   }
 
   /**
-   * Returns false if the loop must wait. After true, the caller reads the time at once, before its next await.
-   * At the start, after each clock step, and every hour, `mend` runs first: a wrong clock, perhaps on another server,
-   * may have written times that need correction. `mend` gets the current time, never one before a time that has
+   * Returns false if the loop must wait. If it returns true, the caller must read the time at once, before its next
+   * await. At the start, after each clock step, and every hour, `mend` runs first: a wrong clock, perhaps on another
+   * server, may have written times that need correction. `mend` gets the current time, never one before a time that has
    * certainly passed.
    */
   async mayAct(mend: (now: number) => Promise<void> = async () => {}): Promise<boolean> {
@@ -78,7 +77,7 @@ export class ClockAdvice {
   /**
    * Decides whether the wall clock is trusted, and returns how many milliseconds it is ahead of the time that has
    * certainly passed. A clock within an hour of that time is trusted at once. A clock that is less than a week ahead,
-   * as after an outage, is trusted after a steady hour; any other after a steady day.
+   * for example after an outage, is trusted after a steady hour; any other after a steady day.
    */
   #believe(steadyFor: number): number {
     const { clock } = this.#context;
@@ -118,7 +117,7 @@ export class ClockAdvice {
     if (isBehind && !this.#isBehind)
       log.warn(
         { clock: iso(clock.now()), has_been: iso(clock.now() - ahead) },
-        "the wall clock is behind a time that has already passed, so schedules and tasks wait: correct the clock; unchanged, it is trusted after a day",
+        "the wall clock is behind a time that has already passed, so schedules and tasks wait: correct the clock; if it is not changed, it is trusted after a day",
       );
     this.#isBehind = isBehind;
   }

@@ -7,8 +7,8 @@ import { readClockMark, writeClockMark } from "../store/queries/schedules/clock-
 const hour = 3_600_000;
 
 /**
- * Milliseconds. A clock that is further ahead than this since it was last trusted, or behind, must first be steady for
- * a day.
+ * A clock that is this many milliseconds or more ahead of its last trusted time, or an hour or more behind that time,
+ * must first be steady for a day.
  */
 export const mostAheadMs = 7 * day;
 

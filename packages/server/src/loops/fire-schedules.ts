@@ -28,7 +28,10 @@ export interface SchedulesContext
   extends FiringContext,
     Pick<ExecutionContext, "store" | "signals" | "clock" | "log" | "metrics" | "disk"> {}
 
-/** Number of attempts before an unexpected failure, such as a short fault of the store, is recorded as failed. */
+/**
+ * Maximum number of attempts to fire a tick. If the last one also fails unexpectedly, for example because of a fault of
+ * the store, the tick is recorded as failed.
+ */
 const mostTries = 5;
 
 /**
@@ -53,8 +56,8 @@ export function fireSchedules(context: SchedulesContext): Loop {
     signal: signals.schedules,
     interval: 500,
     async runOnce() {
-      // Otherwise a run that ended during the outage would still look active, and would block the ticks that were
-      // missed.
+      // Waits for the ends of jobs: otherwise a run that ended during the outage would still look active, and would
+      // block the missed ticks.
       if (!signals.endsSeen && clock.monotonic() - started < endPatience) return;
       // Ticks that pass while the disk is full count as missed.
       if (await context.disk.isLow()) return;

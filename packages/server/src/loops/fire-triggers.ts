@@ -1,6 +1,6 @@
 /**
- * Fires schedules whose dataset has a new version and has been quiet since then. Each fires once, even with several
- * servers.
+ * Fires schedules whose dataset got a new version, once no further version has arrived for the configured time. Each
+ * fires once, even with several servers.
  */
 import { ApiError } from "@millrace/contract";
 import { type FiringContext, fireTrigger, recordTriggerFailure } from "../domain/schedules/schedule-firings.ts";
@@ -23,7 +23,7 @@ export function fireTriggers(context: TriggersContext): Loop {
   const mend = async (now: number) => {
     const mended = await store.write((db) => mendNotices(db, iso(doubtfulFrom(now)), iso(now)));
     if (mended > 0)
-      log.warn({ mended }, "corrected schedules that waited for a dataset until a time written by a wrong clock");
+      log.warn({ mended }, "corrected schedules that wait for a dataset: a wrong clock had set the end of their wait");
   };
   return {
     name: "fire-triggers",

@@ -1,4 +1,4 @@
-/** Follows open attempts: records their steps, ends and losses, and carries out cancellations. */
+/** Follows open attempts: records their steps and how they ended or were lost, and carries out cancellations. */
 
 import { withNamesakes } from "../domain/datasets/dataset-namesakes.ts";
 import { readSpec } from "../domain/lifecycle/job-documents.ts";
@@ -26,9 +26,12 @@ import { type Loop, loopName } from "./loop.ts";
 export interface FollowContext extends CollectContext {
   /** Seconds between SIGTERM and SIGKILL. */
   readonly cancelGrace: number;
-  /** Keys of attempts that the engine reported a change of. The loop clears the set. */
+  /** Keys of attempts for which the engine reported a change. The loop clears the set. */
   readonly hints: Set<string>;
-  /** Attempts whose datasets are being read back, by key. Only the result of each such attempt waits for this. */
+  /**
+   * Attempts whose datasets are being read back, by key. The results of these attempts wait until that is done; other
+   * results do not wait.
+   */
   readonly collecting: Map<string, Promise<void>>;
   readonly archive?: LogArchive | undefined;
 }
@@ -85,8 +88,8 @@ export function followAttempts(given: FollowContext, kind = localKind): Loop {
 }
 
 /**
- * Signals that the ends found at the start are recorded. Their datasets are read back first, because only then are the
- * ends stored.
+ * Signals that the ends of attempts that were found at the start are stored. An end is stored only after the datasets
+ * of its attempt were read back, so this waits for them.
  */
 function tellEndsSeen({ signals, collecting }: Observing): void {
   void Promise.all(collecting.values()).then(() => {
@@ -110,7 +113,8 @@ async function look(context: Observing, attempts: readonly OpenAttempt[]): Promi
 }
 
 /**
- * Queries the engine. Returns an empty map while the engine is unreachable; the part that pauses its cluster logs that.
+ * Queries the engine. Returns an empty map while the engine is unreachable; the part that pauses the engine's clusters
+ * logs this.
  */
 async function observe({ engines, on }: Observing, attempts: readonly OpenAttempt[]) {
   try {
@@ -190,8 +194,8 @@ async function cancel(context: Observing, attempt: OpenAttempt): Promise<void> {
   const { job_id, signalled_at } = attempt;
   const force = grace.isOver(keyOf(attempt)) && signalled_at !== null;
   if (signalled_at === null) {
-    // A job that exits before the first signal keeps its own result. It is observed again, because canceling the
-    // attempts before it took time.
+    // The attempt is observed again, because canceling earlier attempts took time, and a job that exited before its
+    // first signal keeps its own result.
     const seen = (await observe(context, [attempt])).get(keyOf(attempt));
     if (seen?.state !== "RUNNING") return;
     await store.write((db) => markSignalled(db, job_id, attempt.attempt, iso(clock.now())));
@@ -284,7 +288,8 @@ async function resultOf(context: FollowContext, { attempt, observation }: Ended)
   const overLimit = limitOf(attempt, observation);
   const told = await whatItSaid(context, attempt.job_id, { ...observation, overLimit }).catch((error) => {
     if (isUnavailable(error)) throw error;
-    // Without the job's secrets its output cannot be masked, so none of it is shown. Its result still counts.
+    // Without the job's secrets, its output cannot be masked, so no output is shown. The result of the job still
+    // counts.
     context.log.error({ err: error, job: attempt.job_id }, "could not read the output of the job");
     const why = overLimit ?? (exit.code === 0 ? null : describeExit(exit.code));
     return why === null ? {} : { error_message: why };
@@ -295,8 +300,8 @@ async function resultOf(context: FollowContext, { attempt, observation }: Ended)
 }
 
 /**
- * Returns the exceeded limit, or null. A script that exits with code 0 in the moment its time limit is reached counts
- * as complete.
+ * Returns the exceeded limit, or null. A script that exits with code 0 at the moment when its time limit is reached
+ * counts as complete.
  */
 function limitOf({ timeout }: OpenAttempt, { exit, overLimit }: Observation & { state: "EXITED" }): string | null {
   const isTime = timeout !== null && overLimit === overTime(timeout);

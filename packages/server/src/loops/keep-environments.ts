@@ -19,7 +19,7 @@ export interface KeepEnvironmentsContext extends Omit<EnvironmentsContext, "envD
   readonly serverId: string;
 }
 
-/** Milliseconds after which a job that took a virtualenv has certainly recorded so in its folder. */
+/** Milliseconds after which a job that took a virtualenv has certainly recorded this in its folder. */
 const settling = 60_000;
 /** The same period on a full disk, where waiting longer is not possible. */
 const aboutToBegin = 5000;
@@ -65,7 +65,8 @@ async function keepWithinQuota(
   while (quota > 0 && bytes > quota) {
     const oldest = idle.shift();
     if (!oldest) break;
-    // Its size does not tell how much space was freed: other virtualenvs or the cache share some of its files.
+    // The size of the deleted virtualenv does not tell how much space was freed, because other virtualenvs or the cache
+    // may share some of its files.
     if (await removeUnused(keeper, oldest)) bytes = await keeper.bytes(team);
   }
   // The cache may hold packages of failed builds.

@@ -44,8 +44,9 @@ interface Measuring {
 const hour = 3_600_000;
 
 /**
- * Returns the range of times that count as recent. A warehouse is due if its last time is before this range. It is also
- * due if that time is after the range, because only a wrong clock can have written it.
+ * Returns the range of times that count as recent. A warehouse is due if the recorded time of its last copy or garbage
+ * collection is before this range. It is also due if that time is after the range, because only a wrong clock can have
+ * recorded it.
  */
 const span = (clock: Clock, age: number) => [iso(clock.now() - age), iso(clock.now() + hour)] as const;
 
@@ -67,7 +68,7 @@ async function copy(
   { store, clock, log, disk, warehouses, warehouseCopies }: KeepWarehousesContext,
   team: number,
 ): Promise<void> {
-  // The remaining space is reserved for jobs; an older copy exists.
+  // If disk space is low, no copy is made, because the remaining space is reserved for jobs.
   if (await disk.isLow(warehouses.length(team))) return;
   const backed_up_at = iso(clock.now());
   try {
@@ -154,12 +155,12 @@ async function tidy(context: KeepWarehousesContext & Measuring, team: number): P
   return true;
 }
 
-/** Bytes. Rewriting a larger warehouse would pause its team for too long. */
+/** Maximum size in bytes of a warehouse that is compacted. Rewriting a larger one would pause its team for too long. */
 const mostCompacted = 50 * 1024 ** 3;
 
 /**
  * Returns the space of deleted versions to the disk. This writes the warehouse twice: once as a copy and once as a
- * write-ahead log, so both must fit.
+ * write-ahead log, so the disk must have space for both.
  */
 async function compact({ log, disk, warehouses }: KeepWarehousesContext, team: number): Promise<void> {
   const bytes = warehouses.length(team);

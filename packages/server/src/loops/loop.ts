@@ -33,7 +33,7 @@ export function startLoop(loop: Loop, log: Logger): () => Promise<void> {
         failures.end();
       } catch (error) {
         await sleep(failures.count(error), undefined, { signal: abort.signal }).catch(() => {});
-        // The interval may be an hour, and the failed work is still due.
+        // Runs again without waiting for the interval, which may be an hour, because the failed work is still due.
         if (isPassing(error)) continue;
       }
       await loop.signal.wait(loop.interval, abort.signal);

@@ -78,8 +78,8 @@ async function sweepFiles({ store, clock, unusedFileDays, blobs }: SweepContext)
 }
 
 /**
- * Deletes interrupted uploads, and bytes whose row was never written. Files that are newer than this server process may
- * still be in progress.
+ * Deletes uploaded files that have no row in the store, as after an interrupted upload. Files that are newer than this
+ * server process are kept, because their upload may still be in progress.
  */
 async function sweepUploads({ store, blobs }: SweepContext, begun: number): Promise<void> {
   // The clock of a remote storage may be wrong, so a day is added.

@@ -30,7 +30,7 @@ export class TeamsInTurn<Due extends { readonly next_run: string }> {
   }
 
   /**
-   * Fires a share of each team's due items, all by the same time `now`. Returns whether another round may find more;
+   * Fires a share of each team's due items, all with the same time `now`. Returns whether another round may find more;
    * the caller then runs one without a pause.
    */
   async round(now: number): Promise<boolean> {

@@ -1,6 +1,6 @@
 /**
  * Emits an event for each schedule that did not fire at its time, once per missed time. A schedule must be late in two
- * consecutive runs, so that neither a short clock error nor a server start reports all of them.
+ * consecutive runs, so that a short clock error or a server start does not report all schedules.
  */
 
 import { noteSchedule } from "../domain/lifecycle/told-events.ts";

@@ -18,9 +18,9 @@ import { type Confine, WarehouseBusy, WarehouseProcesses, WarehouseUnusable } fr
 export type { Compared, Registered } from "./programs/compare-versions.ts";
 export { WarehouseUnusable } from "./warehouse-processes.ts";
 
-/** Time limit of a child process in seconds: a minimum, and more per GiB of the warehouse. */
+/** Time limit of a child process in seconds: a base, and an addition for each GiB of the warehouse. */
 const patience = { least: 600, perGiB: 60 };
-/** Tries of a copy while another process has locked the warehouse; each try waits a minute. */
+/** Maximum number of attempts to copy a warehouse that another process has locked; each attempt waits a minute. */
 const busyTries = 3;
 const prefix = "backup-";
 
@@ -139,8 +139,8 @@ export class BackupWarehouses {
   }
 
   /**
-   * Reads what a job had done in the warehouse when it was copied, and marks the job there as failed. The answer is
-   * untrusted.
+   * Reads what a job had done in the warehouse when the warehouse was copied, and marks the job there as failed. The
+   * answer is untrusted.
    */
   async collect(teamId: number, request: CollectRequest): Promise<Buffer[]> {
     const task = { program: "collect", request, seconds: patience.least };
@@ -160,7 +160,7 @@ function requireOwner(folder: WarehouseFolder): void {
   const { uid, gid } = lstatSync(folder.data);
   if (folder.group() === undefined || uid === gid) return;
   throw new Error(
-    `The warehouses belong to the user with id ${uid}, as which the server runs. Run this command as that user.`,
+    `The warehouses belong to the user with id ${uid}, who runs the server. Run this command as that user.`,
   );
 }
 

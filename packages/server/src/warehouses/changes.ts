@@ -25,7 +25,9 @@ export class Changes {
     const line = this.#lines.get(teamId);
     if (line && line.length >= mostWaiting)
       reject(
-        new WarehouseBusy(`${mostWaiting} changes of the team's datasets are already queued. Try again in a minute.`),
+        new WarehouseBusy(
+          `${mostWaiting} changes of the team's datasets are already queued, which is the limit. Try again in a minute.`,
+        ),
       );
     else if (line) line.push({ run, giveUp: reject });
     else void this.#runAll(teamId, run);
@@ -36,7 +38,8 @@ export class Changes {
     const line: Change[] = [];
     this.#lines.set(teamId, line);
     for (let run: typeof first | undefined = first; run; run = line.shift()?.run) {
-      // This change timed out waiting for the lock of the warehouse. Those in the queue would too, so they fail now.
+      // This change timed out waiting for the lock of the warehouse. The queued changes would also time out, so they
+      // fail now.
       await run().catch((error) => {
         if (error instanceof WarehouseBusy) for (const { giveUp } of line.splice(0)) giveUp(error);
       });

@@ -23,7 +23,10 @@ interface Told {
 
 const opened = ({ metadata, rows }: Told) => [openDatabase(metadata, "write"), openDatabase(rows, "write")] as const;
 
-/** Imported on demand: the Parquet writer takes longer to load than collecting a job's result may take. */
+/**
+ * The exporter is imported on demand, because its Parquet writer takes longer to load than collecting a job's result
+ * may take.
+ */
 const exporter = () => import("./programs/export-rows.ts");
 
 const programs: Readonly<Record<string, (told: Told) => unknown>> = {
@@ -43,7 +46,7 @@ const programs: Readonly<Record<string, (told: Told) => unknown>> = {
 const linesOf = ({ versions, ...rest }: ReturnType<typeof collect>) =>
   Buffer.from([rest, ...versions].map((line) => JSON.stringify(line)).join("\n"));
 
-/** SQLite error codes that may go away on retry: busy, locked, I/O error, disk full. */
+/** Codes of SQLite errors after which a retry may succeed: busy, locked, I/O error, disk full. */
 const passing = [5, 6, 10, 13];
 const isPassing = (error: unknown) => passing.includes(((error as { errcode?: number }).errcode ?? 0) & 0xff);
 

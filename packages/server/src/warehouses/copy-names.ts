@@ -1,4 +1,7 @@
-/** Names of warehouse copies. Each is the time of the copy, so names sort by age, even if a clock was wrong. */
+/**
+ * Names of warehouse copies. A name is the time of the copy, so names sort by age. Copies that a wrong clock dated too
+ * late are renamed.
+ */
 import { readdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
 

@@ -1,4 +1,4 @@
-/** Temporary folders beside a team's warehouse, and replacing the warehouse by one of them. */
+/** Creates temporary folders beside a team's warehouse, and replaces the warehouse with one of them. */
 import { chmodSync, chownSync, mkdirSync, renameSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -22,8 +22,8 @@ export function giveTo(folder: WarehouseFolder, path: string, mode: number): voi
 }
 
 /**
- * Moves the warehouse to `old`, which only its own user can enter, and puts `fresh` in its place. If the server is
- * killed in between, the warehouse is missing but intact in `old`.
+ * Moves the warehouse to `old`, which only the warehouse's own user can enter, and puts `fresh` in its place. If the
+ * server is killed in between, the warehouse is missing but intact in `old`.
  */
 export function replaceWarehouse(folder: WarehouseFolder, fresh: string, old: string): void {
   mkdirSync(dirname(old), { recursive: true, mode: 0o711 });

@@ -41,10 +41,13 @@ const fromSource = import.meta.filename.endsWith(".ts");
 const packageRoot = join(import.meta.dirname, fromSource ? "../.." : "..");
 const contractRoot = join(fileURLToPath(import.meta.resolve("@millrace/contract")), "../..");
 const script = join(import.meta.dirname, fromSource ? "child.ts" : "child.js");
-/** Limits in bytes on answers: read at once, and read line by line. No valid warehouse exceeds them. */
+/**
+ * Maximum size in bytes of an answer that is read at once, and of one that is read line by line. No valid warehouse
+ * exceeds them.
+ */
 const answerBytes = 16 * 1024 * 1024;
 const linesBytes = 64 * 1024 * 1024;
-/** Characters of a command's output that are kept. */
+/** Maximum number of characters of a command's output that are kept. */
 const saidLength = 4000;
 const childOptions = [
   "--max-old-space-size=512",
@@ -52,7 +55,7 @@ const childOptions = [
   ...(fromSource ? ["--conditions=millrace-source"] : []),
 ];
 
-/** Seconds that a spare child waits for a task, and the longest task in seconds that it may get. */
+/** Seconds that a spare child waits for a task, and the maximum time limit in seconds of a task that it may get. */
 const spareSeconds = 15;
 const longestTask = 120;
 

@@ -1,6 +1,6 @@
 /**
  * Manages the teams' warehouses: creates them for jobs that use the dataset library, reads the results of each job,
- * copies them daily, and collects garbage while they are idle.
+ * copies the warehouses daily, and collects garbage while they are idle.
  */
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { copyFile, readdir, rm } from "node:fs/promises";
@@ -74,7 +74,7 @@ export class Warehouses implements WarehousePlaces {
   }
 
   /**
-   * Records how a job ended in the warehouse, and returns what the job did according to the warehouse. The answer is
+   * Records in the warehouse how a job ended, and returns what the job did according to the warehouse. The answer is
    * untrusted.
    */
   async collect(teamId: number, request: CollectRequest): Promise<Buffer[]> {
@@ -102,7 +102,7 @@ export class Warehouses implements WarehousePlaces {
     await this.#change(teamId, "remove-versions", request);
   }
 
-  /** Runs a change of the warehouse; does nothing if the team has none. */
+  /** Runs a change of the warehouse; does nothing if the team has no warehouse. */
   async #change(teamId: number, program: string, request: unknown): Promise<void> {
     const folder = this.#folder(teamId);
     const task = { program, request, seconds: patience.change };
@@ -113,15 +113,17 @@ export class Warehouses implements WarehousePlaces {
     this.#processes.close();
   }
 
-  /** Returns the disk usage of the warehouse, including other files that jobs put there, but without copies. */
+  /**
+   * Returns the disk usage of the warehouse in bytes, including other files that jobs put there, but without copies.
+   */
   async bytes(teamId: number): Promise<number> {
     const folder = this.#folder(teamId);
     return folder.exists() ? diskUsage([folder.data]) : 0;
   }
 
   /**
-   * Returns the length of the warehouse's files, which is what a copy may take on disk. It can exceed the disk usage,
-   * because jobs can create sparse files.
+   * Returns the length of the warehouse's files in bytes, which is what a copy may take on disk. It can exceed the disk
+   * usage, because jobs can create sparse files.
    */
   length(teamId: number): number {
     const { metadata, rows } = this.#folder(teamId);
@@ -204,7 +206,7 @@ export class Warehouses implements WarehousePlaces {
   async tidy(teamId: number): Promise<string> {
     const folder = this.#folder(teamId);
     const python = readPython(folder);
-    if (!python) return "nothing: the Python interpreter that last used the warehouse no longer exists";
+    if (!python) return "nothing was done: the Python interpreter that last used the warehouse no longer exists";
     const scratch = await openScratch(folder, "tidy.new");
     const command = {
       ...collectGarbage(python.path, folder, scratch),

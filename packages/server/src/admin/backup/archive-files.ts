@@ -12,7 +12,7 @@ const chunk = 256 * 1024;
 /** Size of a file-system block, in bytes. */
 const block = 4096;
 const zeros = Buffer.alloc(block);
-/** Maximum length of a line; longer than any row can be. */
+/** Maximum number of characters in a line. No row is that long. */
 const longestLine = 256 * 1024 * 1024;
 
 /** Opens a regular file; undefined if there is none at the path. */

@@ -48,13 +48,13 @@ export interface WarehousePart {
    * there is no daily copy either.
    */
   readonly from: "store" | "daily copy" | "nothing";
-  /** Time that the copy shows; null if there is none. */
+  /** Time whose state the copy has; null if there is no copy. */
   readonly takenAt: string | null;
   /** Number of dataset versions of the team that the database rows of the backup name. */
   readonly versions: number;
   /** Uuids of versions that the copy does not have. */
   readonly missing: readonly string[];
-  /** Why the warehouse itself could not be copied; null if it was. */
+  /** Why the warehouse itself could not be copied; null if it was copied. */
   readonly why: string | null;
 }
 
@@ -67,7 +67,7 @@ export interface Entry {
 
 export const newManifest = (rest: Omit<Manifest, "format">): Manifest => ({ format: formatVersion, ...rest });
 
-/** Reads the manifest. Throws if the folder is no backup, or one that this version cannot read. */
+/** Reads the manifest. Throws if the folder is no backup, or is a backup that this version cannot read. */
 export async function readManifest(folder: string): Promise<Manifest> {
   const text = await readFile(join(folder, names.manifest), "utf8").catch(() => {
     throw new Error(

@@ -23,7 +23,7 @@ export interface PlacedWarehouse {
   readonly unreadable: string | null;
 }
 
-/** What each running job had done to the warehouse of its team, by job id. */
+/** What each job that was running when the backup was taken had done to the warehouse of its team, by job id. */
 export type RunningJobs = Map<string, Collected & { readonly teamId: number }>;
 
 interface PlaceOptions {
@@ -55,8 +55,9 @@ export async function placeWarehouses(
 }
 
 /**
- * Collects what running jobs had saved, as a server does when a job ends: their datasets are kept, and the library can
- * then clean up after them.
+ * Collects the datasets that jobs had saved when the backup was taken, and marks these jobs as failed in the warehouse,
+ * as a server does when a job ends. So the datasets are kept, and the library's garbage collection can delete what else
+ * these jobs left.
  */
 async function collectRunning(
   stores: BackupWarehouses,

@@ -15,7 +15,8 @@ export interface TeamRegistry {
 }
 
 /**
- * Returns all teams that have or had a warehouse. A table comes after the tables it refers to, so one pass is enough.
+ * Returns all teams that have or had a warehouse. In a backup, a table comes after the tables it refers to, so one pass
+ * over the rows is enough.
  */
 export async function readRegistered(folder: string): Promise<TeamRegistry[]> {
   const teams = new Map<number, string>();

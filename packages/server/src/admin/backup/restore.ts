@@ -73,7 +73,7 @@ async function requireEmptyBlobs(blobs: Blobs): Promise<void> {
   for (const folder of [serverFolder, uploadsFolder, logsFolder])
     for await (const _ of blobs.list(folder))
       throw new Error(
-        "MILLRACE_BLOBS points to a location with files of a server, and a backup can only be restored into an empty one. Choose another URI.",
+        "The location in MILLRACE_BLOBS already contains the files of a Millrace server. A backup can only be restored into an empty location. Choose another URI.",
       );
 }
 
@@ -87,7 +87,7 @@ async function lockAll({ folder: data, store }: DataPlace): Promise<() => Promis
   try {
     if (databaseUrl && !(await isEmptyDatabase(databaseUrl)))
       throw new Error(
-        "The database is not empty, and a backup can only be restored into an empty one. Create a new database for it.",
+        "The database is not empty, and a backup can only be restored into an empty database. Create a new one.",
       );
     const database = await lockDatabase(store, { onRival: () => process.exit(1) });
     return async () => {

@@ -21,7 +21,7 @@ export interface VerifyOptions {
 export interface Verified {
   readonly manifest: Manifest;
   readonly stores: readonly PlacedWarehouse[];
-  /** What a restore would lose beyond what the manifest already lists; empty if nothing. */
+  /** What a restore would lose and the manifest does not list; empty if there is nothing. */
   readonly problems: readonly string[];
 }
 

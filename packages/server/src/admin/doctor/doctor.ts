@@ -54,7 +54,7 @@ async function checkDataFolder({ dataDir }: DataSettings): Promise<Finding> {
   }
 }
 
-/** Checks what running jobs needs on this machine, as a start of the server would. */
+/** Checks what jobs need on this machine (programs, Python, isolation), as a start of the server does. */
 async function checkJobs(config: Config): Promise<Finding[]> {
   const facts = await inspectMachine({
     ...config.localEngine,

@@ -104,7 +104,7 @@ async function readDatabase(databaseUrl: string): Promise<StoreFacts> {
   }
 }
 
-/** Maximum difference between two clocks, in milliseconds. */
+/** Difference between two clocks that is tolerated, in milliseconds. */
 const tolerance = 2000;
 
 function checkClock(facts?: StoreFacts): Finding {

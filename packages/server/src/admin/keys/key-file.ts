@@ -114,7 +114,7 @@ export class KeyFile implements KeySource {
   first(): SecretKey {
     this.#refresh();
     // Existing values stay readable with the last known keys. A new value might be encrypted with a key that is being
-    // removed, so that fails.
+    // removed, so encrypting fails.
     if (this.#trouble) throw this.#trouble;
     return this.#keys[0] as SecretKey;
   }

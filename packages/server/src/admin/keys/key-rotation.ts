@@ -1,6 +1,6 @@
 /**
- * Rotates the encryption key, whether or not a server runs. At every moment, the keys in the file decrypt all values.
- * An interrupted rotation is completed by running it again.
+ * Rotates the encryption key, whether or not a server runs. At any time, the keys in the file decrypt all values. An
+ * interrupted rotation is completed by running it again.
  */
 import { audit, operator } from "../../domain/access/audit.ts";
 import { reencrypt, usedKeys } from "../../domain/secrets/encryption.ts";
@@ -18,12 +18,13 @@ export interface Rotation {
   /** Number of values that were re-encrypted. */
   readonly changed: number;
   /**
-   * True if the older keys were removed. With MILLRACE_SECRET_KEY, which only the operator can change: true if no value
-   * uses them any more.
+   * True if the older keys were removed from the key file. With MILLRACE_SECRET_KEY, which only the operator can
+   * change, true if no value uses the older keys any more.
    */
   readonly finished: boolean;
   /**
-   * Number of running jobs whose tokens may be signed with an older key; with MILLRACE_SECRET_KEY, all running jobs.
+   * Number of running jobs whose tokens may be signed with an older key. With MILLRACE_SECRET_KEY, the number of all
+   * running jobs.
    */
   readonly waitsForJobs: number;
   /** Values that no key decrypts; the older keys stay because of them. */
@@ -33,8 +34,8 @@ export interface Rotation {
 }
 
 /**
- * Milliseconds. A job that started this soon after the new key was added may still have a token signed with the old
- * one.
+ * A job that started at most this many milliseconds after the new key was added may still have a token signed with the
+ * old key.
  */
 const tokenSlack = 60_000;
 

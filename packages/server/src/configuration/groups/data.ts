@@ -15,7 +15,7 @@ export const data = group("Data folder and database", {
     env: "MILLRACE_DISK_FLOOR",
     fallback: "1GiB",
     description:
-      "free space in the data folder below which the server neither accepts nor starts jobs; 0 turns this off",
+      "minimum free space in the data folder; if there is less, the server neither accepts nor starts jobs; 0 means no minimum",
     parse: bytes,
   }),
   databaseUrl: setting({
@@ -37,7 +37,7 @@ export const data = group("Data folder and database", {
     env: "MILLRACE_DATABASE_TIMEOUT",
     fallback: "10",
     description:
-      "seconds after which a PostgreSQL that does not answer counts as unreachable; requests are then answered with 503",
+      "seconds after which a PostgreSQL server that does not answer counts as unreachable; requests then get status 503",
     parse: integer(1, 600),
   }),
 });

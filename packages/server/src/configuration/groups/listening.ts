@@ -28,7 +28,7 @@ export const listening = group("Address and proxies", {
     env: "MILLRACE_ALLOWED_HOSTS",
     fallback: "",
     description:
-      "comma-separated host names, besides its own, that the server accepts in the Host header; checked when it listens on loopback, or when this or MILLRACE_PUBLIC_URL is set",
+      "comma-separated host names that the server accepts in the Host header in addition to its own; the header is checked if the server listens on loopback, or if this setting or MILLRACE_PUBLIC_URL is set",
     see: "security.md#names-connections-and-bodies",
     parse: hostNames,
   }),
@@ -36,7 +36,7 @@ export const listening = group("Address and proxies", {
     env: "MILLRACE_TRUST_PROXY",
     fallback: "",
     description:
-      "proxies whose X-Forwarded-For header the server trusts, for rate limits and the audit log: comma-separated addresses, networks such as 10.0.0.0/8, or loopback, linklocal and uniquelocal; or a number of hops; empty trusts none",
+      "proxies whose X-Forwarded-For header the server trusts, for rate limits and the audit log: either a comma-separated list of addresses, networks (10.0.0.0/8) and the keywords `loopback`, `linklocal` and `uniquelocal`, or the number of proxies in front of the server; empty trusts none",
     parse: trustProxy,
   }),
 });

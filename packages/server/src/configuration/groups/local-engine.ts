@@ -7,7 +7,7 @@ export const localEngine = group("Running jobs on this machine", {
     env: "MILLRACE_ISOLATION",
     fallback: "auto",
     description:
-      "isolation of jobs from the machine: none, uid or bwrap; auto picks the strongest that works on this machine",
+      "isolation of jobs from the machine: `none`, `uid` or `bwrap`; `auto` picks the strongest one that works on this machine",
     see: "security.md#levels-of-isolation",
     parse: choice("auto", "none", "uid", "bwrap"),
   }),
@@ -28,7 +28,7 @@ export const localEngine = group("Running jobs on this machine", {
     env: "MILLRACE_UV",
     fallback: "auto",
     description:
-      "builder of virtualenvs: auto uses uv, and installs it into the data folder if this machine has none; machine uses uv only if this machine has it; never uses pip",
+      "program that builds virtualenvs; `auto`: uv, which is installed into the data folder if this machine has none; `machine`: uv if this machine has it, otherwise pip; `never`: always pip",
     parse: choice("auto", "machine", "never"),
   }),
 });

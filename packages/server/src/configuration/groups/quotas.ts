@@ -50,7 +50,7 @@ export const quotas = group("Quotas of a team", {
     env: "MILLRACE_TEAM_TEXTS",
     fallback: "10GiB",
     description:
-      "maximum space in the database for long texts of a team's jobs (scripts, requirements, params), each counted once; 0 means no limit",
+      "maximum space in the database for long texts of a team's jobs (scripts, requirements, params); a text that several jobs share counts once; 0 means no limit",
     parse: bytes,
   }),
   exports: setting({

@@ -27,26 +27,27 @@ export const requests = group("Requests and connections", {
     env: "MILLRACE_ADDRESS_CONNECTIONS",
     fallback: "1000",
     description:
-      "maximum number of open connections of one address (on this machine: of one user) without a valid token or session, at most half of all connections; trusted proxies are exempt",
+      "maximum number of open connections without a valid token or session from one address (for connections within this machine, from one user); never more than half of all connections; trusted proxies are exempt",
     parse: integer(1, 1_000_000),
   }),
   reservedFiles: setting({
     env: "MILLRACE_RESERVED_FILES",
     fallback: "256",
-    description: "file descriptors reserved for jobs and the database; each connection may use two of the others",
+    description:
+      "number of file descriptors reserved for jobs and the database; the rest is for connections, two for each",
     parse: integer(0, 1_000_000),
   }),
   loginRate: setting({
     env: "MILLRACE_LOGIN_RATE",
     fallback: "30",
     description:
-      "rate limit per minute and caller for sign-ins, device logins, and wrong links and codes; wrong passwords are delayed after a third of it, and invalid tokens are limited to four times of it",
+      "maximum number of sign-ins, of device logins, and of wrong links and codes per minute and caller; after a third as many wrong passwords, each further one is delayed; four times as many invalid tokens are allowed",
     parse: integer(1, 1_000_000),
   }),
   metricsOpen: setting({
     env: "MILLRACE_METRICS_OPEN",
     fallback: "false",
-    description: "true serves /metrics without a token",
+    description: "`true` makes /metrics readable without a token",
     parse: flag,
   }),
 });

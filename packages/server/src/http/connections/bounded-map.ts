@@ -1,7 +1,8 @@
 /** Bounds maps whose keys callers choose, such as addresses, so that their memory stays limited. */
 
 /**
- * Maximum number of entries, some megabytes. A caller with more addresses than this only displaces the oldest entries.
+ * Maximum number of entries of a map; that many take some megabytes. A caller with more addresses than this only
+ * displaces the oldest entries.
  */
 export const mostKeys = 20_000;
 

@@ -1,7 +1,7 @@
 /**
- * Determines which rate-limit budget a request counts against. The key is the address, for IPv6 its /64 network. For
- * connections within this machine the key is the user id of the calling process, so that a job cannot use up the budget
- * of people.
+ * Determines which rate-limit budget a request counts against. The key is the address or, for IPv6, its /64 network.
+ * For connections within this machine the key is the user id of the calling process, so that a job cannot use up the
+ * budget of people.
  */
 import type { Socket } from "node:net";
 import type { UserRange } from "../../configuration/parse.ts";
@@ -26,8 +26,8 @@ export class Callers {
 
   async keyOf({ ip, socket }: Request): Promise<string> {
     const user = isOnThisMachine(socket) ? await this.#peer(socket) : undefined;
-    // A job that claims to be a proxy is still counted as a job. A connection that is already closed is counted as
-    // nobody.
+    // A job that claims to be a proxy is still counted as a job. All connections that are already closed share the key
+    // `nobody`.
     if (user === "gone" || ip === undefined) return "nobody";
     if (user !== undefined && (this.#isJob(user) || ip === socket.remoteAddress)) return `user ${user}`;
     return networkOf(ip);

@@ -6,7 +6,7 @@ export interface Owner {
   /** Maximum number of connections of this owner. */
   readonly limit: number;
   readonly sockets: Set<Socket>;
-  /** Subset of `sockets` without an unanswered request, the longest idle one first. */
+  /** The sockets whose requests are all answered; the one that has been idle longest is first. */
   readonly idle: Set<Socket>;
 }
 
@@ -46,8 +46,8 @@ export class Owners {
   }
 
   /**
-   * Picks the connection to close for a new one, from the owner with most connections. Returns undefined if all are in
-   * use.
+   * Picks the connection to close so that a new one can be accepted. It comes from the owner with the most connections
+   * that has one to close. Returns undefined if all connections are in use.
    */
   leastMissed(looks: Looks, except: Socket): Socket | undefined {
     let most = 0;

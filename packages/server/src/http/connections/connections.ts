@@ -36,10 +36,16 @@ interface ConnectionRules {
   readonly callers: Pick<Callers, "keyOf">;
 }
 
-/** Minimum number of bytes that an authenticated caller must send per period; slower than any usable network. */
+/**
+ * Minimum number of bytes that an authenticated caller must send in each period of `seconds`. Every usable network is
+ * faster.
+ */
 export const leastBytes = 256 * 1024;
 
-/** Number of unauthenticated connections of one address above which the users of this machine are told apart. */
+/**
+ * From this many unauthenticated connections of one address on, the server looks up which user of this machine opened
+ * each further one.
+ */
 const fewStrangers = 48;
 
 /** Maximum number of pipelined requests of one connection; they wait in memory. */
@@ -64,7 +70,7 @@ interface Connection {
    * The latest request and its response; `since` and `read` are the time and the byte count at the last progress check.
    */
   body?: { readonly request: IncomingMessage; readonly response: ServerResponse; since: number; read: number };
-  /** Set while the caller reads nothing: since when, and how many bytes it had read by then. */
+  /** Set while the caller reads nothing: when it stopped reading, and how many bytes it had read by then. */
   stalled?: { readonly since: number; readonly written: number } | undefined;
 }
 
@@ -82,7 +88,8 @@ export class Connections {
   }
 
   guard(server: Server, log: Logger): void {
-    // The last resort, because it drops new connections. Before this limit is reached, an idle connection is closed.
+    // This limit is the last resort, because it drops new connections. Before it is reached, an idle connection is
+    // closed.
     server.maxConnections = this.#rules.total;
     server.on("drop", () => this.#noteFull(log));
     server.on("connection", (socket) => this.#take(socket, log));
@@ -101,7 +108,7 @@ export class Connections {
     if (!connection || connection.owner.key === proxies) return;
     const owner = this.#owners.get(`user ${userId}`, this.#rules.perUser);
     if (connection.owner !== owner) {
-      if (!this.#makeRoom(owner)) throw tooMany(`${owner.limit} connections of yours are busy`);
+      if (!this.#makeRoom(owner)) throw tooMany(`You already have ${owner.limit} busy connections, which is the limit`);
       this.#move(socket, connection, owner);
     }
     connection.known = true;
@@ -142,8 +149,8 @@ export class Connections {
   }
 
   /**
-   * Resolves when the request on this connection may continue. Authentication may have taken time in which others
-   * became due.
+   * Resolves when the request on this connection may continue. Call this after authentication, because other requests
+   * may have become due in the meantime.
    */
   nextTurn(socket: Socket): Promise<void> {
     const { owner, known } = this.#open.get(socket) ?? { owner: this };
@@ -170,8 +177,8 @@ export class Connections {
   }
 
   /**
-   * Closes an idle or slow connection of the owner with most connections, because nearly all are in use. Refuses the
-   * new one if there is none to close.
+   * Called when nearly all connections are in use. Closes an idle or slow connection of the owner with the most
+   * connections. If there is none to close, refuses the new connection.
    */
   #makePlace(socket: Socket, log: Logger): void {
     const least = this.#owners.leastMissed(this.#looks, socket);
@@ -291,7 +298,7 @@ export class Connections {
 
   #isBodyLate(socket: Socket, { body, known }: Connection, now: number): boolean {
     if (!body || body.request.complete || now - body.since < this.#rules.seconds * 1000) return false;
-    // Bytes that arrived but were not read yet are the server's delay, not the caller's.
+    // If bytes have arrived that the server has not read yet, the server causes the delay and not the caller.
     const goesOn = known && (socket.bytesRead - body.read >= leastBytes || body.request.readableLength > 0);
     if (goesOn) Object.assign(body, { since: now, read: socket.bytesRead });
     return !goesOn;

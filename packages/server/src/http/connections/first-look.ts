@@ -5,8 +5,8 @@
 import type { IncomingMessage, RequestListener, Server } from "node:http";
 
 /**
- * Number of body chunks that are always accepted, besides one per `leastPiece` bytes. Each chunk costs as much as
- * kilobytes of data.
+ * Maximum number of chunks of a body, plus one more for every `leastPiece` bytes of it. If there are more, the
+ * connection is closed, because handling a chunk costs as much as reading kilobytes of data.
  */
 const mostPieces = 256;
 const leastPiece = 64;

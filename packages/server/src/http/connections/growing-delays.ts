@@ -1,6 +1,6 @@
 /**
- * Delays guesses at passwords: the first few wrong ones are free, then each doubles the wait. Counts are kept in the
- * memory of this server.
+ * Slows down the guessing of passwords: the first few wrong passwords cause no wait, and each further one doubles the
+ * wait. Counts are kept in the memory of this server.
  */
 import { ApiError } from "@millrace/contract";
 import type { Clock } from "../../domain/time/clock.ts";

@@ -9,8 +9,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { kernelForms } from "./ip-addresses.ts";
 
 /**
- * User id of the peer; "gone" if the connection is not in the tables, as after its other end closed; undefined if the
- * system has no tables.
+ * User id of the peer; "gone" if the connection is not in the tables, for example because its other end was closed;
+ * undefined if the system has no tables.
  */
 export type PeerUser = number | "gone" | undefined;
 
@@ -36,8 +36,8 @@ const tables = [
 const established = " 01 ";
 
 /**
- * Bytes per second, about fifty thousand lines. Reading and searching them takes about a hundredth of the event loop's
- * time.
+ * Maximum number of bytes of the tables that are read per second: about fifty thousand lines. Reading and searching
+ * them takes about a hundredth of the event loop's time.
  */
 const readPerSecond = 8 * 1024 ** 2;
 
@@ -55,8 +55,8 @@ export class PeerUsers {
   }
 
   /**
-   * Looks up the user of a connection's peer. Only tables that are read after this call count, because earlier ones may
-   * lack the connection.
+   * Looks up the user of a connection's peer. The answer comes from tables that are read after this call, because
+   * tables that were read earlier may lack the connection.
    */
   of(socket: Socket): Promise<PeerUser> {
     const { promise, resolve } = Promise.withResolvers<PeerUser>();

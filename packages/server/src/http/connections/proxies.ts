@@ -13,7 +13,9 @@ const networks: Record<string, readonly string[]> = {
 
 const family = (address: string) => (isIPv6(address) ? "ipv6" : "ipv4");
 
-/** Returns a function that tells whether an address is a trusted proxy; `hop` is its distance in hops. */
+/**
+ * Returns a function that tells whether an address is a trusted proxy; `hop` is its distance from the server in hops.
+ */
 export function isTrusted(trust: Trust): (address: string, hop: number) => boolean {
   if (typeof trust === "number") return (_address, hop) => hop < trust;
   const list = new BlockList();

@@ -44,8 +44,8 @@ export class RateLimit {
   }
 
   /**
-   * Runs `work` and counts only its refusals. This is for secrets that nobody can guess: a correct one is then never
-   * refused because of the mistakes of others.
+   * Runs `work`, and counts the call only if `work` refuses it. Use this for secrets that nobody can guess: a caller
+   * with a correct secret is never refused because others sent wrong ones.
    */
   async countRefused<T>(key: string, work: () => Promise<T>): Promise<T> {
     try {

@@ -7,8 +7,8 @@ import type { Duplex } from "node:stream";
 import type { ApiError } from "@millrace/contract";
 
 /**
- * Sends a final answer and closes both directions of the connection: a caller that never closes its side would keep it
- * half open.
+ * Sends a final answer and closes both directions of the connection: otherwise a caller that never closes its side
+ * would keep the connection half open.
  */
 export function answerAndClose(socket: Duplex, error: ApiError): void {
   if (!socket.writable) return void socket.destroy();
@@ -20,6 +20,7 @@ export function answerAndClose(socket: Duplex, error: ApiError): void {
     ...(error.retryAfter === undefined ? [] : [`Retry-After: ${error.retryAfter}`]),
     "Connection: close",
   ];
-  // The connection of an upgrade need not be a socket: if the request has a body, it is a stream around the socket.
+  // The connection of an upgrade need not be a socket: if the request has a body, the connection is a stream that wraps
+  // the socket.
   socket.end(`${head.join("\r\n")}\r\n\r\n${body}`, () => socket.destroy());
 }

@@ -9,7 +9,10 @@ import type { Socket } from "node:net";
 const smallest = 2048;
 /** Maximum number of bytes of a slice. */
 const largest = 65_536;
-/** Milliseconds. A slice that takes less is part of a body in large chunks, so the next slice is doubled. */
+/**
+ * A slice that takes fewer milliseconds than this is part of a body in large chunks, so the next slice is twice as
+ * large.
+ */
 const briefMs = 0.25;
 
 /** Makes a socket read in slices. `begin` calls its argument when it is the turn of this connection. */

@@ -1,14 +1,15 @@
 /**
  * Makes requests take turns. With SQLite, which is synchronous, handling a request blocks the event loop, and many
- * requests may arrive at once. After some milliseconds the event loop continues, and then callers take turns. Every
- * second turn is for authenticated callers, because others can use as many addresses as they like.
+ * requests may arrive at once. After some milliseconds the remaining requests are queued: other work runs first, and
+ * then callers take turns. Every second turn is for authenticated callers, because an unauthenticated caller can use as
+ * many addresses as it likes.
  */
 
 /** Milliseconds for which requests may block the event loop before other work runs. */
 const turnMs = 20;
 /**
- * Maximum number of queued requests that start in one iteration of the event loop, so that its cost does not grow with
- * the queue.
+ * Maximum number of queued requests that start in one iteration of the event loop, so that the cost of an iteration
+ * does not grow with the queue.
  */
 const mostInRound = 64;
 

@@ -35,7 +35,7 @@ export function datasetCopyRoutes(app: FastifyInstance, context: DatasetContext)
     const moment = copy.created_at;
     await pauseTeam(store, team, clock.now());
     try {
-      // Job starts that were decided before the pause are written by then.
+      // After this wait, all job starts that were decided before the pause are in the store.
       await sleep(settling);
       await requireIdle(store.db, team);
       const replacedAt = iso(clock.now());

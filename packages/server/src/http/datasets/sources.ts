@@ -26,7 +26,7 @@ function readSource(source: string, folders: readonly string[]): string {
   const possible =
     folders.length > 0
       ? `a folder below ${folders.map((folder) => `file://${folder}`).join(", ")}`
-      : "a file:// folder; this server allows none until the operator sets MILLRACE_JOB_PATHS";
+      : "a file:// folder that jobs may use (there is none until the operator sets MILLRACE_JOB_PATHS)";
   const [, path] = /^file:\/\/(\/.*)$/s.exec(source) ?? [];
   if (path === undefined || path.includes("\0")) throw invalid("source", possible, source);
   return path;

@@ -27,7 +27,7 @@ export async function fileRoutes(app: FastifyInstance, context: JobContext): Pro
       await context.disk.requireRoom();
       await requireRoomForUpload(store.db, team, underWay.of(team.id) + 1, context.quotas);
     };
-    // Checked before the body is read: over the quota, no byte is accepted.
+    // Checked before the body is read, so that a team over its quota cannot upload anything.
     await requireRoom();
     const blob = randomUUID();
     const arriving = underWay.begin(team.id);

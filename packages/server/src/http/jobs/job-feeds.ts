@@ -1,4 +1,4 @@
-/** Shares the state and the log frames of a job among all its followers: each is read once. */
+/** Shares the state and the log frames of a job among all its followers, so that each is read only once. */
 
 import { isSettled } from "@millrace/contract";
 import { BlobsUnavailable } from "../../blobs/blobs.ts";

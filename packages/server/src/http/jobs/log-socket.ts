@@ -121,7 +121,7 @@ const outOfTurn = () =>
     "An upgrade was sent before earlier requests on this connection were answered. Wait for those answers, or use a new connection.",
   );
 
-/** Refuses an upgrade. Statuses 401 and 403 end the client's command; after any other status it tries again. */
+/** Refuses an upgrade. Statuses 401 and 403 end the client's command; after any other status the client tries again. */
 function refuse(socket: Duplex, error: unknown): void {
   const known = isUnavailable(error) ? unavailable() : error;
   answerAndClose(
@@ -179,8 +179,8 @@ async function follow(following: Following, follower: Follower, call: Call, abor
 }
 
 /**
- * Reports a missing job. Clients before 0.59 ignore the message and would retry for ten minutes, so a final status
- * follows.
+ * Reports a missing job. Clients older than version 0.59 ignore the message and would retry for ten minutes, so a final
+ * status follows.
  */
 async function sayThereIsNone(follower: Follower, { jobId, team }: Call): Promise<void> {
   await follower.send({ message: `There is no job ${jobId} in the team ${team.name}.` });

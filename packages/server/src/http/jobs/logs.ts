@@ -83,8 +83,8 @@ async function* chunks(source: LogSource, start: number, end: number): AsyncGene
 }
 
 /**
- * Parses a Range header with one byte range. A list of ranges or another unit returns undefined: the whole log is sent,
- * as the standard allows.
+ * Parses a Range header with one byte range. Returns undefined for a list of ranges or for another unit: the whole log
+ * is then sent, as the standard allows.
  */
 export function readRange(
   header: string | undefined,

@@ -16,7 +16,7 @@ interface PageRoute {
   readonly access: Access;
   /** Name of the query parameter that may hold a secret. */
   readonly secret?: string;
-  /** Returns another page to show instead, before the form is read; undefined to continue. */
+  /** Called before the form is read. Returns a page to show instead, or undefined to continue. */
   readonly stop?: (request: FastifyRequest) => Promise<Page | undefined>;
 }
 
@@ -94,13 +94,20 @@ export function privatePage(
 function refuseOtherSites({ headers }: FastifyRequest): void {
   const site = headers["sec-fetch-site"];
   const own = site === undefined ? hostOf(headers.origin) === headers.host : site === "same-origin" || site === "none";
-  if (!own) throw new ApiError("forbidden", "This form must be sent from its own page.");
+  if (!own)
+    throw new ApiError(
+      "forbidden",
+      "The form was sent from a page of another site, so it was refused. Open the page on this server and send the form there.",
+    );
 }
 
 /** Returns the host of an Origin header; undefined if the header is not a valid URL. */
 const hostOf = (origin: string | undefined) => (URL.canParse(origin ?? "") ? new URL(origin ?? "").host : undefined);
 
-/** Returns the path to show after signing in. A submitted form is lost, so it returns the start page for those. */
+/**
+ * Returns the path to show after signing in: the requested page. After a submitted form, whose content is lost, it is
+ * the start page.
+ */
 const wantedPath = ({ method, url }: FastifyRequest) => (method === "GET" ? url : "/");
 
 /** Validates the fields of a form with the schema of the API route, so that both have the same rules and errors. */

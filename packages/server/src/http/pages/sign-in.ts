@@ -66,8 +66,9 @@ export function signInPages(app: FastifyInstance, context: PeopleContext): void 
 }
 
 /**
- * Counts a sign-in attempt against the budget of a known browser, or of this user and this caller. A budget of the user
- * alone would let attackers lock the user out. Returns the budget, and the caller if the browser is not known.
+ * Counts a sign-in attempt against the budget of the browser if it is known, otherwise against the budget of this user
+ * and this caller together. A budget of the user alone would let attackers lock the user out. Returns the budget, and
+ * the caller if the browser is not known.
  */
 async function takeTry(
   { store, clock, limits, callers }: PeopleContext,

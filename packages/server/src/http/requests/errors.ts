@@ -79,8 +79,8 @@ function fateOf(error: Error, request: FastifyRequest): string {
 }
 
 /**
- * Tells whether the request may have changed something. A request without a known caller has not. A GET can change
- * something only if the store reports so, such as a page that consumes a sign-in link.
+ * Tells whether the request may have changed something. A request without a known caller has not. A GET, such as the
+ * page that consumes a sign-in link, may have changed something only if the store reports so.
  */
 const mayHaveWritten = (error: Error, { method, principal, routeOptions }: FastifyRequest) =>
   (isUnavailable(error) && error.changed === "unknown") ||

@@ -12,8 +12,8 @@ const maxDepth = 100;
 export const maxValues = 100_000;
 
 /**
- * Parses a body. An empty body is undefined whatever its content type, because the client sends that type with every
- * request.
+ * Parses a body. Returns undefined for an empty body even if its content type is JSON, because the client sends this
+ * content type with every request.
  */
 export function readJson(body: Buffer): unknown {
   if (body.length === 0) return undefined;
@@ -89,8 +89,9 @@ function endOfText(json: Buffer, start: number): number {
 }
 
 /**
- * Refuses NUL and unpaired surrogates, which PostgreSQL cannot store, on both databases. They can only occur as
- * escapes, because bare they are invalid JSON or UTF-8. Returns how many more bytes the escape sequence has.
+ * Refuses escapes of NUL and of unpaired surrogates: PostgreSQL cannot store these characters, and the server behaves
+ * the same with SQLite. Without an escape they are invalid JSON or UTF-8, so they need no check here. `at` is the index
+ * after `\u`. Returns the number of bytes to skip: 10 for a surrogate pair, otherwise 0.
  */
 function checkEscape(json: Buffer, at: number): number {
   const code = codeAt(json, at);

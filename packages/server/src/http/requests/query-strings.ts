@@ -1,6 +1,6 @@
 /**
- * Converts query strings to typed values: numbers and booleans such as `True`, `true` or `1` by the type in the schema;
- * a parameter may be repeated for a list.
+ * Converts the values of a query string to the types in the schema: numbers, and booleans such as `True`, `true` or
+ * `1`. A parameter may be repeated to give a list.
  */
 import { invalid } from "@millrace/contract";
 import type { TObject } from "typebox";

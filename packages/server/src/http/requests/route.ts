@@ -141,7 +141,7 @@ async function moveBody(field: string, request: FastifyRequest): Promise<void> {
   request.query = { ...query, [field]: [query[field] ?? [], body].flat() };
 }
 
-/** PostgreSQL accepts no NUL character, not even in a search. */
+/** Tells whether a path parameter contains a NUL character, which PostgreSQL does not accept even in a search. */
 const holdsNul = (params: Record<string, string>) => Object.values(params).some((value) => value.includes("\0"));
 
 interface KnownCaller {

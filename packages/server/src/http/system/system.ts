@@ -32,7 +32,8 @@ export function systemRoutes(app: FastifyInstance, context: SystemContext): void
     return { status: "ready" };
   });
 
-  // Serialized once, because anybody may request it, and it costs as much as a hundred other answers.
+  // The document is serialized once, because anybody may request it, and serializing costs as much as a hundred other
+  // answers.
   let document: JsonText | undefined;
   register(app, context, routes.openapiJson, async () => {
     document ??= new JsonText(JSON.stringify(openapiDocument(Object.values(routes) as Route[])));

@@ -24,8 +24,9 @@ export interface CollectRequest {
 const { created, failed, complete } = versionStates;
 
 /**
- * Limits in characters on metrics and other texts; the registry stores no longer ones. The limit on dependencies of a
- * version is one more than the registry accepts, so that it rejects the job.
+ * Maximum number of characters of the metrics and of any other text; the registry stores no longer texts. The maximum
+ * number of dependencies of a version is one more than the registry accepts, so that the registry rejects a job with
+ * too many.
  */
 const mostMetrics = 65_536;
 const mostText = 1_048_576;
@@ -73,7 +74,9 @@ function settle(db: DatabaseSync, { jobId, status, finishedAt, errorMessage }: C
   db.exec("commit");
 }
 
-/** Returns the complete versions of the job: true if it created the version, false if it reused it. */
+/**
+ * Returns the complete versions of the job, by id: true if the job created the version, false if it reused the version.
+ */
 function versionsOfJob(db: DatabaseSync, jobId: string): Map<number, boolean> {
   const known = isRealTable(db, "dataset_version_jobs");
   // Older versions of the library have no such table and record only the creator.

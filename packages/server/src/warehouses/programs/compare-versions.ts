@@ -13,7 +13,7 @@ export interface Registered {
 }
 
 export interface Compared {
-  /** Uuids of registered versions that are missing in the warehouse, or whose rows are. */
+  /** Uuids of registered versions that are missing in the warehouse, or whose rows are missing there. */
   readonly missing: readonly string[];
   /** Uuids of registered versions whose dataset has another name in the warehouse. */
   readonly renamed: readonly string[];

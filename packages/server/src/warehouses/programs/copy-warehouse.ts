@@ -24,7 +24,7 @@ export interface CopyRequest {
   readonly registered: readonly Registered[];
 }
 
-/** Tries to open both files in a consistent state, before they are copied as they are. */
+/** Maximum number of attempts to open both files in a consistent state. After that, they are copied as they are. */
 const looks = 5;
 
 export async function copyWarehouse(files: WarehouseFiles, { to, registered }: CopyRequest): Promise<Compared> {

@@ -3,7 +3,7 @@ import type { DatabaseSync } from "node:sqlite";
 
 export const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`;
 
-/** Whether this is an ordinary table, and not a view or virtual table, whose reading could run a job's code. */
+/** Tells whether this is an ordinary table. Reading a view or a virtual table could run a job's code. */
 export function isRealTable(database: DatabaseSync, name: string): boolean {
   const found = database.prepare("select type, sql from sqlite_schema where name = ?").all(name);
   return found.length === 1 && found.every(({ type, sql }) => type === "table" && /^create table\b/i.test(String(sql)));
