@@ -12,7 +12,7 @@ import {
 } from "./arguments.ts";
 import { usageError } from "./errors.ts";
 
-/** A parsed command line. The path determines the type of the input, so the handler of the path accepts it. */
+/** A parsed command line. The type of `input` follows from `path`, so it always fits the handler of that path. */
 export type Invocation =
   | { readonly kind: "run"; readonly path: CommandPath; readonly input: Input<CommandPath> }
   | { readonly kind: "help"; readonly topic: string; readonly asked: boolean }

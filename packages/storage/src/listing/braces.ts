@@ -1,7 +1,7 @@
 /** Expands `{a,b}`, `{1..9}` and `{01..10}` into several patterns. */
 import { StorageError } from "../errors.ts";
 
-/** More is most likely a mistake: `{1..1000000000}` must not use up the memory. */
+/** Maximum number of patterns. More are most likely a mistake, and `{1..1000000000}` would use up the memory. */
 const mostPatterns = 10_000;
 
 export function expandBraces(pattern: string): string[] {
