@@ -1,6 +1,6 @@
 /**
- * Reads fsspec's defaults for a scheme from a variable, such as `FSSPEC_S3`, and from the files in fsspec's configuration
- * folder. The variable wins over the files.
+ * Reads fsspec's defaults for a scheme from a variable, such as `FSSPEC_S3`, and from the files in fsspec's
+ * configuration folder. The variable wins over the files.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -19,7 +19,7 @@ interface Host {
   readonly slots: Slots;
   /** Idle connections, the most recently used last. */
   readonly idle: DirectConnection[];
-  /** Number of consecutive answers that this client could not read. After `enoughUnsuited`, the host is left to undici. */
+  /** Number of consecutive answers that this client could not read; from `enoughUnsuited` on, undici is used instead. */
   unsuited: number;
 }
 

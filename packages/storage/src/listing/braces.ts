@@ -49,7 +49,7 @@ function splitChoices(text: string): string[] | undefined {
   return choices.length > 1 ? choices : undefined;
 }
 
-/** If either end has leading zeros, all numbers are padded. */
+/** If either end has leading zeros, all numbers are padded to the length of the longer end. */
 function numbersOf(text: string, pattern: string): string[] | undefined {
   const [, first, last] = /^(-?\d+)\.\.(-?\d+)$/.exec(text) ?? [];
   if (first === undefined || last === undefined) return undefined;

@@ -5,7 +5,8 @@ import type { HttpAnswer } from "../../http/messages.ts";
 import { errorOfAnswer } from "../../http/status-errors.ts";
 
 /**
- * Error codes in the hub's header, which say more than the status: it is 401 for every repository that is not visible.
+ * Error codes in the hub's header. They say more than the status, which is 401 for a repository that the user may not
+ * see.
  */
 const codes: Readonly<Record<string, ErrorCode>> = {
   RepoNotFound: "not_found",
