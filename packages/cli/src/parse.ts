@@ -92,7 +92,10 @@ const emptyValues = (flags: Record<string, Flag>): Values =>
     Object.entries(flags).map(([name, flag]) => [name, flag.kind === "switch" ? false : isMany(flag) ? [] : undefined]),
   );
 
-/** Turns `--req a b` into `--req a --req b`: like in the `datachain` client, a list flag takes every word up to the next flag. */
+/**
+ * Turns `--req a b` into `--req a --req b`: as in the `datachain` client, a list flag takes every word up to the next
+ * flag.
+ */
 function spreadLists(words: readonly string[], flags: Record<string, Flag>): string[] {
   const spread: string[] = [];
   let list: string | undefined;
