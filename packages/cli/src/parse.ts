@@ -12,7 +12,7 @@ import {
 } from "./arguments.ts";
 import { usageError } from "./errors.ts";
 
-/** A parsed command line. The path determines the type of the input, so the handler of the path accepts it. */
+/** A parsed command line. The type of `input` follows from `path`, so it always fits the handler of that path. */
 export type Invocation =
   | { readonly kind: "run"; readonly path: CommandPath; readonly input: Input<CommandPath> }
   | { readonly kind: "help"; readonly topic: string; readonly asked: boolean }
@@ -92,7 +92,10 @@ const emptyValues = (flags: Record<string, Flag>): Values =>
     Object.entries(flags).map(([name, flag]) => [name, flag.kind === "switch" ? false : isMany(flag) ? [] : undefined]),
   );
 
-/** Turns `--req a b` into `--req a --req b`: the list flags of the client take every word up to the next flag. */
+/**
+ * Turns `--req a b` into `--req a --req b`: as in the `datachain` client, a list flag takes every word up to the next
+ * flag.
+ */
 function spreadLists(words: readonly string[], flags: Record<string, Flag>): string[] {
   const spread: string[] = [];
   let list: string | undefined;

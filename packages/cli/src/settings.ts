@@ -72,7 +72,7 @@ function ownOfJob({ env }: Surroundings): Partial<Settings> {
 /** Reads the settings of one file only. */
 export const readStoredSettings = (level: Level, from = here()) => readStudioTable(settingsFile(level, from));
 
-/** Stores settings where the client finds them, too, readable by the owner only. Returns the path of the file. */
+/** Stores settings in a file that the `datachain` client also reads. Only the owner can read it. Returns its path. */
 export async function storeSettings(level: Level, changes: StudioChanges, from = here()): Promise<string> {
   const path = settingsFile(level, from);
   const { editStudioTable } = await import("./studio-table.ts");

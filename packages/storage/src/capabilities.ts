@@ -25,11 +25,11 @@ export interface Capabilities {
 
 /** Which unusual keys can be stored unchanged. */
 export interface KeyCapabilities {
-  /** `a//b` is not `a/b`. */
+  /** `a//b` and `a/b` are different keys. */
   readonly doubleSlash: boolean;
-  /** `a/` is an object. */
+  /** `a/` can be the key of an object. */
   readonly trailingSlash: boolean;
-  /** `a` and `a/b` exist together. */
+  /** Objects with the keys `a` and `a/b` can exist at the same time. */
   readonly besideFolder: boolean;
   /** The longest key, in bytes of UTF-8. */
   readonly length: number;

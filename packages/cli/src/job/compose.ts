@@ -113,7 +113,10 @@ export function composeRerun(job: Job, ignoreCheckpoints: boolean, params: reado
   };
 }
 
-/** Returns the fields for credentials. A single name is sent as the client does; an empty name means no credentials. */
+/**
+ * Returns the fields for credentials. A single name is sent as `credentials_name`, as the `datachain` client sends it.
+ * An empty name means no credentials.
+ */
 const credentials = (names: readonly string[]): Pick<JobInput, "credentials_name" | "credentials_names"> =>
   names.length > 1 ? { credentials_names: [...names] } : { credentials_name: names[0] ?? null };
 
@@ -126,7 +129,7 @@ function queryType(name: string): QueryType {
   return name.endsWith(".ts") ? "TYPESCRIPT" : "SHELL";
 }
 
-/** Joins the text of the file and one line per item. It keeps blank lines, as the client does. */
+/** Joins the text of the file and one line per item. Keeps blank lines, as the `datachain` client does. */
 export function joinTexts(file: string | undefined, items: readonly string[]): string {
   const joined = items.join("\n");
   return file === undefined ? joined : `${readText(file)}\n${joined}`;

@@ -14,7 +14,7 @@ import { readSocket } from "./socket.ts";
 
 const maxFailures = 15;
 const longestWait = 30_000;
-/** Milliseconds. A connection that lasted this long counts as successful, even if the job logged nothing. */
+/** Milliseconds after which a connection counts as successful, even if the job logged nothing. */
 const goodConnection = 15_000;
 
 export interface FollowOptions {

@@ -58,7 +58,7 @@ export const usageColumns: Column<UsageSample>[] = [
   { title: "PROCESSES", full: (sample) => String(sample.processes) },
 ];
 
-/** Returns every non-empty field of a job, the most wanted ones first. */
+/** Returns every non-empty field of a job, the most important ones first. */
 export function jobFields(job: Job, attempts?: JobAttempts, now = Date.now()): [string, string][] {
   const { status, steps, environment, params, metrics, error_message, error_stack, query, requirements, ...rest } = job;
   const fields: [string, string][] = [

@@ -8,7 +8,7 @@ export interface Branch {
   readonly run: JobPipelineRun;
   /** Characters drawn before the name. */
   readonly stem: string;
-  /** Names of its other parents, below which it is not drawn. */
+  /** Names of the run's other parents, below which the run is not drawn. */
   readonly also: readonly string[];
 }
 
@@ -52,7 +52,7 @@ function grow(
 interface Planted {
   readonly run: JobPipelineRun;
   readonly stem: string;
-  /** Characters drawn before its children. */
+  /** Characters drawn before the children of the run. */
   readonly below: string;
 }
 

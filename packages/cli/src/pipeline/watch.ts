@@ -7,7 +7,7 @@ import type { Output } from "../output.ts";
 import { nextStep, pipelineLines } from "./view.ts";
 
 const interval = 500;
-/** Number of failed requests before watching ends: longer than a server restart takes. */
+/** Number of failed requests after which watching ends. Together they take longer than a restart of the server. */
 const patience = 120;
 
 export async function watchPipeline(

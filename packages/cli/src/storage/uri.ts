@@ -20,7 +20,7 @@ function splitChain(uri: string): [path: string, outer: string] {
 /** Tells whether the text may be a pattern; a file name may contain the same characters. URLs are never patterns. */
 export const isPattern = (uri: string) => !isUrl(uri) && /[*?[{\\]/.test(uri);
 
-/** Returns the name that a pattern stands for if all its special characters are escaped; undefined if some are not. */
+/** Returns the only name that a pattern matches if all its special characters are escaped; otherwise undefined. */
 export function unescaped(pattern: string): string | undefined {
   return isPattern(pattern.replace(/\\./gsu, "")) ? undefined : pattern.replace(/\\(.)/gsu, "$1");
 }

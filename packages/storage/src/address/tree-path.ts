@@ -1,4 +1,4 @@
-/** Checks keys for stores with a folder tree, where some keys would silently name something else. */
+/** Checks keys for stores with a folder tree, which would silently read some keys as another path. */
 import { StorageError } from "../errors.ts";
 import { temporaryName } from "./temporary-name.ts";
 

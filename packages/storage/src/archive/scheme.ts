@@ -60,7 +60,7 @@ function parseArchiveUri(uri: string): Location {
 
 const outerUri = ({ outer }: Location, { values }: Configuration<Table>) => outer?.slice(2) ?? values.fo ?? "";
 
-/** The schemes around the archive, from the inside out. */
+/** Returns the schemes of all links of a chain, in order: `zip` and `s3` for `zip://a.zip::s3://bucket/b.zip`. */
 const kindsAround = (uri: string): string[] => {
   const chain = chainOf(uri);
   return chain ? [chain.scheme, ...kindsAround(chain.outer)] : [schemeOf(uri)];
@@ -85,7 +85,7 @@ const outerPlace = (location: Location, configuration: Configuration<Table>): Ou
   environment: configuration.environment,
 });
 
-/** The parameters of the next link; if that is an archive too, also those of the links behind it. */
+/** Returns the parameters of the next link, and, if that link is an archive too, those of the links after it. */
 function outerConfig(location: Location, configuration: Configuration<Table>): ClientConfig {
   const [next = "", ...others] = kindsAround(outerUri(location, configuration));
   const values = configuration.values as unknown as Readonly<Record<string, ClientConfig | undefined>>;

@@ -11,7 +11,7 @@ export interface Renewable<T> {
   renew(): boolean;
 }
 
-/** Early enough that a request signed now is still answered. */
+/** Milliseconds before expiry at which credentials are renewed, so that a request signed just before is still valid. */
 const renewBefore = 5 * 60_000;
 
 /** Expiry for credentials that state none: they are requested again after a while. */

@@ -1,4 +1,4 @@
-/** Retries what may succeed, with random growing pauses that respect the store's Retry-After. */
+/** Retries retryable failures, with random growing pauses that respect the store's Retry-After. */
 import { setTimeout as pause } from "node:timers/promises";
 import { isStorageError } from "../errors.ts";
 

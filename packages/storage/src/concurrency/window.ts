@@ -33,7 +33,7 @@ export async function runAll<T>(
 class Tasks {
   readonly #running = new Set<Promise<void>>();
   #failure: { error: unknown } | undefined;
-  /** Replaced after each end: reactions on one long-lived promise would pile up. */
+  /** Replaced each time a task ends, because reactions on one long-lived promise would pile up. */
   #next = Promise.withResolvers<void>();
 
   add(work: Promise<void>): void {

@@ -153,7 +153,7 @@ function findInVariable(question: Question, name: string, parameter: Parameter):
   return { value, source: `environment ${name}` };
 }
 
-/** Looks at fsspec's variable for the parameter, then at its variable for the scheme and its files. */
+/** Looks at fsspec's variable for the parameter, then at fsspec's variable for the scheme, then at fsspec's files. */
 function findInDefaults(question: Question, { name, places }: NamedDefaults, key: string, parameter: Parameter) {
   const sources = sourcesOf(key, parameter).filter((source) => !source.startsWith("$"));
   return (

@@ -1,4 +1,7 @@
-/** fsspec's defaults for a scheme: the variable `FSSPEC_S3`, then the files in its configuration folder. */
+/**
+ * Reads fsspec's defaults for a scheme from a variable, such as `FSSPEC_S3`, and from the files in fsspec's
+ * configuration folder. The variable wins over the files.
+ */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { StorageError } from "../errors.ts";
@@ -12,16 +15,16 @@ export interface NamedDefaults {
 }
 
 export interface DefaultsPlace {
-  /** Its name in explanations: `environment FSSPEC_S3`, `file /path`. */
+  /** Name of the place in explanations, such as `environment FSSPEC_S3` or `file /path`. */
   readonly name: string;
   readonly values: ClientConfig;
 }
 
-/** The strongest first, which is the scheme's last name. */
+/** Returns the defaults under each name of a scheme, the strongest first. The last name is the strongest. */
 export const fsspecDefaults = (names: readonly string[], environment: Environment): NamedDefaults[] =>
   names.toReversed().map((name) => ({ name, places: placesOf(name, environment) }));
 
-/** These places may hold keys that only other programs know, because those read them too. */
+/** Other programs read these places too, so they may hold keys that are unknown here. */
 function placesOf(scheme: string, environment: Environment): DefaultsPlace[] {
   const variable = `FSSPEC_${scheme.toUpperCase()}`;
   const text = environment[variable];
@@ -36,7 +39,7 @@ function filesOf(scheme: string, environment: Environment): DefaultsPlace[] {
   });
 }
 
-/** fsspec's limit of concurrent calls: a setting for all schemes, stored beside theirs in the files. */
+/** Returns fsspec's limit of concurrent calls, a setting in the configuration files that applies to all schemes. */
 export function fsspecBatchSize(scheme: string, environment: Environment): number | undefined {
   const given = pathsOf(environment).map((path) => sectionsOf(scheme, path)["gather_batch_size"]);
   return given.find((value) => typeof value === "number");

@@ -43,7 +43,7 @@ async function take(path: string): Promise<boolean> {
 
 /** Processes on other machines are invisible, so their locks expire after an hour. */
 const longestHold = 3600_000;
-/** A lock without a name expires after this time: its creator died before it wrote one. */
+/** Milliseconds after which a lock file without an owner name expires: its creator died before it wrote the name. */
 const longestNameless = 10_000;
 
 async function isAbandoned(path: string): Promise<boolean> {

@@ -12,7 +12,7 @@ export interface FileRecord {
   readonly etag: string;
   readonly is_latest: boolean;
   readonly last_modified: Date | null;
-  /** Always null: kept for other producers of such records, whose files may lie inside another file. */
+  /** Always null. Other programs that write these records use the field for files that lie inside another file. */
   readonly location: null;
 }
 

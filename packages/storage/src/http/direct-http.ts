@@ -19,7 +19,7 @@ interface Host {
   readonly slots: Slots;
   /** Idle connections, the most recently used last. */
   readonly idle: DirectConnection[];
-  /** Consecutive answers that this client could not read; for such a host it stops trying. */
+  /** Number of consecutive answers that this client could not read; after `enoughUnsuited`, undici is used. */
   unsuited: number;
 }
 

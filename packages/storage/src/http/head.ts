@@ -12,7 +12,7 @@ export interface AnswerHead {
 
 const forbidden = /[^\t\x20-\x7e\x80-\xff]/;
 
-/** Returns undefined if something in it could be read as a line end. */
+/** Returns undefined if a part of the head contains a character that could be read as a line end. */
 export function requestHead(
   method: string,
   path: string,

@@ -17,7 +17,7 @@ export interface HttpSettings {
   readonly verify?: boolean;
   /** Certificates to trust, as text. */
   readonly authorities?: string | undefined;
-  /** The parameter that sets both, for messages. */
+  /** The parameter that sets `verify` and `authorities`, for messages. */
   readonly verifiedBy?: string;
   /** The client certificate. */
   readonly identity?: Identity | undefined;

@@ -1,7 +1,7 @@
 /** Expands `{a,b}`, `{1..9}` and `{01..10}` into several patterns. */
 import { StorageError } from "../errors.ts";
 
-/** More is most likely a mistake: `{1..1000000000}` must not use up the memory. */
+/** Maximum number of patterns. More are most likely a mistake, and `{1..1000000000}` would use up the memory. */
 const mostPatterns = 10_000;
 
 export function expandBraces(pattern: string): string[] {
@@ -49,7 +49,7 @@ function splitChoices(text: string): string[] | undefined {
   return choices.length > 1 ? choices : undefined;
 }
 
-/** If either end has leading zeros, all numbers are padded. */
+/** If either end has leading zeros, all numbers are padded to the length of the longer end. */
 function numbersOf(text: string, pattern: string): string[] | undefined {
   const [, first, last] = /^(-?\d+)\.\.(-?\d+)$/.exec(text) ?? [];
   if (first === undefined || last === undefined) return undefined;

@@ -1,7 +1,7 @@
 /** Limits the depth of folders: a server may report a folder that contains itself. */
 import { StorageError } from "../errors.ts";
 
-/** No key of an object store has more levels: it would be too long. */
+/** Maximum depth. A key with more levels would exceed the length limit of every object store. */
 const mostLevels = 1024;
 
 /** Call this before reading a folder that a server reported. */

@@ -1,4 +1,4 @@
-/** The cache of an opened file: it stands between reads of any size and the ranges requested from the store. */
+/** The cache of an opened file: it turns reads of any size into ranges that are requested from the store. */
 
 /** Requests the bytes from `start` up to, but not including, `end`. */
 export type FetchRange = (start: number, end: number) => Promise<Uint8Array>;

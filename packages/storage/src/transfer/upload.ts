@@ -96,10 +96,10 @@ export async function inUpload(
   }
 }
 
-/** Infinity stands for an unknown size. */
+/** Returns undefined for Infinity, which callers pass if the size is unknown. */
 const knownSize = ({ size }: Pick<WriteOptions, "size">) => (Number.isFinite(size) ? size : undefined);
 
-/** A truncated source must not pass as the whole. */
+/** Throws if the size differs from the given one, so that a truncated source is not stored as if it were complete. */
 export function checkSize(key: string, options: Pick<WriteOptions, "size">, total: number): void {
   const size = knownSize(options);
   if (size === undefined || size === total) return;

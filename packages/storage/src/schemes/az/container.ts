@@ -28,7 +28,10 @@ async function lookForContainer(client: AzClient): Promise<void> {
   }
 }
 
-/** True: no check. Unset: a failed check is a warning, and nobody waits for it. False: it is an error. */
+/**
+ * Adds the check that `assume_container_exists` asks for. True: no check. False: calls wait for the check, and a failed
+ * check is an error. Unset: calls do not wait, and a failed check is a warning.
+ */
 export function withContainerCheck(client: AzClient, backend: Backend): Backend {
   const { assume_container_exists } = client.configuration.values;
   if (assume_container_exists === true) return backend;

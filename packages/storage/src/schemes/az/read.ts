@@ -1,4 +1,4 @@
-/** Stats and reads a blob. */
+/** Reads a blob's metadata and content. */
 import type { Content, Entry, ReadCall, VersionCall } from "../../backend.ts";
 import { isStorageError } from "../../errors.ts";
 import { entryFromHeaders } from "../../http/entry-from-headers.ts";

@@ -39,7 +39,7 @@ export class BlockUpload implements Upload {
   readonly #call: WriteCall;
   /** Headers of the block list, built before the first block is sent, so that an error shows at once. */
   readonly #headers: Readonly<Record<string, string>>;
-  /** Keeps two writers of one blob from committing each other's blocks. */
+  /** Part of every block id, so that two writers of one blob do not commit each other's blocks. */
   readonly #writer = randomUUID();
   #blocks = 0;
   #size = 0;

@@ -1,4 +1,4 @@
-/** Checks that a key can be a path: the file system would silently read others as something else. */
+/** Checks that a key is a plain path, because the file system would silently read other keys as another path. */
 import { StorageError } from "../../errors.ts";
 
 /** Refuses empty segments, `.` and `..`, a slash at the end, and the zero byte. */

@@ -1,4 +1,4 @@
-/** Stats and reads a file. */
+/** Reads a file's metadata and content. */
 import { constants, type Stats } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
 import type { CallOptions, Content, Entry, ReadCall } from "../../backend.ts";

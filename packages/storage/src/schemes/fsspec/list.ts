@@ -1,4 +1,4 @@
-/** Lists folders and stats files of fsspec's file systems. */
+/** Lists folders and reads the metadata of files in fsspec's file systems. */
 import { isTemporaryName } from "../../address/temporary-name.ts";
 import { checkTreePath } from "../../address/tree-path.ts";
 import type { CallOptions, Entry, ListCall } from "../../backend.ts";

@@ -1,4 +1,4 @@
-/** Lists folders and stats files on FTP servers, with machine-readable listings if the server supports them. */
+/** Lists folders and reads file metadata on FTP servers, with machine-readable listings if the server has them. */
 import { type Client, type FileInfo, FileType, FTPError } from "basic-ftp";
 import { checkTreePath, etagOfTime } from "../../address/tree-path.ts";
 import type { CallOptions, Entry, ListCall } from "../../backend.ts";

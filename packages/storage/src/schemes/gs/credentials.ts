@@ -103,7 +103,7 @@ async function createAuth(configuration: GsConfiguration): Promise<GoogleAuth> {
   return new GoogleAuth({ scopes: scopeOf(configuration), clientOptions: clientOptions(configuration) });
 }
 
-/** Written by hand: the library's own function prints a warning. */
+/** Used instead of the library's own function, which prints a warning. */
 async function createClient(configuration: GsConfiguration, token: TokenDict): Promise<TokenClient> {
   const { ExternalAccountClient, GoogleAuth, JWT, UserRefreshClient } = await import("google-auth-library");
   const scopes = [scopeOf(configuration)];

@@ -1,8 +1,8 @@
-/** The endpoint of requests. */
+/** Determines the endpoint that requests are sent to: the configured one, or Google's. */
 
 const standardEndpoint = "https://storage.googleapis.com";
 
-/** The emulator variable often lacks a protocol: then it is http. */
+/** Returns a URL without a trailing slash. An endpoint without a protocol, as in the emulator variable, gets http. */
 export function endpointOf(given: string | null): string {
   if (given === null) return standardEndpoint;
   const url = /^[a-z][a-z0-9+.-]*:\/\//i.test(given) ? given : `http://${given}`;

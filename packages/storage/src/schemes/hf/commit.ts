@@ -43,7 +43,7 @@ export class ImmediateChanges implements Changes {
 
   forget(): void {}
 
-  /** A commit by somebody else in between is no failure: the condition is checked again. */
+  /** If somebody else commits in between, checks the condition again and retries. */
   async #make(lines: readonly CommitLine[], call: ChangeCall): Promise<string> {
     for (let attempt = 1; ; attempt += 1) {
       const parent = call.condition ? await this.#client.head(call) : undefined;

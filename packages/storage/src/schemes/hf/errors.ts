@@ -5,7 +5,8 @@ import type { HttpAnswer } from "../../http/messages.ts";
 import { errorOfAnswer } from "../../http/status-errors.ts";
 
 /**
- * Error codes of its header, which say more than the status: for a repository that one may not see, the status is 401.
+ * Error codes in the hub's header. They say more than the status, which is 401 for a repository that the user may not
+ * see.
  */
 const codes: Readonly<Record<string, ErrorCode>> = {
   RepoNotFound: "not_found",

@@ -1,4 +1,4 @@
-/** Stats and reads a resource of a web server. */
+/** Reads the metadata and content of a resource on a web server. */
 import type { Location } from "../../address/uri.ts";
 import type { CallOptions, Content, Entry, ReadCall } from "../../backend.ts";
 import { type RetryPolicy, retry } from "../../concurrency/retry.ts";

@@ -4,7 +4,7 @@ import type { MemoryObjects } from "./objects.ts";
 import { copyObject, listObjects, readObject, statObject } from "./read.ts";
 import { beginUpload, putObject } from "./write.ts";
 
-/** All storages of this process share them, as programs share a disk. */
+/** All `memory://` storages of this process share these objects, as programs share a disk. */
 const objects: MemoryObjects = new Map();
 
 export function open(): Backend {

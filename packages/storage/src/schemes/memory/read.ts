@@ -1,4 +1,4 @@
-/** Stats and reads objects in memory. */
+/** Reads the metadata and content of objects in memory. */
 import type { Content, Entry, ListCall, ReadCall } from "../../backend.ts";
 import { directoryEntry } from "../../entry.ts";
 import { StorageError } from "../../errors.ts";

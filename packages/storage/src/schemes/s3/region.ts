@@ -7,7 +7,7 @@ import { regionOfProfile } from "./shared-config.ts";
 
 export const standardRegion = "us-east-1";
 
-/** Returns undefined if the store must be asked, once for each bucket. */
+/** Returns undefined if the region is unknown; the store is then asked, once for each bucket. */
 export async function knownRegion(
   configuration: Configuration<typeof parameters>,
   bucket: string,

@@ -1,4 +1,4 @@
-/** Stats files over SFTP, and reads them with many requests in flight. */
+/** Reads the metadata of files over SFTP, and their content with many requests in flight. */
 import type { SFTPWrapper } from "ssh2";
 import { checkTreePath } from "../../address/tree-path.ts";
 import type { CallOptions, Content, Entry, ReadCall } from "../../backend.ts";

@@ -1,4 +1,4 @@
-/** Lists folders and stats files on WebDAV servers. */
+/** Lists folders and reads the metadata of files on WebDAV servers. */
 import { checkTreePath } from "../../address/tree-path.ts";
 import type { CallOptions, Entry, ListCall } from "../../backend.ts";
 import { FolderError, isStorageError, StorageError } from "../../errors.ts";

@@ -26,7 +26,8 @@ export async function* readMember(
 }
 
 /**
- * Returns the offset after the local header, which repeats the name and may have other extra fields than the directory.
+ * Returns the offset after the local header. The header must be read, because its extra fields, and so its size, may
+ * differ from those in the directory.
  */
 async function firstByte(source: ArchiveSource, key: string, member: ZipMember, signal: AbortSignal | undefined) {
   const { headerStart } = member;
