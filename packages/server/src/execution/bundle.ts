@@ -90,7 +90,7 @@ const datasetAccess = (job: JobRow, spec: JobSpecFields, username: string): Data
   ...(job.pipeline_id === null ? {} : { listingsSince: spec.reuse_listings ? null : job.started_at }),
 });
 
-/** Returns the job's variables: its credentials', its own, and this server's URL and token. Later ones win. */
+/** Returns the variables from the job's credentials, the job's own, and this server's URL and token. Later ones win. */
 async function environmentOf(
   { store, keys, publicUrl }: BundleContext,
   { job, credentials }: Claimed,

@@ -1,4 +1,4 @@
-/** Ends attempts: with a result from the engine, as failed without one, or back in the queue if it never started. */
+/** Ends attempts: with a result from the engine, as failed without one, or by putting the job back in the queue if the attempt never started. */
 import type { JobStatus } from "@millrace/contract";
 import type { Updateable } from "kysely";
 import type { Collected } from "../domain/datasets/parse-collected.ts";

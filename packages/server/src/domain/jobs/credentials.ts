@@ -47,7 +47,7 @@ export async function ownerOfOwn({ db }: Store, principal: Principal): Promise<C
   if (all.length > principal.teams.length) {
     throw new ApiError(
       "forbidden",
-      "Jobs in all your teams use your own credentials, and this token is not valid for all your teams. Use a token that is.",
+      "Jobs in all your teams use your own credentials, and this token is not valid for all your teams. Use a token that is valid for all of them.",
     );
   }
   return ofUser(principal.userId);
@@ -169,7 +169,7 @@ async function checkCount(db: Db, owner: CredentialsOwner): Promise<void> {
   if ((await countOwned(db, owner)) > credentialLimits.sets) {
     throw new ApiError(
       "wrong_state",
-      `There are ${credentialLimits.sets} sets of credentials already, which is the maximum. Delete one first.`,
+      `There are already ${credentialLimits.sets} sets of credentials, which is the maximum. Delete one first.`,
     );
   }
 }

@@ -93,7 +93,7 @@ function ownRules(input: JobInput, found: ScriptMetadata): Pick<JobSpecFields, "
   return Object.fromEntries(Object.entries(rules).filter(([, value]) => value !== undefined));
 }
 
-/** Returns the checked environment, not yet encrypted. A text without variables, such as comments only, becomes empty. */
+/** Returns the checked environment, not yet encrypted; an empty text if it sets no variables (only comments, say). */
 export function checkedEnvironment(text: string | null | undefined): string {
   if (!text) return "";
   const values = checkTogether(readEnvironment(text), "environment", environmentRoom);
@@ -190,8 +190,9 @@ function checkScript({ script: given, query, repository }: JobInput): string | n
       );
     return null;
   }
-  if (query) throw invalid("script", "no `query` together with it: the script is read from the repository");
-  if (!repository?.trim()) throw invalid("script", "a `repository` that contains it", script);
+  if (query)
+    throw invalid("script", "no `query` together with `script`, because the script is read from the repository");
+  if (!repository?.trim()) throw invalid("script", "a `repository` that contains the script", script);
   const strange = (part: string) => ["", ".", ".."].includes(part) || part.toLowerCase() === ".git";
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are refused here
   if (script.split("/").some(strange) || /[\x00-\x1f\x7f]/.test(script))

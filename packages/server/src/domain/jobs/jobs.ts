@@ -117,8 +117,8 @@ function firstFiring(spec: JobSpecFields, now: number): string {
 }
 
 /**
- * Creates and enqueues the job for one tick of a task. The job shares the long texts of the task, and has it as its
- * parent. Runs in the transaction that advances the task to its next tick.
+ * Creates and enqueues the job for one tick of a task. The job shares the long texts of the task, and the task is
+ * its parent. Call this in the transaction that advances the task to its next tick.
  */
 export async function fireTask({ db, now }: Transaction, keys: KeyRing, task: ShortJob, moment: Moment): Promise<void> {
   const id = newJobId(now);
@@ -184,7 +184,7 @@ export async function listTeamJobs(context: JobsContext, team: Team, query: List
   const jobs = new BoundedList();
   for (let { before } = filter; ; ) {
     const limit = Math.min(filter.limit - jobs.length, listPart);
-    // Long lists take memory: they wait until other requests have had the event loop.
+    // Long lists take memory, so they first let other requests use the event loop.
     if (limit > shortList) await nextStretch();
     const { rows, next } = await listJobs(db, { ...filter, before, limit }, nextLook);
     for (const [index, text] of (await jobTexts(db, rows, frame)).entries())
@@ -275,7 +275,7 @@ async function cancelFrom(db: Db, { id, status }: JobRow, now: number): Promise<
     await endJob(db, { id, from: ["TASK"], to: "CANCELED", changes: { finished_at: iso(now) } }, now);
     return "CANCELED";
   }
-  // The queue comes first: once its row is deleted here, no server can start the job.
+  // The queue comes first: once the job's row in it is deleted, no server can start the job.
   if (await cancelWaiting(db, id, now)) return "CANCELED";
   return (await moveJob(db, { id, from: jobStates.begun, to: "CANCELING" })) ? "CANCELING" : undefined;
 }

@@ -1,4 +1,4 @@
-/** Quotas for the number of tasks and schedules of a team. 0 is no limit. */
+/** Quotas for the number of tasks and schedules of a team. 0 means no limit. */
 import { ApiError } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { lockTeam, quotasOf } from "../../store/queries/people/teams.ts";

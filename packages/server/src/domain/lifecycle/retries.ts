@@ -32,7 +32,7 @@ export async function rulesOf(db: Db, job: Pick<JobRow, "team_id" | "spec">): Pr
 
 /** Error message of a job that was stopped at its time limit. */
 export const overTime = (seconds: number) =>
-  `The job ran longer than its limit of ${durationWords(seconds)}. The end of its log shows how far it came. To give it more time, set a larger \`timeout\`; 0 is no limit.`;
+  `The job ran longer than its limit of ${durationWords(seconds)}. The end of its log shows how far it came. To give it more time, set a larger \`timeout\`; 0 means no limit.`;
 
 /** Exit code, error and time of a failed attempt. */
 export type Failure = Pick<JobRow, "exit_code" | "error_message" | "error_stack" | "finished_at">;

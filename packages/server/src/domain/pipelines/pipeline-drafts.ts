@@ -36,7 +36,7 @@ interface Drafts {
   readonly added: number;
 }
 
-/** Inserts a draft for each original. */
+/** Inserts a draft for each original job, which the draft repeats. */
 export async function insertDrafts(
   transaction: Transaction,
   originals: Iterable<ShortJob>,

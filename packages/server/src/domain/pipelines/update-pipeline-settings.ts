@@ -147,9 +147,10 @@ async function checkWidth(db: Db, workers: number, repeated: readonly Repeated[]
   for (const compute_cluster_id of clusters) await resolveCluster(db, { compute_cluster_id }, workers);
 }
 
-/** Throws if an owner of a run may not use one of these credentials: each run gets them with the rights of its owner. */
+/** Throws if the owner of any run may not use one of these credentials. Each run reads them with its owner's rights. */
 async function checkCredentials(db: Db, names: readonly string[], repeated: readonly Repeated[]): Promise<void> {
-  if (names.includes("")) throw invalid("credentials_names", "names; an empty list removes the setting", "");
+  if (names.includes(""))
+    throw invalid("credentials_names", "a list of names that are not empty (an empty list removes the setting)", "");
   const holders = new Map(repeated.map(({ original }) => [original.user_id, original]));
   for (const holder of holders.values()) await requireCredentials(db, holder, names, "credentials_names");
 }

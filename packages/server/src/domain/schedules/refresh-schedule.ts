@@ -23,7 +23,7 @@ import { readSettings } from "../pipelines/pipeline-settings.ts";
 import { findSources, type SourceTeam } from "../pipelines/pipeline-sources.ts";
 import { iso } from "../time/clock.ts";
 
-/** Rebuilds a template. Returns what changed, for the audit log; undefined if it already has the newest scripts. */
+/** Rebuilds a template. Returns what changed, for the audit log; undefined if the template already has the newest scripts. */
 export async function refreshTemplate(
   db: Db,
   team: SourceTeam,
@@ -99,8 +99,8 @@ async function requireOwnCode(db: Db, template: PipelineRow, added: readonly Sho
 }
 
 /**
- * Throws if settings that add code would apply to a job of another user. The owner of the template's jobs set them, and in
- * that job they would run with the other user's rights.
+ * Throws if settings that add code would apply to a job of another user. The owner of the template's jobs chose these
+ * settings, and their code would run with the other user's rights.
  */
 async function requireNoForeignCode(
   db: Db,

@@ -21,7 +21,7 @@ type TriggerInput = Pick<
   "trigger_dataset" | "quiet_seconds"
 >;
 
-/** No trigger. `quiet_seconds` is the default: a script that makes several versions within that time fires once. */
+/** No trigger. `quiet_seconds` has its default: several versions within that time fire the schedule once. */
 export const noTrigger: Trigger = { trigger_dataset_id: null, quiet_seconds: 60 };
 
 /** Returns the trigger after a change. An absent or null field keeps its value; an empty text removes the trigger. */
@@ -64,7 +64,7 @@ export async function shownTriggers(db: Db, rows: readonly ScheduleRow[]): Promi
 
 type Fired = Pick<ScheduleRow, "id" | "name" | "pipeline_id" | "trigger_dataset_id">;
 
-/** A schedule that other schedules trigger, and the step before it, whose dataset fires it. */
+/** A schedule in a chain of triggers, and the step before it, whose dataset fires the schedule. */
 interface Step {
   readonly schedule: Fired;
   readonly before: Step | undefined;
