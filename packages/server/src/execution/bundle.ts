@@ -74,7 +74,10 @@ const fetchFiles = (blobs: Blobs, files: readonly { readonly blob: string; reado
     },
   );
 
-/** Reads the team's library version and the creator's name. Jobs without the library need neither, so nothing is queried. */
+/**
+ * Reads the team's library version and the creator's name. Jobs without the library need neither, so nothing is
+ * queried.
+ */
 const whoseWarehouse = async (db: Db, { team_id, user_id }: JobRow, uses: boolean) =>
   uses
     ? { library_version: await libraryVersionOf(db, team_id), username: await usernameOf(db, user_id) }

@@ -69,7 +69,8 @@ export function findTracebacks(lines: readonly string[], cut: boolean): Tracebac
 }
 
 /**
- * A traceback that computes its message on demand, because a log may have thousands of tracebacks and only a few messages are needed.
+ * A traceback that computes its message on demand, because a log may have thousands of tracebacks and only a few
+ * messages are needed.
  */
 class FoundTraceback implements Traceback {
   readonly start: number;

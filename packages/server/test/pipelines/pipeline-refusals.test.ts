@@ -173,7 +173,7 @@ describe("a pipeline is refused", () => {
     await recordMade(server.store, job.id, name, { teamId: (await teams.executeTakeFirstOrThrow()).id });
     const running = await runningJob(team);
     const waiting = await createJob(team, shell("true"));
-    await refuses([name], "too_many_requests", /has 1 jobs waiting, its quota/, team);
+    await refuses([name], "too_many_requests", /has 1 waiting jobs, as many as its quota allows/, team);
     const pipeline = await trigger(team, [name], true);
     const resume = () => team.call(routes.resumePipeline, { body: { name: pipeline.name } });
     await refused(resume(), "too_many_requests", /quota/);

@@ -1,4 +1,6 @@
-/** The audit log: every change writes a row that says who changed what, when and from where, in the same transaction. */
+/**
+ * The audit log: every change writes a row that says who changed what, when and from where, in the same transaction.
+ */
 import { ApiError, type AuditEntry, type RouteInput, type routes } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { insertAudit, listAudit } from "../../store/queries/people/audit.ts";

@@ -84,8 +84,8 @@ const mostFiles = 10_000;
 const fileBytes = 64 * 1024 ** 2;
 
 /**
- * Returns the number of files for this number of rows. The preview, the first rows of the version, tells how wide the rows
- * are.
+ * Returns the number of files for this number of rows. The preview, the first rows of the version, tells how wide the
+ * rows are.
  */
 function countFiles(rows: number, preview: string | null, { rowsPerFile }: ExportRules): number {
   const text = arrayText(preview) ?? "[]";

@@ -46,7 +46,10 @@ const versionsLimit = 2000;
 const needsOfOneLimit = 1000;
 /** Maximum number of dependencies of all versions of one job. One transaction records them, and other writers wait. */
 const needsLimit = 20_000;
-/** Maximum length of one line, in bytes. The child process drops texts beyond their limits, so a valid line is always shorter. */
+/**
+ * Maximum length of one line, in bytes. The child process drops texts beyond their limits, so a valid line is always
+ * shorter.
+ */
 const lineLimit = 16 * 1024 * 1024;
 /** Maximum number of versions that one job may remove. */
 const removedLimit = 100_000;

@@ -1,4 +1,6 @@
-/** Registers a version of an external producer. The version's rows are stored elsewhere; its lineage is recorded here. */
+/**
+ * Registers a version of an external producer. The version's rows are stored elsewhere; its lineage is recorded here.
+ */
 import { randomUUID } from "node:crypto";
 import { ApiError, invalid, parseExactly, type RouteInput, type routes, versionStatus } from "@millrace/contract";
 import { reservedNamespaces } from "../../datachain/names.ts";

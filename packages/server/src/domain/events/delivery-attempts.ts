@@ -24,7 +24,9 @@ export interface AttemptResult {
   readonly status: number | null;
   /** Why the attempt failed, as a sentence; null if it succeeded. */
   readonly error: string | null;
-  /** False if something other than the receiver caused the failure. Such a failure does not count against the receiver. */
+  /**
+   * False if something other than the receiver caused the failure. Such a failure does not count against the receiver.
+   */
   readonly isReceivers?: boolean;
 }
 

@@ -39,8 +39,8 @@ export const ofTeam = ({ id }: Pick<Team, "id">): CredentialsOwner => ({ team_id
 export const ofUser = (userId: number): CredentialsOwner => ({ team_id: null, user_id: userId });
 
 /**
- * Returns the caller as the owner of personal credentials, which jobs in all of the caller's teams use. Throws if the token
- * is limited to some of these teams.
+ * Returns the caller as the owner of personal credentials, which jobs in all of the caller's teams use. Throws if the
+ * token is limited to some of these teams.
  */
 export async function ownerOfOwn({ db }: Store, principal: Principal): Promise<CredentialsOwner> {
   const all = await teamsOf(db, principal.userId);
@@ -78,8 +78,8 @@ export function namesOf({ variables }: Pick<CredentialsRow, "variables">) {
 type Values = Readonly<Record<string, string>>;
 
 /**
- * Decrypts the values of a set of credentials. Throws if the key is missing, or if the ciphertext was stored for another
- * row.
+ * Decrypts the values of a set of credentials. Throws if the key is missing, or if the ciphertext was stored for
+ * another row.
  */
 export const valuesOf = (keys: KeyRing, { id, secret }: Pick<CredentialsRow, "id" | "secret">): Values =>
   JSON.parse(decryptCredentials(keys, id, secret)) as Values;

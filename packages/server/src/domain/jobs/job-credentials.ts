@@ -11,7 +11,10 @@ import type { JobSpecFields } from "../lifecycle/job-documents.ts";
 import type { KeyRing } from "../secrets/key-ring.ts";
 import { namesOf, ofTeam, ofUser, valuesOf } from "./credentials.ts";
 
-/** The user and team whose credentials a job may use. A user's own set takes precedence over a team's with the same name. */
+/**
+ * The user and team whose credentials a job may use. A user's own set takes precedence over a team's with the same
+ * name.
+ */
 export interface Holder {
   readonly team_id: number;
   readonly user_id: number;
@@ -70,7 +73,10 @@ async function known(db: Db, { team_id, user_id }: Holder): Promise<string> {
   return [...new Set(rows.map(({ name }) => name))].join(", ") || "there are none yet";
 }
 
-/** Records which set defines which variable. Returns an error text if an earlier set defines one of this set's variables. */
+/**
+ * Records which set defines which variable. Returns an error text if an earlier set defines one of this set's
+ * variables.
+ */
 function clashOf(sources: Map<string, string>, row: CredentialsRow): string | undefined {
   const { name } = row;
   const variables = namesOf(row).all;
@@ -98,7 +104,8 @@ export interface Gathered {
 
 /**
  * Decrypts the variables of all these credentials, when the job begins, so that the job gets the current values. The
- * credentials may have changed since the job was created, so this checks again that no two sets define the same variable.
+ * credentials may have changed since the job was created, so this checks again that no two sets define the same
+ * variable.
  */
 export async function gatherCredentials(
   db: Db,

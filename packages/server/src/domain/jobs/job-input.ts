@@ -143,8 +143,8 @@ function readTimes(input: JobInput, serverTimezone: string) {
 }
 
 /**
- * Returns the fields that link a job to the one that it reruns. The client sends the last job that ran the same script on
- * any server, so an unknown id is ignored.
+ * Returns the fields that link a job to the one that it reruns. The client sends the last job that ran the same script
+ * on any server, so an unknown id is ignored.
  */
 async function rerunOf(db: Db, team: Team, input: JobInput, ownId: string) {
   const sourceId = input.rerun_from_job_id;
@@ -155,8 +155,8 @@ async function rerunOf(db: Db, team: Team, input: JobInput, ownId: string) {
 }
 
 /**
- * Throws if the input repeats a field that retention has shortened. The client copies fields from the job that it shows,
- * and would otherwise run only the beginning of a script.
+ * Throws if the input repeats a field that retention has shortened. The client copies fields from the job that it
+ * shows, and would otherwise run only the beginning of a script.
  */
 function requireWhole(source: ShortJob, input: JobInput): void {
   const spec = readSpec(source) as unknown as Record<string, unknown>;
@@ -200,7 +200,10 @@ function checkScript({ script: given, query, repository }: JobInput): string | n
   return script;
 }
 
-/** Checks a Python version: `3.12`, `3.12.1`, or conditions such as `>=3.10,<3.13`. The engine finds an interpreter later. */
+/**
+ * Checks a Python version: `3.12`, `3.12.1`, or conditions such as `>=3.10,<3.13`. The engine finds an interpreter
+ * later.
+ */
 export function checkVersion(text: string | undefined): string | null {
   if (!text) return null;
   const condition = /^([<>]=?|[=!~]=)? ?v?\d+(\.\d+)*(\.\*)?$/;
@@ -217,7 +220,10 @@ function decoded(path: string): string {
   }
 }
 
-/** Checks a repository: a URL or an scp-like address that git understands. Refuses text that git would parse as an option. */
+/**
+ * Checks a repository: a URL or an scp-like address that git understands. Refuses text that git would parse as an
+ * option.
+ */
 export function checkRepository(text: string | null | undefined, jobPaths: readonly string[]): string | null {
   const repository = text?.trim();
   if (!repository) return null;

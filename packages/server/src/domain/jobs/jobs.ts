@@ -70,7 +70,8 @@ export async function createJob(context: JobsContext, creation: Creation, now: n
   const { row, spec, environment } = await newJob(context, creation, now);
   const firstRun = row.status === "TASK" ? firstFiring(spec, now) : undefined;
   const text = await store.write(async (db) => {
-    // The answer is read in the same transaction: if reading failed after the commit, the client would create a second job.
+    // The answer is read in the same transaction: if reading failed after the commit, the client would create a second
+    // job.
     if (key && !(await takeKey(db, key, row.id))) {
       const first = await findByKey(db, key);
       return jobText(db, context, team, first?.job_id ?? row.id);
@@ -109,7 +110,9 @@ const frameOf = (context: JobsContext, team: Team, includeSteps = false, many = 
   showsValues: roleIncludes(team.role, "editor"),
 });
 
-/** Returns when a task first fires: at the first tick from start_after on, or at start_after without a cron expression. */
+/**
+ * Returns when a task first fires: at the first tick from start_after on, or at start_after without a cron expression.
+ */
 function firstFiring(spec: JobSpecFields, now: number): string {
   const start = spec.start_after ? Date.parse(spec.start_after) : now;
   if (!spec.cron_expression) return iso(start);

@@ -37,8 +37,8 @@ export async function requireRoomForSchedule(db: Db, team: NamedTeam, defaults: 
 }
 
 /**
- * Returns whether the team is below the limit. Locks the team, since concurrent transactions do not see each other's rows
- * on PostgreSQL.
+ * Returns whether the team is below the limit. Locks the team, since concurrent transactions do not see each other's
+ * rows on PostgreSQL.
  */
 async function hasRoom(db: Db, { id }: NamedTeam, limit: number, atLeast: typeof atLeastTasks): Promise<boolean> {
   if (limit === 0) return true;

@@ -1,5 +1,6 @@
 /**
- * Finds everything that runs in a user's name, and which credentials it needs. Used before a user leaves, and while the user is removed.
+ * Finds everything that runs in a user's name, and which credentials it needs. Used before a user leaves, and while the
+ * user is removed.
  */
 import type { Work } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";

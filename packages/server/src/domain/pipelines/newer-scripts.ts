@@ -26,8 +26,8 @@ interface Outdated {
 }
 
 /**
- * Returns a function from the id of a template to its newer scripts. It returns null for templates that were not compared,
- * because they name versions or have too many runs.
+ * Returns a function from the id of a template to its newer scripts. It returns null for templates that were not
+ * compared, because they name versions or have too many runs.
  */
 export async function newerScripts(
   db: Db,

@@ -24,8 +24,8 @@ export interface DraftFrame {
 }
 
 /**
- * Maximum size of the drafts of one pipeline in bytes, without long texts, which are shared. One transaction writes them
- * all.
+ * Maximum size of the drafts of one pipeline in bytes, without long texts, which are shared. One transaction writes
+ * them all.
  */
 export const mostDraftText = 8 * 1024 * 1024;
 

@@ -1,4 +1,7 @@
-/** Pauses and resumes a pipeline, by itself or together with its schedule. The caller's transaction has locked the pipeline. */
+/**
+ * Pauses and resumes a pipeline, by itself or together with its schedule. The caller's transaction has locked the
+ * pipeline.
+ */
 import { ApiError, jobStates } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { moveJobs } from "../../store/queries/jobs/job-moves.ts";

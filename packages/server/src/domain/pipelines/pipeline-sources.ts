@@ -101,8 +101,8 @@ export async function findSources(
 }
 
 /**
- * Returns the versions that the references mean, without duplicates. A reference without a version means the version that
- * the newest job made.
+ * Returns the versions that the references mean, without duplicates. A reference without a version means the version
+ * that the newest job made.
  */
 async function findTargets(db: Db, team: SourceTeam, references: readonly Reference[]): Promise<Target[]> {
   const found = await findLiveVersions(db, team.id, references);

@@ -38,7 +38,9 @@ async function nextOf(db: Db, { id, on_failure, parallel }: BackfillRow): Promis
   return running < parallel ? "begin" : "wait";
 }
 
-/** Takes the next step of a backfill. Returns true if another step may follow, false if the backfill waits or has ended. */
+/**
+ * Takes the next step of a backfill. Returns true if another step may follow, false if the backfill waits or has ended.
+ */
 export async function advanceBackfill(
   db: Db,
   { keys, quotas }: BackfillContext,

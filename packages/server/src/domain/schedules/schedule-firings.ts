@@ -1,6 +1,6 @@
 /**
- * Fires schedules. One transaction creates the pipeline and advances the schedule to its next tick, so each tick fires once:
- * the update succeeds for one server only, and after a crash before the commit another server fires the tick.
+ * Fires schedules. One transaction creates the pipeline and advances the schedule to its next tick, so each tick fires
+ * once: the update succeeds for one server only, and after a crash before the commit another server fires the tick.
  */
 import { type FiringOutcome, isUnfinished } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
@@ -87,7 +87,10 @@ export async function fireTick(
   return run(transaction, context, row, { meant, moment: plan.moment });
 }
 
-/** Fires the tick that waited for the end of the last run. Returns undefined if no tick waits, or if the run has not ended. */
+/**
+ * Fires the tick that waited for the end of the last run. Returns undefined if no tick waits, or if the run has not
+ * ended.
+ */
 export async function fireWaiting(
   transaction: Transaction,
   context: FiringContext,
@@ -205,8 +208,8 @@ export async function recordTriggerFailure(
 }
 
 /**
- * Records that a tick failed, and advances the schedule. `tick` is undefined for the tick that waited. Returns undefined
- * if the schedule or the tick is gone.
+ * Records that a tick failed, and advances the schedule. `tick` is undefined for the tick that waited. Returns
+ * undefined if the schedule or the tick is gone.
  */
 export async function recordFailure(
   transaction: Transaction,

@@ -15,7 +15,9 @@ export interface Health {
   readonly reason: string | null;
 }
 
-/** Returns the health of a schedule. A reason why it does not fire at all takes precedence over failures of its runs. */
+/**
+ * Returns the health of a schedule. A reason why it does not fire at all takes precedence over failures of its runs.
+ */
 export function healthOf(facts: HealthFacts, now: number, ownerProblem: string | null = null): Health {
   if (facts.is_paused === 1)
     return { health: "paused", reason: "The schedule is paused. It fires nothing until it is resumed." };

@@ -18,8 +18,8 @@ type TimesInput = Pick<
 >;
 
 /**
- * Returns the times after a change. An absent or null field keeps its value; an empty text removes it. Throws if the schedule
- * would have no time and no trigger.
+ * Returns the times after a change. An absent or null field keeps its value; an empty text removes it. Throws if the
+ * schedule would have no time and no trigger.
  */
 export function readTimes(input: TimesInput, present: ScheduleTimes, hasTrigger: boolean): ScheduleTimes {
   const read = <T>(text: string | null | undefined, kept: T, none: T, parse: (text: string) => T): T => {
@@ -94,15 +94,17 @@ export function planTick(row: ScheduleTimes & Pick<ScheduleRow, "catch_up">, tic
   return { isDue, moment: iso(first), next: second === undefined ? next : iso(second) };
 }
 
-/** If the clock is set back by at most this many milliseconds, next_run is kept, so that no tick fires a second time. */
+/**
+ * If the clock is set back by at most this many milliseconds, next_run is kept, so that no tick fires a second time.
+ */
 const repeatedMs = 3_600_000;
 
 /** Returns the time after which a stored next run may have been computed with a wrong clock. */
 export const doubtfulFrom = (now: number) => now + repeatedMs;
 
 /**
- * Returns the right next run if the stored one was computed with a clock that was ahead by more than an hour; undefined if
- * the stored one is right. Ticks that fired with the wrong clock fire again at their time.
+ * Returns the right next run if the stored one was computed with a clock that was ahead by more than an hour; undefined
+ * if the stored one is right. Ticks that fired with the wrong clock fire again at their time.
  */
 export function mendedRun(times: ScheduleTimes, run: string, now: number): string | undefined {
   if (!times.cron_expression) {

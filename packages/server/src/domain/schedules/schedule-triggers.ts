@@ -1,4 +1,6 @@
-/** Triggers: the dataset whose new versions fire a schedule. No schedule may trigger itself, directly or through others. */
+/**
+ * Triggers: the dataset whose new versions fire a schedule. No schedule may trigger itself, directly or through others.
+ */
 import {
   ApiError,
   type CreatePipelineScheduleInput,
@@ -70,7 +72,10 @@ interface Step {
   readonly before: Step | undefined;
 }
 
-/** Throws if runs of a schedule would make its own trigger dataset, directly or through other schedules. Names the cycle. */
+/**
+ * Throws if runs of a schedule would make its own trigger dataset, directly or through other schedules. Names the
+ * cycle.
+ */
 export async function requireNoCircle(db: Db, team: Team, first: Fired): Promise<void> {
   if (first.trigger_dataset_id === null) return;
   const others = (await triggeredSchedules(db, team.id)).filter(({ id }) => id !== first.id);

@@ -2,7 +2,8 @@
 import { parseEnvironment } from "./environment-text.ts";
 
 /**
- * Minimum length of a secret that is masked, in bytes. Shorter texts occur by chance, and masking them would reveal them.
+ * Minimum length of a secret that is masked, in bytes. Shorter texts occur by chance, and masking them would reveal
+ * them.
  */
 const minBytes = 6;
 /** Minimum length of a line of a multi-line secret that is masked, in characters. */
@@ -39,8 +40,8 @@ export function secretsOfEnvironment(text: string): string[] {
 }
 
 /**
- * Maximum number of secrets of a job that are masked. Each secret is searched for in every part of the log, so more would slow down the
- * server.
+ * Maximum number of secrets of a job that are masked. Each secret is searched for in every part of the log, so more
+ * would slow down the server.
  */
 const most = 300;
 
