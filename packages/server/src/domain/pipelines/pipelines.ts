@@ -55,9 +55,7 @@ const frameOf = ({ keys }: JobsContext, team: Team): PipelineFrame => ({
   showsValues: roleIncludes(team.role, "editor"),
 });
 
-/**
- * Creates a pipeline that rebuilds datasets. It begins at once, or is paused if the caller wants to review it first.
- */
+/** Creates a pipeline that rebuilds datasets. It begins at once, or is paused if the caller wants to review it first. */
 export async function triggerPipeline(
   context: JobsContext,
   call: Call,
