@@ -119,7 +119,7 @@ describe("millrace dataset", () => {
     const edited = await cli.json<Dataset>("dataset", "edit", "new", "--description=", "--no-attrs");
     assert.deepEqual([edited.description, edited.attrs], ["", []]);
     assert.match(await cli.refused(64, "dataset", "edit", "new"), /There is nothing to change/);
-    assert.match(await cli.refused(1, "dataset", "edit", "new", "--new-name", "cats"), /is there already/);
+    assert.match(await cli.refused(1, "dataset", "edit", "new", "--new-name", "cats"), /already exists/);
   });
 
   test("rm removes a version, and all versions only with --force", async () => {

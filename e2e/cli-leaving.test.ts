@@ -61,7 +61,7 @@ describe("somebody who leaves", () => {
     );
     await admin.print("team", "revoke-service-token", String(token.id));
     await robot.refused(4, "user", "show");
-    assert.match(await admin.refused(1, "team", "add-service-account"), /has the service account main-service/);
+    assert.match(await admin.refused(1, "team", "add-service-account"), /already has a service account, main-service/);
   });
 
   test("user disable shows what runs as the user, asks, and hands it over with --transfer-to", async () => {

@@ -74,7 +74,10 @@ const fetchFiles = (blobs: Blobs, files: readonly { readonly blob: string; reado
     },
   );
 
-/** Reads the team's library version and the creator's name. Jobs without the library need neither, so nothing is queried. */
+/**
+ * Reads the team's library version and the creator's name. Jobs without the library need neither, so nothing is
+ * queried.
+ */
 const whoseWarehouse = async (db: Db, { team_id, user_id }: JobRow, uses: boolean) =>
   uses
     ? { library_version: await libraryVersionOf(db, team_id), username: await usernameOf(db, user_id) }
@@ -90,7 +93,7 @@ const datasetAccess = (job: JobRow, spec: JobSpecFields, username: string): Data
   ...(job.pipeline_id === null ? {} : { listingsSince: spec.reuse_listings ? null : job.started_at }),
 });
 
-/** Returns the job's variables: its credentials', its own, and this server's URL and token. Later ones win. */
+/** Returns the variables from the job's credentials, the job's own, and this server's URL and token. Later ones win. */
 async function environmentOf(
   { store, keys, publicUrl }: BundleContext,
   { job, credentials }: Claimed,

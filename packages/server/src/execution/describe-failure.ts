@@ -16,7 +16,7 @@ interface FailureContext extends JobLogContext {
   readonly disk: Disk;
 }
 
-/** Bytes of the log's end that are searched for the reason. The larger size is tried if the smaller one finds none. */
+/** Sizes, in bytes, of the end of the log that is searched. The larger is tried if the smaller has no reason. */
 const tails = [64 * 1024, 256 * 1024];
 
 /** A job whose newest attempt failed. */

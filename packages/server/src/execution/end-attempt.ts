@@ -1,4 +1,7 @@
-/** Ends attempts: with a result from the engine, as failed without one, or back in the queue if it never started. */
+/**
+ * Ends attempts: with a result from the engine, as failed without one, or by putting the job back in the queue if the
+ * attempt never started.
+ */
 import type { JobStatus } from "@millrace/contract";
 import type { Updateable } from "kysely";
 import type { Collected } from "../domain/datasets/parse-collected.ts";
@@ -42,8 +45,8 @@ export interface Result {
 }
 
 /**
- * Writes the results of ended attempts, at most one per attempt, in one transaction. If that fails, it writes them one by
- * one, so that one bad result does not block the others. Returns the results that are stored, now or earlier.
+ * Writes the results of ended attempts, at most one per attempt, in one transaction. If that fails, it writes them one
+ * by one, so that one bad result does not block the others. Returns the results that are stored, now or earlier.
  */
 export async function acceptResults(context: EndContext, results: readonly Result[]): Promise<readonly Result[]> {
   const { store, signals } = context;
@@ -53,7 +56,8 @@ export async function acceptResults(context: EndContext, results: readonly Resul
     for (const result of results) ends.push(await acceptResult(db, context, result));
     return ends;
   });
-  // Wake dispatch before the commit, so that the next job's start shares the commit. It is woken again after the commit,
+  // Wake dispatch before the commit, so that the next job's start shares the commit. It is woken again after the
+  // commit,
   // because the first wake-up may have come too early to see the freed slots.
   const enqueues = results.some(({ inPipeline }) => inPipeline) ? 1 : 0;
   signals.enqueuing += enqueues;
@@ -172,7 +176,9 @@ export async function failAttempt(context: EndContext, fence: Fence, message: st
   await acceptResults(context, [{ fence, status: "FAILED", signalled: true, isLast, changes }]);
 }
 
-/** Closes an attempt that was withdrawn before it started. Its job goes back to the queue, or is canceled if requested. */
+/**
+ * Closes an attempt that was withdrawn before it started. Its job goes back to the queue, or is canceled if requested.
+ */
 export async function requeueAttempt(context: EndContext, { id, attempt: fence }: Fence): Promise<void> {
   await context.store.write(async (db) => {
     if (!(await closeAttempt(db, id, fence))) return;

@@ -1,4 +1,4 @@
-/** The services that functions of this folder share. */
+/** The services that the functions in this folder use. */
 import type { Logger } from "pino";
 import type { KeyRing } from "../domain/secrets/key-ring.ts";
 import type { Clock } from "../domain/time/clock.ts";

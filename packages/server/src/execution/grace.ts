@@ -1,4 +1,7 @@
-/** Measures the grace period of attempts that were asked to end, by the monotonic clock. A server restart begins it anew. */
+/**
+ * Measures the grace period of attempts that were asked to end, by the monotonic clock. It starts again when the server
+ * restarts.
+ */
 import type { Clock } from "../domain/time/clock.ts";
 
 export class Grace {

@@ -33,7 +33,7 @@ export function raisedIn(plain: string, cut: boolean): Raised | undefined {
   };
 }
 
-/** Lines before a traceback that name its thread or process. */
+/** Number of lines before a traceback that name its thread or process. */
 const introduction = 2;
 
 /** Counts the lines between the tracebacks and after the last one. */
@@ -53,7 +53,7 @@ function textOf(lines: readonly string[], { start, end, message }: Traceback): s
   return [...said, ...message.slice(1)].join("\n").trimEnd();
 }
 
-/** Longest chain of processes of which each only reports that the next one failed. */
+/** Maximum length of a chain of processes in which each only reports that the next one failed. */
 const deepest = 8;
 
 /**
@@ -93,7 +93,7 @@ function causeOf(lines: readonly string[], told: readonly Traceback[], index: nu
 /** Removes the name of a wrapper exception from the beginning of a message. */
 const passedOn = (line: string) => (line.startsWith(carrier) ? line.slice(carrier.length) : line).replace(/: $/, "");
 
-/** Most further lines of a message whose first line is incomplete. */
+/** Maximum number of further lines of a message whose first line is incomplete. */
 const moreLines = 3;
 
 /** Returns the message of an exception in one line, with further lines if the first one is incomplete. */

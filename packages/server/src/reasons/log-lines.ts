@@ -19,7 +19,7 @@ export const linesOf = (plain: string): string[] =>
     .split("\n")
     .flatMap((line) => (line.includes("\r") ? line.split("\r").filter((part) => part.trim() !== "") : line));
 
-/** The part that identifies a progress bar of tqdm: `[00:01<00:05, 3.2 rows/s]`. */
+/** The part that identifies a tqdm progress bar: `[00:01<00:05, 3.2 rows/s]`. */
 const bar = /\[\d+:\d\d(?::\d\d)?(?:<[^\][,]{1,20})?, [^\][]{1,40}(?:\/s|s\/\w)/;
 
 /** Returns whether a line is blank or a progress bar. */

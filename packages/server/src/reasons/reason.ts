@@ -31,7 +31,7 @@ export interface Reason {
   readonly found: boolean;
 }
 
-/** Most bytes of a message and of a stack; the log has the rest. */
+/** Maximum size of a message and of a stack, in bytes. The log has the rest. */
 export const reasonLimits = { message: 4096, stack: 64 * 1024 };
 
 /** Beginning of the message for each phase before the script runs. */
@@ -117,7 +117,7 @@ function lastError(plain: string): string | undefined {
     .join(" ");
 }
 
-/** Most indented lines below an error that belong to it. */
+/** Maximum number of indented lines below an error that are shown with it. */
 const causeLines = 6;
 
 /** Appends the hint to a message. If both are too long, the message is shortened and the hint is kept. */

@@ -29,7 +29,7 @@ const body = /^(?:\s|[│╭╰├|+]|> |$)/;
 const boxed = /^[╭+][─-]+ Traceback \(most recent call last\) /;
 /** Line that begins another report of Python, so it does not belong to the message before it. */
 const boundary = /^(?:Exception (?:ignored|in thread)|Process [\w.-]+:$|Task exception was never|""")/;
-/** Most further lines of a message after its first. */
+/** Maximum number of lines of a message after its first line. */
 const messageLines = 20;
 
 /** Puts the header of a traceback on its own line if other text precedes it on the same line. */
@@ -69,7 +69,8 @@ export function findTracebacks(lines: readonly string[], cut: boolean): Tracebac
 }
 
 /**
- * Computes its message on demand, because a log may have thousands of tracebacks and only a few messages are needed.
+ * A traceback that computes its message on demand, because a log may have thousands of tracebacks and only a few
+ * messages are needed.
  */
 class FoundTraceback implements Traceback {
   readonly start: number;

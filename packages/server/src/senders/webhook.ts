@@ -39,11 +39,11 @@ export interface WebhookRules {
 
 export type SendWebhook = (request: WebhookRequest, stop: AbortSignal) => Promise<AttemptResult>;
 
-/** Most bytes that a receiver may send, including headers. */
+/** Maximum size of a receiver's answer in bytes, including headers. */
 const answerBytes = 64 * 1024;
-/** Characters of an answer that are stored in the delivery's error. */
+/** Number of characters of an answer that are stored in the delivery's error. */
 const shownCharacters = 200;
-/** Most TLS session tickets that a receiver may send; servers usually send a few. */
+/** Maximum number of TLS session tickets that a receiver may send. Servers usually send a few. */
 const mostTickets = 16;
 
 /** Returns the function that sends webhook requests. Its result says why a request failed; it does not throw. */

@@ -2,7 +2,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { ApiError } from "@millrace/contract";
 
-/** The request that code works for, passed along implicitly through all its asynchronous calls. */
+/** The request that code works for. It is passed implicitly through all asynchronous calls of that code. */
 export interface Asker {
   /** Key of the caller; callers take turns on scarce resources. */
   readonly caller: unknown;

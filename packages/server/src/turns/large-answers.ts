@@ -13,7 +13,7 @@ export const stretchBytes = 512 * 1024;
 const turns = new Turns(1);
 
 /**
- * Limits the large answers that are built at a time, eight in all and two for one caller, because each is held in
+ * At most eight large answers are built at a time, and two of them for one caller, because each answer is held in
  * memory.
  */
 const places = new Turns(8, 2);

@@ -1,6 +1,6 @@
 /** Wake-up signals between the parts of one server. A signal is only a hint: a loop that wakes up rereads the store. */
 
-/** Wakes loops that wait for it. */
+/** A signal that loops wait for. */
 export class Signal {
   #waiting = new Set<() => void>();
   #pending = false;
@@ -36,19 +36,19 @@ export class Signals {
   /** A job may be startable: a job was created, or a slot was freed. */
   readonly dispatch = new Signal();
   /**
-   * Number of open transactions that may add jobs to the queue. A query outside their commit does not see those jobs
-   * yet; dispatch that shares the commit does.
+   * Number of open transactions that may add jobs to the queue. A query in another transaction does not see those
+   * jobs yet; dispatch in the same commit does.
    */
   enqueuing = 0;
   /** Keys of open attempts that this server is about to submit to an engine. */
   readonly starting = new Set<string>();
   /** Number of loops that have not yet checked all running attempts once since the server started. */
   endsUnseen = 0;
-  /** An attempt changed, or a job is to be cancelled. */
+  /** An attempt changed, or a job is to be canceled. */
   readonly observe = new Signal();
   /** A job waits for a retry. */
   readonly retries = new Signal();
-  /** A task was created or cancelled. */
+  /** A task was created or canceled. */
   readonly tasks = new Signal();
   /** A job has used its team's warehouse. */
   readonly stores = new Signal();

@@ -10,7 +10,7 @@ export class Turns {
   readonly #ofOneOwner: number;
   #free: number;
 
-  /** `atOnce` limits all tasks, `ofOneOwner` those of one owner. */
+  /** `atOnce` is the maximum number of running tasks, `ofOneOwner` that of one owner. */
   constructor(atOnce: number, ofOneOwner = atOnce) {
     this.#free = atOnce;
     this.#ofOneOwner = ofOneOwner;

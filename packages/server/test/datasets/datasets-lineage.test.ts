@@ -34,7 +34,7 @@ describe("registering a version", () => {
 
   it("never reuses a number, neither of an existing nor of a removed version", async () => {
     await register("taken");
-    await refused(register("taken", { version: "1.0.0" }), "wrong_state", /is there already/);
+    await refused(register("taken", { version: "1.0.0" }), "wrong_state", /already exists/);
     await client.call(routes.removeDataset, { body: { name: "taken@1.0.0" } });
     await refused(register("taken", { version: "1.0.0" }), "wrong_state", /was removed, and its number stays taken/);
     assert.equal((await register("taken")).version, "1.0.1");

@@ -204,7 +204,7 @@ describe("the registry of datasets", () => {
     it("to a name that is in use is a 409, to an invalid name a 422, and nothing changes", async () => {
       await put("cats");
       await put("dogs");
-      await refused(edit("cats", { new_name: "dogs" }), "wrong_state", /@admin\.default\.dogs is there already/);
+      await refused(edit("cats", { new_name: "dogs" }), "wrong_state", /@admin\.default\.dogs already exists/);
       for (const new_name of ["a.b", "a@b", "lst__x", "session_x", "a b", "a/b"])
         await refused(edit("cats", { new_name }), "invalid", /new_name/);
       await refused(edit("birds", { description: "x" }), "not_found");

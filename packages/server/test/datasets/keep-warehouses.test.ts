@@ -204,7 +204,7 @@ describe("the warehouse of a team", { skip }, () => {
       server.fetch("/api/teams/main/dataset-copies/restore", { json: created_at ? { created_at } : {} });
     const busy = await ask();
     assert.equal(busy.status, 409);
-    assert.match(await busy.text(), /Jobs of the team main run/);
+    assert.match(await busy.text(), /Jobs of the team main are running/);
     await client.call(routes.cancelJob, { params: { job_id: id }, body: {} });
     await waitForEnd(client, id);
     const unknown = await ask("2020-01-01T00:00:00Z");

@@ -247,7 +247,7 @@ describe("webhooks", () => {
     await refused(create({ url: "http://user:password@example.com/" }), "invalid", /without a user name/);
     await refused(create({ url: "ftp://example.com/" }), "invalid");
     for (let count = 0; count < 50; count++) await create();
-    await refused(create(), "wrong_state", /50 webhooks already/);
+    await refused(create(), "wrong_state", /already has 50 webhooks/);
   });
 
   it("leave audit rows", async () => {

@@ -48,7 +48,7 @@ describe("quotas of teams", () => {
     assert.ok(Number(response.headers.get("retry-after")) > 0);
     const { message, code } = (await response.json()) as { message: string; code: string };
     assert.equal(code, "too_many_requests");
-    assert.match(message, /team main has 3 jobs waiting, its quota \(max_queued\)\. .*cancel some/);
+    assert.match(message, /team main has 3 waiting jobs, as many as its quota allows \(max_queued\)\. .*cancel some/);
     assert.deepEqual(await main.call(routes.listJobs, { query: { name: "fourth" } }), []);
     await open("full");
     await runUntilEmpty(main);

@@ -180,7 +180,7 @@ const reasons: readonly (readonly [RegExp, string])[] = [
   [/^the tick of .* waits already/, "one waits already"],
   [/^it was not fired in time: no server ran/, "not in time"],
   [/belongs to contractor, who is disabled/, "its owner is gone"],
-  [/was made by no job, so there is nothing to run again/, "the newest scripts cannot be run"],
+  [/was not created by a job, so there is nothing to run again/, "the newest scripts cannot be run"],
 ];
 
 function whyOf(reason: string | null): string | null {

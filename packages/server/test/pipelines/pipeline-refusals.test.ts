@@ -57,15 +57,23 @@ describe("a pipeline is refused", () => {
     await server.store.write((db) =>
       db.updateTable("dataset_versions").set({ status: 8 }).where("uuid", "=", made.uuid).execute(),
     );
-    await refuses([`${name}@1.0.0`], "not_found", /no version 1\.0\.0 that is complete and was not removed/);
+    await refuses(
+      [`${name}@1.0.0`],
+      "not_found",
+      /no usable version 1\.0\.0: there is none, or it is incomplete or was removed/,
+    );
     await refuses([name], "not_found", /has no version that is complete/);
   });
 
   it("for a version that no job created, wherever it is in the lineage", async () => {
     const registered = await recordMade(server.store, null, name);
-    await refuses([name], "invalid", new RegExp(`@admin\\.default\\.${name}@1\\.0\\.0 was made by no job`));
+    await refuses([name], "invalid", new RegExp(`@admin\\.default\\.${name}@1\\.0\\.0 was not created by a job`));
     await makeDataset(world, `${name}_below`, "true", { needs: [registered] });
-    await refuses([`${name}_below`], "invalid", new RegExp(`@admin\\.default\\.${name}@1\\.0\\.0 was made by no job`));
+    await refuses(
+      [`${name}_below`],
+      "invalid",
+      new RegExp(`@admin\\.default\\.${name}@1\\.0\\.0 was not created by a job`),
+    );
   });
 
   it("for jobs that need each other", async () => {
@@ -138,7 +146,7 @@ describe("a pipeline is refused", () => {
       "invalid",
       /more than 20000 versions, or more than 100000 dependencies between them/,
     );
-    await refuses([`${name}_440`], "invalid", /was made by no job/);
+    await refuses([`${name}_440`], "invalid", /was not created by a job/);
   });
 
   it("to have a run removed if that would leave more dependencies than the limit", async () => {
@@ -165,7 +173,7 @@ describe("a pipeline is refused", () => {
     await recordMade(server.store, job.id, name, { teamId: (await teams.executeTakeFirstOrThrow()).id });
     const running = await runningJob(team);
     const waiting = await createJob(team, shell("true"));
-    await refuses([name], "too_many_requests", /has 1 jobs waiting, its quota/, team);
+    await refuses([name], "too_many_requests", /has 1 waiting jobs, as many as its quota allows/, team);
     const pipeline = await trigger(team, [name], true);
     const resume = () => team.call(routes.resumePipeline, { body: { name: pipeline.name } });
     await refused(resume(), "too_many_requests", /quota/);

@@ -213,7 +213,7 @@ describe("a backfill", () => {
       [
         { every: "hour", to: "2026-02-11T16:00" },
         "invalid",
-        /at most 1000 moments, and these are more\. The last that fits is 2026-02-11T15:00/,
+        /at most 1000 moments, and this one would have more\. The last moment that fits is 2026-02-11T15:00/,
       ],
       [{ pipeline_name: "nobody" }, "not_found", /no pipeline nobody/],
     ];

@@ -162,7 +162,7 @@ describe("schedules", () => {
           "with a date that never comes",
           { cron_expression: "0 0 31 2 *" },
           "invalid",
-          /a time that comes at least once; this one never does/,
+          /an expression for a time that exists; this time never comes/,
         ],
         ["with a broken start_after", { start_after: "tomorrow" }, "invalid", /start_after: expected a time/],
         [
@@ -254,7 +254,11 @@ describe("schedules", () => {
       const sooner = await update(schedule, { start_after: "", timezone: "" });
       assert.deepEqual([sooner.start_after, sooner.timezone], [null, "UTC"]);
       assert.ok((sooner.next_run ?? "") < iso(Date.now() + 86_400_000));
-      await refused(update(schedule, { cron_expression: "" }), "invalid", /with none the schedule would never run/);
+      await refused(
+        update(schedule, { cron_expression: "" }),
+        "invalid",
+        /without any of these the schedule would never run/,
+      );
       const once = await update(schedule, { cron_expression: "", start_after: future });
       assert.deepEqual([once.cron_expression, once.next_run], [null, future]);
     });
@@ -425,7 +429,7 @@ describe("schedules", () => {
           .execute(),
       );
       const held = await tick(await tick(schedule));
-      assert.match(held.last_error ?? "", /has 1 jobs waiting, its quota/);
+      assert.match(held.last_error ?? "", /has 1 waiting jobs, as many as its quota allows/);
       assert.equal(held.latest_run, null);
       assert.ok(held.next_run, "it goes on");
       const once = await create({ start_after: past });

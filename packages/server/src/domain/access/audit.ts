@@ -1,4 +1,6 @@
-/** The audit log: every change writes a row that says who, what, when and from where, in the same transaction. */
+/**
+ * The audit log: every change writes a row that says who changed what, when and from where, in the same transaction.
+ */
 import { ApiError, type AuditEntry, type RouteInput, type routes } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { insertAudit, listAudit } from "../../store/queries/people/audit.ts";
@@ -37,7 +39,7 @@ export interface Change {
   readonly detail?: string;
 }
 
-/** Longest target and detail, in characters; longer texts are cut off at the end. */
+/** Maximum length of the target and of the detail, in characters. Longer texts are cut off at the end. */
 const most = { target: 2048, detail: 4096 } as const;
 
 /** Writes a row to the audit log. Call it inside the transaction that makes the change. */

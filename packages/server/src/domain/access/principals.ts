@@ -80,8 +80,8 @@ export async function principalOfToken(
 }
 
 /**
- * Returns the caller that a job's token stands for: the creator of the job, in the job's team only and never as an
- * administrator. Its scopes are those of the token that created the job; its role is the creator's role now. The token
+ * Returns the caller that a job's token belongs to: the creator of the job, in the job's team only and never as an
+ * administrator. The scopes are those of the token that created the job; the role is the creator's role now. The token
  * is valid as long as the row of the attempt exists.
  */
 async function principalOfJob(db: Db, { jobId, attempt }: { jobId: string; attempt: number }): Promise<Principal> {
@@ -147,7 +147,7 @@ export async function admit(
 }
 
 /**
- * Throws if the caller may use the route in no team, for lack of a role or scope. Called before a large body is read.
+ * Throws if the caller has no team in which role and scopes allow the route. Called before a large body is read.
  */
 export function requireSomeTeam(principal: Principal, access: Access): void {
   if (access.kind !== "token") return;
@@ -156,7 +156,10 @@ export function requireSomeTeam(principal: Principal, access: Access): void {
   const hasRole = teams.some(({ role }) => roleIncludes(role, access.role));
   if (!hasRole && !(access.administrators && principal.isAdmin)) {
     if (teams.length <= 1) authorize(principal, access, undefined);
-    throw new ApiError("forbidden", `This needs the role ${access.role}, which you have in none of your teams.`);
+    throw new ApiError(
+      "forbidden",
+      `This request needs the role ${access.role}, which you have in none of your teams.`,
+    );
   }
   requireScope(principal, access.scope);
 }

@@ -125,7 +125,7 @@ async function requireTextsWithin(
   );
 }
 
-/** Returns why the team cannot export now, because its exports are over the quota; undefined if there is room. */
+/** Returns an error text if the team's exports are over the quota; undefined if there is room for more. */
 export async function whyNoExports(db: Db, teamId: number, defaults: DiskQuotas): Promise<string | undefined> {
   const { bytes: used, quota } = (await readUsage(db, teamId, defaults)).exports;
   if (quota === null || used < quota) return undefined;
@@ -168,7 +168,7 @@ export async function requireRoomInQueue(db: Db, team: NamedTeam, defaults: Defa
   const limit = await queueLimit(db, team.id, defaults);
   throw new ApiError(
     "too_many_requests",
-    `The team ${team.name} has ${limit} jobs waiting, its quota (max_queued). Wait until some of them have started, cancel some, or ask an administrator of the server for a larger quota.`,
+    `The team ${team.name} has ${limit} waiting jobs, as many as its quota allows (max_queued). Wait until some of them have started, cancel some, or ask an administrator of the server for a larger quota.`,
     { retryAfter },
   );
 }

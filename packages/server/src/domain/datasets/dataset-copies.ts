@@ -55,7 +55,7 @@ export async function requireIdle(db: Db, team: Team): Promise<void> {
   if (!(await isTeamBusy(db, team.id))) return;
   throw new ApiError(
     "wrong_state",
-    `Jobs of the team ${team.name} run. Wait until they have ended, or cancel them, and try again.`,
+    `Jobs of the team ${team.name} are running. Wait until they have ended, or cancel them, and try again.`,
   );
 }
 

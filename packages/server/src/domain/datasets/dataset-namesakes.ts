@@ -9,7 +9,7 @@ import { type FullName, placesOfName } from "../../store/queries/datasets/datase
 import type { Team } from "../access/principals.ts";
 import { fullName } from "./dataset-names.ts";
 
-/** Most datasets that a suggestion names. */
+/** Maximum number of datasets that a suggestion names. */
 const most = 5;
 
 /** Returns a sentence that lists the team's datasets of this name; empty if there are none. */

@@ -246,7 +246,7 @@ export function checkName(field: string, name: string): string {
 /** Throws if the new name of a dataset is taken. */
 async function requireFree(db: Db, team: Team, { reference, name }: DatasetEdit): Promise<void> {
   if (name === undefined || !(await findDataset(db, team.id, { ...reference, name }))) return;
-  throw new ApiError("wrong_state", `${fullName({ ...reference, name })} is there already. Choose another name.`);
+  throw new ApiError("wrong_state", `${fullName({ ...reference, name })} already exists. Choose another name.`);
 }
 
 /**

@@ -18,7 +18,7 @@ import { fullName } from "./dataset-names.ts";
 import { arrayText } from "./json-texts.ts";
 
 export interface ExportRules {
-  /** Most rows in one file; wide rows are spread over more and smaller files. */
+  /** Maximum number of rows in one file. Files with wide rows have fewer. */
   readonly rowsPerFile: number;
   /** Milliseconds after which the files are deleted. */
   readonly life: number;
@@ -75,7 +75,7 @@ export async function wantExport(
   return row;
 }
 
-/** Most files of an export, because one answer lists all their URLs. */
+/** Maximum number of files in an export. It is limited because one answer lists all their URLs. */
 const mostFiles = 10_000;
 /**
  * Target size of a file before compression, in bytes. The process that writes the file holds it in memory several times
@@ -84,8 +84,8 @@ const mostFiles = 10_000;
 const fileBytes = 64 * 1024 ** 2;
 
 /**
- * Returns the number of files for so many rows. The preview, the first rows of the version, tells how wide the rows
- * are.
+ * Returns the number of files for this number of rows. The preview, the first rows of the version, tells how wide the
+ * rows are.
  */
 function countFiles(rows: number, preview: string | null, { rowsPerFile }: ExportRules): number {
   const text = arrayText(preview) ?? "[]";

@@ -5,10 +5,10 @@ import { type LineageStep, lineageVersions, stepsFrom } from "../../store/querie
 import type { Team } from "../access/principals.ts";
 import { fullName } from "./dataset-names.ts";
 
-/** Most edges in one answer. */
+/** Maximum number of edges in one answer. */
 const most = 5000;
 
-/** Where a search goes, and how many levels deep. */
+/** The directions of a search, and its maximum depth in levels. */
 interface Walk {
   readonly directions: readonly ("upstream" | "downstream")[];
   readonly depth: number;

@@ -32,23 +32,26 @@ export interface Collected {
 /** Thrown when a job did more than the registry can record. The message is for the job's owner. */
 export class TooMuch extends Error {}
 
-/** Longest text of any field without a limit of its own, in characters. */
+/** Maximum length of a field that has no limit of its own, in characters. */
 const textLimit = 64 * 1024;
-/** Longest JSON of a schema or preview, in characters. */
+/** Maximum length of the JSON of a schema or preview, in characters. */
 const documentLimit = 256 * 1024;
-/** Longest script, in characters. */
+/** Maximum length of a script, in characters. */
 const scriptLimit = 1024 * 1024;
-/** Longest text of a field that lists read, in characters. */
+/** Maximum length of a field that lists of datasets read, in characters. */
 const listedLimit = 8 * 1024;
-/** Most versions that one job may create or reuse. */
+/** Maximum number of versions that one job may create or reuse. */
 const versionsLimit = 2000;
-/** Most dependencies of one version. */
+/** Maximum number of dependencies of one version. */
 const needsOfOneLimit = 1000;
-/** Most dependencies of all versions of one job: one transaction records them, and other writers wait for it. */
+/** Maximum number of dependencies of all versions of one job. One transaction records them, and other writers wait. */
 const needsLimit = 20_000;
-/** Most bytes of one line. The child process drops texts beyond their limits, so a valid line is always shorter. */
+/**
+ * Maximum length of one line, in bytes. The child process drops texts beyond their limits, so a valid line is always
+ * shorter.
+ */
 const lineLimit = 16 * 1024 * 1024;
-/** Most versions that one job may remove. */
+/** Maximum number of versions that one job may remove. */
 const removedLimit = 100_000;
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -105,7 +108,7 @@ const tooManyNeeds = (most: number) =>
   new TooMuch(`A dataset version of the job has more than ${most} dependencies. Split it into several versions.`);
 
 const fieldsOf = (value: unknown): Fields => (typeof value === "object" && value !== null ? (value as Fields) : {});
-/** Returns an array, or an empty one for any other value; throws if it is longer than `most`. */
+/** Returns the value if it is an array, otherwise an empty array. Throws if the array is longer than `most`. */
 function listOf(value: unknown, most: number, tooMany: (most: number) => TooMuch = tooManyVersions): unknown[] {
   if (!Array.isArray(value)) return [];
   if (value.length > most) throw tooMany(most);

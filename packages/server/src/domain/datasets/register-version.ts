@@ -1,4 +1,6 @@
-/** Registers a version of an external producer: its rows are stored elsewhere, its lineage is recorded here. */
+/**
+ * Registers a version of an external producer. The version's rows are stored elsewhere; its lineage is recorded here.
+ */
 import { randomUUID } from "node:crypto";
 import { ApiError, invalid, parseExactly, type RouteInput, type routes, versionStatus } from "@millrace/contract";
 import { reservedNamespaces } from "../../datachain/names.ts";
@@ -192,7 +194,7 @@ function chooseVersion(versions: readonly ListedVersionRow[], reference: Referen
   if (!version) return newest ? next(newest) : { major: 1, minor: 0, patch: 0 };
   const taken = versions.find((row) => row.version === writeVersion(version));
   if (!taken) return version;
-  const why = taken.removed_at ? "was removed, and its number stays taken" : "is there already";
+  const why = taken.removed_at ? "was removed, and its number stays taken" : "already exists";
   throw new ApiError("wrong_state", `${name}@${taken.version} ${why}. Leave the version out to take the next one.`);
 }
 
@@ -204,7 +206,7 @@ function next({ major, minor, patch }: Version): Version {
   );
 }
 
-/** Largest schema and preview of a version in bytes, because every answer about the dataset includes them. */
+/** Maximum size of a schema, and of a preview, in bytes. Every answer about the dataset includes both. */
 const mostBytes = 256 * 1024;
 
 function limited(field: string, json: string): string {

@@ -5,7 +5,7 @@ import { type SizedVersionRow, schemasOf, textsOf } from "../../store/queries/da
 import { nextStretch, stretchesOf } from "../../turns/large-answers.ts";
 import { type VersionText, versionText } from "./dataset-documents.ts";
 
-/** Most bytes of schemas in one answer; previews and scripts together have the same limit. */
+/** Maximum size of all schemas in one answer, in bytes. Previews and scripts together have the same limit. */
 const mostBytes = 8 * 1024 ** 2;
 
 /**
@@ -34,7 +34,7 @@ export async function versionTexts(
   return shown;
 }
 
-/** Approximate bytes of a version without schemas, preview and scripts. */
+/** Approximate size of a version without schemas, preview and scripts, in bytes. */
 const smallBytes = 512;
 
 /**

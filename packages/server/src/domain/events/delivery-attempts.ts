@@ -24,11 +24,13 @@ export interface AttemptResult {
   readonly status: number | null;
   /** Why the attempt failed, as a sentence; null if it succeeded. */
   readonly error: string | null;
-  /** False if the receiver did not cause the failure, so that the failure does not count against it. */
+  /**
+   * False if something other than the receiver caused the failure. Such a failure does not count against the receiver.
+   */
   readonly isReceivers?: boolean;
 }
 
-/** Longest back-off in milliseconds. */
+/** Maximum back-off in milliseconds. */
 const longest = 8 * 3_600_000;
 
 /** Returns the back-off after this many failures, in milliseconds. Each failure triples it. */
@@ -57,7 +59,7 @@ export const dueTimes = (now: number): DueTimes => ({ now: iso(now), far: iso(no
 export const beginAttempt = (db: Db, due: DueDelivery, seconds: number, now: number) =>
   takeDelivery(db, due, iso(now + seconds * 1000), iso(now));
 
-/** What becomes of a delivery after an attempt. */
+/** State of a delivery after an attempt: delivered, to be retried, or failed for good. */
 export type AttemptOutcome = "delivered" | "retried" | "failed";
 
 /**

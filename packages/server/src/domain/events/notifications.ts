@@ -78,7 +78,7 @@ async function add(db: Db, team: Team, address: string, now: number): Promise<Re
   if ((await listReceivers(db, team.id, "mail")).length >= webhookLimits.addresses)
     throw new ApiError(
       "wrong_state",
-      `The team ${team.name} has ${webhookLimits.addresses} addresses already, which is the limit. Remove one first.`,
+      `The team ${team.name} already has ${webhookLimits.addresses} e-mail addresses, which is the limit. Remove one first.`,
     );
   const fresh = newReceiver(team, "mail", address, now);
   return { ...fresh, id: await insertReceiver(db, fresh) };

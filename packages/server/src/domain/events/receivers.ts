@@ -73,8 +73,8 @@ export const stateOf = async (db: Db, row: ReceiverRow) => ({
 });
 
 /**
- * Enables or disables a receiver; null and undefined change nothing. Waiting deliveries are kept and sent once it is
- * enabled.
+ * Enables or disables a receiver; null and undefined change nothing. Waiting deliveries are kept and sent once the
+ * receiver is enabled.
  */
 export async function setEnabled(
   db: Db,
@@ -99,8 +99,8 @@ export const noAddress = (team: Team, address: string) =>
   new ApiError("not_found", `The team ${team.name} sends no e-mails to ${address}.`, { hint: "list_notifications" });
 
 /**
- * Queues a PING message and returns its id. A disabled receiver gets it too, so that users can test it before they
- * enable it.
+ * Queues a PING message and returns its id. A disabled receiver gets the message too, so that users can test the
+ * receiver before they enable it.
  */
 export async function addPing(db: Db, receiver: ReceiverRow, team: Team, now: number): Promise<string> {
   const ping = newDelivery({ ...receiver, rests_until: null }, pingOf(team.name, iso(now)), now);
@@ -108,7 +108,7 @@ export async function addPing(db: Db, receiver: ReceiverRow, team: Team, now: nu
   return ping.id;
 }
 
-/** Most deliveries that may wait for a receiver when a test is added. */
+/** Maximum number of deliveries that may wait for a receiver when a test is added. */
 const mostTests = 100;
 
 /** Sends a PING message to a receiver and returns the delivery. `find` locks and returns the receiver. */

@@ -52,7 +52,7 @@ interface Target {
 export const readTarget = (keys: KeyRing, { id, secret }: Pick<ReceiverRow, "id" | "secret">): Target =>
   JSON.parse(decryptReceiver(keys, id, secret)) as Target;
 
-/** Fewest characters of a secret that a user chooses. */
+/** Minimum length, in characters, of a secret that a user chooses. */
 const shortestSecret = 16;
 
 export async function createWebhook(
@@ -65,7 +65,7 @@ export async function createWebhook(
     if ((await listReceivers(db, team.id, "webhook")).length >= webhookLimits.webhooks)
       throw new ApiError(
         "wrong_state",
-        `The team ${team.name} has ${webhookLimits.webhooks} webhooks already, which is the limit. Delete one first.`,
+        `The team ${team.name} already has ${webhookLimits.webhooks} webhooks, which is the limit. Delete one first.`,
       );
     const fresh = newReceiver(team, "webhook", originOf(target.url), now);
     // A request that names job states but no events subscribes to no events.

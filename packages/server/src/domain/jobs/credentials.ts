@@ -39,15 +39,15 @@ export const ofTeam = ({ id }: Pick<Team, "id">): CredentialsOwner => ({ team_id
 export const ofUser = (userId: number): CredentialsOwner => ({ team_id: null, user_id: userId });
 
 /**
- * Returns the caller as the owner of personal credentials, which jobs in all of the caller's teams use. Throws if the token
- * is limited to some of these teams.
+ * Returns the caller as the owner of personal credentials, which jobs in all of the caller's teams use. Throws if the
+ * token is limited to some of these teams.
  */
 export async function ownerOfOwn({ db }: Store, principal: Principal): Promise<CredentialsOwner> {
   const all = await teamsOf(db, principal.userId);
   if (all.length > principal.teams.length) {
     throw new ApiError(
       "forbidden",
-      "Jobs in all your teams use your own credentials, and this token is not valid for all your teams. Use a token that is.",
+      "Jobs in all your teams use your own credentials, and this token is not valid for all your teams. Use a token that is valid for all of them.",
     );
   }
   return ofUser(principal.userId);
@@ -78,8 +78,8 @@ export function namesOf({ variables }: Pick<CredentialsRow, "variables">) {
 type Values = Readonly<Record<string, string>>;
 
 /**
- * Decrypts the values of a set of credentials. Throws if the key is missing, or if the ciphertext was stored for another
- * row.
+ * Decrypts the values of a set of credentials. Throws if the key is missing, or if the ciphertext was stored for
+ * another row.
  */
 export const valuesOf = (keys: KeyRing, { id, secret }: Pick<CredentialsRow, "id" | "secret">): Values =>
   JSON.parse(decryptCredentials(keys, id, secret)) as Values;
@@ -169,7 +169,7 @@ async function checkCount(db: Db, owner: CredentialsOwner): Promise<void> {
   if ((await countOwned(db, owner)) > credentialLimits.sets) {
     throw new ApiError(
       "wrong_state",
-      `There are ${credentialLimits.sets} sets of credentials already, which is the maximum. Delete one first.`,
+      `There are already ${credentialLimits.sets} sets of credentials, which is the maximum. Delete one first.`,
     );
   }
 }

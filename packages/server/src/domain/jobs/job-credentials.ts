@@ -11,7 +11,10 @@ import type { JobSpecFields } from "../lifecycle/job-documents.ts";
 import type { KeyRing } from "../secrets/key-ring.ts";
 import { namesOf, ofTeam, ofUser, valuesOf } from "./credentials.ts";
 
-/** The user and team whose credentials a job may use. A user's own set takes precedence over a team's with the same name. */
+/**
+ * The user and team whose credentials a job may use. A user's own set takes precedence over a team's with the same
+ * name.
+ */
 export interface Holder {
   readonly team_id: number;
   readonly user_id: number;
@@ -47,7 +50,7 @@ export async function resolveCredentials(db: Db, holder: Holder, input: JobInput
   return credentialsFields(usual === undefined ? [] : [usual]);
 }
 
-/** Checks that the credentials exist and that no two have a variable in common. Returns the names without duplicates. */
+/** Checks that the credentials exist and that no two sets define the same variable. Returns each name once. */
 export async function requireCredentials(
   db: Db,
   holder: Holder,
@@ -60,7 +63,7 @@ export async function requireCredentials(
     const row = await findFor(db, holder, name);
     if (!row) throw invalid(field, `credentials of this team or of your own (${await known(db, holder)})`, name);
     const clash = clashOf(sources, row);
-    if (clash) throw invalid(field, `sets without a variable in common. ${clash}`);
+    if (clash) throw invalid(field, `credential sets that define different variables. ${clash}`);
   }
   return names;
 }
@@ -70,7 +73,10 @@ async function known(db: Db, { team_id, user_id }: Holder): Promise<string> {
   return [...new Set(rows.map(({ name }) => name))].join(", ") || "there are none yet";
 }
 
-/** Records which credentials have which variable. Returns an error text if earlier ones have the same variable. */
+/**
+ * Records which set defines which variable. Returns an error text if an earlier set defines one of this set's
+ * variables.
+ */
 function clashOf(sources: Map<string, string>, row: CredentialsRow): string | undefined {
   const { name } = row;
   const variables = namesOf(row).all;
@@ -82,15 +88,15 @@ function clashOf(sources: Map<string, string>, row: CredentialsRow): string | un
 }
 
 /**
- * Thrown if credentials of a job were deleted, cannot be decrypted, or have a variable in common. The message is for its
- * owner.
+ * Thrown if credentials of a job were deleted or cannot be decrypted, or if two sets define the same variable. The
+ * message is for the job's owner.
  */
 export class CredentialsUnavailable extends Error {}
 
 /** Variables from all credentials of a job. */
 export interface Gathered {
   readonly variables: Readonly<Record<string, string>>;
-  /** Values to mask in the job's log: all that are not marked as plain. */
+  /** Values to mask in the job's log: all except those that are marked as plain. */
   readonly secrets: readonly string[];
   /** Whether some of the credentials belong to the user, not to the team. */
   readonly personal: boolean;
@@ -98,7 +104,8 @@ export interface Gathered {
 
 /**
  * Decrypts the variables of all these credentials, when the job begins, so that the job gets the current values. The
- * credentials may have changed since the job was created, so they are checked again for variables in common.
+ * credentials may have changed since the job was created, so this checks again that no two sets define the same
+ * variable.
  */
 export async function gatherCredentials(
   db: Db,
@@ -117,7 +124,7 @@ export async function gatherCredentials(
         `The credentials ${name} were deleted before the job began. Create them again, then run the job again.`,
       );
     const clash = clashOf(sources, row);
-    if (clash) throw new CredentialsUnavailable(`The job's credentials have a variable in common. ${clash}`);
+    if (clash) throw new CredentialsUnavailable(`Two of the job's credential sets define the same variable. ${clash}`);
     const values = open(keys, row);
     const { plain } = namesOf(row);
     Object.assign(variables, values);

@@ -93,7 +93,7 @@ function ownRules(input: JobInput, found: ScriptMetadata): Pick<JobSpecFields, "
   return Object.fromEntries(Object.entries(rules).filter(([, value]) => value !== undefined));
 }
 
-/** Returns the checked environment, not yet encrypted. A text without variables, such as comments only, becomes empty. */
+/** Returns the checked environment, not yet encrypted; an empty text if it sets no variables (only comments, say). */
 export function checkedEnvironment(text: string | null | undefined): string {
   if (!text) return "";
   const values = checkTogether(readEnvironment(text), "environment", environmentRoom);
@@ -143,8 +143,8 @@ function readTimes(input: JobInput, serverTimezone: string) {
 }
 
 /**
- * Returns the fields that link a job to the one that it reruns. The client sends the last job that ran the same script on
- * any server, so an unknown id is ignored.
+ * Returns the fields that link a job to the one that it reruns. The client sends the last job that ran the same script
+ * on any server, so an unknown id is ignored.
  */
 async function rerunOf(db: Db, team: Team, input: JobInput, ownId: string) {
   const sourceId = input.rerun_from_job_id;
@@ -155,8 +155,8 @@ async function rerunOf(db: Db, team: Team, input: JobInput, ownId: string) {
 }
 
 /**
- * Throws if the input repeats a field that retention has shortened. The client copies fields from the job that it shows,
- * and would otherwise run only the beginning of a script.
+ * Throws if the input repeats a field that retention has shortened. The client copies fields from the job that it
+ * shows, and would otherwise run only the beginning of a script.
  */
 function requireWhole(source: ShortJob, input: JobInput): void {
   const spec = readSpec(source) as unknown as Record<string, unknown>;
@@ -190,8 +190,9 @@ function checkScript({ script: given, query, repository }: JobInput): string | n
       );
     return null;
   }
-  if (query) throw invalid("script", "no `query` together with it: the script is read from the repository");
-  if (!repository?.trim()) throw invalid("script", "a `repository` that contains it", script);
+  if (query)
+    throw invalid("script", "no `query` together with `script`, because the script is read from the repository");
+  if (!repository?.trim()) throw invalid("script", "a `repository` that contains the script", script);
   const strange = (part: string) => ["", ".", ".."].includes(part) || part.toLowerCase() === ".git";
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are refused here
   if (script.split("/").some(strange) || /[\x00-\x1f\x7f]/.test(script))
@@ -199,7 +200,10 @@ function checkScript({ script: given, query, repository }: JobInput): string | n
   return script;
 }
 
-/** Checks a Python version: `3.12`, `3.12.1`, or conditions such as `>=3.10,<3.13`. The engine finds an interpreter later. */
+/**
+ * Checks a Python version: `3.12`, `3.12.1`, or conditions such as `>=3.10,<3.13`. The engine finds an interpreter
+ * later.
+ */
 export function checkVersion(text: string | undefined): string | null {
   if (!text) return null;
   const condition = /^([<>]=?|[=!~]=)? ?v?\d+(\.\d+)*(\.\*)?$/;
@@ -216,7 +220,10 @@ function decoded(path: string): string {
   }
 }
 
-/** Checks a repository: a URL or an scp-like address that git understands. Refuses text that git would parse as an option. */
+/**
+ * Checks a repository: a URL or an scp-like address that git understands. Refuses text that git would parse as an
+ * option.
+ */
 export function checkRepository(text: string | null | undefined, jobPaths: readonly string[]): string | null {
   const repository = text?.trim();
   if (!repository) return null;

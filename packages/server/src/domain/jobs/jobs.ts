@@ -70,7 +70,8 @@ export async function createJob(context: JobsContext, creation: Creation, now: n
   const { row, spec, environment } = await newJob(context, creation, now);
   const firstRun = row.status === "TASK" ? firstFiring(spec, now) : undefined;
   const text = await store.write(async (db) => {
-    // The answer is read in the same transaction: if reading failed after the commit, the client would create a second job.
+    // The answer is read in the same transaction: if reading failed after the commit, the client would create a second
+    // job.
     if (key && !(await takeKey(db, key, row.id))) {
       const first = await findByKey(db, key);
       return jobText(db, context, team, first?.job_id ?? row.id);
@@ -109,7 +110,9 @@ const frameOf = (context: JobsContext, team: Team, includeSteps = false, many = 
   showsValues: roleIncludes(team.role, "editor"),
 });
 
-/** Returns when a task first fires: at the first tick from start_after on, or at start_after without a cron expression. */
+/**
+ * Returns when a task first fires: at the first tick from start_after on, or at start_after without a cron expression.
+ */
 function firstFiring(spec: JobSpecFields, now: number): string {
   const start = spec.start_after ? Date.parse(spec.start_after) : now;
   if (!spec.cron_expression) return iso(start);
@@ -117,8 +120,8 @@ function firstFiring(spec: JobSpecFields, now: number): string {
 }
 
 /**
- * Creates and enqueues the job for one tick of a task. The job shares the long texts of the task, and has it as its
- * parent. Runs in the transaction that advances the task to its next tick.
+ * Creates and enqueues the job for one tick of a task. The job shares the long texts of the task, and the task is
+ * its parent. Call this in the transaction that advances the task to its next tick.
  */
 export async function fireTask({ db, now }: Transaction, keys: KeyRing, task: ShortJob, moment: Moment): Promise<void> {
   const id = newJobId(now);
@@ -184,7 +187,7 @@ export async function listTeamJobs(context: JobsContext, team: Team, query: List
   const jobs = new BoundedList();
   for (let { before } = filter; ; ) {
     const limit = Math.min(filter.limit - jobs.length, listPart);
-    // Long lists take memory: they wait until other requests have had the event loop.
+    // Long lists take memory, so they first let other requests use the event loop.
     if (limit > shortList) await nextStretch();
     const { rows, next } = await listJobs(db, { ...filter, before, limit }, nextLook);
     for (const [index, text] of (await jobTexts(db, rows, frame)).entries())
@@ -275,7 +278,7 @@ async function cancelFrom(db: Db, { id, status }: JobRow, now: number): Promise<
     await endJob(db, { id, from: ["TASK"], to: "CANCELED", changes: { finished_at: iso(now) } }, now);
     return "CANCELED";
   }
-  // The queue comes first: once its row is deleted here, no server can start the job.
+  // The queue comes first: once the job's row in it is deleted, no server can start the job.
   if (await cancelWaiting(db, id, now)) return "CANCELED";
   return (await moveJob(db, { id, from: jobStates.begun, to: "CANCELING" })) ? "CANCELING" : undefined;
 }

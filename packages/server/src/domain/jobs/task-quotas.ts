@@ -1,4 +1,4 @@
-/** Quotas for the number of tasks and schedules of a team. 0 is no limit. */
+/** Quotas for the number of tasks and schedules of a team. 0 means no limit. */
 import { ApiError } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { lockTeam, quotasOf } from "../../store/queries/people/teams.ts";
@@ -37,8 +37,8 @@ export async function requireRoomForSchedule(db: Db, team: NamedTeam, defaults: 
 }
 
 /**
- * Returns whether the team is below the limit. Locks the team, since concurrent transactions do not see each other's rows
- * on PostgreSQL.
+ * Returns whether the team is below the limit. Locks the team, since concurrent transactions do not see each other's
+ * rows on PostgreSQL.
  */
 async function hasRoom(db: Db, { id }: NamedTeam, limit: number, atLeast: typeof atLeastTasks): Promise<boolean> {
   if (limit === 0) return true;

@@ -1,4 +1,6 @@
-/** Lost attempts: their result will never be known, for example because the data folder of their server is gone. */
+/**
+ * Ends lost attempts. Their results will never be known, for example because the data folder of their server is gone.
+ */
 import type { Db, Store } from "../../store/drivers/store.ts";
 import { type allAttempts, closeAttempt, foreignAttempts } from "../../store/queries/jobs/attempts.ts";
 import { statesBefore } from "../../store/queries/jobs/job-moves.ts";

@@ -32,7 +32,7 @@ export async function rulesOf(db: Db, job: Pick<JobRow, "team_id" | "spec">): Pr
 
 /** Error message of a job that was stopped at its time limit. */
 export const overTime = (seconds: number) =>
-  `The job ran longer than its limit of ${durationWords(seconds)}. The end of its log shows how far it came. To give it more time, set a larger \`timeout\`; 0 is no limit.`;
+  `The job ran longer than its limit of ${durationWords(seconds)}. The end of its log shows how far it came. To give it more time, set a larger \`timeout\`; 0 means no limit.`;
 
 /** Exit code, error and time of a failed attempt. */
 export type Failure = Pick<JobRow, "exit_code" | "error_message" | "error_stack" | "finished_at">;
@@ -41,8 +41,8 @@ export type Failure = Pick<JobRow, "exit_code" | "error_message" | "error_stack"
 const fresh = { started_at: null, exit_code: null, error_message: null, error_stack: null, steps: null, metrics: "{}" };
 
 /**
- * Puts a failed job back in the queue for its next attempt, in the transaction that closed the failed one. Returns false
- * if the job has no retries left, is being canceled, or belongs to a pipeline that has ended.
+ * Puts a failed job back in the queue for its next attempt, in the transaction that closed the failed one. Returns
+ * false if the job has no retries left, is being canceled, or belongs to a pipeline that has ended.
  */
 export async function planRetry(db: Db, job: JobRow, failure: Failure, now: number): Promise<boolean> {
   const { id, attempt, retried } = job;

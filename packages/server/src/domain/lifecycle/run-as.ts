@@ -11,7 +11,9 @@ import { readSpec } from "./job-documents.ts";
 export interface RunAs {
   /** Id of the user as whom all jobs run. */
   readonly all?: number;
-  /** Scopes of the user who took over: the jobs lose all others. Undefined: they keep the scopes of their originals. */
+  /**
+   * Scopes of the user who took over; the jobs lose all others. If undefined, jobs keep the scopes of their originals.
+   */
   readonly scopes?: readonly Scope[];
   /** Without `all`: ids of successors, by the id of the user who created the original. */
   readonly of?: Readonly<Record<string, number>>;

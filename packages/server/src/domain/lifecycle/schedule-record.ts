@@ -23,7 +23,7 @@ import { iso } from "../time/clock.ts";
 import { noteSchedule } from "./told-events.ts";
 import { tellSkip } from "./told-skips.ts";
 
-/** The ticks that one firing stands for. */
+/** The ticks that one firing makes up for. */
 export interface Meant {
   /** Time of the first tick. */
   readonly tick: string;
@@ -58,7 +58,7 @@ export const recordWait = (db: Db, row: ScheduleRow, waiting: Unfired, now: numb
   insert(db, row, waiting, { outcome: "waits", at: iso(now), reason: waiting.reason, pipeline_id: null });
 
 interface Begun {
-  /** Ticks that the firing stands for; undefined for the tick that waited for the end of the last run. */
+  /** Ticks that the firing makes up for; undefined for the tick that waited for the end of the last run. */
   readonly meant: Meant | undefined;
   readonly outcome: "fired" | "failed";
   readonly pipelineId: string;
@@ -79,7 +79,7 @@ export async function recordBegun(
 }
 
 interface Refused {
-  /** Ticks that the firing stands for; undefined for the tick that waited for the end of the last run. */
+  /** Ticks that the firing makes up for; undefined for the tick that waited for the end of the last run. */
   readonly meant: Meant | undefined;
   readonly reason: string;
 }
@@ -110,7 +110,7 @@ export async function recordEnd(
   else await countFailure(db, id, beginningOf(`${name}: ${reason}`, mostReason));
 }
 
-/** Writes the firing of a tick. The tick that waited has a row already, which is updated. */
+/** Writes the firing of a tick. If the tick waited, it already has a row, which is updated. */
 async function record(db: Db, row: ScheduleRow, meant: Meant | undefined, settled: Settled): Promise<void> {
   if (meant) return insert(db, row, meant, settled);
   const reason = settled.reason && beginningOf(settled.reason, mostReason);

@@ -1,6 +1,6 @@
 /**
- * The scheduled time of a run: the tick of its schedule or task, however late the run began. A rerun keeps it. A run that
- * somebody started by hand has none.
+ * The scheduled time of a run: the tick of its schedule or task, however late the run began. A rerun keeps that time. A
+ * run that somebody started by hand has no scheduled time.
  */
 import type { Job } from "@millrace/contract";
 import type { PipelineRow } from "../../store/queries/pipelines/pipelines.ts";

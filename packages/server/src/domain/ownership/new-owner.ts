@@ -58,7 +58,7 @@ export async function requireSets(
   if (missing.length === 0) return;
   throw new ApiError(
     "wrong_state",
-    `${to.username} has no credentials ${missing.join(", ")}, which the runs name: they would fail. Store credentials under these names, for the team or as ${to.username}'s own, or set \`force\` to hand it over anyway.`,
+    `${to.username} has no credentials ${missing.join(", ")}, which the runs name, so the runs would fail. Store credentials under these names, for the team or as ${to.username}'s own, or set \`force\` to hand it over anyway.`,
     { hint: "set_credentials" },
   );
 }

@@ -1,5 +1,6 @@
 /**
- * Finds everything that runs in a user's name, and which credentials it needs. Used before and while the user leaves.
+ * Finds everything that runs in a user's name, and which credentials it needs. Used before a user leaves, and while the
+ * user is removed.
  */
 import type { Work } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
@@ -117,9 +118,9 @@ export async function replacementFor(db: Db, userId: number, { teamId, name }: N
   return (await findOwned(db, ofTeam({ id: teamId }), name)) ? "team" : "missing";
 }
 
-/** Most jobs, pipelines and tokens in one answer. */
+/** Maximum number of jobs, of pipelines and of tokens in one answer. */
 const mostShown = 100;
-/** Most tasks and schedules in one answer. */
+/** Maximum number of tasks and of schedules in one answer. */
 const mostListed = 1000;
 
 /** Builds the answer of the API: the work, and which credentials a new owner would have or lack. */

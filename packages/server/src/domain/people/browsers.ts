@@ -10,7 +10,7 @@ import { day, iso } from "../time/clock.ts";
 
 /** Days after which a known browser is forgotten, unless it signs in again. */
 export const browserDays = 365;
-/** Most known browsers of one user; the oldest are forgotten first. */
+/** Maximum number of known browsers of one user. The oldest are forgotten first. */
 const mostBrowsers = 20;
 
 /**

@@ -70,7 +70,7 @@ export async function join(
   if (!(await insertMembership(db, team.id, user.id, role)))
     throw new ApiError(
       "wrong_state",
-      `${user.username} is in the team ${team.name} already. To give the user another role, change the role of the member.`,
+      `${user.username} is already in the team ${team.name}. To give the user another role, change the role of the member.`,
       { hint: "set_role" },
     );
   await audit(db, actor, { action: "member.add", team, target: user.username, detail: role }, now);
@@ -116,7 +116,7 @@ export async function changeRole(
 
 interface MemberRemoval {
   readonly username: string;
-  /** Username of the user who takes over the member's work in the team; undefined: the work stays the member's. */
+  /** Username of the user who takes over the member's work in the team; undefined if the member keeps the work. */
   readonly transferTo: string | undefined;
   /** Hands over even if the new owner lacks credentials that the work needs. */
   readonly force: boolean;

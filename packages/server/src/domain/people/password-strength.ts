@@ -29,11 +29,11 @@ const walks = [
   "147258369",
 ].flatMap((walk) => [walk, [...walk].reverse().join("")]);
 
-/** Fewest independent choices that a password must be made of; see `countChoices`. */
+/** Minimum number of independent choices in a password; see `countChoices`. */
 const fewestChoices = 6;
-/** Fewest different characters of a password. */
+/** Minimum number of different characters in a password. */
 const fewestCharacters = 5;
-/** Characters that are examined; the rest cannot make a password easier to guess. */
+/** Number of characters that are examined. More characters cannot make a password easier to guess. */
 const longest = 128;
 
 /**
@@ -58,7 +58,7 @@ const namesIn = (text: string) => [text.toLowerCase(), ...text.toLowerCase().spl
  */
 function countChoices(text: string, known: ReadonlySet<string>): number {
   const plain = withoutDisguise(text);
-  /** Fewest choices for the rest of the text, by the index at which the rest begins. */
+  /** Minimum number of choices for the rest of the text, by the index at which the rest begins. */
   const fewest = new Array<number>(text.length + 1).fill(0);
   for (let at = text.length - 1; at >= 0; at--) {
     const from = (length: number, choices: number) => choices + (fewest[at + length] ?? 0);

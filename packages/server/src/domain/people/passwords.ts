@@ -43,7 +43,10 @@ export async function hashPassword(password: string, owner: Owner): Promise<stri
   const { username, first_name, last_name, email } = owner;
   const why = whyGuessable(password, [username, first_name ?? "", last_name ?? "", email ?? ""]);
   if (why !== undefined)
-    throw invalid("password", `one that is hard to guess: ${why}. Use several words that nobody else would combine`);
+    throw invalid(
+      "password",
+      `one that is hard to guess. This one is not: ${why}. Use several words that nobody else would combine`,
+    );
   return hashAgain(password);
 }
 

@@ -41,10 +41,10 @@ export async function createServiceAccount(
 async function whyNoAccount(db: Db, team: Team, username: string): Promise<ApiError> {
   const there = await serviceAccountOf(db, team.id);
   if (!there)
-    return new ApiError("wrong_state", `There is a user ${username} already. Choose another \`account_name\`.`);
+    return new ApiError("wrong_state", `There is already a user ${username}. Choose another \`account_name\`.`);
   return new ApiError(
     "wrong_state",
-    `The team ${team.name} has the service account ${there.username} already. If it was removed from the team, add it again as a member.`,
+    `The team ${team.name} already has a service account, ${there.username}. If the account is no longer a member, add it again.`,
     { hint: "add_member" },
   );
 }
@@ -55,7 +55,7 @@ async function requireAccount(db: Db, team: Team): Promise<UserRow> {
   throw new ApiError("not_found", `The team ${team.name} has no service account.`, { hint: "create_service_account" });
 }
 
-/** Most tokens in one answer; the newest come first. */
+/** Maximum number of tokens in one answer. The newest come first. */
 const listPart = 1000;
 
 export async function readServiceTokens(store: Store, { principal, team }: Call, now: number): Promise<Token[]> {
@@ -78,7 +78,7 @@ export async function createServiceToken(
   if (scopes.length === 0)
     throw new ApiError(
       "forbidden",
-      "A service account's token needs other scopes than ADMIN, and none were requested that your token has. Request others, or use a token with more scopes.",
+      "A service account's token needs at least one scope other than ADMIN, and your token has none of those that were requested. Request others, or use a token with more scopes.",
     );
   const expiresAt = endWithin(principal, expires_in_days ?? undefined, now);
   return store.write(async (db) => {

@@ -87,7 +87,7 @@ function retries({ job_timeout, job_retries, job_retry_delay }: Pick<TeamChanges
 }
 
 const nameTaken = (name: string) =>
-  new ApiError("wrong_state", `There is a team ${name} already. Choose another name.`);
+  new ApiError("wrong_state", `There is already a team ${name}. Choose another name.`);
 
 export async function changeTeam(
   store: Store,

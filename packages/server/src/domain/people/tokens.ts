@@ -146,8 +146,8 @@ export function scopesWithin({ scopes }: Principal, texts: readonly string[]): S
 }
 
 /**
- * Returns the ids of the named teams. Without names it returns the teams of the token in use; null means all, also
- * future ones.
+ * Returns the ids of the named teams. Without names it returns the teams of the token in use; null means all teams
+ * of the user, including future ones.
  */
 export function teamsWithin({ teams, via }: Principal, names: readonly string[]): number[] | null {
   if (names.length > 0)
@@ -172,7 +172,7 @@ export function endWithin({ via }: Principal, days: number | undefined, now: num
   return own !== null && own < asked ? own : asked;
 }
 
-/** Most tokens in one answer. */
+/** Maximum number of tokens in one answer. */
 const listPart = 1000;
 
 interface TokenPage {

@@ -90,7 +90,7 @@ export async function addUser({ db, actor, now }: Edit, user: Addition): Promise
     created_at: iso(now),
   });
   if (id === undefined)
-    throw new ApiError("wrong_state", `There is a user ${username} already. Choose another username.`);
+    throw new ApiError("wrong_state", `There is already a user ${username}. Choose another username.`);
   // At sign-up the new user is the actor, and has an id only now.
   const by = actor.userId === null && actor.username === username ? { ...actor, userId: id } : actor;
   const detail = user.is_admin ? "administrator of the server" : "";

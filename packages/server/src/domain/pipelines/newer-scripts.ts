@@ -1,4 +1,4 @@
-/** Finds newer scripts: jobs that made a dataset of a schedule with a newer script than the schedule runs. */
+/** Finds jobs that made a dataset of a schedule with a newer script than the one that the schedule runs. */
 import type { NewerScript } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { type NewestMade, newestMade } from "../../store/queries/datasets/newest-made.ts";
@@ -26,8 +26,8 @@ interface Outdated {
 }
 
 /**
- * Returns a function from the id of a template to its newer scripts. It returns null for templates that were not compared,
- * because they name versions or have too many runs.
+ * Returns a function from the id of a template to its newer scripts. It returns null for templates that were not
+ * compared, because they name versions or have too many runs.
  */
 export async function newerScripts(
   db: Db,

@@ -24,8 +24,8 @@ export interface DraftFrame {
 }
 
 /**
- * Maximum size of the drafts of one pipeline in bytes, without long texts, which are shared. One transaction writes them
- * all.
+ * Maximum size of the drafts of one pipeline in bytes, without long texts, which are shared. One transaction writes
+ * them all.
  */
 export const mostDraftText = 8 * 1024 * 1024;
 
@@ -36,7 +36,7 @@ interface Drafts {
   readonly added: number;
 }
 
-/** Inserts a draft for each original. */
+/** Inserts a draft for each original job, which the draft repeats. */
 export async function insertDrafts(
   transaction: Transaction,
   originals: Iterable<ShortJob>,

@@ -1,4 +1,7 @@
-/** Pauses and resumes a pipeline, by itself or together with its schedule. The caller's transaction has locked it. */
+/**
+ * Pauses and resumes a pipeline, by itself or together with its schedule. The caller's transaction has locked the
+ * pipeline.
+ */
 import { ApiError, jobStates } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { moveJobs } from "../../store/queries/jobs/job-moves.ts";
@@ -36,7 +39,7 @@ export async function resumeRuns(db: Db, { id, name }: PipelineRow, now: number)
 const pendingDrafts = async (db: Db, id: string): Promise<ShortJob[]> =>
   getShortJobs(db, jobsOfRuns(await runsOf(db, id), "draft"));
 
-/** Puts the drafts in the queue that wait for no other run. */
+/** Puts those drafts in the queue that wait for no other run. */
 export const beginReady = (db: Db, runs: readonly RunState[]): Promise<void> =>
   beginDrafts(
     db,

@@ -1,4 +1,4 @@
-/** Settings of a pipeline: they override fields of the original job in every run, and can be removed again. */
+/** Settings of a pipeline. In every run, they override fields of the original job. */
 import type { Pipeline } from "@millrace/contract";
 import type { PipelineRow } from "../../store/queries/pipelines/pipelines.ts";
 import type { JobSpecFields } from "../lifecycle/job-documents.ts";

@@ -75,7 +75,7 @@ export async function findSources(
     );
   if ("unmade" in graph)
     throw refusal(
-      `${await nameOfVersion(db, graph.unmade)} was made by no job, so there is nothing to run again. Create it with a job first.`,
+      `${await nameOfVersion(db, graph.unmade)} was not created by a job, so there is nothing to run again. Create it with a job first.`,
     );
   if ("cycle" in graph) {
     const circle = await describeCycle(db, graph.cycle);
@@ -101,8 +101,8 @@ export async function findSources(
 }
 
 /**
- * Returns the versions that the references mean, without duplicates. A reference without a version means the version that
- * the newest job made.
+ * Returns the versions that the references mean, without duplicates. A reference without a version means the version
+ * that the newest job made.
  */
 async function findTargets(db: Db, team: SourceTeam, references: readonly Reference[]): Promise<Target[]> {
   const found = await findLiveVersions(db, team.id, references);
@@ -125,7 +125,10 @@ async function noTarget(db: Db, team: SourceTeam, reference: Reference): Promise
   if (!(await findDataset(db, team.id, reference))) return noSuchDataset(db, team, reference);
   const name = fullName(reference);
   const wanted = reference.version ? `version ${writeVersion(reference.version)}` : "version";
-  return new ApiError("not_found", `The dataset ${name} has no ${wanted} that is complete and was not removed.`);
+  return new ApiError(
+    "not_found",
+    `The dataset ${name} has no usable ${wanted}: there is none, or it is incomplete or was removed.`,
+  );
 }
 
 /** Describes jobs that depend on each other. Names at most five of them. */

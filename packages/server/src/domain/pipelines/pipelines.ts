@@ -326,7 +326,7 @@ async function recount(db: Db, pipeline: PipelineRow, now: number): Promise<void
 
 const isOver = ({ status }: RunState) => status === "FAILED" || status === "CANCELED";
 
-/** Throws if a run is still being canceled: its end would fail the restarted pipeline. */
+/** Throws if a run is still being canceled, because the end of that run would fail the restarted pipeline. */
 function requireNoneEnding(runs: readonly RunState[]): void {
   const ending = runs.find(({ status }) => status === "CANCELING");
   if (!ending) return;

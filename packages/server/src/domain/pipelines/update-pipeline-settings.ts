@@ -147,14 +147,17 @@ async function checkWidth(db: Db, workers: number, repeated: readonly Repeated[]
   for (const compute_cluster_id of clusters) await resolveCluster(db, { compute_cluster_id }, workers);
 }
 
-/** Throws if an owner of a run may not use one of these credentials: each run gets them with the rights of its owner. */
+/** Throws if the owner of any run may not use one of these credentials. Each run reads them with its owner's rights. */
 async function checkCredentials(db: Db, names: readonly string[], repeated: readonly Repeated[]): Promise<void> {
-  if (names.includes("")) throw invalid("credentials_names", "names; an empty list removes the setting", "");
+  if (names.includes(""))
+    throw invalid("credentials_names", "a list of names that are not empty (an empty list removes the setting)", "");
   const holders = new Map(repeated.map(({ original }) => [original.user_id, original]));
   for (const holder of holders.values()) await requireCredentials(db, holder, names, "credentials_names");
 }
 
-/** Throws if the variables of a run, with those of its credentials, are too large. Checked again when the run begins. */
+/**
+ * Throws if the variables of a run, with those of its credentials, are too large. Checked again when the run begins.
+ */
 async function requireRoomForVariables(
   db: Db,
   repeated: readonly Repeated[],
@@ -171,7 +174,10 @@ async function requireRoomForVariables(
   }
 }
 
-/** Throws if the drafts are too large in total. Each of them has a copy of the settings; `added` is the size of one copy. */
+/**
+ * Throws if the drafts are too large in total. Each of them has a copy of the settings; `added` is the size of one
+ * copy.
+ */
 function requireShortDrafts(repeated: readonly Repeated[], added: number): void {
   const lengthOf = ({ original: { spec, environment } }: Repeated) =>
     Buffer.byteLength(spec) + Buffer.byteLength(environment);
@@ -189,8 +195,8 @@ const bringsCode = (input: UpdatePipelineSettingsInput) =>
   );
 
 /**
- * Throws if a run belongs to another user. A run gets a token with the rights of its owner, so nobody else may add code to
- * it. Admins of the team may do so for runs of the service account, but not with the token of a job.
+ * Throws if a run belongs to another user. A run gets a token with the rights of its owner, so nobody else may add code
+ * to it. Admins of the team may do so for runs of the service account, but not with the token of a job.
  */
 async function requireOwnRuns(db: Db, { principal, team }: Call, repeated: readonly Repeated[]): Promise<void> {
   const isAdmin = roleIncludes(team.role, "admin") && principal.via.kind !== "job";
@@ -208,8 +214,8 @@ async function requireOwnRuns(db: Db, { principal, team }: Call, repeated: reado
 
 /**
  * Rewrites drafts and waiting jobs with the new settings. Returns the bytes of texts that were added to the store. The
- * queue rows of waiting jobs are locked, so that none starts meanwhile. Jobs that have begun are not changed, nor are jobs
- * that wait for a retry: their current secrets are needed to mask the log of the earlier attempt.
+ * queue rows of waiting jobs are locked, so that none starts meanwhile. Jobs that have begun are not changed, nor are
+ * jobs that wait for a retry: their current secrets are needed to mask the log of the earlier attempt.
  */
 async function rewriteDrafts(db: Db, repeated: readonly Repeated[], frame: DraftFrame): Promise<number> {
   let added = 0;
@@ -250,7 +256,9 @@ async function redraft(db: Db, repeated: readonly Repeated[], frame: DraftFrame)
   return redrafted;
 }
 
-/** Updates the queue rows of waiting drafts. Returns the ids that are still in the queue; the row locks keep them there. */
+/**
+ * Updates the queue rows of waiting drafts. Returns the ids that are still in the queue; the row locks keep them there.
+ */
 async function holdWaiting(db: Db, drafts: readonly Redrafted[]): Promise<ReadonlySet<string>> {
   const places = drafts.filter(({ isWaiting }) => isWaiting).map(({ place }) => place);
   const held = new Set<string>();

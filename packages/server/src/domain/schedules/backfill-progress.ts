@@ -38,7 +38,9 @@ async function nextOf(db: Db, { id, on_failure, parallel }: BackfillRow): Promis
   return running < parallel ? "begin" : "wait";
 }
 
-/** Takes the next step of a backfill, unless it has to wait. Returns true if it took one: then there may be more. */
+/**
+ * Takes the next step of a backfill. Returns true if another step may follow, false if the backfill waits or has ended.
+ */
 export async function advanceBackfill(
   db: Db,
   { keys, quotas }: BackfillContext,
@@ -63,7 +65,7 @@ export async function advanceBackfill(
   const { pipelineId, added } = await runTemplate({ db, now }, keys, template, moment);
   await requireRoomForTexts(db, team, added, quotas);
   if (!(await takeMoment(db, id, next.position, pipelineId)))
-    throw new Error("another transaction has already begun this moment of the backfill");
+    throw new Error("another transaction has already started the backfill's run for this scheduled time");
   await updateBackfill(db, id, { last_error: null, updated_at: iso(now) });
   return true;
 }

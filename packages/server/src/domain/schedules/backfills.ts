@@ -45,7 +45,7 @@ interface BackfillsContext {
   readonly signals: Signals;
 }
 
-/** Cron expressions of the words that `every` accepts. */
+/** The words that `every` accepts, with their cron expressions. */
 const intervals: Readonly<Record<string, string>> = {
   hour: "@hourly",
   day: "@daily",
@@ -65,7 +65,7 @@ function readMoments({ from, to, every, timezone }: CreateBackfillInput, now: nu
   if (ticks.length > backfillLimits.moments)
     throw new ApiError(
       "invalid",
-      `from, to, every: a backfill has at most ${backfillLimits.moments} moments, and these are more. The last that fits is ${iso(ticks.at(-2) ?? 0)}. Create several backfills, one after another.`,
+      `from, to, every: a backfill has at most ${backfillLimits.moments} moments, and this one would have more. The last moment that fits is ${iso(ticks.at(-2) ?? 0)}. Create several backfills, one after another.`,
     );
   return { cron, zone, moments: ticks.map(iso) };
 }
@@ -219,7 +219,7 @@ export async function retryTeamBackfill(
   return backfill;
 }
 
-/** Throws if nothing of a backfill can be retried, or if one of its pipelines is still being canceled. */
+/** Throws if a backfill has nothing to retry, or if one of its pipelines is still being canceled. */
 function requireRetryable({ id, status }: BackfillRow, moments: readonly MomentRow[], failed: number): void {
   const ending = moments.find((one) => one.status === "CANCELED" && (one.open_runs ?? 0) > 0);
   if (ending)

@@ -1,19 +1,19 @@
-/** Counts ticks that were missed before a tick fires, up to a hundred. */
+/** Counts the ticks that were missed before a schedule fires again; at most `mostCaughtUp`. */
 import { mostCaughtUp } from "@millrace/contract";
 import type { ScheduleRow } from "../../store/queries/schedules/schedules.ts";
 import { firstTicks } from "../time/ticks.ts";
 import { type Plan, punctual, type ScheduleTimes } from "./schedule-times.ts";
 
 interface MissedTicks {
-  /** Time of the first tick that the run stands for. */
+  /** Time of the oldest tick that the run makes up for. If there is no run: of the oldest skipped tick. */
   readonly first: string;
-  /** Number of ticks that the run stands for; 0 if there is no run. */
+  /** Number of ticks that the one run makes up for; 0 if there is no run. */
   readonly ticks: number;
-  /** Number of ticks that get no run: the oldest ones. */
+  /** Number of ticks that are skipped. If there is a run, these are the oldest ticks. */
   readonly dropped: number;
 }
 
-/** Divides the ticks from `tick` until now into those that the next run stands for and those that are dropped. */
+/** Divides the ticks from `tick` until now into those that the next run makes up for and those that are skipped. */
 export function missedTicks(
   row: ScheduleTimes & Pick<ScheduleRow, "catch_up">,
   tick: string,

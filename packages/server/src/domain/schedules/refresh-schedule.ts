@@ -23,7 +23,10 @@ import { readSettings } from "../pipelines/pipeline-settings.ts";
 import { findSources, type SourceTeam } from "../pipelines/pipeline-sources.ts";
 import { iso } from "../time/clock.ts";
 
-/** Rebuilds a template. Returns what changed, for the audit log; undefined if it already has the newest scripts. */
+/**
+ * Rebuilds a template. Returns what changed, for the audit log; undefined if the template already has the newest
+ * scripts.
+ */
 export async function refreshTemplate(
   db: Db,
   team: SourceTeam,
@@ -65,8 +68,8 @@ const askedOf = ({ asked, datasets }: PipelineRow): string[] =>
   asked === null ? (JSON.parse(datasets) as string[]).map(withoutVersion) : (JSON.parse(asked) as string[]);
 
 /**
- * Replaces new nodes by jobs of the template that have the same origin. The newest maker of a dataset is usually a run of the
- * schedule itself. If such a run became the original, settings of one firing would carry over to all later ones.
+ * Replaces new nodes by jobs of the template that have the same origin. The newest maker of a dataset is usually a run
+ * of the schedule itself. If such a run became the original, settings of one firing would carry over to all later ones.
  */
 async function keepingOwn(db: Db, own: readonly string[], nodes: readonly GraphNode[]): Promise<GraphNode[]> {
   const origins = await originsOf(db, [...own, ...nodes.map(({ jobId }) => jobId)]);
@@ -79,8 +82,9 @@ async function keepingOwn(db: Db, own: readonly string[], nodes: readonly GraphN
 }
 
 /**
- * Throws if a new script of one user would run with the rights of another. A user who took over a schedule agreed to run the
- * scripts that it had then, not later scripts of colleagues. The service account may run scripts of the whole team.
+ * Throws if a new script of one user would run with the rights of another. A user who took over a schedule agreed to
+ * run the scripts that it had then, not later scripts of colleagues. The service account may run scripts of the whole
+ * team.
  */
 async function requireOwnCode(db: Db, template: PipelineRow, added: readonly ShortJob[]): Promise<void> {
   const runAs = readRunAs(template);
@@ -99,8 +103,8 @@ async function requireOwnCode(db: Db, template: PipelineRow, added: readonly Sho
 }
 
 /**
- * Throws if settings that add code would apply to a job of another user. The owner of the template's jobs set them, and in
- * that job they would run with the other user's rights.
+ * Throws if settings that add code would apply to a job of another user. The owner of the template's jobs chose these
+ * settings, and their code would run with the other user's rights.
  */
 async function requireNoForeignCode(
   db: Db,

@@ -1,6 +1,6 @@
 /**
- * Fires schedules. One transaction creates the pipeline and advances the schedule to its next tick, so each tick fires once:
- * the update succeeds for one server only, and after a crash before the commit another server fires the tick.
+ * Fires schedules. One transaction creates the pipeline and advances the schedule to its next tick, so each tick fires
+ * once: the update succeeds for one server only, and after a crash before the commit another server fires the tick.
  */
 import { type FiringOutcome, isUnfinished } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
@@ -47,17 +47,17 @@ export interface FiringContext {
   readonly quotas: DefaultQuotas & DiskQuotas;
 }
 
-/** Outcome of a tick, and the id of its team. */
+/** Outcome of a tick, and the id of the schedule's team. */
 export interface Firing {
   readonly outcome: FiringOutcome;
   readonly team: number;
 }
 
-/** What a pipeline is created for. */
+/** The ticks, the scheduled time or the dataset version for which a pipeline is created. */
 interface Occasion {
-  /** Ticks that the run stands for; undefined for the tick that waited for the end of the last run. */
+  /** Ticks that this one run makes up for; undefined for the tick that waited for the end of the last run. */
   readonly meant: Meant | undefined;
-  /** Scheduled time of the run: the newest of the ticks that it stands for. */
+  /** Scheduled time of the run: the newest of the ticks that it makes up for. */
   readonly moment: string;
   /** For a trigger by a dataset: ids of the schedules that led to the new version. */
   readonly ledTo?: readonly number[];
@@ -87,7 +87,10 @@ export async function fireTick(
   return run(transaction, context, row, { meant, moment: plan.moment });
 }
 
-/** Fires the tick that waited for the end of the last run. Returns undefined if none waits, or if the run still goes on. */
+/**
+ * Fires the tick that waited for the end of the last run. Returns undefined if no tick waits, or if the run has not
+ * ended.
+ */
 export async function fireWaiting(
   transaction: Transaction,
   context: FiringContext,
@@ -100,8 +103,8 @@ export async function fireWaiting(
 }
 
 /**
- * Fires a schedule for a new version of its dataset. Returns undefined if the notice of the version is gone, or if it has to
- * wait for the end of the last run (unless `overlap` is allow).
+ * Fires a schedule for a new version of its dataset. Returns undefined if the notice of the version is gone, or if the
+ * schedule has to wait for the end of its last run (which it does unless `overlap` is allow).
  */
 export async function fireTrigger(
   transaction: Transaction,
@@ -176,7 +179,7 @@ async function run(
   return { outcome, team: row.team_id };
 }
 
-/** Updates the schedule to the newest scripts. Throws if it cannot, so that it does not run old scripts unnoticed. */
+/** Updates the schedule to the newest scripts. Throws if that fails; otherwise old scripts would run unnoticed. */
 async function followLatest({ db, now }: Transaction, team: SourceTeam, row: ScheduleRow): Promise<void> {
   const detail = await refreshTemplate(db, team, row.pipeline_id, now);
   if (detail === undefined) return;
@@ -205,8 +208,8 @@ export async function recordTriggerFailure(
 }
 
 /**
- * Records that a tick failed, and advances the schedule. `tick` is undefined for the tick that waited. Returns undefined
- * if the schedule or the tick is gone.
+ * Records that a tick failed, and advances the schedule. `tick` is undefined for the tick that waited. Returns
+ * undefined if the schedule or the tick is gone.
  */
 export async function recordFailure(
   transaction: Transaction,
@@ -225,7 +228,7 @@ export async function recordFailure(
   return { outcome: "failed", team: row.team_id };
 }
 
-/** Writes a failure to the audit log and the outbox, once as long as the reason stays the same. */
+/** Writes a failure to the audit log and the outbox, unless the last failure had the same reason. */
 async function auditFailure({ db, now }: Transaction, row: ScheduleRow, why: string): Promise<void> {
   if (why === row.last_error) return;
   await noteSchedule(db, row, { event: "failure", message: why }, now);

@@ -15,7 +15,9 @@ export interface Health {
   readonly reason: string | null;
 }
 
-/** Returns the health of a schedule. Reasons why it does not fire at all come before failures of its runs. */
+/**
+ * Returns the health of a schedule. A reason why it does not fire at all takes precedence over failures of its runs.
+ */
 export function healthOf(facts: HealthFacts, now: number, ownerProblem: string | null = null): Health {
   if (facts.is_paused === 1)
     return { health: "paused", reason: "The schedule is paused. It fires nothing until it is resumed." };
@@ -38,7 +40,7 @@ function inRow(count: number, noun: string, what: string, why: string | null): s
   return why ? `${who} ${what}: ${why}` : `${who} ${what}.`;
 }
 
-/** Formats a duration in the largest unit of which it has at least two: 90 minutes, 2 hours. */
+/** Formats a duration in the largest unit that gives a number of two or more: 90 minutes, 2 hours. */
 function lengthText(milliseconds: number): string {
   const [unit, length] = units.find(([, size]) => milliseconds >= 2 * size) ?? minute;
   const count = Math.floor(milliseconds / length);

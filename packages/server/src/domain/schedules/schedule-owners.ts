@@ -11,7 +11,7 @@ import { readRunAs, runsAs } from "../lifecycle/run-as.ts";
 /** The fields of a schedule about its creator and its owner. */
 export type Owned = Pick<PipelineScheduleItem, "created_by" | "owner" | "owner_problem">;
 
-/** Returns a function from a schedule of the team to its creator, its owner and the problem of its owner. */
+/** Returns a function from a schedule of the team to its creator, its owner, and why the owner can run no jobs. */
 export async function ownersOf(
   db: Db,
   teamId: number,
@@ -32,7 +32,7 @@ export async function ownersOf(
   });
 }
 
-/** Number of templates in one query. It is small, since each may have thousands of runs. */
+/** Number of templates in one query. The number is small, since each template may have thousands of runs. */
 const lookedUp = 20;
 
 /** Returns why no run of a schedule can begin, by the id of the schedule. Schedules without a problem are left out. */

@@ -1,4 +1,7 @@
-/** Pauses and resumes the pipelines of a schedule together with it. The caller's transaction has locked the schedule. */
+/**
+ * Pauses and resumes the pipelines of a schedule together with the schedule. The caller's transaction has locked the
+ * schedule.
+ */
 
 import type { Db } from "../../store/drivers/store.ts";
 import { lockPipeline, type PipelineRow, pipelinesOfSchedule } from "../../store/queries/pipelines/pipelines.ts";

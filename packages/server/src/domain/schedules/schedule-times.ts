@@ -1,4 +1,4 @@
-/** Times of schedules: reading them from a request, and computing the next tick, also after an outage. */
+/** Times of schedules: reads them from a request, and computes the next tick, also after an outage. */
 import {
   type CreatePipelineScheduleInput,
   invalid,
@@ -18,8 +18,8 @@ type TimesInput = Pick<
 >;
 
 /**
- * Returns the times after a change. An absent or null field keeps its value; an empty text removes it. Throws if the schedule
- * would have no time and no trigger.
+ * Returns the times after a change. An absent or null field keeps its value; an empty text removes it. Throws if the
+ * schedule would have no time and no trigger.
  */
 export function readTimes(input: TimesInput, present: ScheduleTimes, hasTrigger: boolean): ScheduleTimes {
   const read = <T>(text: string | null | undefined, kept: T, none: T, parse: (text: string) => T): T => {
@@ -35,14 +35,14 @@ export function readTimes(input: TimesInput, present: ScheduleTimes, hasTrigger:
   if (!times.start_after && !times.cron_expression && !hasTrigger)
     throw invalid(
       "cron_expression",
-      "a cron expression, a start_after, or both, or a trigger_dataset: with none the schedule would never run",
+      "a cron expression, a start_after, or both, or a trigger_dataset: without any of these the schedule would never run",
     );
   return times;
 }
 
 /**
- * Returns the time of the first run. Without a cron expression that is `start_after`, even if it has passed: then it runs
- * at once.
+ * Returns the time of the first run. Without a cron expression that is `start_after`. If `start_after` has passed, the
+ * schedule runs at once.
  */
 export function firstRun(times: ScheduleTimes, now: number): string | null {
   if (!times.cron_expression) return times.start_after;
@@ -66,14 +66,14 @@ export function runsFrom(times: ScheduleTimes, first: string | null, count: numb
   return runs;
 }
 
-/** A tick counts as on time for this many milliseconds, the shortest time between two ticks. */
+/** A tick counts as on time if it fires within this many milliseconds: the shortest time between two ticks. */
 export const punctual = 60_000;
 
 /** What happens at a tick. */
 export interface Plan {
   /** Whether a pipeline is created for the tick. */
   readonly isDue: boolean;
-  /** Scheduled time of the pipeline: the newest of the ticks that it stands for. */
+  /** Scheduled time of the pipeline: the newest of the ticks that it makes up for. */
   readonly moment: string;
   /** Time of the next tick; null if there is none. */
   readonly next: string | null;
@@ -94,15 +94,17 @@ export function planTick(row: ScheduleTimes & Pick<ScheduleRow, "catch_up">, tic
   return { isDue, moment: iso(first), next: second === undefined ? next : iso(second) };
 }
 
-/** Milliseconds. If the clock is set back by less, next_run is kept: ticks in between do not fire a second time. */
+/**
+ * If the clock is set back by at most this many milliseconds, next_run is kept, so that no tick fires a second time.
+ */
 const repeatedMs = 3_600_000;
 
 /** Returns the time after which a stored next run may have been computed with a wrong clock. */
 export const doubtfulFrom = (now: number) => now + repeatedMs;
 
 /**
- * Returns the right next run if the stored one was computed with a clock that was ahead by more than an hour; undefined if
- * the stored one is right. Ticks that fired with the wrong clock fire again at their time.
+ * Returns the right next run if the stored one was computed with a clock that was ahead by more than an hour; undefined
+ * if the stored one is right. Ticks that fired with the wrong clock fire again at their time.
  */
 export function mendedRun(times: ScheduleTimes, run: string, now: number): string | undefined {
   if (!times.cron_expression) {

@@ -1,4 +1,6 @@
-/** Triggers: the dataset whose new versions fire a schedule. No schedule may trigger itself, directly or through others. */
+/**
+ * Triggers: the dataset whose new versions fire a schedule. No schedule may trigger itself, directly or through others.
+ */
 import {
   ApiError,
   type CreatePipelineScheduleInput,
@@ -21,7 +23,7 @@ type TriggerInput = Pick<
   "trigger_dataset" | "quiet_seconds"
 >;
 
-/** No trigger. `quiet_seconds` is the default: a script that makes several versions within that time fires once. */
+/** No trigger. `quiet_seconds` has its default: several versions within that time fire the schedule once. */
 export const noTrigger: Trigger = { trigger_dataset_id: null, quiet_seconds: 60 };
 
 /** Returns the trigger after a change. An absent or null field keeps its value; an empty text removes the trigger. */
@@ -64,13 +66,16 @@ export async function shownTriggers(db: Db, rows: readonly ScheduleRow[]): Promi
 
 type Fired = Pick<ScheduleRow, "id" | "name" | "pipeline_id" | "trigger_dataset_id">;
 
-/** A schedule that other schedules trigger, and the step before it, whose dataset fires it. */
+/** A schedule in a chain of triggers, and the step before it, whose dataset fires the schedule. */
 interface Step {
   readonly schedule: Fired;
   readonly before: Step | undefined;
 }
 
-/** Throws if runs of a schedule would make its own trigger dataset, directly or through other schedules. Names the cycle. */
+/**
+ * Throws if runs of a schedule would make its own trigger dataset, directly or through other schedules. Names the
+ * cycle.
+ */
 export async function requireNoCircle(db: Db, team: Team, first: Fired): Promise<void> {
   if (first.trigger_dataset_id === null) return;
   const others = (await triggeredSchedules(db, team.id)).filter(({ id }) => id !== first.id);

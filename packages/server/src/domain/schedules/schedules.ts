@@ -308,7 +308,7 @@ function itemOf(
   };
 }
 
-/** To whom a schedule is shown, and the time for which its health is computed. */
+/** The reader to whom a schedule is shown, and the time for which the health of the schedule is computed. */
 interface ScheduleFrame extends PipelineFrame {
   readonly team: Team;
   readonly now: number;

@@ -1,6 +1,6 @@
 /**
- * Fires tasks. One transaction creates the job and advances the task to its next tick, so each tick fires once: the update
- * succeeds for one server only, and after a crash before the commit another server fires the tick.
+ * Fires tasks. One transaction creates the job and advances the task to its next tick, so each tick fires once: the
+ * update succeeds for one server only, and after a crash before the commit another server fires the tick.
  */
 import { ApiError } from "@millrace/contract";
 import { usesLibrary } from "../../runtimes/uses-library.ts";
@@ -64,7 +64,8 @@ export async function fireTaskTick(
     next === undefined ? await deleteTask(db, id) : await advanceTask(db, { jobId: id, from: tick, to: iso(next) });
   if (!taken) return undefined;
   await noteAbsence(db, task, owner, now);
-  // One job may stand for several ticks: it gets the newest. A postponed task without cron keeps its start_after.
+  // One job may make up for several ticks: its scheduled time is the newest. A postponed task without cron keeps
+  // start_after.
   const [newest] = cron ? newestTicks(cron, timezone, { from: Date.parse(tick), to: now }, 1) : [];
   const scheduled_at = newest === undefined ? ((cron ? null : start_after) ?? tick) : iso(newest);
   await fireTask({ db, now }, keys, owner.original, { scheduled_at, scheduled_timezone: timezone });

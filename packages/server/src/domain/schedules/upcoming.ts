@@ -1,4 +1,7 @@
-/** The next firings of schedules and tasks, in one list by time. At most a page of each kind is read. */
+/**
+ * The next firings of schedules and tasks, in one list by time. At most one page of schedules and one page of tasks are
+ * read.
+ */
 import { invalid, type Upcoming } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { nextSchedules } from "../../store/queries/schedules/schedules.ts";

@@ -75,7 +75,7 @@ async function* heads(db: Db, place: EncryptedPlace): AsyncGenerator<string> {
   for (let head = await nextHead(db, place, ""); head !== null; head = await nextHead(db, place, head)) yield head;
 }
 
-/** Values that one transaction re-encrypts. */
+/** Number of values that one transaction re-encrypts. */
 const batchSize = 200;
 
 export interface Reencryption {

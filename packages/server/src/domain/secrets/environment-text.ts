@@ -16,7 +16,7 @@ export function readEnvironment(text: string, field = "environment"): Record<str
 
 const tooMany = (field: string) => invalid(field, `at most ${processLimits.count} variables`);
 
-/** Parses stored variables without checks, because older versions may have accepted others. */
+/** Parses stored variables without checks: older versions of Millrace may have stored some that are refused now. */
 export const parseEnvironment = (text: string) => ({ ...parseEnv(text) }) as Record<string, string>;
 
 /** Writes variables as dotenv text, each in the first kind of quotes that reads back as the same value. */

@@ -83,7 +83,7 @@ export class KeyRing {
     }
   }
 
-  /** Derives a key for another use than encryption from each key of the ring, in the order of the ring. */
+  /** Derives one key from each key of the ring, in the order of the ring, for other uses than encryption. */
   derive(label: string): Buffer[] {
     return this.#source.all().map((key) => this.#deriveOne(key, label));
   }

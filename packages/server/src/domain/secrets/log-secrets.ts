@@ -2,10 +2,11 @@
 import { parseEnvironment } from "./environment-text.ts";
 
 /**
- * Shortest secret that is masked, in bytes. Shorter ones occur by chance, and a mask of that length would reveal them.
+ * Minimum length of a secret that is masked, in bytes. Shorter texts occur by chance, and masking them would reveal
+ * them.
  */
 const minBytes = 6;
-/** Shortest line of a multi-line secret that is masked, in characters. */
+/** Minimum length of a line of a multi-line secret that is masked, in characters. */
 const minLine = 8;
 
 /** Variable names that indicate a secret: short words only between underscores, longer words anywhere in the name. */
@@ -39,8 +40,8 @@ export function secretsOfEnvironment(text: string): string[] {
 }
 
 /**
- * Most secrets of a job that are masked. Each is searched for in every part of the log, so more would slow down the
- * server.
+ * Maximum number of secrets of a job that are masked. Each secret is searched for in every part of the log, so more
+ * would slow down the server.
  */
 const most = 300;
 

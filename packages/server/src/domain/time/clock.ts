@@ -2,7 +2,7 @@
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
-  /** Milliseconds since an arbitrary moment; never goes back. For measuring intervals. */
+  /** Milliseconds since an arbitrary time. Never goes back, so intervals are measured with it. */
   monotonic(): number;
 }
 
@@ -11,5 +11,5 @@ export const systemClock: Clock = { now: () => Date.now(), monotonic: () => perf
 /** Formats a time as the store and the API write it. */
 export const iso = (milliseconds: number) => new Date(milliseconds).toISOString();
 
-/** Milliseconds of a day. */
+/** Number of milliseconds in a day. */
 export const day = 86_400_000;

@@ -41,7 +41,7 @@ export function checkCron(expression: string): string {
   const expected = `five cron fields or one of ${[...names.keys()].join(" ")}`;
   if (fieldsOf(text).split(" ").length !== 5) throw invalid("cron_expression", expected, expression);
   if (nextRunOf(text, expected) === null)
-    throw invalid("cron_expression", "a time that comes at least once; this one never does", expression);
+    throw invalid("cron_expression", "an expression for a time that exists; this time never comes", expression);
   return text;
 }
 
