@@ -188,7 +188,7 @@ describe("a body", () => {
     const bodies = new BodiesUnderWay();
     const [each, many] = [bodyBudgets.own, bodyBudgets.total / bodyBudgets.own];
     const ends = Array.from({ length: many }, (_, index) => bodies.begin(`user ${index}`, each));
-    assert.throws(() => bodies.begin("another", each), /bodies that callers are sending/);
+    assert.throws(() => bodies.begin("another", each), /all callers are sending/);
     bodies.begin("another", bodyBudgets.small);
     ends[0]?.();
     bodies.begin("another", each);
@@ -251,6 +251,6 @@ describe("a body", () => {
     assert.equal((await ask(mebibyte)).status, 200);
     const refused = await ask(mebibyte + 1);
     assert.equal(refused.status, 413);
-    assert.match(((await refused.json()) as { message: string }).message, /over 1048576 bytes/);
+    assert.match(((await refused.json()) as { message: string }).message, /larger than 1048576 bytes/);
   });
 });

@@ -53,7 +53,7 @@ describe("a pipeline is refused", () => {
 
   it("for a version that does not exist, is not complete, or was removed", async () => {
     const made = await makeDataset(world, name, "true");
-    await refuses([`${name}@9.9.9`], "not_found", new RegExp(`${name} has no version 9\\.9\\.9`));
+    await refuses([`${name}@9.9.9`], "not_found", new RegExp(`${name} has no usable version 9\\.9\\.9`));
     await server.store.write((db) =>
       db.updateTable("dataset_versions").set({ status: 8 }).where("uuid", "=", made.uuid).execute(),
     );
@@ -62,7 +62,7 @@ describe("a pipeline is refused", () => {
       "not_found",
       /no usable version 1\.0\.0: there is none, or it is incomplete or was removed/,
     );
-    await refuses([name], "not_found", /has no version that is complete/);
+    await refuses([name], "not_found", /has no usable version/);
   });
 
   it("for a version that no job created, wherever it is in the lineage", async () => {

@@ -152,7 +152,7 @@ describe("settings of a pipeline", () => {
       [{ environment: "no equals sign" }, /environment: expected NAME=VALUE in line 1/],
       [{ files: ["99999"] }, /files: expected ids of files of this team; these do not exist: 99999/],
       [{ credentials_names: ["none"] }, /credentials_names: expected credentials of this team/],
-      [{ credentials_names: [""] }, /credentials_names: expected names/],
+      [{ credentials_names: [""] }, /credentials_names: expected a list of names/],
     ];
     for (const [settings, message] of wrong)
       await refused(set(name, { requirements: "six", ...settings }), "invalid", message);
