@@ -181,7 +181,7 @@ describe("a server with MILLRACE_BLOBS", { skip, timeout: 300_000 }, () => {
     }
     const taken = await dataPlace(config(join(folder, "third"), blobs.settings));
     const options = { ...quiet, openStores: async () => stores(taken.folder), cancelQueued: false };
-    await assert.rejects(restoreBackup(taken, backup, options), /a location with files of a server/);
+    await assert.rejects(restoreBackup(taken, backup, options), /contains the files of a Millrace server/);
     await rm(folder, { recursive: true, force: true });
   });
 });
