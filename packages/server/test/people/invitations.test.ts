@@ -70,7 +70,7 @@ describe("an invitation", () => {
 
   it("is not used up by a name that is in use, a weak password or an invalid name", async () => {
     const { code } = await invite();
-    await refused(signUp(code, "admin"), "wrong_state", /a user admin already/);
+    await refused(signUp(code, "admin"), "wrong_state", /already a user admin/);
     await refused(signUp(code, "pete", { password: "short" }), "invalid", /^password: expected 10/);
     await refused(signUp(code, "Pete!"), "invalid", /username/);
     await signUp(code, "pete");
@@ -87,7 +87,7 @@ describe("an invitation", () => {
     const rose = await addPerson(server, "rose");
     const { code } = await invite({ role: "viewer" });
     const join = (client: Client) => client.call(routes.joinTeam, { body: { code } });
-    await refused(join(admin), "wrong_state", /in the team crew already/);
+    await refused(join(admin), "wrong_state", /already in the team crew/);
     await refused(stranger.call(routes.joinTeam, { body: { code } }), "unauthorized");
     assert.match((await join(rose.client)).message, /joined the team crew/);
     await refused(join(rose.client), "not_found");

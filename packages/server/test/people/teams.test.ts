@@ -54,7 +54,7 @@ describe("teams", () => {
     const speech = await admin.call(routes.createTeam, { body: { name: "speech", admin: "lee" } });
     assert.equal(speech.role, null);
     assert.deepEqual(await members("speech", lee.client), ["lee admin"]);
-    await refused(admin.call(routes.createTeam, { body: { name: "speech" } }), "wrong_state", /a team speech already/);
+    await refused(admin.call(routes.createTeam, { body: { name: "speech" } }), "wrong_state", /already a team speech/);
     await refused(
       admin.call(routes.createTeam, { body: { name: "x", admin: "no-one" } }),
       "not_found",
@@ -92,7 +92,7 @@ describe("teams", () => {
     const lee = await server.client({ user: "lee" });
     assert.equal((await change("speech", { name: "voice" }, lee)).name, "voice");
     assert.deepEqual(await members("voice", lee), ["lee admin"]);
-    await refused(change("voice", { name: "vision" }, lee), "wrong_state", /a team vision already/);
+    await refused(change("voice", { name: "vision" }, lee), "wrong_state", /already a team vision/);
     await refused(change("voice", { max_running: 100 }, lee), "forbidden", /administrators of the server/);
     const quotas = await change("voice", { max_running: 3, max_queued: 50 });
     assert.deepEqual([quotas.max_running, quotas.max_queued], [3, 50]);
@@ -118,7 +118,7 @@ describe("teams", () => {
 
   it("have each member once, with an existing role", async () => {
     await add("live", "mia", "viewer");
-    await refused(add("live", "mia", "admin"), "wrong_state", /in the team live already/);
+    await refused(add("live", "mia", "admin"), "wrong_state", /already in the team live/);
     await refused(add("live", "no-one", "viewer"), "not_found", /no user no-one/);
     await refused(add("live", "lee", "owner" as Role), "invalid", /role: expected one of viewer, editor, admin/);
   });

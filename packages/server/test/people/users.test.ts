@@ -52,7 +52,7 @@ describe("users", () => {
     for (const username of ["me", "api", "all"])
       await refused(admin.call(routes.createUser, { body: { username } }), "invalid", /reserved/);
     for (const username of ["0", "a-b_c", "x".repeat(39)]) await admin.call(routes.createUser, { body: { username } });
-    await refused(admin.call(routes.createUser, { body: { username: "0" } }), "wrong_state", /a user 0 already/);
+    await refused(admin.call(routes.createUser, { body: { username: "0" } }), "wrong_state", /already a user 0/);
   });
 
   it("with a short password, or their name as one, are refused without repeating it", async () => {
