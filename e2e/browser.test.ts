@@ -46,7 +46,7 @@ describe("in a real browser", { skip: missing }, () => {
   it("a device login is approved with one click", async () => {
     const login = await client.call(routes.startDeviceLogin, { body: { client_name: "DataChain" } });
     await page.goto(`${login.verification_uri}?code=${login.user_code}`);
-    assert.match((await page.textContent("main")) ?? "", new RegExp(`Let DataChain in[\\s\\S]*${login.user_code}`));
+    assert.match((await page.textContent("main")) ?? "", new RegExp(`Sign in DataChain[\\s\\S]*${login.user_code}`));
     await page.click('button:text("Approve")');
     assert.match((await page.textContent("main")) ?? "", /Approved/);
     const { access_token } = await client.call(routes.pollDeviceLogin, { body: { code: login.device_code } });
@@ -134,7 +134,7 @@ describe("in a real browser", { skip: missing }, () => {
       assert.equal(await page.inputValue("input[name=username]"), "guest");
       await page.fill("input[name=password]", password);
       await page.press("input[name=password]", "Enter");
-      assert.match(await text(), new RegExp(`Let DataChain in[\\s\\S]*${login.user_code}`));
+      assert.match(await text(), new RegExp(`Sign in DataChain[\\s\\S]*${login.user_code}`));
     });
 
     it("the account page changes names and the password", async () => {
