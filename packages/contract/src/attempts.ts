@@ -23,6 +23,9 @@ export const JobAttempts = Type.Object(
       ...Timestamp,
       description: "earliest start of the next attempt, while the job waits for a retry",
     }),
+    waits_for: nullable(
+      Type.String({ description: "what a queued job waits for besides slots, if not for a retry: its files" }),
+    ),
     timeout: Type.Integer({ description: "seconds that an attempt may run; 0 means no limit" }),
     retries: Type.Integer({ description: "largest number of retries" }),
     retry_delay: Type.Integer({ description: "seconds before the first retry" }),
