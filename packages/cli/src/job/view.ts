@@ -87,11 +87,7 @@ function attemptFields({ attempts, next_attempt_at, waits_for }: JobAttempts, no
     const why = error_message === null ? "" : `: ${error_message}`;
     return `${number}  ${started_at ?? ""}  ${status} after ${tookText(attempt, now)}${why}`;
   });
-  return [
-    ["attempts", lines.join("\n")],
-    ["next_attempt_at", next_attempt_at ?? ""],
-    ...waits,
-  ];
+  return [["attempts", lines.join("\n")], ["next_attempt_at", next_attempt_at ?? ""], ...waits];
 }
 
 function valueText(value: unknown): string {

@@ -39,7 +39,10 @@ async function takeBack(context: BundleContext, cluster: ClusterRow, job: JobRow
   const { engines, log } = context;
   const engine = engines.of(cluster);
   const attempt: Attempt = { key: attemptKey(job.id, job.attempt), handle: null, epoch: engine.epoch ?? "" };
-  log[isPassing(error) || error instanceof FilesNotHere ? "debug" : "error"]({ err: error, job: job.id }, "the engine did not accept the job");
+  log[isPassing(error) || error instanceof FilesNotHere ? "debug" : "error"](
+    { err: error, job: job.id },
+    "the engine did not accept the job",
+  );
   if (!(await engine.withdraw(attempt))) return;
   await engine.cleanup(attempt.key).catch(() => {});
   // The slots are free at once. The next claim finds that the files are missing, and the job waits for them without slots.

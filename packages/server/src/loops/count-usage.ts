@@ -52,7 +52,7 @@ async function countLogs(context: CountContext): Promise<void> {
   }
 }
 
-/** On disk, of every attempt; or as blobs. */
+/** Of every attempt: the length where logs go to a storage, which has no holes; otherwise what they take on disk. */
 async function sizeOfLogs(
   { engines, archive }: CountContext,
   job: { id: string; attempt: number; engine: string },
@@ -61,7 +61,7 @@ async function sizeOfLogs(
   let bytes = 0;
   for (let number = 1; number <= job.attempt; number++) {
     const key = attemptKey(job.id, number);
-    bytes += (await engine.logBytes?.(key)) || ((await archive?.size(key)) ?? 0);
+    bytes += (await archive?.size(key)) ?? (await engine.logBytes?.(key)) ?? 0;
   }
   return bytes;
 }

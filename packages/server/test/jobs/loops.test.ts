@@ -177,35 +177,6 @@ describe("loops", () => {
     assert.deepEqual([job?.status, job?.retried], ["INIT", 7]);
   });
 
-  it("start other jobs while the files of one are fetched from another machine", async () => {
-    const row = { team_id: 1, user_id: 1, filename: "f", size: 1, sha256: "", created_at: iso(now), attached_at: null };
-    const file = await store.write((db) => insertFile(db, { ...row, blob: "elsewhere" }));
-    await store.write(async (db) => {
-      await db.deleteFrom("queue").execute();
-      await db.deleteFrom("attempts").execute();
-      await db.updateTable("clusters").set({ max_workers: 2 }).execute();
-    });
-    const withFile = await create({ files: [String(file)] });
-    const without = await create({});
-    const fetched = Promise.withResolvers<string>();
-    // A storage that takes its time, for as long as the test wants.
-    const blobs = { isLocal: false, fetch: () => fetched.promise } as unknown as Blobs;
-    const submitted: string[] = [];
-    const engine = { submit: async ({ key }: JobSpec) => submitted.push(key) } as unknown as Engine;
-    const place = { blobs, publicUrl: () => "", libraryVersion: "" };
-    const engines = new Engines({ local: engine });
-    const loop = dispatchJobs({
-      ...{ store, engines, keys, signals, clock, log, metrics, disk, faults: readFaults(""), quotas },
-      ...{ serverId: "s", ...place },
-    });
-    await loop.runOnce();
-    assert.deepEqual(submitted, [`${without.id}.1`]);
-    fetched.resolve("a path");
-    await loop.settled();
-    assert.deepEqual(submitted, [`${without.id}.1`, `${withFile.id}.1`]);
-    await store.write((db) => db.updateTable("clusters").set({ max_workers: 1 }).execute());
-  });
-
   it("start nothing on an engine that did not answer, and take nothing back: it may have arrived", async () => {
     await store.write(async (db) => {
       await db.deleteFrom("queue").execute();

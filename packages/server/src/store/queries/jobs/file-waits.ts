@@ -12,7 +12,11 @@ async function change(
   from: Wait,
   to: Pick<Updateable<Tables["queue"]>, "waits_for" | "not_before">,
 ) {
-  const query = db.updateTable("queue").set(to).where("job_id", "=", jobId).where("waits_for", "=", from ?? "");
+  const query = db
+    .updateTable("queue")
+    .set(to)
+    .where("job_id", "=", jobId)
+    .where("waits_for", "=", from ?? "");
   return (await query.executeTakeFirst()).numUpdatedRows === 1n;
 }
 
