@@ -64,16 +64,21 @@ describe("jobs whose files are at a storage that is away", { skip, timeout: 300_
     for (const { id } of jobs) assert.deepEqual([begun.has(`${id}.1`), begun.has(`${id}.2`)], [true, false]);
   }
 
+  const faulty = (given: Fault) => ({
+    away: () => {
+      fault = given;
+    },
+    back: () => {
+      fault = undefined;
+    },
+  });
+  const signal = (name: NodeJS.Signals) => () => {
+    process.kill(blobs.s3.pid ?? 0, name);
+  };
   const kinds = {
-    "refuses connections": { away: () => void (fault = { kind: "refuse" }), back: () => void (fault = undefined) },
-    "answers errors": {
-      away: () => void (fault = { kind: "answer", status: 503, code: "SlowDown" }),
-      back: () => void (fault = undefined),
-    },
-    hangs: {
-      away: () => void process.kill(blobs.s3.pid ?? 0, "SIGSTOP"),
-      back: () => void process.kill(blobs.s3.pid ?? 0, "SIGCONT"),
-    },
+    "refuses connections": faulty({ kind: "refuse" }),
+    "answers errors": faulty({ kind: "answer", status: 503, code: "SlowDown" }),
+    hangs: { away: signal("SIGSTOP"), back: signal("SIGCONT") },
   };
   for (const [kind, { away, back }] of Object.entries(kinds))
     it(`hold no slot while the storage ${kind}: another team's jobs run, and theirs run once it is back`, async () => {
