@@ -146,7 +146,7 @@ describe("millrace job", { concurrency: 3 }, () => {
     assert.equal(fields["query"], "echo oh; exit 3");
     assert.ok(!("cron_expression" in fields), "what is empty is left out");
     const { attempts, ...job } = await cli.json<Job & JobAttempts>("job", "show", failed.id);
-    assert.deepEqual(job, { ...(await readJob(suite.api, failed.id)), next_attempt_at: null });
+    assert.deepEqual(job, { ...(await readJob(suite.api, failed.id)), next_attempt_at: null, waits_for: null });
     assert.deepEqual([attempts.length, attempts[0]?.exit_code], [1, 3]);
     assert.ok(!("attempts" in fields), "a job that was tried once is its only attempt");
   });

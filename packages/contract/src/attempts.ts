@@ -25,6 +25,9 @@ export const JobAttempts = Type.Object(
       ...Timestamp,
       description: "earliest start of the next attempt, while the job waits for a retry",
     }),
+    waits_for: nullable(
+      Type.String({ description: "what a queued job waits for besides free slots and a retry: `files`" }),
+    ),
     timeout: Type.Integer({ description: "time limit of an attempt in seconds; 0 means no limit" }),
     retries: Type.Integer({ description: "maximum number of retries" }),
     retry_delay: Type.Integer({ description: "seconds before the first retry" }),

@@ -79,7 +79,8 @@ const show: Handler<"job show"> = async ({ flags, arguments: { ID } }, output) =
   const job = await fetchJob(connection, await findJobId(connection, ID));
   const { client } = connection;
   const attempts = await client.call(routes.getJobAttempts, { params: { job_id: job.id }, query: {} });
-  if (flags.json) output.json({ ...job, attempts: attempts.attempts, next_attempt_at: attempts.next_attempt_at });
+  const { next_attempt_at, waits_for } = attempts;
+  if (flags.json) output.json({ ...job, attempts: attempts.attempts, next_attempt_at, waits_for });
   else output.fields(jobFields(job, attempts));
   return 0;
 };

@@ -79,17 +79,15 @@ export function jobFields(job: Job, attempts?: JobAttempts, now = Date.now()): [
 }
 
 /** Returns the fields for attempts. A job with a single attempt needs no list of attempts. */
-function attemptFields({ attempts, next_attempt_at }: JobAttempts, now: number): [string, string][] {
-  if (next_attempt_at === null && attempts.length < 2) return [];
+function attemptFields({ attempts, next_attempt_at, waits_for }: JobAttempts, now: number): [string, string][] {
+  const waits: [string, string][] = [["waits_for", waits_for ?? ""]];
+  if (next_attempt_at === null && attempts.length < 2) return waits;
   const lines = attempts.map((attempt) => {
     const { number, status, started_at, error_message } = attempt;
     const why = error_message === null ? "" : `: ${error_message}`;
     return `${number}  ${started_at ?? ""}  ${status} after ${tookText(attempt, now)}${why}`;
   });
-  return [
-    ["attempts", lines.join("\n")],
-    ["next_attempt_at", next_attempt_at ?? ""],
-  ];
+  return [["attempts", lines.join("\n")], ["next_attempt_at", next_attempt_at ?? ""], ...waits];
 }
 
 function valueText(value: unknown): string {

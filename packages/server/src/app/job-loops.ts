@@ -5,6 +5,7 @@ import { archiveLogs } from "../loops/archive-logs.ts";
 import { beginRetries } from "../loops/begin-retries.ts";
 import { dispatchJobs } from "../loops/dispatch-jobs.ts";
 import { enforceLimits } from "../loops/enforce-limits.ts";
+import { fetchFiles } from "../loops/fetch-files.ts";
 import { followAttempts } from "../loops/follow-attempts.ts";
 import type { Loop } from "../loops/loop.ts";
 import type { Machinery } from "./machinery.ts";
@@ -33,6 +34,7 @@ export function jobLoops({ machinery, jobs, quotas, publicUrl }: JobLoops): Loop
     ...execution.engines.kinds().flatMap(ofEngine),
     enforceLimits({ ...execution, measures }),
     beginRetries(execution),
+    fetchFiles({ ...execution, blobs }),
     ...(archive ? [archiveLogs({ ...execution, archive })] : []),
   ];
 }

@@ -51,9 +51,11 @@ export interface Blobs {
   list(folder: string): AsyncIterable<BlobEntry>;
   /**
    * Returns the path of a read-only local file with the content: the blob itself or a cached copy. Throws BlobMissing
-   * if it does not exist.
+   * if it does not exist. With `atMost`, throws BlobsUnavailable if a download takes longer, in milliseconds.
    */
-  fetch(name: string): Promise<string>;
+  fetch(name: string, options?: { readonly atMost?: number }): Promise<string>;
+  /** Returns the same path without asking the storage; undefined if there is no such file on this machine. */
+  copyOf(name: string): Promise<string | undefined>;
   /**
    * Deletes partial files of interrupted writes that are older than `leftBefore`, and cached copies that were last used
    * before `unusedSince`.

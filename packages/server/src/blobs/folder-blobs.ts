@@ -109,9 +109,14 @@ export class FolderBlobs implements Blobs {
   }
 
   async fetch(name: string): Promise<string> {
-    const path = this.#path(name);
-    if (!(await found(path))) throw new BlobMissing(name);
+    const path = await this.copyOf(name);
+    if (path === undefined) throw new BlobMissing(name);
     return path;
+  }
+
+  async copyOf(name: string): Promise<string | undefined> {
+    const path = this.#path(name);
+    return (await found(path)) ? path : undefined;
   }
 
   async tidy({ leftBefore }: { readonly leftBefore: number }): Promise<void> {

@@ -111,32 +111,52 @@ export class UriBlobs implements Blobs {
   }
 
   /** Downloads a blob to a local file; concurrent calls share one download. */
-  async fetch(name: string): Promise<string> {
+  async fetch(name: string, { atMost }: { readonly atMost?: number } = {}): Promise<string> {
     const underWay = this.#fetching.get(checkName(name));
     if (underWay) return underWay;
-    const fetching = this.#fetch(name).finally(() => this.#fetching.delete(name));
+    const fetching = this.#fetch(name, atMost).finally(() => this.#fetching.delete(name));
     this.#fetching.set(name, fetching);
     return fetching;
   }
 
-  async #fetch(name: string): Promise<string> {
-    const path = join(this.#copies, name.replaceAll("/", "_"));
+  #copy(name: string): string {
+    return join(this.#copies, checkName(name).replaceAll("/", "_"));
+  }
+
+  async copyOf(name: string): Promise<string | undefined> {
+    const path = this.#copy(name);
     // A new modification time marks the copy as used, so that `tidy` keeps it.
     const now = new Date();
-    const isThere = await utimes(path, now, now).then(
-      () => true,
-      () => false,
+    return utimes(path, now, now).then(
+      () => path,
+      () => undefined,
     );
-    if (isThere) return path;
+  }
+
+  async #fetch(name: string, atMost: number | undefined): Promise<string> {
+    const here = await this.copyOf(name);
+    if (here !== undefined) return here;
+    const path = this.#copy(name);
     const draft = await this.#draft();
     try {
-      await this.#storage.download(name, draft, this.#call).catch(missing(name));
+      await this.#download(name, draft, atMost);
       // Readable by everyone, because a job gets a hard link to this file.
       await chmod(draft, 0o444);
       await rename(draft, path);
       return path;
     } finally {
       await rm(draft, { force: true });
+    }
+  }
+
+  async #download(name: string, draft: string, atMost: number | undefined): Promise<void> {
+    const late = atMost === undefined ? undefined : AbortSignal.timeout(atMost);
+    const signal = late ? AbortSignal.any([this.#closing.signal, late]) : this.#closing.signal;
+    try {
+      await this.#storage.download(name, draft, { signal });
+    } catch (error) {
+      if (late?.aborted) throw new BlobsUnavailable(new Error("a download took too long"));
+      missing(name)(error);
     }
   }
 

@@ -1,6 +1,5 @@
 /** Builds the bundle of a job that an engine gets: script, files, environment variables and access to datasets. */
-import { uploadName } from "../blobs/blob-names.ts";
-import { BlobMissing, type Blobs } from "../blobs/blobs.ts";
+import type { Blobs } from "../blobs/blobs.ts";
 import type { DatasetAccess } from "../datachain/dataset-access.ts";
 import { withLibrary } from "../datachain/requirements.ts";
 import { clientVariables } from "../datachain/variables.ts";
@@ -20,7 +19,7 @@ import { libraryVersionOf, teamNameOf } from "../store/queries/people/teams.ts";
 import { usernameOf } from "../store/queries/people/users.ts";
 import type { Claimed } from "./claim.ts";
 import type { ExecutionContext } from "./execution-context.ts";
-import { fileAt } from "./job-file.ts";
+import { fileGone, localFiles } from "./job-files.ts";
 
 export interface BundleContext extends ExecutionContext {
   readonly blobs: Blobs;
@@ -59,20 +58,10 @@ export async function bundleOf(context: BundleContext, claimed: Claimed, key: st
     repository: spec.repository,
     ...(spec.script ? { script: spec.script } : {}),
     reset: spec.reset,
-    files: await fetchFiles(context.blobs, files),
+    files: await localFiles(context.blobs, files),
     datasets: uses ? datasetAccess(job, spec, username) : null,
   };
 }
-
-const fileGone = "A file attached to the job no longer exists. Upload it again and create a new job.";
-
-/** Fetches the job's files to this machine. Returns them in the order in which the job lists them. */
-const fetchFiles = (blobs: Blobs, files: readonly { readonly blob: string; readonly filename: string }[]) =>
-  Promise.all(files.map(async ({ blob, filename }) => fileAt(await blobs.fetch(uploadName(blob)), filename))).catch(
-    (error: unknown) => {
-      throw error instanceof BlobMissing ? new CannotStart(fileGone) : error;
-    },
-  );
 
 /**
  * Reads the team's library version and the creator's name. Jobs without the library need neither, so nothing is

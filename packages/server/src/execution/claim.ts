@@ -1,5 +1,6 @@
 /** Takes jobs off the queue, in order, while slots and team quotas allow, and opens an attempt for each. */
 import { jobStates } from "@millrace/contract";
+import type { Blobs } from "../blobs/blobs.ts";
 import { type DefaultQuotas, roomToRun } from "../domain/access/quotas.ts";
 import { CredentialsUnavailable, type Gathered, gatherCredentials } from "../domain/jobs/job-credentials.ts";
 import { endJob } from "../domain/lifecycle/end-job.ts";
@@ -11,13 +12,16 @@ import { iso } from "../domain/time/clock.ts";
 import type { Db } from "../store/drivers/store.ts";
 import { busySlots, openAttempt } from "../store/queries/jobs/attempts.ts";
 import type { ClusterRow } from "../store/queries/jobs/clusters.ts";
+import { waitForFiles } from "../store/queries/jobs/file-waits.ts";
 import { moveJob } from "../store/queries/jobs/job-moves.ts";
 import { getJob, type JobRow } from "../store/queries/jobs/jobs.ts";
 import { countPassedOver, dequeue, headOfQueue, headOfQueueWithout } from "../store/queries/jobs/queue.ts";
 import type { ExecutionContext } from "./execution-context.ts";
+import { areFilesHere } from "./job-files.ts";
 
 export interface ClaimContext extends Pick<ExecutionContext, "clock" | "engines" | "keys" | "serverId" | "signals"> {
   readonly quotas: DefaultQuotas;
+  readonly blobs: Blobs;
 }
 
 /** A claimed job with its credentials, which the claiming transaction reads. */
@@ -26,17 +30,25 @@ export interface Claimed {
   readonly credentials: Gathered;
 }
 
+/** What one look at the queue came to. */
+export interface Claims {
+  readonly claimed: readonly Claimed[];
+  /** Whether jobs were looked past because their files are not on this machine. They are out of the way of the next look. */
+  readonly lacksFiles: boolean;
+}
+
 /** How many jobs may overtake a job that needs too many slots, per slot of the cluster, before the cluster waits for it. */
 const overtakings = 4;
 /** How many extra queue entries are read, so that jobs that do not fit can be skipped. */
 const lookAhead = 16;
 
 /** Claims as many queued jobs of a cluster as fit. It reads the queue inside the transaction: earlier reads may be stale. */
-export async function claimJobs(db: Db, context: ClaimContext, cluster: ClusterRow): Promise<Claimed[]> {
+export async function claimJobs(db: Db, context: ClaimContext, cluster: ClusterRow): Promise<Claims> {
   let free = cluster.max_workers - (await busySlots(db, cluster.id));
   const room = await roomToRun(db, context.quotas);
   const claimed: Claimed[] = [];
   const passed: string[] = [];
+  let lacksFiles = false;
   const reach = 2 * Math.max(free, 0) + lookAhead;
   const head =
     room.full.length === 0
@@ -55,13 +67,17 @@ export async function claimJobs(db: Db, context: ClaimContext, cluster: ClusterR
       continue;
     }
     if (!room.take(waiting.team_id)) continue;
+    if (!(await areFilesHere(db, context.blobs, waiting.job_id))) {
+      if (await waitForFiles(db, waiting.job_id, iso(context.clock.now()))) lacksFiles = true;
+      continue;
+    }
     const job = await claimJob(db, context, cluster, waiting);
     if (!job) continue;
     claimed.push(job);
     free -= waiting.slots;
   }
   if (claimed.length > 0 && passed.length > 0) await countPassedOver(db, passed);
-  return claimed;
+  return { claimed, lacksFiles };
 }
 
 /** Fails a job that needs more slots than its cluster has. An admin has shrunk the cluster, so it would wait forever. */
@@ -71,12 +87,16 @@ async function refuseTooWide(
   cluster: ClusterRow,
   { job_id: id, slots }: { job_id: string; slots: number },
 ): Promise<void> {
-  if (!(await dequeue(db, id))) return;
   const why = `The job needs ${slots} workers, and the cluster ${cluster.name} now has only ${cluster.max_workers}. Create the job again with fewer workers or on another cluster.`;
   await failWaiting(db, id, why, clock.now());
 }
 
-const failWaiting = (db: Db, id: string, why: string, now: number) =>
+/** Takes a job off the queue and fails it. Does nothing if it has left the queue. */
+export async function failWaiting(db: Db, id: string, why: string, now: number): Promise<void> {
+  if (await dequeue(db, id)) await failTaken(db, id, why, now);
+}
+
+const failTaken = (db: Db, id: string, why: string, now: number) =>
   endJob(
     db,
     {
@@ -103,7 +123,7 @@ async function claimJob(
   if (!job) return undefined;
   const now = iso(context.clock.now());
   const refuse = async (why: string) => {
-    await failWaiting(db, id, why, context.clock.now());
+    await failTaken(db, id, why, context.clock.now());
     context.signals.jobChanged(id);
     return undefined;
   };

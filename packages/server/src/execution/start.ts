@@ -9,6 +9,7 @@ import type { JobRow } from "../store/queries/jobs/jobs.ts";
 import { type BundleContext, bundleOf } from "./bundle.ts";
 import type { Claimed } from "./claim.ts";
 import { failAttempt, requeueAttempt } from "./end-attempt.ts";
+import { FilesNotHere } from "./job-files.ts";
 
 /** A job fails after this many failed submissions to its engine. */
 const maxStarts = 5;
@@ -38,9 +39,14 @@ async function takeBack(context: BundleContext, cluster: ClusterRow, job: JobRow
   const { engines, log } = context;
   const engine = engines.of(cluster);
   const attempt: Attempt = { key: attemptKey(job.id, job.attempt), handle: null, epoch: engine.epoch ?? "" };
-  log[isPassing(error) ? "debug" : "error"]({ err: error, job: job.id }, "the engine did not accept the job");
+  log[isPassing(error) || error instanceof FilesNotHere ? "debug" : "error"](
+    { err: error, job: job.id },
+    "the engine did not accept the job",
+  );
   if (!(await engine.withdraw(attempt))) return;
   await engine.cleanup(attempt.key).catch(() => {});
+  // The slots are free at once. The next claim finds that the files are missing, and the job waits for them without slots.
+  if (error instanceof FilesNotHere) return requeueAttempt(context, job);
   // The cause may be temporary, such as too many open files or a full disk, so back off and retry.
   const starts = await startsOf(context, job);
   await sleep(100 * 2 ** Math.min(starts, maxStarts));

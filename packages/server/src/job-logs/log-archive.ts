@@ -66,9 +66,13 @@ export class LogArchive {
     };
   }
 
-  /** Returns the size of an archived log in bytes; undefined if it is not in the archive. */
-  size(key: string): Promise<number | undefined> {
-    return this.#blobs.size(logName(key));
+  /**
+   * Returns the length of a log in bytes, also while it waits for its upload; undefined if there is none. A storage has
+   * no holes, so a log takes its whole length there.
+   */
+  async size(key: string): Promise<number | undefined> {
+    const file = await lstat(this.#file(key)).catch(absent);
+    return file?.isFile() ? file.size : this.#blobs.size(logName(key));
   }
 
   remove(key: string): Promise<void> {

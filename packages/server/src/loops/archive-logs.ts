@@ -1,41 +1,59 @@
 /**
- * Moves the logs of ended attempts to the blob storage. The first run also finds logs that an earlier server process
- * left behind.
+ * Moves the logs of ended attempts to the blob storage. Uploads run in parallel, but only one per team, so that a long
+ * log does not delay the logs of other teams. The first run also finds logs that an earlier server process left behind.
  */
 import type { Logger } from "pino";
+import type { Clock } from "../domain/time/clock.ts";
 import { attemptKey } from "../engines/engine.ts";
 import { type Engines, localKind } from "../engines/registry.ts";
 import type { LogArchive } from "../job-logs/log-archive.ts";
 import { isPassing } from "../machine/passing.ts";
 import type { Store } from "../store/drivers/store.ts";
 import { openAttempts } from "../store/queries/jobs/attempts.ts";
+import { teamsOfJobs } from "../store/queries/jobs/jobs.ts";
+import { BackOff } from "./back-off.ts";
 import type { Loop } from "./loop.ts";
+import { TeamPool } from "./team-pool.ts";
 
 export interface ArchiveContext {
   readonly store: Store;
   readonly engines: Engines;
   readonly log: Logger;
+  readonly clock: Clock;
   readonly serverId: string;
   readonly archive: LogArchive;
 }
 
-/** Number of logs that are uploaded in parallel. */
-const atOnce = 4;
+/** Maximum number of parallel uploads: in total, and for one team. */
+const bounds = { atOnce: 8, perTeam: 1 } as const;
+/** Delays in milliseconds before the next upload after a failed one. */
+const pauses = { first: 250, longest: 4000 } as const;
+/** Number of jobs whose teams one statement reads. */
+const page = 500;
 
-export function archiveLogs(context: ArchiveContext): Loop {
-  const { archive } = context;
+interface Archiving extends ArchiveContext {
+  readonly pool: TeamPool;
+  readonly storage: BackOff;
+  /** Keys of logs that are to be uploaded, by team. The team whose turn is next comes first. */
+  readonly waiting: Map<number, Set<string>>;
+}
+
+export function archiveLogs(given: ArchiveContext): Loop {
+  const { archive, clock } = given;
+  const pool = new TeamPool(bounds, () => archive.signal.wake());
+  const context: Archiving = { ...given, pool, storage: new BackOff(clock, pauses), waiting: new Map() };
   let first = true;
   return {
     name: "archive-logs",
     signal: archive.signal,
-    interval: 5000,
+    interval: 1000,
     async runOnce() {
       if (first) for (const key of await closedAttempts(context)) archive.pending.add(key);
       first = false;
-      const keys = [...archive.pending];
-      for (let at = 0; at < keys.length; at += atOnce)
-        await Promise.all(keys.slice(at, at + atOnce).map((key) => keep(context, key)));
+      await sortByTeam(context);
+      if (context.storage.isOver) beginAll(context);
     },
+    settled: () => pool.settled(),
   };
 }
 
@@ -49,19 +67,57 @@ async function closedAttempts({ store, engines, serverId }: ArchiveContext): Pro
   return keys.filter((key) => !open.has(key));
 }
 
+/** Stands for the team of logs whose job is not in the store; they take turns like the logs of a team. */
+const nobody = 0;
+
+async function sortByTeam({ store, archive, waiting }: Archiving): Promise<void> {
+  while (archive.pending.size > 0) {
+    const keys = [...archive.pending].slice(0, page);
+    const teams = await teamsOfJobs(store.db, [...new Set(keys.map(jobOf))]);
+    for (const key of keys) {
+      const team = teams.get(jobOf(key)) ?? nobody;
+      waiting.set(team, (waiting.get(team) ?? new Set()).add(key));
+      archive.pending.delete(key);
+    }
+  }
+}
+
+const jobOf = (key: string) => key.slice(0, key.lastIndexOf("."));
+
+/** Starts uploads while the pool has room. A team whose upload starts moves to the end of the list. */
+function beginAll(context: Archiving): void {
+  const { pool, waiting } = context;
+  const full = new Set(pool.fullTeams());
+  for (const [team, keys] of [...waiting]) {
+    if (pool.isFull) return;
+    const [key] = keys;
+    if (key === undefined) waiting.delete(team);
+    if (key === undefined || full.has(team)) continue;
+    waiting.delete(team);
+    keys.delete(key);
+    waiting.set(team, keys);
+    pool.begin(key, team, () => keep(context, key));
+  }
+}
+
 /**
- * Moves the log of one attempt. An unreachable storage is rethrown and pauses the loop. A log that cannot be read is
- * skipped until the next start, so that it does not block other logs.
+ * Moves the log of one attempt; never rejects. If the storage is unreachable, the log is uploaded later. A log that
+ * cannot be read is skipped until the next start of the server, so that it does not block other logs.
  */
-async function keep({ archive, log }: ArchiveContext, key: string): Promise<void> {
+async function keep({ archive, log, storage }: Archiving, key: string): Promise<void> {
   try {
     await archive.keep(key);
+    if (storage.succeed()) log.info("logs of ended jobs can be moved again");
   } catch (error) {
-    if (isPassing(error)) throw error;
-    log.error(
-      { err: error, attempt: key },
-      "could not move the log of an ended job to the blob storage; the next start of the server tries again",
-    );
+    if (!isPassing(error)) {
+      log.error(
+        { err: error, attempt: key },
+        "could not move the log of an ended job to the blob storage; the next start of the server tries again",
+      );
+      return;
+    }
+    if (storage.fail())
+      log.warn({ err: error, attempt: key }, "could not move logs of ended jobs to the blob storage; trying again");
+    archive.pending.add(key);
   }
-  archive.pending.delete(key);
 }

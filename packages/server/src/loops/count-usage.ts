@@ -53,7 +53,10 @@ async function countLogs(context: CountContext): Promise<void> {
   }
 }
 
-/** Returns the bytes of the logs of all attempts of a job, on disk or in the blob storage. */
+/**
+ * Returns the bytes of the logs of all attempts of a job. Logs that go to a blob storage count by their length, because
+ * the storage has no sparse files; others count the disk space they use.
+ */
 async function sizeOfLogs(
   { engines, archive }: CountContext,
   job: { id: string; attempt: number; engine: string },
@@ -62,7 +65,7 @@ async function sizeOfLogs(
   let bytes = 0;
   for (let number = 1; number <= job.attempt; number++) {
     const key = attemptKey(job.id, number);
-    bytes += (await engine.logBytes?.(key)) || ((await archive?.size(key)) ?? 0);
+    bytes += (await archive?.size(key)) ?? (await engine.logBytes?.(key)) ?? 0;
   }
   return bytes;
 }

@@ -1,10 +1,9 @@
 /** Starts jobs: claims them from the queue in order, as long as slots are free, and submits them to the engine. */
 
-import { readSpec } from "../domain/lifecycle/job-documents.ts";
 import { attemptKey } from "../engines/engine.ts";
 import { localKind } from "../engines/registry.ts";
 import type { BundleContext } from "../execution/bundle.ts";
-import { type ClaimContext, type Claimed, claimJobs } from "../execution/claim.ts";
+import { type ClaimContext, type Claimed, type Claims, claimJobs } from "../execution/claim.ts";
 import { startJob } from "../execution/start.ts";
 import { activeClusters, type ClusterRow } from "../store/queries/jobs/clusters.ts";
 import { moveJobs } from "../store/queries/jobs/job-moves.ts";
@@ -14,21 +13,11 @@ import { type Loop, loopName } from "./loop.ts";
 
 export type DispatchContext = ClaimContext & BundleContext;
 
-interface Dispatching extends DispatchContext {
-  readonly fetching: Fetching;
-}
-
-interface DispatchLoop extends Loop {
-  /** Resolves when no job is being started. */
-  settled(): Promise<void>;
-}
-
 /**
  * Returns the loop for the clusters of one kind of engine. Each kind has its own loop, so that a slow engine delays no
  * other.
  */
-export function dispatchJobs(given: DispatchContext, kind = localKind): DispatchLoop {
-  const context: Dispatching = { ...given, fetching: new Fetching(given) };
+export function dispatchJobs(context: DispatchContext, kind = localKind): Loop {
   const announce = waitingAnnouncer(context);
   const hasRoom = diskWatcher(context);
   return {
@@ -39,49 +28,13 @@ export function dispatchJobs(given: DispatchContext, kind = localKind): Dispatch
       const clusters = (await activeClusters(context.store.db)).filter(({ engine }) => engine === kind);
       for (const cluster of clusters) {
         while ((await hasRoom()) && !context.engines.isPaused(cluster) && (await dispatchCluster(context, cluster))) {
-          // Continues while jobs were started: the queue may be longer than one batch.
+          // Continues while jobs were started or passed over: the queue may be longer than one batch.
         }
         await announce(cluster);
       }
     },
-    settled: () => context.fetching.settled(),
   };
 }
-
-/**
- * Tracks starts of jobs whose files come from a remote blob storage, so that other jobs do not wait for that storage.
- */
-class Fetching {
-  readonly #context: DispatchContext;
-  readonly #underWay = new Set<Promise<void>>();
-
-  constructor(context: DispatchContext) {
-    this.#context = context;
-  }
-
-  async waitForOthers(claimed: readonly Claimed[], starting: readonly Promise<void>[]): Promise<void> {
-    const fetches = (index: number) => !this.#context.blobs.isLocal && takesFiles(claimed[index]);
-    for (const start of starting.filter((_, index) => fetches(index))) this.#follow(start);
-    await Promise.all(starting.filter((_, index) => !fetches(index)));
-  }
-
-  /**
-   * Logs a failed start. Its attempt stays open without a claim; the loop `follow-attempts` withdraws it, and the job
-   * is queued again.
-   */
-  #follow(start: Promise<void>): void {
-    const followed = start
-      .catch((error) => this.#context.log.error({ err: error }, "a job could not be started; it is tried again"))
-      .finally(() => this.#underWay.delete(followed));
-    this.#underWay.add(followed);
-  }
-
-  async settled(): Promise<void> {
-    await Promise.all(this.#underWay);
-  }
-}
-
-const takesFiles = (claimed: Claimed | undefined) => claimed !== undefined && readSpec(claimed.job).files.length > 0;
 
 /**
  * Returns a function that tells whether enough disk space is free to start jobs. Below the configured minimum, the rest
@@ -99,30 +52,30 @@ function diskWatcher({ disk, log }: DispatchContext) {
   };
 }
 
-async function dispatchCluster(context: Dispatching, cluster: ClusterRow): Promise<boolean> {
+async function dispatchCluster(context: DispatchContext, cluster: ClusterRow): Promise<boolean> {
   const { store, signals } = context;
   if (signals.enqueuing === 0 && (await headOfQueue(store.db, cluster.id, 1)).length === 0) return false;
-  const started = await claimAll(context, cluster);
-  const starting = started.map((claimed) => begin(context, cluster, claimed));
-  await context.fetching.waitForOthers(started, starting);
-  return started.length > 0;
+  const { claimed, lacksFiles } = await claimAll(context, cluster);
+  if (lacksFiles) signals.files.wake();
+  await Promise.all(claimed.map((job) => begin(context, cluster, job)));
+  return claimed.length > 0 || lacksFiles;
 }
 
 /**
  * Claims jobs and records their attempts in `signals.starting` before other loops can read the rows. Until an attempt
  * is submitted, its engine does not know it.
  */
-async function claimAll(context: DispatchContext, cluster: ClusterRow): Promise<Claimed[]> {
+async function claimAll(context: DispatchContext, cluster: ClusterRow): Promise<Claims> {
   const { store, signals } = context;
   const keys = new Set<string>();
   try {
     return await store.write(async (db) => {
-      const claimed = await claimJobs(db, context, cluster);
-      for (const { job } of claimed) {
+      const claims = await claimJobs(db, context, cluster);
+      for (const { job } of claims.claimed) {
         keys.add(keyOf(job));
         signals.starting.add(keyOf(job));
       }
-      return claimed;
+      return claims;
     });
   } catch (error) {
     for (const key of keys) signals.starting.delete(key);

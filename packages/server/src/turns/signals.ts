@@ -48,6 +48,8 @@ export class Signals {
   readonly observe = new Signal();
   /** A job waits for a retry. */
   readonly retries = new Signal();
+  /** A job waits for its files. */
+  readonly files = new Signal();
   /** A task was created or canceled. */
   readonly tasks = new Signal();
   /** A job has used its team's warehouse. */

@@ -5,7 +5,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { type Client, routes } from "@millrace/contract";
-import { createJob, readJob, readLog, runJob, shell, waitForEnd } from "@millrace/testing/millrace/jobs.ts";
+import {
+  createJob,
+  python,
+  readJob,
+  readLog,
+  readLogBytes,
+  runJob,
+  shell,
+  waitForEnd,
+} from "@millrace/testing/millrace/jobs.ts";
 import { TestServer } from "@millrace/testing/millrace/server.ts";
 import { type FaultProxy, startFaultProxy } from "@millrace/testing/servers/fault-proxy.ts";
 import { pino } from "pino";
@@ -19,16 +28,9 @@ import { DataFolder } from "../../src/machine/data-folder.ts";
 import { BackupWarehouses } from "../../src/warehouses/backup-warehouses.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 import { type S3Blobs, startS3Blobs, whyNoVersitygw } from "../support/s3-blobs.ts";
+import { until } from "../support/until.ts";
 
 const skip = await whyNoVersitygw();
-
-/** Polls until the condition holds; the limit ends a test that would hang. */
-async function until(holds: () => Promise<boolean>, seconds = 60): Promise<void> {
-  for (const deadline = Date.now() + seconds * 1000; !(await holds()); ) {
-    if (Date.now() > deadline) throw new Error("it does not become true");
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}
 
 const exists = (path: string) =>
   access(path).then(
@@ -62,6 +64,9 @@ describe("a server with MILLRACE_BLOBS", { skip, timeout: 300_000 }, () => {
     await blobs.stop();
   });
 
+  const counted = async (id: string) =>
+    (await server.store.db.selectFrom("jobs").select("log_bytes").where("id", "=", id).executeTakeFirst())?.log_bytes;
+
   it("stores uploads and logs of ended jobs there, and leaves none of them in the data folder", async () => {
     const file = await upload(client, "payload", "data.txt");
     const { job, log } = await runJob(client, shell("cat data.txt; echo; echo hello", { files: [file] }));
@@ -74,10 +79,22 @@ describe("a server with MILLRACE_BLOBS", { skip, timeout: 300_000 }, () => {
   it("counts logs at the URI toward the quota of their team", async () => {
     const { job } = await runJob(client, shell("head -c 100000 /dev/zero | tr '\\0' x"));
     await archived(server.dataDir, job.id);
-    const counted = async () =>
-      (await server.store.db.selectFrom("jobs").select("log_bytes").where("id", "=", job.id).executeTakeFirst())
-        ?.log_bytes;
-    await until(async () => Number(await counted()) >= 100_000);
+    await until(async () => Number(await counted(job.id)) >= 100_000);
+  });
+
+  it("counts the length of a log there that was made longer without writing, and has all of it", async () => {
+    const length = 5_000_000;
+    const query = `import os\nprint("hi", flush=True)\nos.ftruncate(1, ${length})`;
+    // It is counted before it is uploaded, when its file on this machine still has its holes.
+    away = true;
+    const { job } = await runJob(client, python(query));
+    assert.equal(job.status, "COMPLETE");
+    await until(async () => (await counted(job.id)) !== null).finally(() => {
+      away = false;
+    });
+    assert.equal(Number(await counted(job.id)), length);
+    await archived(server.dataDir, job.id);
+    assert.equal((await readLogBytes(client, job.id)).length, length);
   });
 
   it("answers 503 to uploads while the storage is unreachable and stores nothing of them", async () => {

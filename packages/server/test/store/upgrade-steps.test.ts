@@ -194,6 +194,12 @@ const steps: readonly Step[] = [
     before: async () => {},
     added: { attempts: () => ({ handle: null }) },
   },
+  {
+    version: 20,
+    title: "jobs that wait for their files: none did, and retries wait on",
+    before: async () => {},
+    added: { queue: () => ({ waits_for: "" }) },
+  },
 ];
 
 async function dumpOf({ db }: Store): Promise<Dump> {

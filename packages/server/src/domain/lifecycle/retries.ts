@@ -8,7 +8,7 @@ import type { Db } from "../../store/drivers/store.ts";
 import { endedAttempts, insertEndedAttempt } from "../../store/queries/jobs/ended-attempts.ts";
 import { moveJob } from "../../store/queries/jobs/job-moves.ts";
 import { getJob, type JobRow } from "../../store/queries/jobs/jobs.ts";
-import { dequeue, enqueue, retryTimeOf } from "../../store/queries/jobs/queue.ts";
+import { dequeue, enqueue, waitOf } from "../../store/queries/jobs/queue.ts";
 import { teamRetriesOf } from "../../store/queries/people/teams.ts";
 import { lockPipeline } from "../../store/queries/pipelines/pipelines.ts";
 import { beginningOf } from "../../store/queries/short-texts.ts";
@@ -81,5 +81,15 @@ export async function readAttempts(db: Db, id: string): Promise<JobAttempts | un
     error_message: shortened(row.error_message),
     error_stack: shortened(row.error_stack),
   }));
-  return { attempts, next_attempt_at: (await retryTimeOf(db, id)) ?? null, ...(await rulesOf(db, job)) };
+  const { waits_for = "", not_before = "" } = (await waitOf(db, id)) ?? {};
+  const next_attempt_at = waits_for === "" && not_before !== "" ? not_before : null;
+  return { attempts, next_attempt_at, waits_for: waitTexts[waits_for], ...(await rulesOf(db, job)) };
 }
+
+/** What a queued job waits for, as its owner reads it. */
+const waitTexts = {
+  "": null,
+  files: "The files of the job are being fetched from the server's storage.",
+  storage:
+    "The files of the job cannot be fetched: the server's storage cannot be reached or does not answer as it should. The server keeps trying, and the job starts when its files are there.",
+} as const;

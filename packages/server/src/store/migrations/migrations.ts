@@ -11,6 +11,7 @@ import { momentsAndTriggers } from "./moments-and-triggers.ts";
 import { scheduleHealth } from "./schedule-health.ts";
 import { timeLimitsAndRetries } from "./time-limits-and-retries.ts";
 import { toldSkips } from "./told-skips.ts";
+import { waitsForFiles } from "./waits-for-files.ts";
 import { webhooks } from "./webhooks.ts";
 
 type Migration = (db: Kysely<Tables>, dialect: Dialect) => Promise<void>;
@@ -35,6 +36,7 @@ const migrations: readonly Migration[] = [
   toldSkips,
   countedVariables,
   attemptHandles,
+  waitsForFiles,
 ];
 
 /** The schema version that this program writes. */

@@ -321,8 +321,16 @@ interface QueueTable {
   priority: number;
   slots: number;
   passed_over: number;
-  /** Earliest start of a retry; empty if the job waits only for slots. */
+  /**
+   * Earliest start of a retry; empty if the job waits only for slots. Of a job that waits for its files: since when, or
+   * when they are tried next. It is never empty then, so that dispatch reads no such row.
+   */
   not_before: Generated<string>;
+  /**
+   * `files` if the job's files are to be fetched to this machine, `storage` if that failed and is tried again at
+   * `not_before`; otherwise empty.
+   */
+  waits_for: Generated<"" | "files" | "storage">;
 }
 
 /** A failed attempt that was retried. */

@@ -234,6 +234,12 @@ export const hasLog = async (db: Db, id: string): Promise<boolean> =>
     .where("log_removed_at", "is", null)
     .executeTakeFirst()) !== undefined;
 
+/** Returns the teams of jobs, by the ids of those that exist. At most one batch of ids. */
+export async function teamsOfJobs(db: Db, ids: readonly string[]): Promise<Map<string, number>> {
+  const rows = await db.selectFrom("jobs").select(["id", "team_id"]).where("id", "in", ids).execute();
+  return new Map(rows.map(({ id, team_id }) => [id, team_id]));
+}
+
 /** Lists ended jobs whose logs have not been counted towards usage yet. */
 export const jobsWithUncountedLogs = (db: Db, limit: number) =>
   db

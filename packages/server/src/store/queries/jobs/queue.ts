@@ -75,12 +75,12 @@ export const atLeastWaiting = async (db: Db, teamId: number, count: number): Pro
 export const allWaiting = async (db: Db): Promise<string[]> =>
   (await db.selectFrom("queue").select("job_id").execute()).map((row) => row.job_id);
 
-/** Counts the jobs that wait for slots by cluster and team, with the oldest job of each. */
+/** Counts the jobs that wait for slots or files by cluster and team, with the oldest job of each. */
 export const waitingByTeam = (db: Db) =>
   db
     .selectFrom("queue")
     .select((eb) => ["cluster_id", "team_id", eb.fn.countAll<number>().as("waiting"), eb.fn.min("job_id").as("oldest")])
-    .where("not_before", "=", "")
+    .where((eb) => eb.or([eb("not_before", "=", ""), eb("waits_for", "<>", "")]))
     .groupBy(["cluster_id", "team_id"])
     .execute();
 
@@ -139,22 +139,22 @@ export const waitingForRetry = (db: Db, limit: number) =>
   db
     .selectFrom("queue")
     .select(["job_id", "not_before"])
+    .where("waits_for", "=", "")
     .where("not_before", ">", "")
     .orderBy("not_before")
     .orderBy("job_id")
     .limit(limit)
     .execute();
 
-/** Returns the time of the job's retry; undefined if it does not wait for one. */
-export const retryTimeOf = async (db: Db, jobId: string): Promise<string | undefined> =>
-  (await db.selectFrom("queue").select("not_before").where("job_id", "=", jobId).executeTakeFirst())?.not_before ||
-  undefined;
+/** Returns what the job waits for besides slots, and until when; undefined if it is not queued. */
+export const waitOf = (db: Db, jobId: string) =>
+  db.selectFrom("queue").select(["not_before", "waits_for"]).where("job_id", "=", jobId).executeTakeFirst();
 
 /**
  * Ends the wait for a retry, so that the job waits only for slots. Returns false if the job left the queue or was
  * already released.
  */
 export async function releaseRetry(db: Db, jobId: string, notBefore: string): Promise<boolean> {
-  const query = db.updateTable("queue").set({ not_before: "" }).where("job_id", "=", jobId);
+  const query = db.updateTable("queue").set({ not_before: "" }).where("job_id", "=", jobId).where("waits_for", "=", "");
   return (await query.where("not_before", "=", notBefore).executeTakeFirst()).numUpdatedRows === 1n;
 }

@@ -1,0 +1,127 @@
+/**
+ * Fetches the files of waiting jobs to this machine, beside everything else and without a slot. Dispatch looks past these
+ * jobs until their files are here. Files that cannot be fetched are tried again, ever more seldom; the job stays queued and
+ * loses no attempt. The store has all of it: whoever comes after a server that died goes on.
+ */
+import { BlobMissing, type Blobs } from "../blobs/blobs.ts";
+import { iso } from "../domain/time/clock.ts";
+import { failWaiting } from "../execution/claim.ts";
+import type { ExecutionContext } from "../execution/execution-context.ts";
+import { fetchJobFiles, fileGone } from "../execution/job-files.ts";
+import { isPassing } from "../machine/passing.ts";
+import { isUnavailable } from "../store/drivers/unavailable.ts";
+import { busySlots } from "../store/queries/jobs/attempts.ts";
+import { activeClusters } from "../store/queries/jobs/clusters.ts";
+import {
+  endFileWait,
+  postponedFiles,
+  postponeFiles,
+  tryFilesAgain,
+  waitingForFiles,
+} from "../store/queries/jobs/file-waits.ts";
+import { BackOff } from "./back-off.ts";
+import type { Loop } from "./loop.ts";
+import { TeamPool } from "./team-pool.ts";
+import { Waits } from "./waits.ts";
+
+export interface FetchContext extends Pick<ExecutionContext, "store" | "signals" | "clock" | "log" | "disk"> {
+  readonly blobs: Blobs;
+}
+
+/** Jobs whose files are fetched side by side: of all teams, and of one. */
+const bounds = { atOnce: 8, perTeam: 4 } as const;
+/** Milliseconds between two tries of one job, and after a failure before any other job is tried. */
+const ofJob = { first: 1000, longest: 15_000 } as const;
+const ofAll = { first: 250, longest: 4000 } as const;
+/** Jobs that are tried again in one write. */
+const page = 500;
+
+interface Fetching extends FetchContext {
+  readonly pool: TeamPool;
+  readonly storage: BackOff;
+  readonly waits: Waits;
+  /** How often the files of a job could not be fetched in a row, by its id. */
+  readonly tries: Map<string, number>;
+}
+
+export function fetchFiles(given: FetchContext): Loop {
+  const { signals, clock, disk } = given;
+  const context: Fetching = {
+    ...given,
+    pool: new TeamPool(bounds, () => signals.files.wake()),
+    storage: new BackOff(clock, ofAll),
+    waits: new Waits(clock, ofJob.longest),
+    tries: new Map(),
+  };
+  return {
+    name: "fetch-files",
+    signal: signals.files,
+    interval: 250,
+    async runOnce() {
+      await tryAgain(context);
+      if (!context.storage.isOver || (await disk.isLow())) return;
+      for (const cluster of await activeClusters(context.store.db)) {
+        // With all slots busy no job could start: its files would only take up disk.
+        if (cluster.max_workers > (await busySlots(context.store.db, cluster.id))) await beginAll(context, cluster.id);
+      }
+    },
+    settled: () => context.pool.settled(),
+  };
+}
+
+async function tryAgain({ store, waits, clock }: Fetching): Promise<void> {
+  const due = waits.over(await postponedFiles(store.db, page));
+  if (due.length === 0) return;
+  await store.write(async (db) => {
+    for (const { job_id } of due) await tryFilesAgain(db, job_id, iso(clock.now()));
+  });
+}
+
+/** Begins as many as there is room for. A team that has its share under way is left out of the next look. */
+async function beginAll(context: Fetching, clusterId: number): Promise<void> {
+  const { pool, store } = context;
+  while (!pool.isFull) {
+    const full = pool.fullTeams();
+    // Those under way are still in the list, and are fewer than half of it.
+    const waiting = await waitingForFiles(store.db, clusterId, full, 2 * bounds.atOnce);
+    const next = waiting.find(({ job_id }) => !pool.has(job_id));
+    if (!next) return;
+    pool.begin(next.job_id, next.team_id, () => fetchOne(context, next.job_id));
+  }
+}
+
+/** Never rejects. What could not be written down leaves the job where it was, and it is tried again. */
+async function fetchOne(context: Fetching, jobId: string): Promise<void> {
+  const { store, blobs, log, signals } = context;
+  try {
+    const failure = await fetchJobFiles(store.db, blobs, jobId).then(
+      () => undefined,
+      (error: unknown) => ({ error }),
+    );
+    if (failure) return await settleFailure(context, jobId, failure.error);
+    context.tries.delete(jobId);
+    if (context.storage.succeed()) log.info("files of jobs can be fetched again");
+    if (await store.write((db) => endFileWait(db, jobId))) signals.dispatch.wake();
+  } catch (error) {
+    context.storage.fail();
+    log[isPassing(error) ? "debug" : "error"]({ err: error, job: jobId }, "files of a job were not fetched");
+  }
+}
+
+async function settleFailure(context: Fetching, jobId: string, error: unknown): Promise<void> {
+  if (isUnavailable(error)) throw error;
+  if (error instanceof BlobMissing) return failWithoutFile(context, jobId);
+  const { store, log, clock, tries } = context;
+  if (context.storage.fail()) log.warn({ err: error, job: jobId }, "files of a job cannot be fetched; trying again");
+  const before = tries.get(jobId) ?? 0;
+  const pause = Math.min(ofJob.first * 2 ** before, ofJob.longest);
+  // A job that was cancelled meanwhile has left the queue.
+  if (await store.write((db) => postponeFiles(db, jobId, iso(clock.now() + pause)))) tries.set(jobId, before + 1);
+  else tries.delete(jobId);
+}
+
+async function failWithoutFile({ store, signals, clock, tries }: Fetching, jobId: string): Promise<void> {
+  tries.delete(jobId);
+  await store.write((db) => failWaiting(db, jobId, fileGone, clock.now()));
+  signals.jobChanged(jobId);
+}
