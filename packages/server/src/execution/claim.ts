@@ -13,7 +13,8 @@ import { busySlots, openAttempt } from "../store/queries/jobs/attempts.ts";
 import type { ClusterRow } from "../store/queries/jobs/clusters.ts";
 import { moveJob } from "../store/queries/jobs/job-moves.ts";
 import { getJob, type JobRow } from "../store/queries/jobs/jobs.ts";
-import { countPassedOver, dequeue, headOfQueue, headOfQueueWithout } from "../store/queries/jobs/queue.ts";
+import { countPassedOver, dequeue, enqueue, headOfQueue, headOfQueueWithout } from "../store/queries/jobs/queue.ts";
+import { lockPipelinesOf } from "../store/queries/pipelines/pipelines.ts";
 import type { ExecutionContext } from "./execution-context.ts";
 
 export interface ClaimContext extends Pick<ExecutionContext, "clock" | "engines" | "keys" | "serverId" | "signals"> {
@@ -26,16 +27,33 @@ export interface Claimed {
   readonly credentials: Gathered;
 }
 
+type QueueRow = Awaited<ReturnType<typeof headOfQueue>>[number];
+
 /** How many jobs may overtake a job that needs too many slots, per slot of the cluster, before the cluster waits for it. */
 const overtakings = 4;
 /** How many extra queue entries are read, so that jobs that do not fit can be skipped. */
 const lookAhead = 16;
 
-/** Claims as many queued jobs of a cluster as fit. It reads the queue inside the transaction: earlier reads may be stale. */
-export async function claimJobs(db: Db, context: ClaimContext, cluster: ClusterRow): Promise<Claimed[]> {
+/** A queued job that cannot start. It stays in the queue until `failRefused` ends it. */
+export interface RefusedJob {
+  readonly id: string;
+  readonly why: string;
+}
+
+interface Claims {
+  readonly claimed: readonly Claimed[];
+  readonly refused: readonly RefusedJob[];
+}
+
+/**
+ * Claims as many queued jobs of a cluster as fit. It reads the queue inside the transaction: earlier reads may be stale.
+ * It ends no job: that would lock a pipeline after the rows of the jobs that it has claimed.
+ */
+export async function claimJobs(db: Db, context: ClaimContext, cluster: ClusterRow): Promise<Claims> {
   let free = cluster.max_workers - (await busySlots(db, cluster.id));
   const room = await roomToRun(db, context.quotas);
   const claimed: Claimed[] = [];
+  const refused: RefusedJob[] = [];
   const passed: string[] = [];
   const reach = 2 * Math.max(free, 0) + lookAhead;
   const head =
@@ -45,7 +63,7 @@ export async function claimJobs(db: Db, context: ClaimContext, cluster: ClusterR
   for (const waiting of head) {
     if (free <= 0) break;
     if (waiting.slots > cluster.max_workers) {
-      await refuseTooWide(db, context, cluster, waiting);
+      refused.push({ id: waiting.job_id, why: tooWide(cluster, waiting) });
       continue;
     }
     if (waiting.slots > free) {
@@ -57,55 +75,47 @@ export async function claimJobs(db: Db, context: ClaimContext, cluster: ClusterR
     if (!room.take(waiting.team_id)) continue;
     const job = await claimJob(db, context, cluster, waiting);
     if (!job) continue;
+    if ("why" in job) {
+      refused.push(job);
+      continue;
+    }
     claimed.push(job);
     free -= waiting.slots;
   }
   if (claimed.length > 0 && passed.length > 0) await countPassedOver(db, passed);
-  return claimed;
+  return { claimed, refused };
 }
 
-/** Fails a job that needs more slots than its cluster has. An admin has shrunk the cluster, so it would wait forever. */
-async function refuseTooWide(
-  db: Db,
-  { clock }: ClaimContext,
-  cluster: ClusterRow,
-  { job_id: id, slots }: { job_id: string; slots: number },
-): Promise<void> {
-  if (!(await dequeue(db, id))) return;
-  const why = `The job needs ${slots} workers, and the cluster ${cluster.name} now has only ${cluster.max_workers}. Create the job again with fewer workers or on another cluster.`;
-  await failWaiting(db, id, why, clock.now());
-}
+/** Error message of a job that needs more slots than its cluster has: an admin has shrunk the cluster. */
+const tooWide = ({ name, max_workers }: ClusterRow, { slots }: { readonly slots: number }) =>
+  `The job needs ${slots} workers, and the cluster ${name} now has only ${max_workers}. Create the job again with fewer workers or on another cluster.`;
 
-const failWaiting = (db: Db, id: string, why: string, now: number) =>
-  endJob(
-    db,
-    {
-      id,
-      from: jobStates.waiting,
-      to: "FAILED",
-      changes: { error_message: why, finished_at: iso(now) },
-    },
-    now,
-  );
+/** Fails a queued job that cannot start, in a write of its own. Returns false if it has left the queue meanwhile. */
+export async function failRefused(db: Db, { id, why }: RefusedJob, now: number): Promise<boolean> {
+  await lockPipelinesOf(db, [id]);
+  if (!(await dequeue(db, id))) return false;
+  const changes = { error_message: why, finished_at: iso(now) };
+  return endJob(db, { id, from: jobStates.waiting, to: "FAILED", changes }, now);
+}
 
 /**
- * Takes a job off the queue and opens its attempt. Returns undefined if another caller took the job, or if it had to fail:
- * its credentials are missing, or the creator of a pipeline run has left since the run was requested.
+ * Takes a job off the queue and opens its attempt. Returns undefined if another caller took the job, and the reason if it
+ * cannot start: its credentials are missing, or the creator of a pipeline run has left since the run was requested.
  */
 async function claimJob(
   db: Db,
   context: ClaimContext,
   cluster: ClusterRow,
-  { job_id: id, slots }: { job_id: string; slots: number },
-): Promise<Claimed | undefined> {
+  waiting: QueueRow,
+): Promise<Claimed | RefusedJob | undefined> {
+  const { job_id: id, slots } = waiting;
   if (!(await dequeue(db, id))) return undefined;
   const job = await getJob(db, id);
   if (!job) return undefined;
   const now = iso(context.clock.now());
   const refuse = async (why: string) => {
-    await failWaiting(db, id, why, context.clock.now());
-    context.signals.jobChanged(id);
-    return undefined;
+    await enqueue(db, waiting);
+    return { id, why };
   };
   const absent = job.pipeline_id === null ? undefined : await absentCreator(db, [job]);
   if (absent !== undefined) return refuse(`The job could not start: ${absent}`);

@@ -4,10 +4,10 @@ import { readSpec } from "../domain/lifecycle/job-documents.ts";
 import { attemptKey } from "../engines/engine.ts";
 import { localKind } from "../engines/registry.ts";
 import type { BundleContext } from "../execution/bundle.ts";
-import { type ClaimContext, type Claimed, claimJobs } from "../execution/claim.ts";
+import { type ClaimContext, type Claimed, claimJobs, failRefused, type RefusedJob } from "../execution/claim.ts";
 import { startJob } from "../execution/start.ts";
 import { activeClusters, type ClusterRow } from "../store/queries/jobs/clusters.ts";
-import { moveJobs } from "../store/queries/jobs/job-moves.ts";
+import { moveFreeJobs } from "../store/queries/jobs/job-moves.ts";
 import type { JobRow } from "../store/queries/jobs/jobs.ts";
 import { headOfQueue, waitingSince } from "../store/queries/jobs/queue.ts";
 import { type Loop, loopName } from "./loop.ts";
@@ -91,24 +91,29 @@ function diskWatcher({ disk, log }: DispatchContext) {
 async function dispatchCluster(context: Dispatching, cluster: ClusterRow): Promise<boolean> {
   const { store, signals } = context;
   if (signals.enqueuing === 0 && (await headOfQueue(store.db, cluster.id, 1)).length === 0) return false;
-  const started = await claimAll(context, cluster);
+  const { claimed: started, refused } = await claimAll(context, cluster);
   const starting = started.map((claimed) => begin(context, cluster, claimed));
   await context.fetching.waitForOthers(started, starting);
+  for (const job of refused) await refuse(context, job);
   return started.length > 0;
 }
 
+async function refuse({ store, signals, clock }: DispatchContext, job: RefusedJob): Promise<void> {
+  if (await store.write((db) => failRefused(db, job, clock.now()))) signals.jobChanged(job.id);
+}
+
 /** Noted before anybody can see the attempts: until they are handed over, their engine does not know them. */
-async function claimAll(context: DispatchContext, cluster: ClusterRow): Promise<Claimed[]> {
+async function claimAll(context: DispatchContext, cluster: ClusterRow) {
   const { store, signals } = context;
   const keys = new Set<string>();
   try {
     return await store.write(async (db) => {
-      const claimed = await claimJobs(db, context, cluster);
-      for (const { job } of claimed) {
+      const claims = await claimJobs(db, context, cluster);
+      for (const { job } of claims.claimed) {
         keys.add(keyOf(job));
         signals.starting.add(keyOf(job));
       }
-      return claimed;
+      return claims;
     });
   } catch (error) {
     for (const key of keys) signals.starting.delete(key);
@@ -153,7 +158,7 @@ function waitingAnnouncer({ store, signals, clock }: DispatchContext) {
     const newest = waiting.at(-1);
     if (newest === undefined) return;
     const changed = await store.write((db) =>
-      moveJobs(db, { ids: waiting, from: ["CREATED", "SCHEDULED"], to: "QUEUED" }),
+      moveFreeJobs(db, { ids: waiting, from: ["CREATED", "SCHEDULED"], to: "QUEUED" }),
     );
     announced.set(cluster.id, newest);
     for (const id of changed) signals.jobChanged(id);

@@ -1,8 +1,14 @@
 /** Recognizes temporary failures of the infrastructure. The work itself is fine and is retried later. */
 import { BlobsUnavailable } from "../blobs/blobs.ts";
 import { isDiskFull } from "../machine/disk.ts";
-import { isUnavailable } from "../store/drivers/unavailable.ts";
+import { isUnavailable, WriteConflict } from "../store/drivers/unavailable.ts";
 
-/** Whether the database or blob storage is unreachable, or a disk is full. Such an error must not fail a job or an export. */
+/**
+ * Whether the database or blob storage is unreachable, a disk is full, or other writes were in the way again and again.
+ * Such an error must not fail a job or an export.
+ */
 export const isPassing = (error: unknown) =>
-  isUnavailable(error) || isDiskFull(error) || error instanceof BlobsUnavailable;
+  isUnavailable(error) ||
+  isDiskFull(error) ||
+  error instanceof BlobsUnavailable ||
+  error instanceof WriteConflict;

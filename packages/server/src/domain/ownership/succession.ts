@@ -1,10 +1,11 @@
 /** Somebody leaves: all that runs in their name, in a team or everywhere, is shown, and handed over to one other user. */
 import { ApiError, type Work } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
+import { WriteAgain } from "../../store/drivers/unavailable.ts";
 import { teamNameOf } from "../../store/queries/people/teams.ts";
 import { findUser, lockUsers, type UserRow } from "../../store/queries/people/users.ts";
-import type { Whose } from "../../store/queries/people/work.ts";
-import { lockPipeline, updatePipeline } from "../../store/queries/pipelines/pipelines.ts";
+import { pipelinesOf, schedulesOf, type Whose } from "../../store/queries/people/work.ts";
+import { lockPipeline, lockPipelines, updatePipeline } from "../../store/queries/pipelines/pipelines.ts";
 import { lockSchedule, updateSchedule } from "../../store/queries/schedules/schedules.ts";
 import { setTaskRunAs } from "../../store/queries/schedules/tasks.ts";
 import { type Actor, audit } from "../access/audit.ts";
@@ -75,15 +76,35 @@ export async function handOverWork(
   now: number,
 ): Promise<void> {
   const { id } = await newOwnerOf(db, leaver, handover.to);
+  const whose: Whose = { userId: leaver.id, teamId };
+  const held = await holdWork(db, whose);
   await lockUsers(db, [leaver.id, id]);
   const to = await newOwnerOf(db, leaver, handover.to);
-  const found = await findWork(db, { userId: leaver.id, teamId });
+  const found = await findWork(db, whose);
+  if (![...found.pipelines, ...found.schedules].every(({ row }) => held.has(row.id)))
+    throw new WriteAgain("more began to run in the name of the user before the user could be locked");
   await requireOwnerOfAll(db, found, handover.principal, to);
   await requireSets(db, to, namedBy(found), handover.force);
   const change: Change = { ...handover, from: leaver, owner: to, now };
   await handOverSchedules(db, change, found);
   await handOverPipelines(db, change, found);
   await handOverTasks(db, change, found);
+}
+
+/** Locks the pipelines and schedules of a user, which everybody else locks before users. Returns their ids. */
+async function holdWork(db: Db, whose: Whose): Promise<ReadonlySet<string | number>> {
+  const pipelines = await pipelinesOf(db, whose);
+  await lockPipelines(
+    db,
+    pipelines.map(({ id }) => id),
+  );
+  const schedules = await schedulesOf(db, whose);
+  for (const { id } of schedules) await lockSchedule(db, id);
+  await lockPipelines(
+    db,
+    schedules.map(({ pipeline_id }) => pipeline_id),
+  );
+  return new Set([...pipelines, ...schedules].map(({ id }) => id));
 }
 
 interface Change extends Handover {

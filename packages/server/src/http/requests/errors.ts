@@ -4,7 +4,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import type { FastifySchemaValidationError } from "fastify/types/schema.js";
 import { BlobsUnavailable } from "../../blobs/blobs.ts";
 import { isDiskFull } from "../../machine/disk.ts";
-import { isUnavailable } from "../../store/drivers/unavailable.ts";
+import { isUnavailable, WriteConflict } from "../../store/drivers/unavailable.ts";
 import { tooLarge } from "./json-bodies.ts";
 import { messagePack } from "./message-pack.ts";
 
@@ -34,6 +34,7 @@ export function refusalOf(error: FastifyError, request: FastifyRequest): ApiErro
   if (isUnavailable(error)) return unavailable(fateOf(error, request));
   if (isDiskFull(error)) request.log.error({ err: error }, "a disk is full");
   if (error instanceof BlobsUnavailable) return filesUnavailable(error, request);
+  if (error instanceof WriteConflict) return inTheWay(error, request);
   const known = toApiError(error, request);
   if (known) return known;
   request.log.error({ err: error }, "request failed");
@@ -57,6 +58,13 @@ function filesUnavailable(error: BlobsUnavailable, request: FastifyRequest): Api
     `The storage of the server's files cannot be reached; running jobs go on. ${nothingChanged}`,
     { retryAfter },
   );
+}
+
+/** Writes of others cannot be told apart from a fault of ours by the caller: the operator is told, too. */
+function inTheWay(error: WriteConflict, request: FastifyRequest): ApiError {
+  request.log.warn({ err: error }, "a write was rolled back again and again");
+  const why = "Others changed the same rows at the same time, again and again.";
+  return new ApiError("unavailable", `${why} ${nothingChanged}`, { retryAfter });
 }
 
 /** What became of a request, and what to do now. A page has no key to repeat it with. */
