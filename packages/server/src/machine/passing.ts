@@ -8,7 +8,4 @@ import { isUnavailable, WriteConflict } from "../store/drivers/unavailable.ts";
  * Such an error must not fail a job or an export.
  */
 export const isPassing = (error: unknown) =>
-  isUnavailable(error) ||
-  isDiskFull(error) ||
-  error instanceof BlobsUnavailable ||
-  error instanceof WriteConflict;
+  isUnavailable(error) || isDiskFull(error) || error instanceof BlobsUnavailable || error instanceof WriteConflict;
