@@ -31,8 +31,9 @@ import { WriteConflict } from "../../src/store/drivers/unavailable.ts";
 import { openStore } from "../../src/store/opening/open-store.ts";
 import { openAttempt } from "../../src/store/queries/jobs/attempts.ts";
 import { activeClusters, type ClusterRow } from "../../src/store/queries/jobs/clusters.ts";
+import { moveFreeJobs } from "../../src/store/queries/jobs/job-moves.ts";
 import { getJob } from "../../src/store/queries/jobs/jobs.ts";
-import { dequeue } from "../../src/store/queries/jobs/queue.ts";
+import { dequeue, requeueAs } from "../../src/store/queries/jobs/queue.ts";
 import { insertMembership } from "../../src/store/queries/people/memberships.ts";
 import { findUser, insertUser } from "../../src/store/queries/people/users.ts";
 import {
@@ -185,15 +186,51 @@ describe("the order of locks on PostgreSQL", { timeout: 300_000 }, () => {
     assert.equal(await statusOf(a), "FAILED");
   });
 
-  it("a pipeline is canceled while one of its runs is claimed, and another cannot start", async () => {
-    await store.write((db) => db.deleteFrom("queue").execute());
-    const specs = { b: { credentials_name: "none such", credentials_names: ["none such"] } };
-    const built = await buildPipeline(store, { a: [], b: [], c: [] }, { specs });
+  const emptyCluster = () =>
+    store.write(async (db) => {
+      await db.deleteFrom("queue").execute();
+      await db.deleteFrom("attempts").execute();
+    });
+  async function claim() {
     const [cluster] = await activeClusters(store.db);
     const engines = new Engines({ local: { epoch: "" } as Engine });
     const context: ClaimContext = { clock, engines, keys, serverId: "here", signals, quotas: noQuotas };
+    return store.write((db) => claimJobs(db, context, cluster as ClusterRow));
+  }
+
+  it("a claim takes what is free, and waits for no row that somebody else is about to change", async () => {
+    await emptyCluster();
+    const specs = { wide: { workers: 4 } };
+    const built = await buildPipeline(store, { first: [], held: [], wide: [], last: [] }, { specs });
+    const idOf = (name: string) => draftOf(built, name);
+    const [first, held, wide] = [await idOf("first"), await idOf("held"), await idOf("wide")];
+    let claimed: string[] = [];
+    await meetOnce(
+      (db) => requeueAs(db, [held, wide], { priority: 5, slots: 4 }),
+      async () => {
+        claimed = (await claim()).claimed.map(({ job }) => job.id);
+      },
+      (db) => requeueAs(db, [first], { priority: 5, slots: 1 }),
+    );
+    assert.deepEqual(claimed, [first, await idOf("last")]);
+  });
+
+  it("jobs are shown as waiting except those that somebody else is about to change", async () => {
+    const built = await buildPipeline(store, { a: [], b: [] });
+    const [a, b] = [await draftOf(built, "a"), await draftOf(built, "b")];
+    const hold = (id: string) => (db: Db) => db.updateTable("jobs").set({ steps: "[]" }).where("id", "=", id).execute();
+    const show = () =>
+      store.write((db) => moveFreeJobs(db, { ids: [a, b], from: ["CREATED"], to: "QUEUED" })).then(() => {});
+    await meetOnce(hold(b), show, hold(a));
+    assert.deepEqual([await statusOf(a), await statusOf(b)], ["QUEUED", "CREATED"]);
+  });
+
+  it("a pipeline is canceled while one of its runs is claimed, and another cannot start", async () => {
+    await emptyCluster();
+    const specs = { b: { credentials_name: "none such", credentials_names: ["none such"] } };
+    const built = await buildPipeline(store, { a: [], b: [], c: [] }, { specs });
     const dispatch = async () => {
-      const { refused } = await store.write((db) => claimJobs(db, context, cluster as ClusterRow));
+      const { refused } = await claim();
       assert.deepEqual(
         refused.map(({ id }) => id),
         [await draftOf(built, "b")],
