@@ -30,7 +30,7 @@ export const errorCodes = {
   unavailable: {
     status: 503,
     meaning:
-      "The server is starting or stopping, or its database cannot be reached; Retry-After says when to try again.",
+      "The server is starting or stopping, its database cannot be reached, or others changed the same rows again and again; Retry-After says when to try again.",
   },
 } as const satisfies Record<string, { status: number; meaning: string }>;
 

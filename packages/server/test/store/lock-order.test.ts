@@ -24,7 +24,7 @@ import { iso } from "../../src/domain/time/clock.ts";
 import type { Engine } from "../../src/engines/engine.ts";
 import { Engines } from "../../src/engines/registry.ts";
 import { type ClaimContext, claimJobs, failRefused } from "../../src/execution/claim.ts";
-import { acceptResults, type EndContext, requeueAttempt } from "../../src/execution/end-attempt.ts";
+import { acceptResults, type EndContext } from "../../src/execution/end-attempt.ts";
 import { ServerMetrics } from "../../src/metrics/server-metrics.ts";
 import type { Db, Store } from "../../src/store/drivers/store.ts";
 import { WriteConflict } from "../../src/store/drivers/unavailable.ts";
@@ -167,15 +167,6 @@ describe("the order of locks on PostgreSQL", { timeout: 300_000 }, () => {
     // Canceled with its pipeline, it has nothing left to cancel.
     await whileCanceled(built, () => assert.rejects(canceled(), /is CANCELED; only a job/));
     assert.equal(await statusOf(a), "CANCELED");
-  });
-
-  it("a pipeline is canceled while a run of it that was being stopped is taken back", async () => {
-    const built = await buildPipeline(store, { a: [], b: [] });
-    const a = await draftOf(built, "a");
-    await begin(a, "CANCELING");
-    await whileCanceled(built, () => requeueAttempt(endContext(), { id: a, attempt: 1 }));
-    assert.equal(await statusOf(a), "CANCELED");
-    assert.equal((await getPipeline(store.db, built.row.id))?.open_runs, 0);
   });
 
   it("a pipeline is canceled while a run that another server left is found to be lost", async () => {
