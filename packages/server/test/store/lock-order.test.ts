@@ -299,7 +299,7 @@ describe("the order of locks on PostgreSQL", { timeout: 300_000 }, () => {
   });
 
   it("work is handed over while a pipeline is changed by whom it is taken from", async () => {
-    const person = { first_name: "", last_name: "", created_at: iso(now) };
+    const person = { first_name: "", last_name: "", is_admin: 0, created_at: iso(now) };
     await store.write(async (db) => {
       const id = await insertUser(db, { username: "next", ...person });
       await insertMembership(db, 1, id ?? 0, "editor");
