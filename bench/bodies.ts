@@ -1,4 +1,4 @@
-/** Hostile bodies: what it costs to refuse one, beside what it costs to parse it. */
+/** Hostile bodies: the cost of refusing one, compared with the cost of parsing it. */
 import { readFile } from "node:fs/promises";
 import { TestServer } from "@millrace/testing/millrace/server.ts";
 import { compare, inTurns, type Measurement } from "./measure.ts";
@@ -27,7 +27,7 @@ export async function measureBodies(): Promise<Measurement[]> {
   }
 }
 
-/** Milliseconds of the server's processor. */
+/** CPU time of the server, in milliseconds. */
 async function refusal(server: TestServer, path: string, headers: Record<string, string>, status: number) {
   const before = await processorTime(server);
   const json = { ...headers, "content-type": "application/json" };
@@ -44,7 +44,7 @@ async function parsing(): Promise<number> {
   return (user + system) / 1000;
 }
 
-/** In ticks of ten milliseconds, the only ones that the kernel tells of another process. */
+/** In ticks of ten milliseconds, the resolution that the kernel offers for another process. */
 async function processorTime({ pid }: TestServer): Promise<number> {
   const fields = (await readFile(`/proc/${pid}/stat`, "utf8")).replace(/^.*\) /, "").split(" ");
   return (Number(fields[11]) + Number(fields[12])) * 10;

@@ -1,4 +1,7 @@
-/** The bridge to fsspec: a file read through it, beside Python that reads it with fsspec and pipes it to us. */
+/**
+ * The bridge to fsspec: reading a file through it, compared with a Python process that reads it with fsspec and pipes
+ * it to us.
+ */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -11,7 +14,7 @@ import { compare, inTurns, type Measurement, timed } from "./measure.ts";
 const size = 256 * 1024 * 1024;
 const rounds = 5;
 
-/** Times itself, so that its start does not count: the bridge has been started, too. */
+/** The script times itself, so that its start does not count: the bridge has already started, too. */
 const script = `
 import sys, time, fsspec
 begin = time.perf_counter()

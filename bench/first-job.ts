@@ -1,4 +1,4 @@
-/** How long the first job with the dataset library takes on a new machine, beside the same by hand. */
+/** Duration of the first job with the dataset library on a new machine, compared with the same steps by hand. */
 import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ import { TestServer } from "@millrace/testing/millrace/server.ts";
 import { compare, type Measurement, timed } from "./measure.ts";
 
 const run = promisify(execFile);
-/** Both sides get the release that a server gives by default. */
+/** Both sides use the server's default release. */
 const library = "datachain==0.62.0";
 const more = "humanize==4.12.3";
 const script = "import datachain as dc\ndc.read_values(n=[1, 2, 3]).save('numbers')\n";
@@ -17,7 +17,7 @@ const patience = 1800;
 
 export async function measureFirstJob(): Promise<Measurement[]> {
   const folder = await mkdtemp(join(tmpdir(), "millrace-first-"));
-  // Neither side has anything yet: no uv, no cache of packages. Tests have theirs on the path; a new machine does not.
+  // Both sides start without uv and without a package cache. Tests have uv on the path; a new machine does not.
   const server = await TestServer.start({ env: { MILLRACE_UV: "auto", MILLRACE_LOG_LEVEL: "warn" } });
   try {
     await writeFile(join(folder, "script.py"), script);
@@ -48,7 +48,7 @@ async function inJob(server: TestServer, requirements: string): Promise<void> {
   if (status !== "COMPLETE") throw new Error(error_message ?? status);
 }
 
-/** As somebody does who has Python alone; the second time pip has its cache of the first. */
+/** The steps by hand with Python alone; the second time pip has its cache of the first. */
 async function byHand(folder: string, name: string, requirements: readonly string[]): Promise<void> {
   const venv = join(folder, name);
   const env = {

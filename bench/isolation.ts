@@ -1,4 +1,7 @@
-/** What isolation costs: jobs at the strongest level beside a bare loop that starts the same sandbox, and beside none. */
+/**
+ * The cost of isolation: jobs at the strongest level, compared with a bare loop that starts the same sandbox, and with
+ * no isolation.
+ */
 import { availableParallelism } from "node:os";
 import { type JobInput, routes } from "@millrace/contract";
 import { python, runJob, shell } from "@millrace/testing/millrace/jobs.ts";

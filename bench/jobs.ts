@@ -1,4 +1,4 @@
-/** Jobs: how many a second, and how long one takes. */
+/** Jobs: throughput per second, and latency of one. */
 import { execFileSync } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { availableParallelism, tmpdir } from "node:os";
@@ -10,7 +10,7 @@ import { inFlight, runSupervised } from "./bare.ts";
 import { compare, inTurns, type Measurement, median, timed } from "./measure.ts";
 
 const slots = availableParallelism();
-/** As the other side is: without a sandbox, and without limits that the kernel holds, which make a process slower. */
+/** Like the baseline: without a sandbox, and without kernel limits, which make a process slower. */
 const bareSettings = {
   MILLRACE_LOG_LEVEL: "warn",
   MILLRACE_ISOLATION: "none",
@@ -59,7 +59,7 @@ export async function runMany(client: Client, count: number, input: JobInput): P
   for (;;) {
     const active = await client.call(routes.listJobs, { query: { status: ["ACTIVE"], limit: 1 } });
     if (active.length === 0) return;
-    // Seldom: asking costs the cores that the jobs are measured on.
+    // Polls rarely, because polling uses the cores that are measured.
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }

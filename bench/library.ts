@@ -1,5 +1,7 @@
-/** What jobs pay that use the dataset library, beyond what the library itself takes: the same script, seen as using it or not. */
-
+/**
+ * The overhead of jobs that use the dataset library, beyond the library's own time: the same script, detected as using
+ * it or not.
+ */
 import { python, runJob } from "@millrace/testing/millrace/jobs.ts";
 import { TestServer } from "@millrace/testing/millrace/server.ts";
 import { whyNoDatachain, withLibrary } from "@millrace/testing/programs/datachain-install.ts";
@@ -15,7 +17,7 @@ export async function measureLibrary(): Promise<Measurement[]> {
   });
   try {
     const client = await server.client();
-    // Makes the store: once, and the library's own doing.
+    // Creates the warehouse once, which is the library's own work.
     await runJob(client, python("import datachain as dc\ndc.read_values(n=[1]).save('one')\n"));
     const run = (script: string) => async () => {
       const { job } = await runJob(client, python(script));

@@ -1,4 +1,7 @@
-/** Listing: a million jobs beside a thousand, large jobs beside small ones, and our route beside a bare one that returns the same bytes. */
+/**
+ * Listing: a million jobs compared with a thousand, large jobs with small ones, and our route with a bare one that
+ * returns the same bytes.
+ */
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -42,7 +45,7 @@ export async function measureListing(): Promise<Measurement[]> {
   }
 }
 
-/** Jobs as large as requests can make them, beside jobs of one line: what a list shows of either is small. */
+/** Jobs as large as requests can make them, compared with jobs of one line: a list shows little of either. */
 export async function measureLargeJobs(): Promise<Measurement[]> {
   const large = { query: "q".repeat(fieldLimits.query), params: { p: "p".repeat(processLimits.params - 8) } };
   const [small, largest] = [await serverWithTasks({}), await serverWithTasks(large)];
@@ -87,7 +90,7 @@ export async function measureHttp(): Promise<Measurement[]> {
   }
 }
 
-/** In a process of its own, as our server is. */
+/** In a separate process, like our server. */
 async function startBare(bytes: string) {
   const file = join(await mkdtemp(join(tmpdir(), "millrace-bench-")), "bytes");
   await writeFile(file, bytes);
@@ -111,7 +114,7 @@ async function requestRate(port: number, path: string, token: string, count: num
   return (count / time) * 1000;
 }
 
-/** A keep-alive connection that costs the measuring process next to nothing. */
+/** A keep-alive connection that costs the measuring process almost nothing. */
 class Connection {
   readonly #socket: Socket;
   readonly #head: string;
@@ -150,7 +153,7 @@ class Connection {
   }
 }
 
-/** A server with this many jobs of the past, put straight into its store; every fourth FAILED, the rest COMPLETE. */
+/** A server with this many ended jobs, inserted directly into its store; every fourth FAILED, the rest COMPLETE. */
 async function serverWith(count: number) {
   const server = await TestServer.start({ env: { MILLRACE_LOG_LEVEL: "warn" } });
   const client = await server.client();

@@ -1,4 +1,4 @@
-/** Logs: what writing a gigabyte costs, and what following one does to the server's memory. */
+/** Logs: the cost of writing a gigabyte, and the effect of following one on the server's memory. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, open, readFile, rm } from "node:fs/promises";
@@ -45,7 +45,7 @@ export async function measureLogs(): Promise<Measurement[]> {
 async function writeAsJob(server: TestServer, client: Client): Promise<number> {
   const { id } = await createJob(client, shell(command));
   const job = await waitForEnd(client, id);
-  // Both sides begin with a disk that the other has not filled.
+  // Both sides start with a disk that the other has not filled.
   await rm(join(server.dataDir, "jobs", `${id}.1`, "log"));
   return Date.parse(job.finished_at ?? "") - Date.parse(job.created_at);
 }
@@ -62,8 +62,8 @@ const followedBytes = 4_000_000;
 const many = 500;
 
 /**
- * What a follower costs the server, one alone and one of many: reading and framing are shared, sending is not. And what
- * the many together do to the server's memory.
+ * The cost of a follower for the server, alone and among many: reading and framing are shared, sending is not. Also the
+ * effect of many on the server's memory.
  */
 async function measureFollowers(server: TestServer, client: Client): Promise<Measurement[]> {
   const one = await cpuOfFollowers(server, client, 1);
@@ -79,9 +79,9 @@ async function measureFollowers(server: TestServer, client: Client): Promise<Mea
   ];
 }
 
-/** CPU seconds of the server from when all are connected to when each has everything. */
+/** CPU seconds of the server from when all are connected until each has received everything. */
 async function cpuOfFollowers(server: TestServer, client: Client, count: number): Promise<number> {
-  // As long as it takes them all to connect.
+  // The sleep gives all followers time to connect.
   const { id } = await createJob(client, shell(`sleep 10; yes '${line}' | head -c ${followedBytes}`));
   const token = await server.token();
   const sockets = await Promise.all(
@@ -103,7 +103,7 @@ async function cpuSeconds(server: TestServer): Promise<number> {
   return (Number(fields[11]) + Number(fields[12])) / 100;
 }
 
-/** Follows a job from its beginning, counting bytes; the server's memory is looked at all the while. */
+/** Follows a job from its beginning and counts bytes, while sampling the server's memory. */
 async function follow(server: TestServer, client: Client): Promise<{ bytes: number; growth: number }> {
   const before = await residentMegabytes(server);
   let most = before;

@@ -1,6 +1,7 @@
 /**
- * Measurements as ratios. Both sides of a ratio are measured in the same run, in turns, with as many in flight as the
- * cluster has slots: machines are noisy, absolute times lie. `npm run bench` runs all parts, `npm run bench jobs list` some.
+ * Measurements as ratios. Both sides of a ratio are measured in the same run, alternating, with as many in flight as
+ * the cluster has slots, because machines are noisy and absolute times mislead. `npm run bench` runs all parts, `npm
+ * run bench jobs list` some.
  */
 import { type Measurement, table } from "./measure.ts";
 

@@ -1,11 +1,11 @@
-/** What a measurement is, and how a table of them looks. */
+/** A measurement, and a table of measurements. */
 
 export interface Measurement {
   readonly what: string;
   readonly ours: string;
   readonly other: string;
   readonly ratio: number;
-  /** Such as `>= 0.5`. */
+  /** Target, such as `>= 0.5`. */
   readonly bound: string;
   readonly holds: boolean;
 }
@@ -22,7 +22,7 @@ export function compare(
   return { what, ours: shown(sides.ours), other: `${shown(sides.other)} ${sides.otherIs}`, ratio, bound, holds };
 }
 
-/** A plain limit, where there is no other side. */
+/** A plain limit, if there is no baseline. */
 export function limit(what: string, ours: number, most: number, unit: string): Measurement {
   const bound = `<= ${most} ${unit}`;
   return { what, ours: `${ours.toFixed(0)} ${unit}`, other: "", ratio: ours / most, bound, holds: ours <= most };
@@ -33,7 +33,7 @@ export function median(values: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }
 
-/** Both sides in turns, so that a busy moment of the machine hits both. */
+/** Alternates between both sides, so that a busy moment of the machine affects both. */
 export async function inTurns(rounds: number, first: () => Promise<number>, second: () => Promise<number>) {
   const a: number[] = [];
   const b: number[] = [];

@@ -1,4 +1,4 @@
-/** Pipelines: what a run costs, whether many cost more each, and whether a large registry makes triggering slower. */
+/** Pipelines: the cost of a run, whether many cost more each, and whether a large registry makes triggering slower. */
 import { randomUUID } from "node:crypto";
 import { type Client, type JobInput, type Pipeline, routes } from "@millrace/contract";
 import { python, runJob, shell } from "@millrace/testing/millrace/jobs.ts";
@@ -16,7 +16,7 @@ export async function measurePipelines(): Promise<Measurement[]> {
   return [await measurePythons(), await measureChains(), await measureTrigger()];
 }
 
-/** A chain of so many jobs, each of which needs what the one before made. Returns the last dataset. */
+/** Creates a chain of this many jobs, each of which needs the previous one's dataset. Returns the last dataset. */
 async function makeChain(server: TestServer, client: Client, count: number, input: JobInput): Promise<string> {
   const lineage = await openLineage(server, client);
   const prefix = `chain_${randomUUID().slice(0, 8)}`;
@@ -27,7 +27,7 @@ async function makeChain(server: TestServer, client: Client, count: number, inpu
   return `${prefix}_${count - 1}`;
 }
 
-/** Runs it to its end; asks seldom, and for little: the cores are what is measured. */
+/** Runs it to its end; polls rarely and for little, because the cores are what is measured. */
 async function runChain(client: Client, dataset: string): Promise<Pipeline> {
   const { name } = (await client.call(routes.triggerPipeline, { body: { datasets: [dataset] } })).pipeline;
   for (;;) {
@@ -92,7 +92,7 @@ async function measureChains(): Promise<Measurement> {
 
 const closure = 50;
 
-/** The same chain of datasets in a registry of so many versions that have nothing to do with it. */
+/** The same chain of datasets in a registry with this many unrelated versions. */
 async function largeRegistry(count: number): Promise<{ server: TestServer; trigger: () => Promise<number> }> {
   const server = await TestServer.start({ env: quiet });
   const client = await server.client();
@@ -106,7 +106,7 @@ async function largeRegistry(count: number): Promise<{ server: TestServer; trigg
   return { server, trigger };
 }
 
-/** Versions of a hundred datasets, each made from two before it, in bulk. */
+/** Inserts versions of a hundred datasets in bulk, each created from two earlier ones. */
 async function insertOthers(db: Db, count: number, jobId: string): Promise<void> {
   const at = "2030-01-01T00:00:00.000Z";
   const first = await db.selectFrom("datasets").select(["project_id"]).executeTakeFirstOrThrow();

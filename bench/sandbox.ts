@@ -1,4 +1,6 @@
-/** The other side of isolated jobs: a bare loop that starts processes in the same sandbox, without a service around it. */
+/**
+ * The baseline for isolated jobs: a bare loop that starts processes in the same sandbox, without a server around it.
+ */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
@@ -20,7 +22,7 @@ export interface Sandbox {
   close(): Promise<void>;
 }
 
-/** At the strongest level that works here, as a server takes it. */
+/** Uses the strongest level that works here, as a server does. */
 export async function openSandbox(): Promise<Sandbox> {
   const root = await mkdtemp(join(tmpdir(), "millrace-bench-"));
   const engineFolders = new DataFolder(root).engine;
@@ -52,7 +54,10 @@ export async function openSandbox(): Promise<Sandbox> {
 
 let counter = 0;
 
-/** Claims, runs the command inside with its output in a log, records the exit: a job without a service around it. */
+/**
+ * Claims, runs the command inside with its output in a log, and records the exit code: a job without a server around
+ * it.
+ */
 async function runInside(
   isolation: Isolation,
   root: string,

@@ -1,4 +1,4 @@
-/** Schedules that wait for their time: what ten thousand of them cost, beside a server that has none. */
+/** Schedules that wait: the cost of ten thousand of them, compared with a server without any. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -37,7 +37,7 @@ export async function measureSchedules(): Promise<Measurement[]> {
   }
 }
 
-/** Each with its template, all with a time, none due while it is measured. */
+/** Each with its template and a time, none due during the measurement. */
 function addSchedules(path: string): void {
   const db = new DatabaseSync(path);
   db.exec("begin");
@@ -50,7 +50,7 @@ function addSchedules(path: string): void {
   db.close();
 }
 
-/** Of one core, in per cent, over some seconds. */
+/** Percentage of one core, over some seconds. */
 async function share(server: TestServer): Promise<number> {
   const before = await processorTicks(server);
   await sleep(seconds * 1000);

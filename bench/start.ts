@@ -1,4 +1,4 @@
-/** Starting: how long until ready, and how much memory an idle server takes. */
+/** Starting: time until ready, and memory of an idle server. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";

@@ -1,7 +1,7 @@
 /**
- * The storage library beside other clients of s3, gs and az, each a process of its own, in turns, on the same server.
- * Times are medians; the time of the processor is printed, too, which a busy machine changes less. STORAGE_ONLY takes
- * names, or parts of them, with commas between: `s3:list`, `nginx:gs`, `azurite`.
+ * Compares the storage library with other clients of s3, gs and az, each a separate process, alternating, on the same
+ * server. Times are medians; CPU time is printed, too, because it depends less on the load of the machine. STORAGE_ONLY
+ * takes comma-separated names or parts of names: `s3:list`, `nginx:gs`, `azurite`.
  */
 import { rm } from "node:fs/promises";
 import { compare, type Measurement, median } from "./measure.ts";
@@ -52,7 +52,10 @@ const taskOf = ({ task }: Comparison, { place, source, target }: BenchServer): C
 
 type Reports = ReadonlyMap<Client, readonly ClientReport[]>;
 
-/** Every client once in each round, so that a busy moment of the machine hits all. Who fails is not asked again. */
+/**
+ * Runs every client once per round, so that a busy moment of the machine affects all. A client that fails is not run
+ * again.
+ */
 async function inTurns(name: string, { others }: Comparison, task: ClientTask, times: number): Promise<Reports> {
   const reports = new Map<Client, ClientReport[]>([ours, ...others.map(([other]) => other)].map((one) => [one, []]));
   for (let round = 1; round <= times; round += 1) {
@@ -86,7 +89,7 @@ const rateOf = ({ amount }: Comparison, reports: readonly ClientReport[]) =>
 
 const cpuOf = (reports: readonly ClientReport[]) => `${median(reports.map(({ cpu }) => cpu)).toFixed(1)} s CPU`;
 
-/** Nobody is fast by leaving something out. */
+/** Fails if a client left something out. */
 const differing = (what: string, { name }: Client, mine: ClientReport, other: ClientReport): Measurement => ({
   what,
   ours: `saw ${mine.result}`,

@@ -20,7 +20,7 @@ describe("in a real browser", { skip: missing }, () => {
   let client: Client;
   let browser: Browser;
   let page: Page;
-  /** Where the pages asked for anything, and what they complained of. */
+  /** URLs that the pages requested, and errors in their console. */
   const origins = new Set<string>();
   const complaints: string[] = [];
 
@@ -56,7 +56,7 @@ describe("in a real browser", { skip: missing }, () => {
     );
   });
 
-  it("a code typed by hand leads to the same page, and a wrong one says what to do", async () => {
+  it("a code typed by hand leads to the same page, and a wrong one explains what to do", async () => {
     const login = await client.call(routes.startDeviceLogin, { body: {} });
     await page.goto(`${server.url}/auth/device-login`);
     await page.fill("input[name=code]", login.user_code.toLowerCase());
@@ -110,20 +110,20 @@ describe("in a real browser", { skip: missing }, () => {
       invitation = (await client.call(routes.createInvitation, { params, body: { role: "viewer" } })).url;
     });
 
-    it("an invitation makes an account that is signed in at once", async () => {
+    it("an invitation creates an account that is signed in at once", async () => {
       await page.goto(invitation);
       assert.match(await text(), /admin invites you as viewer/);
       await page.fill("input[name=username]", "guest");
       await page.fill("input[name=first_name]", "Gerda");
       await page.fill("input[name=password]", password);
       await page.fill("input[name=again]", password);
-      await page.click('button:text("Make the account and join")');
+      await page.click('button:text("Create the account and join")');
       assert.equal(new URL(page.url()).pathname, "/");
       assert.match(await text(), /Team main/);
       assert.match((await page.textContent("header")) ?? "", /guest/);
     });
 
-    it("a wrong password is told, the right one leads back to where the person wanted to go", async () => {
+    it("a wrong password is reported, the right one returns to the requested page", async () => {
       await page.click('button:text("Sign out")');
       const login = await client.call(routes.startDeviceLogin, { body: { client_name: "DataChain" } });
       await page.goto(`${login.verification_uri}?code=${login.user_code}`);
@@ -141,12 +141,12 @@ describe("in a real browser", { skip: missing }, () => {
       await page.click('header a:text("guest")');
       await page.fill("input[name=last_name]", "G");
       await page.click('button:text("Save")');
-      assert.match(await text(), /Your profile is changed/);
+      assert.match(await text(), /Your profile was changed/);
       await page.fill("input[name=current_password]", password);
       await page.fill("input[name=password]", `${password}!`);
       await page.fill("input[name=again]", `${password}!`);
       await page.click('button:text("Change the password")');
-      assert.match(await text(), /Your password is changed/);
+      assert.match(await text(), /Your password was changed/);
     });
 
     it("fits a phone, in light and in dark", async () => {
@@ -166,7 +166,7 @@ describe("in a real browser", { skip: missing }, () => {
           assert.ok(wide <= 375, `${path} is ${wide} px wide in ${colorScheme}`);
         }
       }
-      // A browser complains of the refusals themselves.
+      // A browser also logs the expected error responses.
       assert.deepEqual(
         complaints.filter((complaint) => !/status of (401|404)/.test(complaint)),
         [],
@@ -175,7 +175,7 @@ describe("in a real browser", { skip: missing }, () => {
     });
   });
 
-  it("no page asked for anything from elsewhere, or broke its own policy", () => {
+  it("no page requested anything from another site or violated its own policy", () => {
     assert.deepEqual([...origins], [server.url]);
     assert.deepEqual(complaints, []);
   });

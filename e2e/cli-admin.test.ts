@@ -1,4 +1,4 @@
-/** `millrace admin`: tokens and sign-in links, made on the store itself. */
+/** `millrace admin`: tokens and sign-in links, created directly in the store. */
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
 import { type ApiError, createClient, routes } from "@millrace/contract";
@@ -18,7 +18,7 @@ describe("millrace admin", () => {
 
   const whoIs = (token: string) => createClient({ url: suite.server.url, token }).call(routes.whoAmI, {});
 
-  test("token prints a new token and nothing else, with the server up and with the server down", async () => {
+  test("token prints a new token and nothing else, with the server running and stopped", async () => {
     const tokens: string[] = [];
     const takeToken = async () => {
       const { code, stdout, stderr } = await cli.run("admin", "token");
@@ -37,12 +37,12 @@ describe("millrace admin", () => {
     }
   });
 
-  test("token makes none where no server was ever started, and leaves no store behind", async () => {
+  test("token creates none if no server was ever started, and leaves no store behind", async () => {
     const fresh = await commandLine();
     const result = await fresh.run("admin", "token", "--data-dir", "store");
     assert.equal(result.code, 1);
     assert.equal(result.stdout, "");
-    assert.match(result.stderr, /There is no store in \S+store[\s\S]*--data-dir/);
+    assert.match(result.stderr, /There is no database in \S+store[\s\S]*--data-dir/);
     assert.equal((await fresh.run("admin", "token", "--data-dir", "store")).code, 1);
   });
 
@@ -58,16 +58,19 @@ describe("millrace admin", () => {
     await assert.rejects(createJob(limited, shell("true")), (error: ApiError) => error.code === "forbidden");
   });
 
-  test("token for an unknown user, team or scope makes none and says which", async () => {
+  test("token for an unknown user, team or scope creates none and names it", async () => {
     assert.match(await cli.refused(1, "admin", "token", "--user", "bob"), /There is no user bob/);
-    assert.match(await cli.refused(1, "admin", "token", "--team", "others"), /no team others\. Teams: main/);
+    assert.match(
+      await cli.refused(1, "admin", "token", "--team", "others"),
+      /not a member of a team named others\. Teams of the user: main/,
+    );
     const scope = await cli.refused(1, "admin", "token", "--scopes", "JOB,COFFEE");
     assert.match(scope, /^error: Could not create the token\n {2}why: scopes: .*JOB, DATASETS:read.*"COFFEE"/);
     const life = await cli.refused(64, "admin", "token", "--expires-in", "0");
     assert.match(life, /^error: --expires-in: invalid value '0'\n {2}why: .*from 1 to 3650\n/);
   });
 
-  test("token on a folder that cannot be used says so", async () => {
+  test("token reports a folder that cannot be used", async () => {
     const said = await cli.refused(1, "admin", "token", "--data-dir", "/dev/null/store");
     assert.match(said, /^error: Could not create the token\n {2}why: .*\/dev\/null\/store/);
   });
@@ -88,7 +91,7 @@ describe("millrace admin", () => {
     assert.match(await second.text(), /used before or has expired/);
   });
 
-  test("link for an unknown user makes none and says so", async () => {
+  test("link for an unknown user creates none and says so", async () => {
     const said = await cli.refused(1, "admin", "link", "--user", "bob");
     assert.match(said, /^error: Could not create the link\n {2}why: There is no user bob/);
   });

@@ -1,4 +1,4 @@
-/** Commands that destroy or replace: they say what will go, and ask; where nobody can be asked they need --yes. */
+/** Commands that destroy or replace data say what they remove and ask; without a terminal they need --yes. */
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
 import {
@@ -32,7 +32,7 @@ describe("a command that destroys or replaces", () => {
     cli = await commandLine();
   });
 
-  test("credentials rm names the variables that go; a plain yes is needed", async () => {
+  test("credentials rm names the variables that it removes, and needs a yes", async () => {
     const there = async () => (await cli.json<Credentials[]>("credentials", "ls")).map(({ name }) => name);
     await cli.feed("KEY=value\nREGION=here\n", "credentials", "set", "aws");
     const refused = await cli.refused(64, "credentials", "rm", "aws");
@@ -46,7 +46,7 @@ describe("a command that destroys or replaces", () => {
     assert.deepEqual(await there(), []);
   });
 
-  test("credentials set takes new values of the same variables, and asks before variables go", async () => {
+  test("credentials set replaces values of the same variables, and asks before it removes variables", async () => {
     const set = (text: string, ...flags: string[]) => cli.feed(text, "credentials", "set", "rotated", ...flags);
     assert.equal((await set("KEY=old-value\nREGION=here\n")).code, 0);
     assert.equal((await set("export KEY=new-value\nREGION=there\nMORE=x\n")).code, 0);
@@ -57,7 +57,7 @@ describe("a command that destroys or replaces", () => {
     await cli.print("credentials", "rm", "rotated", "--yes");
   });
 
-  test("dataset rm --force names the versions; one version that is named needs no question", async () => {
+  test("dataset rm --force names the versions; a single named version needs no confirmation", async () => {
     const register = () => suite.api.call(routes.registerVersion, { body: { name: "many" } });
     for (let count = 0; count < 3; count++) await register();
     assert.equal(await cli.print("dataset", "rm", "many@1.0.0"), "Version 1.0.0 is removed.\n");
@@ -69,7 +69,7 @@ describe("a command that destroys or replaces", () => {
     assert.match(await cli.print("dataset", "rm", "many", "--force", "--yes"), /removed/);
   });
 
-  test("team set --max-logs asks where logs would go", async () => {
+  test("team set --max-logs asks if logs would be deleted", async () => {
     await runJob(suite.api, shell("head -c 300000 /dev/urandom | base64"));
     const used = () => suite.api.call(routes.getTeamUsage, { params: { team_name: "main" } });
     await until("the log is counted", async () => (await used()).logs.bytes > 100_000);
@@ -84,7 +84,7 @@ describe("a command that destroys or replaces", () => {
     assert.equal(await quota(), 10 * 1024);
   });
 
-  test("schedule delete and token revoke ask on a terminal only: what is named can be made again", async () => {
+  test("schedule delete and token revoke ask on a terminal only, because both can be created again", async () => {
     const { id } = await cli.json<Token>("token", "create", "nightly");
     const kept = await cli.type([["Continue? [y/N]", "n\n"]], "token", "revoke", String(id));
     assert.match(kept.stdout, /The token \d+ 'nightly' of admin, last used never, will be revoked/);
@@ -123,7 +123,7 @@ describe("millrace team restore-datasets", { skip: await whyNoDatachain() }, () 
   const names = async () => (await cli.json<ListedDataset[]>("dataset", "ls")).map(({ name }) => name);
   const copies = () => cli.json<DatasetCopy[]>("team", "dataset-copies");
 
-  test("replaces nothing before somebody has said yes, and says what will go", async () => {
+  test("replaces nothing before a yes, and says what is lost", async () => {
     const refused = await cli.refused(64, "team", "restore-datasets");
     assert.match(refused, /The datasets of the team main will be replaced by its daily copy of 2\S+Z \(\d+s ago\)/);
     assert.match(refused, /Versions created since will be lost, 1 in total: @admin\.default\.late@1\.0\.0/);
@@ -138,9 +138,9 @@ describe("millrace team restore-datasets", { skip: await whyNoDatachain() }, () 
     );
   });
 
-  test("keeps the store that it replaced: listed, never chosen by itself, and put back with all its rows", async () => {
+  test("keeps the replaced warehouse: listed, never chosen automatically, and restored with all its rows", async () => {
     const said = await cli.print("team", "restore-datasets", "--yes");
-    const [, kept = ""] = /The store that it replaced is kept for a while, as the copy of (\S+Z)\./.exec(said) ?? [];
+    const [, kept = ""] = /The replaced warehouse is kept for a while, as the copy of (\S+Z)\./.exec(said) ?? [];
     assert.ok(kept > moment, said);
     assert.deepEqual(await names(), ["early"]);
     assert.deepEqual(

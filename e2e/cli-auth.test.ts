@@ -1,4 +1,4 @@
-/** `millrace auth`: sign in and out, answer logins, and share the settings with the `datachain` client. */
+/** `millrace auth`: sign in and out, approve logins, and share the settings with the `datachain` client. */
 import assert from "node:assert/strict";
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -9,7 +9,7 @@ import { ClientSuite } from "./support/client-suite.ts";
 import type { RunningCommand } from "./support/datachain.ts";
 import { Millrace } from "./support/millrace.ts";
 
-// The login asks once a second or slower whether it was let in: the tests wait side by side.
+// A login polls once a second or slower, so the tests run in parallel.
 describe("millrace auth", { concurrency: 4 }, () => {
   const suite = ClientSuite.use();
   const commandLine = Millrace.useWith(suite);
@@ -20,7 +20,7 @@ describe("millrace auth", { concurrency: 4 }, () => {
 
   const codeOf = async (login: RunningCommand) => (await login.seen(/millrace auth approve (\S+)\n/))[1] ?? "";
 
-  /** Signs in: one machine asks, another where somebody is signed in approves. */
+  /** Signs in: one machine starts the login, another, signed-in one approves it. */
   async function signIn(cli: Millrace, ...flags: string[]): Promise<string> {
     const login = cli.start("auth", "login", "--no-open", ...flags);
     const code = await codeOf(login);
@@ -31,7 +31,7 @@ describe("millrace auth", { concurrency: 4 }, () => {
     return code;
   }
 
-  test("a login that is approved stores server, token and team for its owner alone", async () => {
+  test("an approved login stores server, token and team, readable by the owner only", async () => {
     const cli = await create();
     const flags = ["--team", "main", "--name", "laptop", "--expires-in", "30"];
     await signIn(cli, "--url", `${suite.server.url}/`, ...flags);
@@ -51,7 +51,7 @@ describe("millrace auth", { concurrency: 4 }, () => {
     assert.equal(await cli.print("auth", "team"), "main\n");
   });
 
-  test("a login shows the page and the code, and the code is taken as people type it", async () => {
+  test("a login shows the page and the code, and the code is accepted as people type it", async () => {
     const cli = await stranger();
     const login = cli.start("auth", "login", "--no-open", "--scopes", "DATASETS");
     const code = await codeOf(login);
@@ -63,7 +63,7 @@ describe("millrace auth", { concurrency: 4 }, () => {
     assert.ok(scopes.includes("JOB:write") && !scopes.includes("ADMIN:write"), String(scopes));
   });
 
-  test("a login that is denied ends with 1 and stores nothing", async () => {
+  test("a denied login ends with 1 and stores nothing", async () => {
     const cli = await stranger();
     const login = cli.start("auth", "login", "--no-open");
     await (await commandLine()).print("auth", "deny", await codeOf(login));
@@ -73,7 +73,7 @@ describe("millrace auth", { concurrency: 4 }, () => {
     await cli.refused(4, "auth", "token");
   });
 
-  test("a code is answered once; one that nobody waits for is an error that says so", async () => {
+  test("a code works once; an unknown one is an error that says so", async () => {
     const code = await signIn(await stranger());
     const cli = await commandLine();
     for (const [answer, word] of [
@@ -85,7 +85,7 @@ describe("millrace auth", { concurrency: 4 }, () => {
     }
   });
 
-  test("a second login is refused while the first token works, and after logout that token is revoked and forgotten", async () => {
+  test("a second login is refused while the first token works; logout revokes and deletes that token", async () => {
     const cli = await stranger();
     await signIn(cli);
     const token = (await cli.print("auth", "token")).trim();
@@ -97,7 +97,7 @@ describe("millrace auth", { concurrency: 4 }, () => {
     await cli.refused(4, "auth", "logout");
   });
 
-  test("logout with a token that the server does not know says so and forgets it", async () => {
+  test("logout with an unknown token says so and deletes it", async () => {
     const cli = await stranger();
     const file = cli.path(".config/datachain/config");
     await mkdir(dirname(file), { recursive: true });
@@ -108,7 +108,7 @@ describe("millrace auth", { concurrency: 4 }, () => {
     assert.equal(await readFile(file, "utf8"), "# mine\n[studio]\n\n[other]\nkept = true\n");
   });
 
-  test("whoever is not signed in gets exit code 4 and the command to sign in", async () => {
+  test("a command without sign-in ends with 4 and shows the command to sign in", async () => {
     const cli = await stranger();
     await cli.write("job.sh", "true\n");
     const unknown = await commandLine({ token: "isat_unknown" });
@@ -136,7 +136,7 @@ describe("millrace auth", { concurrency: 4 }, () => {
     }
   });
 
-  test("status shows who is signed in, where, in which team and with which token; not signed in it ends with 4", async () => {
+  test("status shows user, server, team and token; without sign-in it ends with 4", async () => {
     const cli = await create();
     await cli.refused(4, "auth", "status");
     await signIn(cli, "--url", suite.server.url, "--team", "main", "--name", "desk");
@@ -162,7 +162,7 @@ describe("millrace auth", { concurrency: 4 }, () => {
     await wrong.refused(4, "auth", "status");
   });
 
-  test("the team is shown, set, and used; without one that is said", async () => {
+  test("team shows, sets and uses the default team, and reports if there is none", async () => {
     const cli = await stranger({ DATACHAIN_STUDIO_TOKEN: suite.token });
     assert.match(
       await cli.refused(1, "auth", "team"),
@@ -186,7 +186,7 @@ describe("millrace auth", { concurrency: 4 }, () => {
     assert.equal((await stat(cli.path("work/.datachain/config"))).mode & 0o777, 0o600);
   });
 
-  test("signing in once is enough for both: the datachain client finds token and team, and its logout counts here", async (t) => {
+  test("one sign-in serves both: the datachain client finds token and team, and its logout counts here", async (t) => {
     const why = await whyNoDatachain();
     if (why) return t.skip(why);
     const client = await suite.stranger();

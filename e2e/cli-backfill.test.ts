@@ -25,7 +25,7 @@ describe("millrace backfill", () => {
 
   const show = (id: number) => cli.json<Backfill>("backfill", "show", String(id));
 
-  test("pipeline backfill runs the pipeline for each day, and show tells how each fares", async () => {
+  test("pipeline backfill runs the pipeline for each day, and show lists the state of each", async () => {
     const days = ["--from", "2026-01-30", "--to", "2026-02-01", "--every", "day"];
     const made = await cli.json<Backfill>("pipeline", "backfill", pipeline, ...days);
     assert.deepEqual([made.total, made.cron_expression, made.timezone], [3, "@daily", "UTC"]);
@@ -46,7 +46,7 @@ describe("millrace backfill", () => {
     assert.match(await cli.print("backfill", "ls"), new RegExp(`^${made.id}\t${pipeline}\tCOMPLETED\t3/3`, "m"));
   });
 
-  test("cancel ends it, and retry goes on", async () => {
+  test("cancel ends a backfill, and retry continues it", async () => {
     const { name } = await cli.json<Pipeline>("pipeline", "create", "endless");
     const flags = ["--from", "2026-01-01", "--to", "2026-01-02", "--on-failure", "continue", "--parallel", "2"];
     const { id, parallel, on_failure } = await cli.json<Backfill>("pipeline", "backfill", name, ...flags);
@@ -58,7 +58,7 @@ describe("millrace backfill", () => {
     await cli.print("backfill", "cancel", String(id));
   });
 
-  test("what cannot be read is refused with 64, what the server refuses with 1, each with the reason", async () => {
+  test("an invalid value is refused with 64, a refusal of the server ends with 1, each with the reason", async () => {
     const refused = (code: number, ...words: string[]) => cli.refused(code, ...words);
     assert.match(
       await refused(64, "pipeline", "backfill", pipeline, "--from", "2026-01-01"),

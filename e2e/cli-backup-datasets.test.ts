@@ -1,4 +1,4 @@
-/** Datasets in backups: those of that moment, read back by the real client from a restored server. */
+/** Datasets in backups: the real client reads them back from a restored server. */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -44,7 +44,7 @@ describe("datasets in backups", { skip: await whyNoDatachain() }, () => {
     ...(databaseUrl ? ["--database-url", databaseUrl] : []),
   ];
 
-  test("made a moment before are in it, and readable after a restore into SQLite and into PostgreSQL", async () => {
+  test("created a moment before are in it, and readable after a restore into SQLite and into PostgreSQL", async () => {
     const server = await startServer();
     const token = await server.token();
     const client = createClient({ url: server.url, token, team: "main" });
@@ -68,7 +68,7 @@ describe("datasets in backups", { skip: await whyNoDatachain() }, () => {
     }
   });
 
-  test("under load, while jobs save, remove and rename: each that the restored registry names is readable", async () => {
+  test("under load, while jobs save, remove and rename: each one in the restored registry is readable", async () => {
     const databaseUrl = await postgres.createDatabase();
     const server = await startServer({ databaseUrl });
     const token = await server.token();
@@ -92,15 +92,15 @@ describe("datasets in backups", { skip: await whyNoDatachain() }, () => {
     await assertReadable(other, token, names);
   });
 
-  test("damaged, the store of a backup is found by verify, as is a version that is not in it", async () => {
+  test("verify finds a damaged warehouse in a backup, and a missing version", async () => {
     const copy = join(root, "damaged");
     await cp(join(root, "backup"), copy, { recursive: true });
     const [moment = ""] = await readdir(join(copy, "team-stores/1/copies"));
     const path = join(copy, "team-stores/1/copies", moment, "rows.db");
     const bytes = await readFile(path);
     await writeFile(path, bytes.subarray(0, -1));
-    assert.match(await cli.refused(1, "backup", "verify", copy), /rows\.db in the backup is missing, or is not what/);
-    // With digests that fit: the store itself is read.
+    assert.match(await cli.refused(1, "backup", "verify", copy), /rows\.db in the backup is missing or damaged/);
+    // The digests match, so that the warehouse itself must be read.
     await writeFile(path, bytes);
     const rows = new DatabaseSync(path);
     rows.exec('drop table "ds_@admin_default_second_1_0_0"');
@@ -113,7 +113,7 @@ describe("datasets in backups", { skip: await whyNoDatachain() }, () => {
   });
 });
 
-/** As an enemy would, or a mistake of ours. */
+/** As an attacker or a bug of ours would. */
 async function fitDigests(folder: string, changed: string): Promise<void> {
   const sha256 = (bytes: Buffer) => createHash("sha256").update(bytes).digest("hex");
   const list = join(folder, "digests.ndjson.gz");

@@ -1,4 +1,4 @@
-/** `millrace backup` and `millrace restore`: under load, from one store into the other, cut short, and tampered with. */
+/** `millrace backup` and `millrace restore`: under load, between databases, interrupted, and tampered with. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
@@ -28,7 +28,7 @@ const exists = (path: string) =>
     () => false,
   );
 
-/** What a backup must hold: all of it was acknowledged before the backup began. */
+/** What a backup must hold: everything that was acknowledged before the backup began. */
 interface Known {
   readonly token: string;
   readonly ended: Job[];
@@ -75,7 +75,7 @@ describe("millrace backup and restore", () => {
     ...(databaseUrl ? ["--database-url", databaseUrl] : []),
   ];
 
-  /** Ended, running and waiting jobs, a task, an upload that a job took. */
+  /** Ended, running and waiting jobs, a task, an upload that a job uses. */
   async function populate(server: TestServer): Promise<Known> {
     const token = await server.token();
     const client = createClient({ url: server.url, token, team: "main" });
@@ -91,7 +91,7 @@ describe("millrace backup and restore", () => {
     return { token, ended, running, waiting, task, withFile };
   }
 
-  /** Creates jobs as fast as it can until told to stop; returns those that were acknowledged. */
+  /** Creates jobs as fast as possible until stopped; returns the acknowledged ones. */
   function load(client: Client) {
     let stopped = false;
     const acknowledged: Job[] = [];
@@ -107,7 +107,7 @@ describe("millrace backup and restore", () => {
     };
   }
 
-  /** Everything that was acknowledged before the backup is there, and the server goes on from it. */
+  /** Everything that was acknowledged before the backup exists, and the server continues from it. */
   async function assertRestored(server: TestServer, known: Known, loaded: readonly Job[]): Promise<void> {
     const client = createClient({ url: server.url, token: known.token, team: "main" });
     for (const job of known.ended)
@@ -117,7 +117,7 @@ describe("millrace backup and restore", () => {
     assert.equal(lost.status, "FAILED");
     assert.match(
       lost.error_message ?? "",
-      /^The job was running when the backup of 2\S+Z was made; it was not run again\.$/,
+      /^The job was running when the backup of 2\S+Z was taken\. It was not run again; rerun it if that is safe\.$/,
     );
     assert.equal(await readLog(client, known.running.id), "begun\n");
     for (const [job, log] of [
@@ -140,7 +140,7 @@ describe("millrace backup and restore", () => {
     await server.token();
   }
 
-  test("under load: all that was acknowledged before is there, on SQLite and on PostgreSQL", async () => {
+  test("under load, everything that was acknowledged before is restored, on SQLite and on PostgreSQL", async () => {
     const server = await startServer();
     const known = await populate(server);
     const client = createClient({ url: server.url, token: known.token, team: "main" });
@@ -160,7 +160,7 @@ describe("millrace backup and restore", () => {
       const said = await cli.run("restore", backup, ...where(dataDir, databaseUrl));
       assert.deepEqual([said.code, said.stdout], [0, `${dataDir}\n`], said.stderr);
       assert.match(said.stderr, /1 running jobs became FAILED; \d+ waiting jobs will run; 0 waiting jobs/);
-      // As both commands say: the key is kept elsewhere, and brought along.
+      // As both commands say: the key is stored elsewhere, and copied separately.
       await cp(join(server.dataDir, "secret.key"), join(dataDir, "secret.key"));
       const restored = await startServer({ dataDir, ...(databaseUrl ? { databaseUrl } : {}) });
       await assertRestored(restored, known, before);
@@ -168,7 +168,7 @@ describe("millrace backup and restore", () => {
     }
   });
 
-  test("from PostgreSQL to SQLite; with the server down; queued jobs cancelled where that is wanted", async () => {
+  test("works from PostgreSQL to SQLite, with the server stopped, and cancels queued jobs on request", async () => {
     const databaseUrl = await postgres.createDatabase();
     const server = await startServer({ databaseUrl });
     const known = await populate(server);
@@ -199,14 +199,14 @@ describe("millrace backup and restore", () => {
     before(async () => {
       server = await startServer();
       const client = await server.client();
-      // Big enough that copying it takes a moment.
+      // Large enough that copying takes a moment.
       await client.upload(routes.uploadFile, new Blob([new Uint8Array(150 * 1024 * 1024)]), "big");
       await runJob(client, shell("echo small"));
       backup = join(root, "small");
       await cli.print("backup", backup, ...where(server.dataDir));
     });
 
-    /** A copy that a test may spoil. */
+    /** A copy that a test may damage. */
     async function copyOf(name: string): Promise<string> {
       const copy = join(root, name);
       await cp(backup, copy, { recursive: true });
@@ -218,7 +218,7 @@ describe("millrace backup and restore", () => {
       return { said, dataDir };
     };
 
-    test("sign-ins under way are left out; the folder is for its owner only", async () => {
+    test("omits pending sign-ins; the folder is readable by its owner only", async () => {
       await cli.print("admin", "link", ...where(server.dataDir));
       const rows = gunzipSync(await readFile(join(backup, "store.ndjson.gz"))).toString();
       assert.match(rows, /^\["users",/m);
@@ -229,14 +229,14 @@ describe("millrace backup and restore", () => {
       assert.deepEqual(modes, [0o700, 0o600, 0o600]);
     });
 
-    test("a folder that is there is left alone, a store that is not there is not made", async () => {
-      assert.match(await cli.refused(1, "backup", backup, ...where(server.dataDir)), /is there already/);
+    test("does not touch an existing folder and does not create a missing store", async () => {
+      assert.match(await cli.refused(1, "backup", backup, ...where(server.dataDir)), /already exists/);
       const none = await cli.refused(1, "backup", join(root, "none"), ...where(join(root, "no-store")));
-      assert.match(none, /There is no store in/);
+      assert.match(none, /There is no database in/);
       assert.equal(await exists(join(root, "none")), false);
     });
 
-    test("killed in the middle, a backup is none: it keeps another name, and the next one says so", async () => {
+    test("a killed backup keeps its temporary name, and the next one reports it", async () => {
       const folder = join(root, "killed");
       const running = cli.start("backup", folder, ...where(server.dataDir));
       await until("it has begun", () => exists(join(`${folder}.part`, "store.ndjson.gz")));
@@ -245,7 +245,7 @@ describe("millrace backup and restore", () => {
       assert.equal(await exists(folder), false);
       assert.match(
         await cli.refused(1, "backup", folder, ...where(server.dataDir)),
-        /killed\.part is there: .*cut short/,
+        /killed\.part already exists: .*interrupted/,
       );
       assert.match(
         await cli.refused(1, "restore", `${folder}.part`, ...where(join(root, "x"))),
@@ -255,53 +255,53 @@ describe("millrace backup and restore", () => {
       await cli.print("backup", folder, ...where(server.dataDir));
     });
 
-    test("killed in the middle, a restore leaves a folder that neither restore nor serve will use", async () => {
+    test("a killed restore leaves a folder that neither restore nor serve accepts", async () => {
       const dataDir = join(root, "half");
       const running = cli.start("restore", backup, ...where(dataDir));
       await until("it has begun", () => exists(join(dataDir, "restore.unfinished")));
       running.kill("SIGKILL");
       await running.ended();
-      const cutShort = /A restore into \S+half was cut short\. Remove the folder/;
+      const cutShort = /A restore into \S+half was interrupted\. Delete the folder/;
       assert.match(await cli.refused(1, "restore", backup, ...where(dataDir)), cutShort);
       assert.match(await cli.refused(1, "serve", ...where(dataDir)), cutShort);
       await rm(dataDir, { recursive: true });
       await cli.print("restore", backup, ...where(dataDir));
     });
 
-    test("is restored by one of two that begin at once; the other is refused and spoils nothing", async () => {
+    test("one of two concurrent restores succeeds; the other is refused and damages nothing", async () => {
       const dataDir = join(root, "twice");
       const ends = await Promise.all([1, 2].map(() => cli.start("restore", backup, ...where(dataDir)).ended()));
       assert.deepEqual(ends.map(({ code }) => code).sort(), [0, 1]);
       assert.equal(await exists(join(dataDir, "restore.unfinished")), false);
     });
 
-    test("is restored into an empty folder and an empty database only", async () => {
+    test("a restore needs an empty folder and an empty database", async () => {
       const { said } = await refused(backup, "half");
-      assert.match(said, /half is not empty: .* Choose another with --data-dir/);
+      assert.match(said, /half is not empty.* Choose another folder with --data-dir/);
       const databaseUrl = await postgres.createDatabase();
       await cli.print("restore", backup, ...where(join(root, "first"), databaseUrl));
       const again = await cli.refused(1, "restore", backup, ...where(join(root, "second"), databaseUrl));
-      assert.match(again, /The database is not empty: .* Make a new database/);
+      assert.match(again, /The database is not empty.* Create a new database/);
       assert.deepEqual(await readdir(join(root, "second")), [], "nothing is left behind");
     });
 
-    test("damaged, it is refused before anything is restored, and verify says so", async () => {
+    test("a damaged backup is refused before anything is restored, and verify reports it", async () => {
       const copy = await copyOf("damaged");
       const [shard = ""] = await readdir(join(copy, "files"));
       const [blob = ""] = await readdir(join(copy, "files", shard));
       await writeFile(join(copy, "files", shard, blob), "other bytes");
       const { said, dataDir } = await refused(copy, "from-damaged");
-      assert.match(said, new RegExp(`files/${shard}/${blob} in the backup is missing, or is not what was backed up`));
+      assert.match(said, new RegExp(`files/${shard}/${blob} in the backup is missing or damaged`));
       assert.equal(await exists(dataDir), false);
       assert.match(
         await cli.refused(1, "backup", "verify", copy),
-        new RegExp(`${blob} in the backup is missing, or is not`),
+        new RegExp(`${blob} in the backup is missing or damaged`),
       );
       await rm(join(copy, "store.ndjson.gz"));
       assert.match((await refused(copy, "from-damaged")).said, /store\.ndjson\.gz in the backup is missing/);
     });
 
-    test("verify removes what one that was killed left behind, and leaves what a running one has", async () => {
+    test("verify removes the remains of a killed verify, and does not touch those of a running one", async () => {
       const workDir = join(root, "work");
       const { pid: dead } = spawnSync("true");
       const running = `millrace-verify-${process.pid}-x`;
@@ -311,31 +311,34 @@ describe("millrace backup and restore", () => {
       assert.deepEqual((await readdir(workDir)).sort(), [running, "other"]);
     });
 
-    test("of a newer program it is refused", async () => {
+    test("a backup of a newer program is refused", async () => {
       const copy = await copyOf("newer");
       await changeManifest(copy, { schemaVersion: 999 });
-      assert.match((await refused(copy, "from-newer")).said, /written by a newer Millrace: upgrade this one/);
+      assert.match(
+        (await refused(copy, "from-newer")).said,
+        /written by a newer version of Millrace\. Upgrade this program/,
+      );
     });
 
-    test("made by an enemy it reaches nothing outside of its own folder and the data folder", async () => {
+    test("a malicious backup reaches nothing outside its own folder and the data folder", async () => {
       const outside = join(root, "outside");
       await mkdir(outside);
       for (const path of ["../outside/x", "/etc/passwd", "files/aa/../../../outside/x", "jobs/x/log", "files/aa"]) {
         const copy = await copyOf(`hostile-${createHash("sha1").update(path).digest("hex")}`);
         const line = JSON.stringify({ path, size: 0, sha256: createHash("sha256").digest("hex") });
         await changeList(copy, "digests", `${line}\n`);
-        assert.match((await refused(copy, "from-hostile")).said, /lists a file that no backup has/, path);
+        assert.match((await refused(copy, "from-hostile")).said, /lists an unexpected file/, path);
       }
       const linked = await copyOf("linked");
       await rename(join(linked, "files"), join(outside, "files"));
       await symlink(join(outside, "files"), join(linked, "files"));
-      assert.match((await refused(linked, "from-linked")).said, /files in the backup is no folder/);
+      assert.match((await refused(linked, "from-linked")).said, /files in the backup is not a folder/);
       const attempt = '["ended_attempts",{"job_id":"x","attempt":"1/../../../outside"}]\n';
       const endless = `["jobs",{"id":"${randomUUID()}","attempt":${2 ** 50}}]\n`;
       for (const row of ['["files",{"blob":"../../outside"}]\n["jobs",{"id":"../../outside"}]\n', attempt, endless]) {
         const rows = await copyOf(`rows-${row.length}`);
         await changeList(rows, "rows", row);
-        assert.match((await refused(rows, `from-rows-${row.length}`)).said, /The backup has a row that no store has/);
+        assert.match((await refused(rows, `from-rows-${row.length}`)).said, /The backup has an invalid row/);
       }
       assert.deepEqual(await readdir(outside), ["files"]);
     });
@@ -346,7 +349,7 @@ describe("millrace backup and restore", () => {
       await writeFile(path, JSON.stringify({ ...manifest, ...changes }));
     }
 
-    /** With digests that fit, as an enemy would. */
+    /** With matching digests, as an attacker would create them. */
     async function changeList(folder: string, list: "rows" | "digests", text: string): Promise<void> {
       const bytes = gzipSync(text);
       await writeFile(join(folder, list === "rows" ? "store.ndjson.gz" : "digests.ndjson.gz"), bytes);

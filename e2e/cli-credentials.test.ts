@@ -22,7 +22,7 @@ describe("millrace credentials", () => {
 
   const list = () => cli.json<Credentials[]>("credentials", "ls");
 
-  /** With this on standard input. */
+  /** Runs a command with this on standard input. */
   const feed = async (input: string, command: string, args: readonly string[]) => {
     const child = spawn(command, args, { cwd: cli.path("work"), env: cli.env, stdio: ["pipe", "pipe", "pipe"] });
     let said = "";
@@ -43,14 +43,14 @@ describe("millrace credentials", () => {
     assert.deepEqual([code, stdout], [0, `owt eulav 1-eulav-di\n${"*".repeat(10)} ${"*".repeat(9)}\n`], stderr);
   });
 
-  test("set reads standard input where that is no terminal", async () => {
+  test("set reads standard input if that is not a terminal", async () => {
     const { code, said } = await feed("PIPED=from-a-pipe\n", millrace, ["credentials", "set", "piped", "--own"]);
     assert.deepEqual([code, said], [0, "The credentials piped contain PIPED\n"]);
     const own = (await list()).find(({ name }) => name === "piped");
     assert.deepEqual([own?.owner, own?.variables], ["user", ["PIPED"]]);
   });
 
-  test("set --prompt asks on the terminal without showing what is typed", async () => {
+  test("set --prompt asks on the terminal without echo", async () => {
     const command = `${millrace} credentials set typed --prompt FIRST SECOND`;
     const child = spawn("script", ["-qec", command, "/dev/null"], {
       cwd: cli.path("work"),
@@ -73,7 +73,7 @@ describe("millrace credentials", () => {
     assert.equal(await cli.print("job", "logs", id, "--no-follow"), "2-eulav-depyt 1-eulav-depyt\n");
   });
 
-  test("set without values, with both kinds, or with lines that cannot be read changes nothing and says why", async () => {
+  test("set without values, with both kinds, or with invalid lines changes nothing and says why", async () => {
     const both = await cli.refused(64, "credentials", "set", "x", "--file", "aws.env", "--prompt", "A");
     assert.match(both, /--file and --prompt exclude each other/);
     assert.match(await cli.refused(64, "credentials", "set", "x", "--prompt", "A"), /--prompt needs a terminal/);
@@ -104,7 +104,7 @@ describe("millrace credentials", () => {
     await cli.print("credentials", "rm", "region", "--yes");
   });
 
-  test("default shows, chooses and takes away what jobs get that name none", async () => {
+  test("default shows, sets and removes the credentials of jobs that name none", async () => {
     assert.match(await cli.refused(1, "credentials", "default"), /The team has no default credentials/);
     await cli.print("credentials", "default", "aws");
     assert.equal(await cli.print("credentials", "default"), "aws\n");
@@ -118,7 +118,7 @@ describe("millrace credentials", () => {
     assert.match(await cli.refused(64, "credentials", "default", "aws", "--none"), /exclude each other/);
   });
 
-  test("rm deletes a set of the team, or with --own one of the user's", async () => {
+  test("rm deletes a set of the team, or with --own one of the user", async () => {
     assert.match(await cli.print("credentials", "rm", "piped", "--own", "--yes"), /piped are deleted/);
     assert.match(await cli.refused(1, "credentials", "rm", "piped", "--own"), /no credentials piped of your own/);
     assert.match(await cli.print("credentials", "rm", "typed", "--yes"), /typed of the team main are deleted/);

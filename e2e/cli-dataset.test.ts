@@ -17,14 +17,14 @@ describe("millrace dataset", () => {
     suite.api.call(routes.registerVersion, { body: { name, ...rest } });
   const lines = (text: string) => text.replace(/\n$/, "").split("\n");
 
-  test("ls without any says how to make one", async () => {
+  test("ls without datasets says how to create one", async () => {
     const { code, stdout, stderr } = await cli.run("dataset", "ls");
     assert.deepEqual([code, stdout], [0, ""]);
     assert.match(stderr, /No datasets yet\. Run a script that saves one: millrace job run/);
     assert.deepEqual(await cli.json("dataset", "ls"), []);
   });
 
-  test("ls lists each with its newest version, with --versions all, and can be limited to a beginning", async () => {
+  test("ls lists each dataset with its newest version, with --versions all versions, and can filter by prefix", async () => {
     await register("cats", { num_objects: 3, size: 1234, description: "all cats" });
     await register("cats", { num_objects: 4, size: 5678 });
     await register("prod.zoo.dogs", { num_objects: 1 });
@@ -63,7 +63,7 @@ describe("millrace dataset", () => {
     assert.match(stdout, /VERSION +ROWS +SIZE +CREATED +JOB/);
   });
 
-  test("show of a version that has nothing to show says so; of one that is not there it is an error", async () => {
+  test("show says if a version has nothing to show, and is an error for an unknown one", async () => {
     await register("bare", { num_objects: 0 });
     const { stderr } = await cli.run("dataset", "show", "bare");
     assert.match(stderr, /The schema is unknown\.\nIt has no rows\./);
@@ -78,7 +78,7 @@ describe("millrace dataset", () => {
     assert.match(await cli.refused(1, "dataset", "show", "a.b.c.d"), /expected a dataset such as/);
   });
 
-  test("lineage draws what a dataset was made from and what was made from it", async () => {
+  test("lineage draws upstream and downstream of a dataset", async () => {
     await register("raw", { dependencies: ["s3://bucket/raw"] });
     await register("clean", { dependencies: ["raw"] });
     for (const name of ["left", "right"]) await register(name, { dependencies: ["clean"] });
@@ -100,7 +100,7 @@ describe("millrace dataset", () => {
       `├─ ${full("left")}`,
       `└─ ${full("right")}`,
     ]);
-    assert.match((await cli.run("dataset", "lineage", "clean", "--depth", "1")).stderr, /The graph is cut off/);
+    assert.match((await cli.run("dataset", "lineage", "clean", "--depth", "1")).stderr, /The graph is incomplete/);
     const { nodes, edges } = await cli.json<Lineage>("dataset", "lineage", "final", "--upstream");
     assert.deepEqual([nodes.length, edges.length], [6, 6]);
     assert.match(
@@ -122,7 +122,7 @@ describe("millrace dataset", () => {
     assert.match(await cli.refused(1, "dataset", "edit", "new", "--new-name", "cats"), /is there already/);
   });
 
-  test("rm removes a version, and all of them only with --force", async () => {
+  test("rm removes a version, and all versions only with --force", async () => {
     for (let count = 0; count < 3; count++) await register("gone");
     assert.match(
       await cli.refused(1, "dataset", "rm", "gone"),
@@ -133,7 +133,7 @@ describe("millrace dataset", () => {
       message: "Version 1.0.1 is removed.",
     });
     assert.equal(await cli.print("dataset", "rm", "gone", "--force", "--yes"), "Version 1.0.2 is removed.\n");
-    assert.match(await cli.refused(1, "dataset", "rm", "gone", "--force"), /all were removed/);
+    assert.match(await cli.refused(1, "dataset", "rm", "gone", "--force"), /All versions of .* were removed/);
     assert.equal(lines(await cli.print("dataset", "ls", "gone", "--versions", "--include-removed")).length, 3);
   });
 });

@@ -1,4 +1,4 @@
-/** `millrace doctor`: what is wrong, and the configuration in force. */
+/** `millrace doctor`: problems, and the effective configuration. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { ClientSuite } from "./support/client-suite.ts";
@@ -10,7 +10,7 @@ interface Report {
   readonly settings: { name: string; value: string; source: string }[];
 }
 
-/** Folders that hold one another, one of them the jobs' to change: a sandbox that mounts both could be led astray. */
+/** Nested folders, one of them writable for jobs: a sandbox that mounts both could be misled. */
 const cannotBeHad = { MILLRACE_ISOLATION: "bwrap", MILLRACE_JOB_PATHS: "/srv:rw,/srv/inner:ro" };
 
 describe("millrace doctor", { concurrency: 2 }, () => {
@@ -19,7 +19,7 @@ describe("millrace doctor", { concurrency: 2 }, () => {
 
   const levels = ({ findings }: Report) => Object.fromEntries(findings.map(({ topic, level }) => [topic, level]));
 
-  test("a setup that works ends with 0, beside a running server, and names the user and the teams", async () => {
+  test("a working setup ends with 0, also beside a running server, and names the user and the teams", async () => {
     const cli = await commandLine({ env: { MILLRACE_DATA_DIR: suite.server.dataDir } });
     const report = await cli.json<Report>("doctor");
     const { store, server, "data folder": folder, "sign-in": signIn } = levels(report);
@@ -27,7 +27,7 @@ describe("millrace doctor", { concurrency: 2 }, () => {
     assert.equal(report.findings.find(({ topic }) => topic === "sign-in")?.message, "admin, teams: main (admin)");
   });
 
-  test("in a pipe it prints findings, the whole table of the configuration, and the client's settings, between tabs", async () => {
+  test("in a pipe it prints findings, the whole configuration, and the client's settings, separated by tabs", async () => {
     const cli = await commandLine({ env: { MILLRACE_DATA_DIR: suite.server.dataDir, MILLRACE_MAX_WORKERS: "7" } });
     const { code, stdout } = await cli.run("doctor", "--port", "9000");
     assert.equal(code, 0, stdout);
@@ -42,7 +42,7 @@ describe("millrace doctor", { concurrency: 2 }, () => {
     assert.ok(!stdout.includes(suite.token), "tokens are not shown in full");
   });
 
-  test("a database that cannot be reached ends with 1, and its password is not shown", async () => {
+  test("an unreachable database ends with 1, and its password is not shown", async () => {
     const cli = await commandLine({
       env: { MILLRACE_DATABASE_URL: "postgres://me:pass-of-the-database@127.0.0.1:1/none" },
     });
@@ -55,14 +55,14 @@ describe("millrace doctor", { concurrency: 2 }, () => {
     assert.doesNotMatch(stdout + stderr, /pass-of-the-database/);
   });
 
-  test("a data folder that cannot be written ends with 1; an isolation level that cannot be had, too", async () => {
+  test("a data folder that is not writable ends with 1, and so does an unavailable isolation level", async () => {
     const cli = await commandLine({ env: cannotBeHad });
     const { code, stdout } = await cli.run("doctor", "--data-dir", "/dev/null/store", "--json");
     const { "data folder": folder, isolation } = levels(JSON.parse(stdout) as Report);
     assert.deepEqual([code, folder, isolation], [1, "error", "error"]);
   });
 
-  test("a token that the server refuses and a team that is not one's own end with 1", async () => {
+  test("a refused token and a team of others end with 1", async () => {
     const good = { MILLRACE_DATA_DIR: suite.server.dataDir };
     const strange = await (await commandLine({ token: "isat_unknown", env: good })).run("doctor", "--json");
     assert.deepEqual([strange.code, levels(JSON.parse(strange.stdout) as Report)["sign-in"]], [1, "error"]);
@@ -70,7 +70,7 @@ describe("millrace doctor", { concurrency: 2 }, () => {
     assert.deepEqual([elsewhere.code, levels(JSON.parse(elsewhere.stdout) as Report)["team"]], [1, "error"]);
   });
 
-  test("no server and no sign-in are worth a warning, with the command to type", async () => {
+  test("a missing server and a missing sign-in are warnings, with the command to type", async () => {
     const cli = await commandLine({ url: "http://127.0.0.1:1" });
     const { code, stdout } = await cli.run("doctor");
     assert.equal(code, 0, stdout);

@@ -1,4 +1,7 @@
-/** Creating and following a job with `millrace` while the server dies, the connection breaks, or the user has enough. */
+/**
+ * Creating and following a job with `millrace` while the server dies, the connection breaks, or the user presses
+ * Ctrl-C.
+ */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { routes } from "@millrace/contract";
@@ -8,8 +11,8 @@ import { CuttingProxy } from "./support/cutting-proxy.ts";
 import { assertFollowed, createdJob, Millrace } from "./support/millrace.ts";
 
 /**
- * Writes steadily, also while nobody listens, with a halt in the middle: so that a test can interrupt the following
- * twice, however slow the machine is. The last line has no end, as a prompt would.
+ * Writes steadily, with a pause in the middle, so that a test can interrupt the following twice, however slow the
+ * machine is. The last line has no line end, as a prompt would.
  */
 const slowScript = (gate: Gate) => `
 i=0
@@ -25,7 +28,7 @@ describe("creating and following through a failure of the server", () => {
   const suite = ClientSuite.use();
   const commandLine = Millrace.useWith(suite);
 
-  test("a server killed with -9 right after the job was committed: the creation is repeated and there is one job", async () => {
+  test("after a server was killed with -9 right after it committed the job, the creation is repeated and there is one job", async () => {
     const cli = await commandLine();
     await cli.write("once.sh", "echo once\n");
     await suite.server.stop();
@@ -41,7 +44,7 @@ describe("creating and following through a failure of the server", () => {
     );
   });
 
-  test("a server that is not there: an error that says which, why and what to do, with exit code 1", async () => {
+  test("an unreachable server is an error that says which, why and what to do, with exit code 1", async () => {
     const cli = await commandLine();
     await suite.server.stop();
     const said = await cli.refused(1, "job", "ls");
@@ -52,7 +55,7 @@ describe("creating and following through a failure of the server", () => {
     await suite.server.start();
   });
 
-  test("a server killed with -9 twice while following: every byte once, every status once", async () => {
+  test("after a server was killed with -9 twice while following, every byte and every status appear once", async () => {
     const cli = await commandLine();
     const gate = suite.gate("killed");
     await cli.write("slow.sh", slowScript(gate));
@@ -67,7 +70,7 @@ describe("creating and following through a failure of the server", () => {
     assert.equal(await readLog(suite.api, await createdJob(run)), slowLog);
   });
 
-  test("a job that ends while the server is down is reported when it is back, `job logs` as well as `job run`", async () => {
+  test("a job that ends while the server is down is reported when it is back, by `job logs` and by `job run`", async () => {
     const cli = await commandLine();
     const gate = suite.gate("down");
     await cli.write("ends.sh", `echo before\n${gate.wait}\necho after\nexit 5\n`);
@@ -82,7 +85,7 @@ describe("creating and following through a failure of the server", () => {
     assertFollowed(await logs.ended(), "FAILED", "before\nafter\n");
   });
 
-  test("a server that is stopped in good order while somebody follows: it ends at once, the following goes on after", async () => {
+  test("a server stops at once although somebody follows, and the following continues afterwards", async () => {
     const cli = await commandLine();
     const gate = suite.gate("stopped");
     await cli.write("slow.sh", slowScript(gate));
@@ -95,11 +98,11 @@ describe("creating and following through a failure of the server", () => {
   });
 });
 
-describe("following until the connection or the user has enough", { concurrency: 2 }, () => {
+describe("following until the connection breaks or the user presses Ctrl-C", { concurrency: 2 }, () => {
   const suite = ClientSuite.use({ MILLRACE_MAX_WORKERS: "4" });
   const commandLine = Millrace.useWith(suite);
 
-  test("a connection that is cut twice: every byte once, every status once", async (t) => {
+  test("with a connection that is cut twice, every byte and every status appear once", async (t) => {
     const proxy = await CuttingProxy.start(suite.server.port);
     t.after(() => proxy.stop());
     const cli = await commandLine({ url: proxy.url });
@@ -114,7 +117,7 @@ describe("following until the connection or the user has enough", { concurrency:
     assertFollowed(await run.ended(), "COMPLETE", slowLog);
   });
 
-  test("Ctrl-C stops `job run` with 130 and says how to go on; the job goes on", async () => {
+  test("Ctrl-C stops `job run` with 130 and says how to continue; the job continues", async () => {
     const cli = await commandLine();
     const gate = suite.gate("detached");
     await cli.write("wait.sh", `echo started\n${gate.wait}\necho finished\n`);
@@ -132,7 +135,7 @@ describe("following until the connection or the user has enough", { concurrency:
     assert.equal(await readLog(suite.api, id), "started\nfinished\n");
   });
 
-  test("Ctrl-C stops `job logs` with 130, also while the server cannot be reached", async () => {
+  test("Ctrl-C stops `job logs` with 130, even while the server is unreachable", async () => {
     const gate = suite.gate("logs");
     const { id } = await createJob(suite.api, shell(`echo started\n${gate.wait}\n`));
     const proxy = await CuttingProxy.start(suite.server.port);

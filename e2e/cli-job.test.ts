@@ -29,7 +29,7 @@ describe("millrace job", { concurrency: 3 }, () => {
   let failed: Job;
   let running: Job;
   let gate: Gate;
-  /** Not UTF-8, with NULs, without a line end at the end. */
+  /** Not UTF-8, with NUL bytes, without a line end at the end. */
   const bytes = Buffer.from([0xff, 0x00, 0x0a, 0xc3, 0x28, 0x0d, 0x0a, 0x6f, 0x6e, 0x65, 0x0a, 0x74, 0x77, 0x6f]);
 
   before(async () => {
@@ -51,7 +51,7 @@ describe("millrace job", { concurrency: 3 }, () => {
     return jobs.map(({ id }) => id);
   };
 
-  test("ls --json prints what the API answers, newest first", async () => {
+  test("ls --json prints the API's answer, newest first", async () => {
     const query = { name: "bad.sh" };
     assert.deepEqual(await cli.json("job", "ls", "--name", "bad.sh"), await suite.api.call(routes.listJobs, { query }));
     const jobs = await cli.json<Job[]>("job", "ls", "--limit", "1000");
@@ -72,7 +72,7 @@ describe("millrace job", { concurrency: 3 }, () => {
     assert.match(await cli.refused(64, "job", "ls", "--limit", "0"), /^error: --limit: invalid value '0'/);
   });
 
-  test("ls in a pipe prints full values between tabs, one job to a line, without titles or colours", async () => {
+  test("ls in a pipe prints full values separated by tabs, one job per line, without titles or colours", async () => {
     const { id, created_at, started_at } = complete;
     const [line = "", ...rest] = (await cli.print("job", "ls", "--name", "tab\there.py")).split("\n");
     assert.deepEqual(rest, [""]);
@@ -88,25 +88,25 @@ describe("millrace job", { concurrency: 3 }, () => {
     assert.match(fields[8] ?? "", /^\S.* \d+\.\d+s$/);
   });
 
-  test("ls of nothing prints nothing, and says so on standard error", async () => {
+  test("ls without results prints nothing, and says so on standard error", async () => {
     const { code, stdout, stderr } = await cli.run("job", "ls", "--name", "none");
     assert.deepEqual([code, stdout], [0, ""]);
     assert.match(stderr, /^No jobs found/);
     assert.deepEqual(await cli.json("job", "ls", "--name", "none"), []);
   });
 
-  test("logs of an ended job prints its log and ends as the job did", async () => {
+  test("logs of an ended job prints its log and has its exit code", async () => {
     assertFollowed(await cli.run("job", "logs", failed.id), "FAILED", "oh\n");
     assertFollowed(await cli.run("job", "logs", complete.id), "COMPLETE", bytes.toString("utf8"));
   });
 
-  test("logs --no-follow prints the bytes of the log as they stand, and ends with 0", async () => {
+  test("logs --no-follow prints the bytes of the log unchanged, and ends with 0", async () => {
     assert.deepEqual(await cli.bytes("job", "logs", complete.id, "--no-follow"), bytes);
     assert.equal(await cli.print("job", "logs", failed.id, "--no-follow"), "oh\n");
     assert.equal(await cli.print("job", "logs", running.id, "--no-follow"), "first\nsecond\n");
   });
 
-  test("logs --tail begins with the last lines", async () => {
+  test("logs --tail starts with the last lines", async () => {
     const tail = (lines: number) => cli.print("job", "logs", complete.id, "--tail", String(lines));
     const tailBytes = (lines: number) => cli.bytes("job", "logs", complete.id, "--no-follow", "--tail", String(lines));
     assert.equal(await tail(0), "");
@@ -130,14 +130,14 @@ describe("millrace job", { concurrency: 3 }, () => {
     assertFollowed(await last.ended(), "COMPLETE", "two\nthree\n");
   });
 
-  test("logs into a reader that has seen enough ends quietly", async () => {
+  test("logs into a closed pipe ends quietly", async () => {
     const { job } = await runJob(suite.api, shell("seq 200000"));
     const line = `"${millrace}" job logs --quiet ${job.id} | head -n 2; echo "code $PIPESTATUS"`;
     const { stdout, stderr } = await promisify(execFile)("bash", ["-c", line], { env: cli.env });
     assert.deepEqual([stdout, stderr], ["1\n2\ncode 141\n", ""]);
   });
 
-  test("show prints every field that says something, in a pipe one to a line", async () => {
+  test("show prints every field that has a value, in a pipe one per line", async () => {
     const lines = (await cli.print("job", "show", failed.id)).trimEnd().split("\n");
     const fields = Object.fromEntries(lines.map((line) => line.split("\t")));
     const { id, url, run_group_id } = failed;
@@ -151,8 +151,8 @@ describe("millrace job", { concurrency: 3 }, () => {
     assert.ok(!("attempts" in fields), "a job that was tried once is its only attempt");
   });
 
-  test("a job is found by the beginning of its id, or by its end, which is what a terminal shows", async () => {
-    // The first part of an id is its time: two jobs of one moment share it.
+  test("a job is found by the beginning or the end of its id; a terminal shows the end", async () => {
+    // The first part of an id is its time, which two jobs of one moment share.
     for (const part of [failed.id.slice(0, 23).toUpperCase(), failed.id.slice(-8)])
       assert.equal((await cli.json<Job>("job", "show", part)).id, failed.id);
     const { stdout } = await cli.type([], "job", "ls");
@@ -160,7 +160,7 @@ describe("millrace job", { concurrency: 3 }, () => {
     assert.ok(!stdout.includes(failed.id));
   });
 
-  test("a part of an id that several jobs have is an error that lists them; one that none has is named", async () => {
+  test("an ambiguous part of an id is an error that lists the jobs; an unknown one is named", async () => {
     const said = await cli.refused(1, "job", "show", failed.id.slice(0, 6));
     assert.match(said, new RegExp(`'${failed.id.slice(0, 6)}' is the beginning or the end of \\d+ job ids`));
     assert.match(said, new RegExp(`${failed.id.slice(-8)} {2}${failed.id} {2}bad\\.sh`));
@@ -173,7 +173,7 @@ describe("millrace job", { concurrency: 3 }, () => {
     assert.doesNotMatch(await cli.refused(1, "job", "logs", unknownId), /Job is/, "what is not there has no status");
   });
 
-  test("cancel stops a running job, and one that has ended is an error that says so", async () => {
+  test("cancel stops a running job, and is an error for an ended one", async () => {
     const { id } = await createJob(suite.api, shell("trap '' TERM; echo stubborn; sleep 600"));
     await waitForStatus(suite.api, id, ["RUNNING"]);
     assert.equal(await cli.print("job", "cancel", id), `Job ${id} is being canceled.\n`);
@@ -181,7 +181,7 @@ describe("millrace job", { concurrency: 3 }, () => {
     assert.match(await cli.refused(1, "job", "cancel", id), /^error: This is not possible now\n.*is CANCELED/);
   });
 
-  test("rerun runs the same once more, in the same run group, with the settings of the first", async () => {
+  test("rerun runs the same job again, in the same run group, with the same settings", async () => {
     await cli.write("again.sh", 'printf "%s" "$TEXT"; cat data.txt\n');
     await cli.write("data.txt", ", taken along\n");
     const text = String.raw`say "so" # and \n`;
@@ -200,7 +200,7 @@ describe("millrace job", { concurrency: 3 }, () => {
     assert.equal((await waitForEnd(suite.api, id)).run_group_id, first.run_group_id);
   });
 
-  test("clusters prints each with its slots, and with --json what the API answers", async () => {
+  test("clusters prints each with its slots, and with --json the API's answer", async () => {
     const [answer] = await suite.api.call(routes.listClusters, { query: {} });
     const fields = (await cli.print("job", "clusters")).trimEnd().split("\t");
     const expected = ["1", "local", "ACTIVE", "local", "-", "-", answer?.isolation, "yes"];

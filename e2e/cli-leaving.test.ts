@@ -1,4 +1,4 @@
-/** People leave, on the command line: what runs in their name is shown, asked about, and handed over. */
+/** When people leave, the command line shows what runs as them, asks, and hands it over. */
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
 import {
@@ -25,14 +25,14 @@ describe("somebody who leaves", () => {
     admin = await commandLine();
   });
 
-  /** With a dataset, a schedule, a task that fires at once, and credentials that it names. */
+  /** Creates a user with a dataset, a schedule, a task that fires at once, and credentials that the task uses. */
   async function leaver(name: string): Promise<Millrace> {
     await admin.print("user", "add", name);
     await admin.print("team", "add-member", name);
     const token = await suite.server.token("--user", name);
     const cli = await commandLine({ token });
     const lineage = await openLineage(suite.server, createClient({ url: suite.server.url, token, team: "main" }));
-    // Under the name of the administrator, who made the others.
+    // Created by the administrator, who also created the others.
     await lineage.make(`of-${name}`, shell("echo made", { query_name: "nightly.sh" }));
     await lineage.close();
     const { name: pipeline } = await admin.json<{ name: string }>("pipeline", "create", `of-${name}`);
@@ -45,7 +45,7 @@ describe("somebody who leaves", () => {
   }
   const owner = async (schedule: string) => (await admin.json<PipelineSchedule>("schedule", "show", schedule)).owner;
 
-  test("a team's service account is made, listed, and given tokens that work", async () => {
+  test("team add-service-account creates a service account that is listed and can get tokens", async () => {
     assert.equal(
       await admin.print("team", "add-service-account"),
       "Created service account main-service of the team main\n",
@@ -64,7 +64,7 @@ describe("somebody who leaves", () => {
     assert.match(await admin.refused(1, "team", "add-service-account"), /has the service account main-service/);
   });
 
-  test("user disable shows what runs in their name, asks, and hands it over with --transfer-to", async () => {
+  test("user disable shows what runs as the user, asks, and hands it over with --transfer-to", async () => {
     await leaver("ann");
     const shown = await admin.print("user", "disable", "ann", "--dry-run");
     assert.match(shown, /^ {2}schedule nightly-ann \(team main, next \S+Z\): one run as ann$/m);
@@ -93,7 +93,7 @@ describe("somebody who leaves", () => {
     await admin.feed("KEY=ours\n", "credentials", "set", "keys-ann");
     assert.match(
       await admin.print("user", "disable", "ann", "--transfer-to", "main-service", "--yes"),
-      /^Disabled user ann; what ran in their name now belongs to main-service$/m,
+      /^Disabled user ann; their schedules, tasks and pipelines now belong to main-service$/m,
     );
     assert.deepEqual(await owner("nightly-ann"), {
       username: "main-service",
@@ -111,7 +111,7 @@ describe("somebody who leaves", () => {
     assert.deepEqual([job.created_by, job.home], ["main-service", "ann"]);
   });
 
-  test("user disable without a new owner says where it will stop; schedule ls says it too, until somebody takes it over", async () => {
+  test("user disable without a new owner says what will stop; schedule ls says so, too, until somebody takes it over", async () => {
     await leaver("ben");
     await admin.print("user", "disable", "ben", "--yes");
     assert.match(await admin.print("schedule", "ls"), /nightly-ben\t.*The schedule runs jobs as ben, who is disabled/);
@@ -125,7 +125,7 @@ describe("somebody who leaves", () => {
     assert.match(await admin.refused(1, "job", "hand-over", task.id, "main-service"), /no credentials keys-ben/);
     assert.match(
       await admin.print("job", "hand-over", task.id, "main-service", "--force"),
-      /is main-service's from now/,
+      /creates now run as main-service/,
     );
     assert.equal(await admin.print("user", "enable", "ben"), "Enabled user ben\n");
   });
@@ -141,12 +141,12 @@ describe("somebody who leaves", () => {
     assert.match(refused, /There is no user nobody-here/);
   });
 
-  test("a pipeline that waits is handed over by its name", async () => {
+  test("pipeline hand-over hands over a waiting pipeline by its name", async () => {
     await leaver("dot");
     const { name } = await admin.json<{ name: string }>("pipeline", "create", "of-dot");
     assert.match(
       await admin.print("pipeline", "hand-over", name, "main-service"),
-      /that have not begun are main-service's from now on/,
+      /that have not started will run as main-service/,
     );
   });
 });

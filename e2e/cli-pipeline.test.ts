@@ -1,4 +1,4 @@
-/** `millrace pipeline`, from the first look to the last run. */
+/** `millrace pipeline`, from its creation to its last run. */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { Pipeline } from "@millrace/contract";
@@ -20,7 +20,7 @@ describe("millrace pipeline", () => {
   });
   after(() => lineage.close());
 
-  /** Three datasets, each made from the one before; the middle one as the test wants it. */
+  /** Three datasets, each created from the previous one; the middle one as the test defines it. */
   async function chain(middle = "true") {
     const prefix = `c${++count}`;
     const script = (name: string, query: string) => shell(query, { query_name: `${name}.sh` });
@@ -33,7 +33,7 @@ describe("millrace pipeline", () => {
   const create = async (dataset: string, ...flags: string[]) =>
     (await cli.json<Pipeline>("pipeline", "create", dataset, ...flags)).name;
 
-  test("create makes it paused and shows its runs; resume and status --watch bring it to its end", async () => {
+  test("create makes it paused and shows its runs; resume and status --watch run it to its end", async () => {
     const dataset = await chain();
     const said = await cli.print("pipeline", "create", dataset);
     const [head = "", from = "", ...runs] = said.trimEnd().split("\n");
@@ -59,12 +59,12 @@ describe("millrace pipeline", () => {
     assert.match(await cli.refused(64, "pipeline", "create"), /DATASET is missing/);
   });
 
-  test("what cannot be rebuilt is refused by name", async () => {
+  test("a dataset that cannot be rebuilt is refused by name", async () => {
     const said = await cli.refused(1, "pipeline", "create", "nowhere");
     assert.match(said, /There is no dataset @admin\.default\.nowhere in the team main/);
   });
 
-  test("a failed pipeline ends watching with 1 and says why; retry-job and rerun bring it on", async () => {
+  test("watching a pipeline that fails ends with 1 and says why; retry-job and rerun continue it", async () => {
     const gate = suite.gate(`fails-${++count}`);
     const name = await create(await chain(`[ -e ${gate.path} ]`), "--run");
     const { code, stderr } = await cli.run("pipeline", "status", name, "-w");
@@ -85,7 +85,7 @@ describe("millrace pipeline", () => {
     assert.equal((await cli.run("pipeline", "status", name, "-w", "--json")).code, 0);
   });
 
-  test("pause, remove-job by the beginning of an id, cancel", async () => {
+  test("pause, remove-job with the beginning of an id, and cancel work", async () => {
     const gate = suite.gate(`slow-${++count}`);
     const name = await create(await chain(gate.wait), "--run");
     await until("the middle runs", async () => (await status(name)).job_runs[1]?.status === "RUNNING");
@@ -102,7 +102,7 @@ describe("millrace pipeline", () => {
     );
   });
 
-  test("settings hold for all runs, and an empty value takes one back", async () => {
+  test("settings apply to all runs, and an empty value removes one", async () => {
     const name = await create(await chain('cat note.txt; echo "$WHO"'));
     const note = await cli.write("note.txt", "hello\n");
     await cli.print("pipeline", "settings", name, "--env", "WHO=all", "--files", note, "--priority", "2", "--req=");
@@ -125,7 +125,7 @@ describe("millrace pipeline", () => {
     await cli.refused(64, "pipeline", "settings", other);
   });
 
-  test("ls is list, and resume, rerun and retry-job watch to the end with --watch", async () => {
+  test("ls is an alias of list, and resume, rerun and retry-job watch to the end with --watch", async () => {
     const gate = suite.gate(`watched-${++count}`);
     const name = await create(await chain(`[ -e ${gate.path} ]`));
     assert.equal((await cli.run("pipeline", "resume", name, "--watch")).code, 1);
@@ -137,7 +137,7 @@ describe("millrace pipeline", () => {
     assert.equal(await cli.print("pipeline", "ls"), await cli.print("pipeline", "list"));
   });
 
-  test("list shows them newest first, by status and text", async () => {
+  test("list shows pipelines newest first, by status and text", async () => {
     const dataset = await chain();
     const name = await create(dataset);
     const rows = async (...flags: string[]) =>
@@ -153,7 +153,7 @@ describe("millrace pipeline", () => {
     assert.match((await cli.run("pipeline", "list", "--search", "no such text")).stderr, /No pipelines found/);
   });
 
-  test("on a terminal, watching draws the tree anew", async () => {
+  test("on a terminal, watching redraws the tree", async () => {
     const gate = suite.gate(`drawn-${++count}`);
     const name = await create(await chain(gate.wait), "--run");
     await until("the middle runs", async () => (await status(name)).job_runs[1]?.status === "RUNNING");

@@ -17,7 +17,7 @@ describe("millrace job run --script", { skip }, () => {
   const suite = ClientSuite.use({ ...withLibrary, MILLRACE_MAX_WORKERS: "1" });
   const commandLine = Millrace.useWith(suite);
 
-  test("runs the Python script of the branch, which makes datasets; a rerun reads it anew", async () => {
+  test("runs the Python script of the branch, which creates datasets; a rerun reads it again", async () => {
     const cli = await commandLine();
     const place = join(suite.shared, "etl");
     const git = (...words: string[]) =>

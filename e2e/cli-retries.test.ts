@@ -10,7 +10,7 @@ describe("millrace job with --timeout and --retries", () => {
   const commandLine = Millrace.useWith(suite);
   const idOf = ({ stderr }: { stderr: string }) => /^Job (\S+) created/m.exec(stderr)?.[1] ?? assert.fail(stderr);
 
-  test("runs a job to its last attempt, shows all of them, and prints the log of each", async () => {
+  test("runs a job to its last attempt, lists all attempts, and prints the log of each", async () => {
     const cli = await commandLine();
     await cli.write("fails.sh", "echo tries; exit 3\n");
     const run = await cli.run("job", "run", "fails.sh", "--retries", "2", "--retry-delay", "0", "--timeout", "1h");
@@ -32,7 +32,7 @@ describe("millrace job with --timeout and --retries", () => {
     assert.deepEqual([none.code, /has no attempt 4/.test(none.stderr)], [1, true]);
   });
 
-  test("says which limit ended a job; a rerun has the same limits", async () => {
+  test("names the limit that ended a job; a rerun has the same limits", async () => {
     const cli = await commandLine();
     await cli.write("hangs.sh", "sleep 1000\n");
     const run = await cli.run("job", "run", "hangs.sh", "--timeout", "1s");
@@ -42,7 +42,7 @@ describe("millrace job with --timeout and --retries", () => {
     assert.match(again.stderr, /The job ran longer than its limit of 1 second\./);
   });
 
-  test("takes only lengths of time, and what the server allows", async () => {
+  test("accepts only durations within the server's limits", async () => {
     const cli = await commandLine();
     await cli.write("never.sh", ":\n");
     const wrong = await cli.run("job", "run", "never.sh", "--timeout", "soon");

@@ -1,4 +1,4 @@
-/** `millrace admin rotate-key`: every secret of the store under a new key, whatever cuts it short. */
+/** `millrace admin rotate-key`: encrypts every secret of the store with a new key, even if it is interrupted. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -25,7 +25,7 @@ async function withSecrets(options: ServerOptions = {}) {
   const client = await server.client();
   await client.call(routes.setTeamCredentials, { body: { name: "set", values: { V: "of-the-set" } } });
   const tasks = [];
-  // Tasks keep their environment and run nothing.
+  // Tasks store an environment and run nothing.
   for (let i = 0; i < jobs; i++) {
     tasks.push(createJob(client, shell(":", { environment: `V=number-${i}`, start_after: "2090-01-01T00:00:00Z" })));
   }
@@ -63,7 +63,7 @@ async function assertReadable(client: Client, ids: readonly string[]): Promise<v
 describe("millrace admin rotate-key", () => {
   const commandLine = Millrace.use();
 
-  test("killed anywhere leaves everything readable with the server up, and is finished by running it again", async () => {
+  test("killed anywhere leaves everything readable with the server running, and completes when it is run again", async () => {
     const { server, client, ids } = await withSecrets();
     const faults = ["key-added:1", "values-encrypted:1", "values-encrypted:2", "key-unused:1", "key-dropped:1"];
     for (const fault of faults) {
@@ -82,7 +82,7 @@ describe("millrace admin rotate-key", () => {
     await server.dispose();
   });
 
-  test("works with the server down, says what it did, and twice in a row", async () => {
+  test("works with the server stopped, reports what it did, and works twice in a row", async () => {
     const { server, client, ids } = await withSecrets();
     await server.stop();
     const child = spawn(millrace, ["admin", "rotate-key"], {
@@ -102,7 +102,7 @@ describe("millrace admin rotate-key", () => {
     await server.dispose();
   });
 
-  test("two at once, with jobs being created all the while, lose nothing", async () => {
+  test("run twice concurrently, while jobs are created, loses nothing", async () => {
     const postgres = await startPostgres();
     const { server, client, ids } = await withSecrets({ databaseUrl: await postgres.createDatabase() });
     let busy = true;
@@ -133,9 +133,9 @@ describe("millrace admin rotate-key", () => {
     await postgres.stop();
   });
 
-  test("makes no key where no server was ever started", async () => {
+  test("creates no key if no server was ever started", async () => {
     const cli = await commandLine({ env: { MILLRACE_DATA_DIR: "nowhere" } });
-    assert.match(await cli.refused(1, "admin", "rotate-key"), /Could not rotate the key\n.*There is no store in/);
+    assert.match(await cli.refused(1, "admin", "rotate-key"), /Could not rotate the key\n.*There is no database in/);
     const server = await TestServer.start();
     const flags = ["--data-dir", server.dataDir];
     const elsewhere = await commandLine({ env: { MILLRACE_SECRET_KEY_FILE: "elsewhere.key" } });

@@ -1,4 +1,4 @@
-/** `millrace job run`: what is printed where, how it ends, what is sent along, what is refused. */
+/** `millrace job run`: its output, exit codes, attachments and errors. */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { describe, test } from "node:test";
@@ -11,7 +11,7 @@ describe("millrace job run", { concurrency: 3 }, () => {
   const suite = ClientSuite.use({ MILLRACE_MAX_WORKERS: "4", MILLRACE_CANCEL_GRACE: "1" });
   const commandLine = Millrace.useWith(suite);
 
-  test("a job that completes ends with 0, its log alone on standard output, its statuses on standard error", async () => {
+  test("a complete job ends with 0, with its log on standard output and its statuses on standard error", async () => {
     const cli = await commandLine();
     await cli.write("count.py", 'import sys\nfor i in range(500): print("line", i)\nprint("too", file=sys.stderr)\n');
     const result = await cli.run("job", "run", "count.py");
@@ -23,7 +23,7 @@ describe("millrace job run", { concurrency: 3 }, () => {
     assert.match(result.stderr, /\nDone in \d+\.\d+s\n$/);
   });
 
-  test("a job that fails ends with 1 and says what, why and what to do next", async () => {
+  test("a failed job ends with 1 and says what happened, why and what to do next", async () => {
     const cli = await commandLine();
     await cli.write("broken.py", 'print("before")\nraise ValueError("no such column")\n');
     const result = await cli.run("job", "run", "broken.py");
@@ -39,7 +39,7 @@ describe("millrace job run", { concurrency: 3 }, () => {
     );
   });
 
-  test("a job that somebody cancels ends with 2, with what it wrote until then", async () => {
+  test("a cancelled job ends with 2, with the output until then", async () => {
     const cli = await commandLine();
     await cli.write("long.sh", "echo on its way\nsleep 600\n");
     const run = cli.start("job", "run", "long.sh");
@@ -49,14 +49,14 @@ describe("millrace job run", { concurrency: 3 }, () => {
     assertFollowed(await run.ended(), "CANCELED", "on its way\n");
   });
 
-  test("whatever text a job writes passes unchanged, without a line end at the end too", async () => {
+  test("a job's output passes unchanged, also without a line end at the end", async () => {
     const cli = await commandLine();
     await cli.write("odd.sh", String.raw`printf 'ä€😀 \033[31mred\033[0m\r 50%%\r100%%\r\nzero:\000:\n%s' 'the end'`);
     const result = await cli.run("job", "run", "odd.sh");
     assertFollowed(result, "COMPLETE", "ä€😀 \u001b[31mred\u001b[0m\r 50%\r100%\r\nzero:\0:\nthe end");
   });
 
-  test("a script runs under its own name: .py in Python, anything else in a shell or what its first line names", async () => {
+  test("a script runs under its own name: .py in Python, anything else in a shell or by its first line", async () => {
     const cli = await commandLine();
     await cli.write("which.sh", 'echo "$(basename "$0") in a shell"\n');
     await cli.write("named", '#!/usr/bin/env python3\nprint("python by its first line")\n');
@@ -66,7 +66,7 @@ describe("millrace job run", { concurrency: 3 }, () => {
     assert.equal(await cli.print("job", "run", "windows.sh"), "one\ntwo\n");
   });
 
-  test("--no-wait prints the id alone and leaves the job to itself", async () => {
+  test("--no-wait prints only the id and does not wait for the job", async () => {
     const cli = await commandLine();
     const gate = suite.gate("no-wait");
     await cli.write("wait.sh", `${gate.wait}\nexit 3\n`);
@@ -93,7 +93,7 @@ describe("millrace job run", { concurrency: 3 }, () => {
     assert.deepEqual(job, await readJob(suite.api, job.id));
   });
 
-  test("--quiet leaves the log, and errors, and nothing else", async () => {
+  test("--quiet prints only the log and errors", async () => {
     const cli = await commandLine();
     await cli.write("hello.sh", "echo hello\n");
     const { code, stdout, stderr } = await cli.run("job", "run", "hello.sh", "--quiet");
@@ -102,7 +102,7 @@ describe("millrace job run", { concurrency: 3 }, () => {
     assert.match((await cli.run("job", "run", "fail.sh", "-q")).stderr, /^error: The job failed with exit code 3\n/);
   });
 
-  test("--files are taken along into the job's folder, byte for byte", async () => {
+  test("--files are placed in the job's folder, byte for byte", async () => {
     const cli = await commandLine();
     const bytes = Buffer.from(Array.from({ length: 100_000 }, (_, i) => (i * 7) % 256));
     await cli.write("data.bin", bytes);
@@ -113,7 +113,7 @@ describe("millrace job run", { concurrency: 3 }, () => {
     assert.equal(log, `with a space\n${createHash("sha256").update(bytes).digest("hex")}  -\n`);
   });
 
-  test("--env goes before --env-file, and both reach the job as they are", async () => {
+  test("--env overrides --env-file, and both reach the job unchanged", async () => {
     const cli = await commandLine();
     await cli.write("vars", "# a comment\nONE=from the file\nTWO='quoted value'\n");
     await cli.write("env.sh", 'printf "%s|%s|%s|%s\\n" "$ONE" "$TWO" "$THREE" "$MILLRACE_DATA_DIR"\n');
@@ -121,7 +121,7 @@ describe("millrace job run", { concurrency: 3 }, () => {
     assert.equal(await cli.print("job", "run", "env.sh", ...flags), "from a flag|quoted value|a=b|\n");
   });
 
-  test("--env-file is the job's alone: nothing in it steers the command line itself", async () => {
+  test("--env-file affects only the job, not the command line itself", async () => {
     const cli = await commandLine();
     await cli.write("vars", "NODE_OPTIONS=--no-such-flag\nDATACHAIN_STUDIO_URL=http://127.0.0.1:1\n");
     await cli.write("env.sh", 'echo "$NODE_OPTIONS $DATACHAIN_STUDIO_URL"\n');
@@ -129,7 +129,7 @@ describe("millrace job run", { concurrency: 3 }, () => {
     assert.equal(log, "--no-such-flag http://127.0.0.1:1\n");
   });
 
-  test("- reads the script from standard input: Python, or what its first line or --name says", async () => {
+  test("- reads the script from standard input: Python, or according to its first line or --name", async () => {
     const cli = await commandLine();
     const run = async (script: string, ...flags: string[]) =>
       (await cli.feed(script, "job", "run", "-", ...flags)).stdout;
@@ -140,7 +140,7 @@ describe("millrace job run", { concurrency: 3 }, () => {
     assert.equal((await cli.json<Job[]>("job", "ls", "--name", "report.sh")).length, 1);
   });
 
-  test("--params reach the script, over those of its metadata, and a rerun may change some of them", async () => {
+  test("--params reach the script and override its metadata, and a rerun may change some of them", async () => {
     const cli = await commandLine();
     const metadata = "# /// script\n# [tools.datachain.params]\n# day = 'monday'\n# kept = 'yes'\n# ///\n";
     const read = "import json, os\nprint(sorted(json.loads(os.environ['DATACHAIN_QUERY_PARAMS']).items()))\n";
@@ -152,7 +152,7 @@ describe("millrace job run", { concurrency: 3 }, () => {
     assert.equal(again, "[('day', 'friday'), ('kept', 'yes'), ('limit', '4')]\n");
   });
 
-  test("--workers, --priority, --cluster and --ignore-checkpoints become the job's own", async () => {
+  test("--workers, --priority, --cluster and --ignore-checkpoints apply to the job", async () => {
     const cli = await commandLine();
     await cli.write("set.sh", "true\n");
     const flags = ["--workers", "2", "--priority", "1", "--cluster", "local", "--ignore-checkpoints"];
@@ -160,7 +160,7 @@ describe("millrace job run", { concurrency: 3 }, () => {
     assert.deepEqual([job.workers, job.priority, job.compute_cluster_name, job.reset], [2, 1, "local", true]);
   });
 
-  test("--start-time and --cron keep the job as a task, print its id, and end at once", async () => {
+  test("--start-time and --cron create a task, print its id, and end at once", async () => {
     const cli = await commandLine({ env: { TZ: "Asia/Tokyo" } });
     await cli.write("later.sh", "echo later\n");
     const inADay = Date.now() + 86_400_000;
@@ -180,7 +180,7 @@ describe("millrace job run", { concurrency: 3 }, () => {
     assert.match(tasks[2]?.next_run ?? "", /T03:30:00/);
   });
 
-  test("what the server does not accept is told in its own words, with exit code 1 and no job", async () => {
+  test("a refusal of the server is shown in its words, with exit code 1 and no job", async () => {
     const cli = await commandLine();
     await cli.write("job.sh", "true\n");
     await cli.write("job.ts", "console.log(1)\n");
@@ -199,7 +199,7 @@ describe("millrace job run", { concurrency: 3 }, () => {
     assert.equal((await suite.api.call(routes.listJobs, { query: { name: "job.sh" } })).length, before);
   });
 
-  test("what cannot be read here is named, with exit code 64, before anything is sent", async () => {
+  test("an invalid argument is named, with exit code 64, before anything is sent", async () => {
     const cli = await commandLine({ url: "http://127.0.0.1:1" });
     await cli.write("job.sh", "true\n");
     await cli.write("binary.sh", Buffer.from([0xff, 0xfe, 0]));

@@ -1,4 +1,4 @@
-/** `millrace schedule`, from the first run to the deletion. */
+/** `millrace schedule`, from its creation to its deletion. */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { type Pipeline, type PipelineSchedule, type PipelineScheduleItem, routes } from "@millrace/contract";
@@ -26,7 +26,7 @@ describe("millrace schedule", () => {
   const create = (name: string, ...flags: string[]) =>
     cli.json<PipelineSchedule>("schedule", "create", name, pipeline, ...flags);
 
-  test("create makes one, and show tells the next five runs, also by the clock on the wall", async () => {
+  test("create creates a schedule, and show lists the next five runs, also in local time", async () => {
     const said = await cli.print(
       ...["schedule", "create", "nightly", pipeline, "--cron", "30 2 * * *", "--timezone", "Europe/Berlin"],
     );
@@ -40,7 +40,7 @@ describe("millrace schedule", () => {
     assert.equal((await show(String(id))).schedule_name, "nightly", "by id too");
   });
 
-  test("create with a time that has passed runs at once, once, and show tells how that went", async () => {
+  test("create with a time in the past runs once, at once, and show lists the result", async () => {
     await create("once", "--start-time", "2020-01-01T00:00Z");
     const done = await until("its run", async () => {
       const now = await show("once");
@@ -55,7 +55,7 @@ describe("millrace schedule", () => {
     assert.match(await cli.print("pipeline", "list"), new RegExp(`^${done.latest_run?.name}\tCOMPLETED`, "m"));
   });
 
-  test("update changes, renames, pauses and lets go on; --start-time= takes a time away", async () => {
+  test("update changes, renames, pauses and resumes; --start-time= removes a time", async () => {
     await create("changed", "--cron", "@daily", "--start-time", "2099-01-01T00:00Z", "--overlap", "wait");
     assert.equal((await show("changed")).next_run, "2099-01-01T00:00:00.000Z");
     const sooner = await cli.json<PipelineSchedule>(
@@ -73,7 +73,7 @@ describe("millrace schedule", () => {
     assert.equal((await show("renamed")).is_paused, false);
   });
 
-  test("create --on-dataset makes one that new versions fire, and --on-dataset= takes that away again", async () => {
+  test("create --on-dataset creates a schedule that new versions fire, and --on-dataset= removes the trigger", async () => {
     await suite.api.call(routes.registerVersion, { body: { name: "arriving" } });
     const made = await create("arrival", "--on-dataset", "arriving", "--quiet-for", "0s");
     assert.deepEqual([made.trigger_dataset, made.quiet_seconds, made.next_run], ["@admin.default.arriving", 0, null]);
@@ -90,7 +90,7 @@ describe("millrace schedule", () => {
     await cli.print("schedule", "delete", "arrival");
   });
 
-  test("ls lists them by name, for people and for programs", async () => {
+  test("ls lists schedules by name, for people and for programs", async () => {
     const rows = (await cli.print("schedule", "ls")).trimEnd().split("\n");
     assert.deepEqual(
       rows.map((row) => row.split("\t").slice(1, 5)),
@@ -107,7 +107,7 @@ describe("millrace schedule", () => {
     );
   });
 
-  test("show and ls say when a newer script exists, update --refresh takes it, --follow latest at each firing", async () => {
+  test("show and ls report a newer script, update --refresh uses it, --follow latest uses it at each firing", async () => {
     const scripts = async () => (await cli.print("schedule", "ls")).split("\n")[0]?.split("\t").at(-1);
     assert.equal(await scripts(), "current");
     const newer = await lineage.make("final", shell("echo newer", { query_name: "final2.sh" }), [], "1.0.1");
@@ -130,7 +130,7 @@ describe("millrace schedule", () => {
     assert.match(await cli.refused(64, "schedule", "update", "nightly", "--follow", "last"), /unknown policy 'last'/);
   });
 
-  test("ls and show tell that runs fail, and why, until one completes", async () => {
+  test("ls and show report that runs fail, and why, until one completes", async () => {
     await lineage.make("broken", shell("echo 'no such table' >&2; exit 3", { query_name: "broken.sh" }));
     const broken = (await cli.json<Pipeline>("pipeline", "create", "broken")).name;
     await cli.json("schedule", "create", "failing", broken, "--start-time", "2020-01-01T00:00Z");
@@ -147,24 +147,24 @@ describe("millrace schedule", () => {
     await cli.print("schedule", "delete", "failing");
   });
 
-  test("its copy of the pipeline takes settings, and is not watched: it never runs itself", async () => {
+  test("its template accepts settings, and cannot be watched because it never runs itself", async () => {
     const { pipeline } = await cli.json<PipelineSchedule>("schedule", "show", "nightly");
     const set = await cli.run("pipeline", "settings", pipeline.name, "--timeout", "1h");
     assert.deepEqual([set.code, /next:/.test(set.stderr)], [0, false], set.stderr);
     assert.match(
       await cli.refused(1, "pipeline", "status", pipeline.name, "--watch"),
-      /Cannot watch \S+: it never runs itself\n.*\n next: millrace schedule ls/,
+      /Cannot watch \S+: it is a template and never runs itself\n.*\n next: millrace schedule ls/,
     );
   });
 
-  test("delete removes it, and says what is not there", async () => {
+  test("delete removes a schedule, and names one that does not exist", async () => {
     assert.equal(await cli.print("schedule", "delete", "once"), "Deleted schedule once\n");
     assert.deepEqual(await cli.json("schedule", "delete", "renamed"), { ok: true });
     assert.match(await cli.refused(1, "schedule", "show", "nighlty"), /There is no schedule 'nighlty'.*\n.*nightly\?/);
     assert.match(await cli.refused(1, "schedule", "delete", "once"), /There is no schedule 'once'/);
   });
 
-  test("what cannot be read is refused with 64, what the server refuses with 1, each with the reason", async () => {
+  test("an invalid value is refused with 64, a refusal of the server ends with 1, each with the reason", async () => {
     const refused = (code: number, ...words: string[]) => cli.refused(code, "schedule", ...words);
     assert.match(await refused(64, "create", "x", pipeline), /The schedule would never run/);
     assert.match(await refused(64, "create", "x"), /PIPELINE is missing/);

@@ -10,7 +10,7 @@ describe("millrace job ls", () => {
   const suite = ClientSuite.use();
   const commandLine = Millrace.useWith(suite);
 
-  test("finds what job run tagged, and combines its filters", async () => {
+  test("finds jobs by the tags of job run, and combines its filters", async () => {
     const cli = await commandLine();
     await cli.write("load.sh", "echo needle\n");
     const id = (await cli.print("job", "run", "load.sh", "--no-wait", "--tag", "nightly", "eu/west")).trim();
@@ -25,7 +25,7 @@ describe("millrace job ls", () => {
     assert.match(await cli.print("job", "show", id), /^tags\tnightly, eu\/west$/m);
   });
 
-  test("a time or a cluster that is not one is refused", async () => {
+  test("refuses an invalid time and an unknown cluster", async () => {
     const cli = await commandLine();
     assert.match(
       await cli.refused(64, "job", "ls", "--since", "soon"),

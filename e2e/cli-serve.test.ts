@@ -1,4 +1,4 @@
-/** `millrace serve`: how the service starts, what it refuses, how it stops. */
+/** `millrace serve`: how the server starts, what it refuses, how it stops. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -24,14 +24,14 @@ describe("millrace serve", { concurrency: 2 }, () => {
     assert.equal(code, 0, stderr);
   }
 
-  /** Waits for the answer of the server at /readyz, or for the lack of one. */
+  /** Waits until the server answers at /readyz, or until it does not. */
   const readiness = (url: string) =>
     fetch(`${url}/readyz`).then(
       ({ status }) => status,
       () => 0,
     );
 
-  test("the first start says where it is ready, who was made, how to sign in and how to point the client here", async () => {
+  test("the first start prints its address, the created user, how to sign in and how to configure the client", async () => {
     const cli = await commandLine();
     const serve = cli.start("serve", "--port", "0", "--data-dir", "store");
     const url = await readyAt(serve);
@@ -54,13 +54,13 @@ describe("millrace serve", { concurrency: 2 }, () => {
     await stop(again);
     assert.match(
       again.stdout,
-      /^Millrace is ready at \S+\nSign in: `millrace admin link`.*\n$/,
+      /^Millrace is ready at \S+\nTo sign in, run `millrace admin link`.*\n$/,
       "a later start says how to sign in",
     );
     assert.equal(await readiness(url), 0);
   });
 
-  test("settings come from the environment, and flags go before them", async () => {
+  test("settings come from the environment, and flags override them", async () => {
     const cli = await commandLine({ env: { MILLRACE_PORT: "1", MILLRACE_DATA_DIR: "store" } });
     const serve = cli.start("serve", "--port", "0");
     assert.equal(await readiness(await readyAt(serve)), 200);
@@ -68,14 +68,14 @@ describe("millrace serve", { concurrency: 2 }, () => {
     await stop(serve);
   });
 
-  test("a port or a data folder that is in use is a clear error with exit code 1", async () => {
+  test("a used port or data folder is a clear error with exit code 1", async () => {
     const cli = await commandLine();
     const serve = cli.start("serve", "--port", "0", "--data-dir", "store");
     const { port } = new URL(await readyAt(serve));
     const samePort = await cli.refused(1, "serve", "--port", port, "--data-dir", "other");
     assert.match(
       samePort,
-      /^error: The server could not start\n {2}why: Port \d+ of 127\.0\.0\.1 is in use.*\n next: .*--port\n$/,
+      /^error: The server could not start\n {2}why: Port \d+ on 127\.0\.0\.1 is already in use.*\n next: .*--port\n$/,
     );
     const sameFolder = await cli.refused(1, "serve", "--port", "0", "--data-dir", "store");
     assert.match(sameFolder, /\n {2}why: Another Millrace server uses the data folder \S+\/store\..*--data-dir/);
@@ -97,13 +97,13 @@ describe("millrace serve", { concurrency: 2 }, () => {
     assert.match(said, /\n {2}why: MILLRACE_MAX_WORKERS: expected a whole number .*"many"\n/);
   });
 
-  test("a database that cannot be reached yet is waited for, with a line that keeps the password to itself", async () => {
+  test("the server waits for an unreachable database, with a line that does not show the password", async () => {
     const server = await TestServer.prepare({ databaseUrl: "postgres://me:secret@127.0.0.1:1/none" });
     const started = assert.rejects(server.start(), /ended before it was ready/);
     while (!server.output.includes("\n")) await sleep(20);
     assert.match(
       server.output,
-      /"why":"connect ECONNREFUSED 127\.0\.0\.1:1","msg":"the database cannot be reached yet/,
+      /"why":"connect ECONNREFUSED 127\.0\.0\.1:1","msg":"the database is unreachable; the server waits for it/,
     );
     assert.doesNotMatch(server.output, /secret/);
     await server.stop();
@@ -111,7 +111,7 @@ describe("millrace serve", { concurrency: 2 }, () => {
     await server.dispose();
   });
 
-  test("other machines are let in only after an administrator has a password, and what to do is said", async () => {
+  test("the server listens beyond loopback only after an administrator has a password, and says what to do", async () => {
     const cli = await commandLine();
     const words = ["serve", "--port", "0", "--data-dir", "store", "--host", "0.0.0.0"];
     const early = await cli.feed("correct horse battery\n", "admin", "password", "--data-dir", "store");
@@ -119,9 +119,9 @@ describe("millrace serve", { concurrency: 2 }, () => {
     const said = await cli.refused(1, ...words);
     assert.match(
       said,
-      /^error: The server could not start\n {2}why: Other machines .* 0\.0\.0\.0, and no administrator/,
+      /^error: The server could not start\n {2}why: The server will not listen on 0\.0\.0\.0: .* no administrator has a password/,
     );
-    assert.match(said, /\n next: millrace admin password, /);
+    assert.match(said, /\n next: Run millrace admin password with /);
     const set = await cli.feed("correct horse battery\n", "admin", "password", "--data-dir", "store");
     assert.deepEqual([set.code, set.stdout], [0, "Set the password of admin\n"], set.stderr);
     const serve = cli.start(...words);
@@ -129,9 +129,9 @@ describe("millrace serve", { concurrency: 2 }, () => {
     await stop(serve);
   });
 
-  test("an isolation level that is named and cannot be had is refused, not lowered", async () => {
+  test("an unavailable isolation level is refused, not weakened", async () => {
     const cli = await commandLine({ env: { MILLRACE_ISOLATION: "uid" } });
-    // Nobody but its owner may pass above the data folder: users of jobs could not reach theirs.
+    // Only the owner may enter the parent of the data folder, so users of jobs could not reach their folders.
     await mkdir(cli.path("closed"), { mode: 0o700 });
     const said = await cli.refused(1, "serve", "--port", "0", "--data-dir", cli.path("closed/store"));
     assert.match(
@@ -140,19 +140,19 @@ describe("millrace serve", { concurrency: 2 }, () => {
     );
   });
 
-  test("a log that nobody reads does not hold up a stop", { timeout: 120_000 }, async (t) => {
+  test("a log that nobody reads does not delay a stop", { timeout: 120_000 }, async (t) => {
     const server = await TestServer.prepare({ env: { MILLRACE_LOG_LEVEL: "debug" } });
     t.after(() => server.dispose());
     const child = spawn(millrace, ["serve"], { env: server.settings, stdio: ["ignore", "pipe", "pipe"] });
     t.after(() => child.kill("SIGKILL"));
     await once(child.stdout, "data");
-    // Each path is in the log: more than the pipe and what is kept for a reader.
+    // Each path is in the log: more than a pipe and the buffer can hold.
     for (let i = 0; i < 200; i++) assert.equal((await fetch(`${server.url}/${"x".repeat(10_000)}`)).status, 404);
     child.kill("SIGTERM");
     assert.deepEqual(await once(child, "exit"), [0, null]);
   });
 
-  test("SIGTERM or Ctrl-C stops the service with 0 and leaves a running job running, which runs once", async () => {
+  test("SIGTERM or Ctrl-C stops the server with 0 and leaves a running job running, which runs once", async () => {
     const cli = await commandLine();
     const shared = cli.path("shared");
     await mkdir(shared);

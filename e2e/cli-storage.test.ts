@@ -1,4 +1,4 @@
-/** `millrace storage`, over files of this machine and a real S3 server. */
+/** `millrace storage`, with local files and a real S3 server. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -22,7 +22,7 @@ interface ListedEntry {
   readonly type: string;
 }
 
-/** A command line whose working directory has these files, each holding its own name. */
+/** A command line whose working directory has these files, each containing its own name. */
 async function withFiles(create: () => Promise<Millrace>, ...names: string[]): Promise<Millrace> {
   const cli = await create();
   for (const name of names) {
@@ -32,21 +32,21 @@ async function withFiles(create: () => Promise<Millrace>, ...names: string[]): P
   return cli;
 }
 
-/** How a command is told to stop, and what it ends with. */
+/** Signals that stop a command, and its exit code. */
 const stops = [
   ["SIGHUP", 129],
   ["SIGINT", 130],
   ["SIGTERM", 143],
 ] as const;
 
-/** A copy of standard input, which gets these bytes and has no end. */
+/** Runs a copy from standard input, which gets these bytes and stays open. */
 function pipeInto(cli: Millrace, bytes: Buffer, ...words: string[]) {
   const surroundings = { cwd: cli.path("work"), env: cli.env };
   const child = spawn(millrace, ["storage", "cp", "-", ...words], {
     ...surroundings,
     stdio: ["pipe", "ignore", "pipe"],
   });
-  // What it has not read when it is stopped is lost, as it should be.
+  // Bytes that it has not read when it is stopped are lost, as they should be.
   child.stdin.on("error", () => {});
   child.stdin.write(bytes);
   return child;
@@ -54,10 +54,10 @@ function pipeInto(cli: Millrace, bytes: Buffer, ...words: string[]) {
 
 const pathsOf = (entries: readonly ListedEntry[]) => entries.map(({ path }) => path).sort();
 
-describe("millrace storage on files of this machine", { timeout: 120_000 }, () => {
+describe("millrace storage on local files", { timeout: 120_000 }, () => {
   const commandLine = Millrace.use();
 
-  test("ls lists a folder, everything below it, a file, and what a pattern matches", async () => {
+  test("ls lists a folder, everything below it, a file, and the matches of a pattern", async () => {
     const cli = await withFiles(commandLine, "d/a.txt", "d/b/c.txt", "d/b/d.csv");
     const ls = async (...words: string[]) => pathsOf(await cli.json<ListedEntry[]>("storage", "ls", ...words));
     assert.deepEqual(await ls("d"), ["a.txt", "b/"]);
@@ -69,7 +69,9 @@ describe("millrace storage on files of this machine", { timeout: 120_000 }, () =
     assert.match(await cli.refused(1, "storage", "ls", "none"), /none/);
   });
 
-  test("ls, cat and cp work on files in an archive, and on what only fsspec has", { skip: noPython }, async () => {
+  test("ls, cat and cp work on files in an archive, and on schemes that only fsspec has", {
+    skip: noPython,
+  }, async () => {
     const cli = await withFiles(commandLine);
     await writeArchive("zip", cli.path("work/x.zip"), [
       ["in/a.csv", "one"],
@@ -94,7 +96,7 @@ describe("millrace storage on files of this machine", { timeout: 120_000 }, () =
     assert.match(await cli.refused(64, "storage", "ls", "oss://bucket/"), /pip install fsspec/);
   });
 
-  test("ls of an empty folder is an empty array, and a pattern that matches nothing an error", async () => {
+  test("ls of an empty folder is an empty array, and a pattern without matches is an error", async () => {
     const cli = await withFiles(commandLine, "d/a");
     await mkdir(cli.path("work/empty"));
     assert.equal(await cli.print("storage", "ls", "empty", "--json"), "[]\n");
@@ -104,7 +106,7 @@ describe("millrace storage on files of this machine", { timeout: 120_000 }, () =
     }
   });
 
-  test("ls takes a name that looks like a pattern for itself, where there is such a thing", async () => {
+  test("ls prefers an existing name over a pattern", async () => {
     const cli = await withFiles(commandLine, "[x]/in", "x/beside", "x/[y]*");
     const ls = async (uri: string) => pathsOf(await cli.json<ListedEntry[]>("storage", "ls", uri));
     for (const uri of ["[x]", "[x]/", "\\[x\\]", "\\[x]/"]) assert.deepEqual(await ls(uri), ["in"], uri);
@@ -112,7 +114,7 @@ describe("millrace storage on files of this machine", { timeout: 120_000 }, () =
     assert.deepEqual(await ls("[x]/*"), ["x/[y]*", "x/beside"]);
   });
 
-  test("what is not there is named, with where to look for it", async () => {
+  test("a missing file is named, with where to look for it", async () => {
     const cli = await withFiles(commandLine, "d/a");
     for (const words of [["ls"], ["stat"], ["du"], ["cat"], ["rm"], ["rm", "-r"]]) {
       const said = await cli.refused(1, "storage", ...words, "d/none");
@@ -124,7 +126,7 @@ describe("millrace storage on files of this machine", { timeout: 120_000 }, () =
     assert.match(await cli.refused(64, "storage", "cat", "d"), /^error: d is a folder\n next: Name a file in it/);
   });
 
-  test("all but ls say that they take no patterns", async () => {
+  test("all commands but ls refuse patterns", async () => {
     const cli = await withFiles(commandLine, "d/a");
     for (const words of [
       ["du", "d/*"],
@@ -142,7 +144,7 @@ describe("millrace storage on files of this machine", { timeout: 120_000 }, () =
     assert.deepEqual(await readdir(cli.path("work/d")), ["a"]);
   });
 
-  test("cat prints bytes as they are, all or a part", async () => {
+  test("cat prints bytes unchanged, all or a part", async () => {
     const cli = await commandLine();
     const bytes = Buffer.from(Array.from({ length: 256 }, (_, index) => index));
     await cli.write("bytes", bytes);
@@ -181,7 +183,7 @@ describe("millrace storage on files of this machine", { timeout: 120_000 }, () =
   });
 
   for (const [signal, code] of stops) {
-    test(`${signal} leaves nothing of a file that was being written, and ends with ${code}`, async () => {
+    test(`${signal} leaves no part of a file that was being written, and ends with ${code}`, async () => {
       const cli = await commandLine();
       const child = pipeInto(cli, Buffer.alloc(12 * 1024 * 1024), "file");
       const names = () => readdir(cli.path("work"));
@@ -193,7 +195,7 @@ describe("millrace storage on files of this machine", { timeout: 120_000 }, () =
     test(`${signal} ends a copy that waits for its input with ${code}`, async () => {
       const cli = await commandLine();
       const child = pipeInto(cli, Buffer.alloc(1024 * 1024), "file");
-      // More than a pipe holds: it is reading.
+      // More than a pipe holds, so the command is reading.
       await once(child.stdin, "drain");
       child.kill(signal);
       assert.equal((await once(child, "exit"))[0], code);
@@ -209,7 +211,7 @@ describe("millrace storage on files of this machine", { timeout: 120_000 }, () =
     });
   }
 
-  test("cp --recursive copies what lies in a folder, also what is the same, and tells how much", async () => {
+  test("cp --recursive copies the content of a folder, including unchanged files, and reports the total", async () => {
     const cli = await withFiles(commandLine, "d/a", "d/b/c");
     for (const _ of [1, 2]) {
       assert.deepEqual(await cli.json("storage", "cp", "-r", "d", "copy"), { files: 2, bytes: 8 });
@@ -218,7 +220,7 @@ describe("millrace storage on files of this machine", { timeout: 120_000 }, () =
     assert.match(await cli.refused(64, "storage", "cp", "-r", "d/a", "x"), /d\/a is a file/);
   });
 
-  test("sync copies what is missing, and removes what is too much only with --delete and --yes", async () => {
+  test("sync copies missing files, and removes extra ones only with --delete and --yes", async () => {
     const cli = await withFiles(commandLine, "from/a", "from/b", "to/b", "to/old");
     const there = async () => (await readdir(cli.path("work/to"))).sort();
     const dry = await cli.json<{ dry_run: boolean }>("storage", "sync", "from", "to", "--delete", "--dry-run");
@@ -235,7 +237,7 @@ describe("millrace storage on files of this machine", { timeout: 120_000 }, () =
     assert.equal(again.kept, 2, "with nothing to remove nothing is asked");
   });
 
-  test("sync from what is not there, or is a file, touches nothing", async () => {
+  test("sync from a missing folder or from a file changes nothing", async () => {
     const cli = await withFiles(commandLine, "file", "to/a", "to/b");
     for (const flags of [[], ["--delete", "--yes"], ["--delete", "--dry-run"]]) {
       assert.match(
@@ -265,7 +267,7 @@ describe("millrace storage on files of this machine", { timeout: 120_000 }, () =
     assert.deepEqual(await readdir(cli.path("work")), []);
   });
 
-  test("rm --recursive asks on a terminal, and anything but yes means no", async () => {
+  test("rm --recursive asks on a terminal, and any answer but yes means no", async () => {
     const cli = await withFiles(commandLine, "d/b");
     const refused = await cli.type([["[y/N]", "n\n"]], "storage", "rm", "-r", "d");
     assert.equal(refused.code, 1);
@@ -276,7 +278,7 @@ describe("millrace storage on files of this machine", { timeout: 120_000 }, () =
     assert.deepEqual(await readdir(cli.path("work")), []);
   });
 
-  test("du tells files and bytes of each folder, and of all", async () => {
+  test("du shows files and bytes of each folder, and in total", async () => {
     const cli = await withFiles(commandLine, "d/a", "d/b/c", "d/b/d");
     assert.deepEqual(await cli.json("storage", "du", "d"), [
       { path: ".", files: 1, bytes: 3 },
@@ -285,14 +287,14 @@ describe("millrace storage on files of this machine", { timeout: 120_000 }, () =
     ]);
   });
 
-  test("stat tells what is known of a file", async () => {
+  test("stat shows the metadata of a file", async () => {
     const cli = await withFiles(commandLine, "a.txt");
     const told = await cli.json<{ size: number; type: string; uri: string }>("storage", "stat", "a.txt");
     assert.deepEqual([told.size, told.type, told.uri], [5, "file", "a.txt"]);
     assert.match(await cli.print("storage", "stat", "a.txt"), /^size\t5$/m);
   });
 
-  test("a terminal sees a bar", async () => {
+  test("a terminal shows a progress bar", async () => {
     const cli = await withFiles(commandLine, "d/a");
     const { code, stdout } = await cli.type([], "storage", "cp", "-r", "d", "copy");
     assert.equal(code, 0);
@@ -303,7 +305,7 @@ describe("millrace storage on files of this machine", { timeout: 120_000 }, () =
 describe("millrace storage explain", { timeout: 60_000 }, () => {
   const commandLine = Millrace.use();
 
-  test("shows values, where they come from, and no secrets; the config is JSON, a file, or standard input", async () => {
+  test("shows values and their sources, but no secrets; the config is JSON, a file, or standard input", async () => {
     const cli = await commandLine({ env: { AWS_REGION: "eu-west-1" } });
     const config = JSON.stringify({ key: "k", secret: "hush" });
     await cli.write("s3.json", config);
@@ -316,7 +318,7 @@ describe("millrace storage explain", { timeout: 60_000 }, () => {
     assert.equal(fed.stdout, said);
   });
 
-  test("a wrong config is refused with 64, without its text", async () => {
+  test("an invalid config is refused with 64, without repeating it", async () => {
     const cli = await commandLine();
     const explain = (config: string) => cli.refused(64, "storage", "explain", "s3://b", "--client-config", config);
     assert.match(await explain('{"kee": 1}'), /^error: kee is not a parameter of s3:\/\/; did you mean key\?/);
@@ -380,7 +382,7 @@ describe("millrace storage ls without a bucket", { timeout: 120_000 }, () => {
     });
   }
 
-  test("of gs:// says that project is missing", async () => {
+  test("on gs:// reports that project is missing", async () => {
     const cli = await commandLine();
     const said = await cli.refused(64, "storage", "ls", "gs://", "--client-config", '{"token": "t"}');
     assert.match(said, /^error: project is missing/);
@@ -423,7 +425,7 @@ describe("millrace storage on s3://", { skip, timeout: 120_000 }, () => {
     assert.deepEqual(await Array.fromAsync(storage.list({ recursive: true }), ({ path }) => path), ["a"]);
   });
 
-  test("lets the store copy within a bucket, so that what it keeps with a file stays", async () => {
+  test("lets the store copy within a bucket, so that metadata is kept", async () => {
     const cli = await configured();
     await storage.write("within/a", "a", { contentType: "text/x-kept" });
     await cli.print("storage", "cp", "s3://bucket/within/a", "s3://bucket/within/b", ...config);
@@ -436,7 +438,7 @@ describe("millrace storage on s3://", { skip, timeout: 120_000 }, () => {
     for (const path of ["within", "within-copied", "within-synced"]) await storage.remove(path, { recursive: true });
   });
 
-  test("never takes a bucket for a file", async () => {
+  test("never treats a bucket as a file", async () => {
     const cli = await configured();
     assert.match(await cli.refused(64, "storage", "rm", "s3://bucket", ...config), /s3:\/\/bucket is a folder/);
     await storage.write("left/over", "1");
@@ -455,10 +457,10 @@ describe("millrace storage on s3://", { skip, timeout: 120_000 }, () => {
   });
 
   for (const [signal, code] of stops) {
-    test(`${signal} takes an upload in parts back, and ends with ${code}`, async () => {
+    test(`${signal} aborts a multipart upload, and ends with ${code}`, async () => {
       const cli = await configured();
       const child = pipeInto(cli, Buffer.alloc(12 * 1024 * 1024), "s3://bucket/endless", ...config);
-      // A store may still take parts that are on their way when an upload is taken back: here none is.
+      // A store may still accept parts in transit when an upload is aborted; here there are none.
       await until("the store has two parts", async () => (await server.unfinishedParts("bucket")) === 2);
       child.kill(signal);
       const [ended] = await once(child, "exit");
@@ -469,7 +471,7 @@ describe("millrace storage on s3://", { skip, timeout: 120_000 }, () => {
     });
   }
 
-  test("what is not there is named, without the numbers of requests", async () => {
+  test("a missing object is named, without request ids", async () => {
     const cli = await configured("d/a");
     for (const words of [["ls"], ["stat"], ["du"], ["cat"]]) {
       const said = await cli.refused(1, "storage", ...words, "s3://bucket/none", ...config);
@@ -482,7 +484,7 @@ describe("millrace storage on s3://", { skip, timeout: 120_000 }, () => {
     assert.match(await cli.refused(1, "storage", "cp", "d/a", "s3://nowhere/a", ...config), /NoSuchBucket.*\n next: /);
   });
 
-  test("sync from a prefix that is not there touches nothing, and an empty bucket is empty", async () => {
+  test("sync from a missing prefix changes nothing, and an empty bucket is empty", async () => {
     const cli = await configured("to/a");
     await server.makeBucket("empty");
     const sync = ["to", "--delete", "--yes", ...config];

@@ -1,4 +1,4 @@
-/** `millrace task` and `millrace upcoming`, from the first run to the removal. */
+/** `millrace task` and `millrace upcoming`, from the creation of a task to its removal. */
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
 import { routes, type Task, type TaskItem, type Upcoming } from "@millrace/contract";
@@ -19,7 +19,7 @@ describe("millrace task", () => {
 
   const show = (name: string) => cli.json<Task>("task", "show", name);
 
-  test("job run --cron --timezone makes one, and show tells the next five runs, also by the clock on the wall", async () => {
+  test("job run --cron --timezone creates a task, and show lists the next five runs, also in local time", async () => {
     const id = (await cli.print("job", "run", script, "--cron", "30 2 * * *", "--timezone", "Europe/Berlin")).trim();
     const said = await cli.print("task", "show", "nightly.sh");
     assert.match(said, new RegExp(`^id\\t${id}$`, "m"));
@@ -30,7 +30,7 @@ describe("millrace task", () => {
     assert.equal((await show(id.slice(-8))).id, id, "by the end of its id, too");
   });
 
-  test("update changes cron, time zone and name; pause and resume; ls has all of it", async () => {
+  test("update changes cron, time zone and name; pause and resume work; ls shows everything", async () => {
     const words = ["--cron", "0 4 * * *", "--timezone=", "--name", "renamed"];
     assert.match(await cli.print("task", "update", "nightly.sh", ...words), /^cron\t0 4 \* \* \*$/m);
     assert.match(await cli.print("task", "pause", "renamed"), /^state\tpaused$/m);
@@ -68,7 +68,7 @@ describe("millrace task", () => {
     assert.match(await cli.print("upcoming"), /T23:00:00-05:00\trenamed/, "the machine's own");
   });
 
-  test("rm removes it, and says what is not there", async () => {
+  test("rm removes a task, and names one that does not exist", async () => {
     assert.match(await cli.refused(1, "task", "show", "renamd"), /There is no task 'renamd'.*\n.*renamed\?/);
     assert.match(await cli.refused(64, "task", "update", "renamed"), /There is nothing to change/);
     assert.match(await cli.refused(1, "task", "update", "renamed", "--timezone", "Mars"), /IANA time zone/);

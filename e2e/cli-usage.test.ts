@@ -1,4 +1,4 @@
-/** Help, completion, and what is said to a command line that cannot be read. No server is needed for any of it. */
+/** Help, completion, and errors of an invalid command line. None of it needs a server. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { before, describe, test } from "node:test";
@@ -16,7 +16,7 @@ describe("the command line by itself", { concurrency: 2 }, () => {
   const commandsIn = (help: string) =>
     [...(/^Commands:\n((?: {2}.*\n)+)/m.exec(help)?.[1] ?? "").matchAll(/^ {2}(\S+)/gm)].map(([, word]) => word ?? "");
 
-  test("every command that the help names has a help of its own: usage and flags, on standard output, with 0", async () => {
+  test("every command in the help has its own help: usage and flags, on standard output, with 0", async () => {
     const groups = new Map<string, string[]>();
     for (const word of commandsIn(await cli.print("--help"))) {
       groups.set(word, commandsIn(await cli.print(word, "--help")));
@@ -60,7 +60,7 @@ describe("the command line by itself", { concurrency: 2 }, () => {
     }
   });
 
-  test("help in other words is the same help", async () => {
+  test("help in other forms prints the same help", async () => {
     const help = await cli.print("job", "run", "--help");
     assert.equal(await cli.print("help", "job", "run"), help);
     assert.equal(await cli.print("job", "run", "x.py", "-h"), help);
@@ -68,7 +68,7 @@ describe("the command line by itself", { concurrency: 2 }, () => {
     assert.match(await cli.print("--version"), /^\d+\.\d+\.\d+\n$/);
   });
 
-  test("an unknown command or flag is refused with 64 and the one that was probably meant", async () => {
+  test("an unknown command or flag is refused with 64 and the closest match", async () => {
     for (const [words, what, guess] of [
       [["sevre"], "command 'millrace sevre'", "'millrace serve'"],
       [["job", "lst"], "command 'millrace job lst'", "'millrace job ls'"],
@@ -83,13 +83,13 @@ describe("the command line by itself", { concurrency: 2 }, () => {
     assert.doesNotMatch(await cli.refused(64, "xyzzy"), /Did you mean/);
   });
 
-  test("words that are missing or too many are refused with 64, and what they should be", async () => {
+  test("missing or extra arguments are refused with 64, and with what is expected", async () => {
     assert.match(await cli.refused(64, "job", "run"), /^error: FILE is missing\n/);
     assert.match(
       await cli.refused(64, "job", "run", "--env", "A=1", "x.py"),
       /FILE is missing\n {2}why: Put FILE first/,
     );
-    assert.match(await cli.refused(64, "job", "show", "abcdef", "more"), /^error: 'more' is one argument too many\n/);
+    assert.match(await cli.refused(64, "job", "show", "abcdef", "more"), /^error: Unexpected argument 'more'\n/);
     assert.match(await cli.refused(64, "job", "ls", "--status"), /^error: --status needs a value\n/);
     assert.match(await cli.refused(64, "job", "ls", "--json=yes"), /^error: --json takes no value\n/);
     const { code, stdout, stderr } = await cli.run("job");
@@ -97,7 +97,7 @@ describe("the command line by itself", { concurrency: 2 }, () => {
     assert.match(stderr, /^Usage: millrace job COMMAND/m);
   });
 
-  test("an address that is none is refused with where it came from", async () => {
+  test("an invalid address is refused with its source", async () => {
     const odd = await commandLine({ url: "localhost:8484", token: "isat_x" });
     const said = await odd.refused(64, "job", "ls");
     assert.match(
@@ -106,7 +106,7 @@ describe("the command line by itself", { concurrency: 2 }, () => {
     );
   });
 
-  test("completion prints a script that bash takes and that completes commands and flags", async () => {
+  test("completion prints a script that bash accepts and that completes commands and flags", async () => {
     const script = await cli.write("completion.bash", await cli.print("completion", "bash"));
     const bash = (...args: string[]) => promisify(execFile)("bash", args, { cwd: cli.path("work") });
     await bash("-n", script);

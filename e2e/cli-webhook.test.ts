@@ -32,7 +32,7 @@ describe("millrace webhook and millrace notify", async () => {
   const webhooks = () => cli.json<Webhook[]>("webhook", "ls");
   const idOfFirst = async () => String((await webhooks())[0]?.id);
 
-  test("create makes one with a secret that is shown once, and sends a PING", async () => {
+  test("create creates a webhook with a secret that is shown once, and sends a PING", async () => {
     const said = await cli.print("webhook", "create", receiver.url(), "--event", "job.failure", "job.recovery");
     const [, secret = ""] = /^secret: (\S+)$/m.exec(said) ?? [];
     await receiver.wait((received) => received.length === 1);
@@ -48,7 +48,7 @@ describe("millrace webhook and millrace notify", async () => {
     assert.match(shown, /^state\tok$/m);
   });
 
-  test("create takes its secret from a file, never as an argument", async () => {
+  test("create reads its secret from a file, never from an argument", async () => {
     const file = await cli.write("secret", "a secret from a file\n");
     const flags = ["--secret-file", file, "--format", "slack", "--job-status", "complete,failed"];
     const made = await cli.json<NewWebhook>("webhook", "create", receiver.url("/slack"), ...flags);
@@ -58,7 +58,7 @@ describe("millrace webhook and millrace notify", async () => {
     assert.equal((await webhooks()).length, 1);
   });
 
-  test("deliveries shows what was sent, and redeliver sends it again with the same id", async () => {
+  test("deliveries lists what was sent, and redeliver sends one again with the same id", async () => {
     const { job } = await runJob(suite.api, shell("exit 1", { query_name: "nightly.sh" }));
     const failure = await until("the delivery", async () => {
       const [newest] = await cli.json<Delivery[]>("webhook", "deliveries", await idOfFirst());
@@ -71,7 +71,7 @@ describe("millrace webhook and millrace notify", async () => {
     assert.deepEqual([same.length, same[1]?.body], [2, same[0]?.body]);
   });
 
-  test("test sends a PING and says what became of it", async () => {
+  test("test sends a PING and reports the result", async () => {
     const id = await idOfFirst();
     assert.match(await cli.print("webhook", "test", id), /^Delivered /);
     receiver.answer = () => 418;
@@ -80,7 +80,7 @@ describe("millrace webhook and millrace notify", async () => {
     receiver.answer = () => 204;
   });
 
-  test("update changes what is named and leaves the rest", async () => {
+  test("update changes the given fields only", async () => {
     const id = await idOfFirst();
     const [before] = await webhooks();
     await cli.print("webhook", "update", id, "--disable");
@@ -101,7 +101,7 @@ describe("millrace webhook and millrace notify", async () => {
     assert.match(await cli.refused(1, "webhook", "show", id), /no webhook/);
   });
 
-  test("notify set, test, ls and rm: an address is told by e-mail of the events that it wants", async () => {
+  test("notify set, test, ls and rm manage an address, which gets e-mails about its events", async () => {
     const said = await cli.print("notify", "set", "ops@example.com", "--event", "job.failure");
     assert.match(said, /ops@example\.com receives job\.failure/);
     assert.match(await cli.print("notify", "test", "ops@example.com"), /^Delivered /);

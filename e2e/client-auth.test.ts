@@ -12,12 +12,12 @@ import type { RunningCommand } from "./support/datachain.ts";
 
 const skip = await whyNoDatachain();
 
-// The client asks every five seconds whether it was let in: the tests wait side by side.
+// The client polls every five seconds, so the tests run in parallel.
 describe("datachain auth", { skip, concurrency: 4 }, () => {
   const suite = ClientSuite.use();
   const whoAmI = (token: string) => createClient({ url: suite.server.url, token }).call(routes.whoAmI, {});
 
-  test("a login that is approved over the API gives a token with the name, team and life asked for", async () => {
+  test("a login that is approved over the API yields a token with the requested name, team and lifetime", async () => {
     const client = await suite.stranger();
     const login = client.start(...loginTo(suite.server.url), "--team", "main", "-n", "laptop", "--expires-in", "30");
     await suite.api.call(routes.approveDeviceLogin, { body: { user_code: await codeOf(login) } });
@@ -34,7 +34,7 @@ describe("datachain auth", { skip, concurrency: 4 }, () => {
     assert.ok(days > 29.9 && days < 30.1, `expires in ${days} days`);
   });
 
-  test("after login a job runs; after logout the token is revoked and forgotten", async () => {
+  test("after login a job runs; logout revokes and deletes the token", async () => {
     const client = await suite.stranger();
     const login = client.start(...loginTo(suite.server.url), "--team", "main");
     await suite.api.call(routes.approveDeviceLogin, { body: { user_code: await codeOf(login) } });
@@ -103,7 +103,7 @@ describe("datachain auth", { skip, concurrency: 4 }, () => {
     assert.equal((await client.run("auth", "token")).code, 1);
   });
 
-  test("whatever scopes a login asks for, its token can run jobs", async () => {
+  test("whatever scopes a login requests, its token can run jobs", async () => {
     const client = await suite.stranger();
     const login = client.start(...loginTo(suite.server.url), "--scopes", "experiments,Datasets");
     await suite.api.call(routes.approveDeviceLogin, { body: { user_code: await codeOf(login) } });
@@ -117,7 +117,7 @@ describe("datachain auth", { skip, concurrency: 4 }, () => {
     assertFollowed(await client.run("job", "run", "hello.sh"), "COMPLETE", "may run\n");
   });
 
-  test("logout with a token that was revoked before says so and forgets it", async () => {
+  test("logout with a revoked token says so and deletes it", async () => {
     const client = await suite.client({ token: "isat_unknown" });
     const { code, stdout, stderr } = await client.run("auth", "logout");
     assert.equal(code, 0, stderr);
@@ -130,7 +130,7 @@ const loginTo = (url: string) => ["auth", "login", "--no-open", "-H", url];
 
 const codeOf = async (login: RunningCommand) => (await login.seen(/\?code=(\S+)\n/))[1] ?? "";
 
-/** Printed just after the line that says that the server is ready. */
+/** The link is printed just after the line that says that the server is ready. */
 async function firstStartLink(server: TestServer): Promise<string> {
   const deadline = Date.now() + 10_000;
   for (;;) {

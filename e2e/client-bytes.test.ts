@@ -1,4 +1,4 @@
-/** Whatever bytes a job writes arrive through `datachain job run`, complete and in order. */
+/** All bytes that a job writes arrive through `datachain job run`, complete and in order. */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { describe, test } from "node:test";
@@ -12,7 +12,7 @@ const skip = await whyNoDatachain();
 describe("bytes of a followed log", { skip, concurrency: 2 }, () => {
   const suite = ClientSuite.use({ MILLRACE_MAX_WORKERS: "4" });
 
-  /** Runs a script that writes these bytes, and compares what the client printed and what REST gives. */
+  /** Runs a script that writes these bytes, and compares the client's output and the REST answer. */
   async function assertArrives(script: string, expected: Buffer): Promise<void> {
     const client = await suite.client();
     await client.write("write.py", `import sys\nout = sys.stdout.buffer\n${script}\nout.flush()\n`);
@@ -20,7 +20,7 @@ describe("bytes of a followed log", { skip, concurrency: 2 }, () => {
     assert.equal(result.code, 0, result.stderr);
     assertStatuses(result.stdout, "COMPLETE");
     assertSame(await readLogBytes(suite.api, jobIdOf(result)), expected);
-    // Over the socket, bytes that are no UTF-8 are replacement characters, as anything that reads text shows them.
+    // Over the socket, bytes that are not UTF-8 are replacement characters.
     assertSame(Buffer.from(logOf(result.stdout)), Buffer.from(expected.toString("utf8")));
   }
 
@@ -61,7 +61,7 @@ out.write(b"\\nplain\\r\\nwindows lines\\r\\nlast\\r")`;
   });
 });
 
-/** By size and hash: the difference of megabytes would tell nobody anything. */
+/** Compares size and hash, because a diff of megabytes is useless. */
 function assertSame(actual: Buffer, expected: Buffer): void {
   if (actual.equals(expected)) return;
   const at = actual.findIndex((byte, index) => byte !== expected[index]);

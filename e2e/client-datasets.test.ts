@@ -1,4 +1,4 @@
-/** Datasets with the real client: listed, changed, removed, fetched with equal rows. */
+/** Datasets with the real client: listed, changed, removed, downloaded with equal rows. */
 import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { openStore } from "../packages/server/src/store/opening/open-store.ts";
 import { ClientSuite } from "./support/client-suite.ts";
 import type { Datachain, Result } from "./support/datachain.ts";
 
-/** Every kind of column, with the values that are lost first. */
+/** One column of every type, with the values that are most easily corrupted. */
 const kinds = `
 import datetime
 from typing import Optional
@@ -49,7 +49,7 @@ dc.read_values(n=[1]).save("dogs")
 
 import { storeIn } from "@millrace/testing/millrace/store-in.ts";
 
-/** Rows as text that tells types apart, in one order; the client says other things meanwhile. */
+/** Rows as text that distinguishes types, in one order; the client also prints other things. */
 const show = (name: string) =>
   `import datachain as dc; print(*sorted(f"row {row!r}" for row in dc.read_dataset("${name}").to_list()), sep="\\n")`;
 const rowsIn = (stdout: string) => stdout.split("\n").filter((line) => line.startsWith("row "));
@@ -72,7 +72,7 @@ describe("the client's datasets", { skip: await whyNoDatachain() }, () => {
   };
   const original = async (name: string) => rowsIn(await runWithLibrary(suite.server.dataDir, show(name)));
 
-  test("dataset ls --studio shows each with its newest version, and all versions of one", async () => {
+  test("dataset ls --studio shows each with its newest version, or all versions of one", async () => {
     const listed = ok(await client.run("dataset", "ls", "--studio"));
     for (const [name, version] of [
       ["cats", "1.0.2"],
@@ -87,7 +87,7 @@ describe("the client's datasets", { skip: await whyNoDatachain() }, () => {
     );
   });
 
-  test("dataset pull into a clean folder gives equal rows of every kind of column", async () => {
+  test("dataset pull into an empty folder yields equal rows of every column type", async () => {
     const clean = await suite.client();
     ok(await clean.run("dataset", "pull", "ds://@admin.default.kinds"));
     const expected = await original("@admin.default.kinds");
@@ -99,13 +99,13 @@ describe("the client's datasets", { skip: await whyNoDatachain() }, () => {
     );
   });
 
-  test("read_dataset of what is not there locally fetches it: equal rows, from several files", async () => {
+  test("read_dataset of a dataset that is not local downloads it: equal rows, from several files", async () => {
     const clean = await suite.client();
     for (const name of ["@admin.default.kinds", "@admin.default.many"])
       assert.deepEqual(rowsIn(ok(await clean.script(show(name)))), await original(name));
   });
 
-  test("an export that a killed server left goes on, and everybody gets all rows", async () => {
+  test("an export that a killed server left continues, and everybody gets all rows", async () => {
     const ask = () => suite.api.call(routes.exportDataset, { query: { name: "@admin.default.dogs" } });
     const before = await ask();
     await suite.server.restart();
@@ -118,13 +118,13 @@ describe("the client's datasets", { skip: await whyNoDatachain() }, () => {
     for (const url of signed_urls) assert.equal((await fetch(url)).status, 200);
   });
 
-  test("a dataset without rows is fetched as one without rows", async () => {
+  test("a dataset without rows is downloaded as one without rows", async () => {
     const clean = await suite.client();
     ok(await clean.run("dataset", "pull", "ds://@admin.default.empty"));
     assert.deepEqual(rowsIn(ok(await clean.script(show("@admin.default.empty")))), []);
   });
 
-  test("pull of what is not there says so", async () => {
+  test("pull of an unknown dataset says so", async () => {
     const lost = await client.run("dataset", "pull", "ds://@admin.default.nothing");
     assert.notEqual(lost.code, 0);
     assert.match(lost.stderr, /Dataset @admin\.default\.nothing not found/);
@@ -132,7 +132,7 @@ describe("the client's datasets", { skip: await whyNoDatachain() }, () => {
     assert.match(version.stderr, /doesn't have version 7\.0\.0/);
   });
 
-  test("datasets(studio=True) lists them with their numbers", async () => {
+  test("datasets(studio=True) lists them with their version numbers", async () => {
     const script = `import datachain as dc
 for (d,) in dc.datasets(studio=True, column="d").to_list("d"):
     print(d.namespace, d.project, d.name, d.version, d.num_objects)`;
@@ -149,7 +149,7 @@ for (d,) in dc.datasets(studio=True, column="d").to_list("d"):
     assert.match(lost.stderr, /There is no dataset @admin\.default\.dogs in the team main/);
   });
 
-  test("dataset rm --studio removes one version, or with --force all; a short name is the caller's own", async () => {
+  test("dataset rm --studio removes one version, or with --force all; a short name belongs to the caller", async () => {
     const vague = await client.run("dataset", "rm", "--studio", "cats");
     assert.notEqual(vague.code, 0);
     assert.match(vague.stderr, /version/i);
@@ -167,7 +167,7 @@ for (d,) in dc.datasets(studio=True, column="d").to_list("d"):
     );
   });
 
-  test("ls --studio lists a folder that jobs may use, and says what cannot be listed", async () => {
+  test("ls --studio lists a folder that jobs may use, and reports one that it cannot list", async () => {
     await mkdir(join(suite.shared, "folder"));
     await writeFile(join(suite.shared, "file.csv"), "1");
     const listed = ok(await client.run("ls", "--studio", `file://${suite.shared}`));

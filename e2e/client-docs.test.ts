@@ -1,4 +1,4 @@
-/** The commands that README.md and docs/ show, run as they stand against a real server. */
+/** Runs the commands of README.md and docs/ unchanged against a real server. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
@@ -15,7 +15,9 @@ import { ClientSuite } from "./support/client-suite.ts";
 import { commandsOf, type DocumentedCommand, readFences, Terminal } from "./support/documented.ts";
 
 const backfills = "runs a month of pipelines: e2e/cli-backfill.test.ts";
-/** What is not run, and why. Every other command is; one that is no longer shown must go from here. */
+/**
+ * Commands that are not run, and why. All others are; remove an entry here when its command is removed from the docs.
+ */
 const notRun: Readonly<Record<string, string>> = {
   "npm test": "this test is a part of it",
   "millrace credentials set aws --own --prompt AWS_SECRET_ACCESS_KEY": "is typed: e2e/cli-credentials.test.ts",
@@ -44,22 +46,22 @@ const notRun: Readonly<Record<string, string>> = {
   "millrace notify set team@example.com --event schedule.failure schedule.overdue":
     "needs a mail server: e2e/cli-webhook.test.ts",
 };
-/** These end with 1, and the page shows it. */
+/** Commands that end with 1, as the page shows. */
 const failing = ["millrace job run broken.py"];
 const languages = ["console", "dotenv", "http", "json", "mermaid", "python", "sh", "text", "typescript"];
-/** Long: an environment may be built. */
+/** Generous, because an environment may be built. */
 const patience = { timeout: 1_200_000 };
 
 const fences = await readFences();
 const commands = fences.filter(({ language }) => ["console", "sh"].includes(language)).flatMap(commandsOf);
 const pages = [...new Set(commands.map(({ page }) => page))];
 
-test("every fenced block of the documentation says what it is", () => {
+test("every fenced block of the documentation names its language", () => {
   for (const { page, language, lines } of fences)
     assert.ok(languages.includes(language), `${page}: \`\`\`${language} before: ${lines[0]}`);
 });
 
-test("what is not run is shown somewhere", () => {
+test("every command that is not run is in the documentation", () => {
   for (const name of [...Object.keys(notRun), ...failing])
     assert.ok(
       commands.some((command) => command.name === name),
@@ -67,7 +69,7 @@ test("what is not run is shown somewhere", () => {
     );
 });
 
-/** What a reader puts in the place of names that pages can only make up. */
+/** Replaces the made-up names of pages by real ones, as a reader would. */
 class Reader {
   readonly folder: string;
   readonly terminal: Terminal;
@@ -94,12 +96,12 @@ class Reader {
       await this.#approve(login);
     });
     assert.equal(code, failing.includes(name) ? 1 : 0, `${own}\n${output}`);
-    // The name of a pipeline is made up by the server; pages show one of their own.
+    // The server generates the name of a pipeline; pages show another one.
     const made = name.startsWith("millrace pipeline create") ? /^(\w+-\w+) +PAUSED/m.exec(output)?.[1] : undefined;
     if (made) for (const shown of ["river-mill", "aster-hare"]) this.#names.set(shown, made);
   }
 
-  /** In a second terminal, as README.md has it. */
+  /** Approves the login in a second terminal, as README.md describes. */
   async #approve(code: string): Promise<void> {
     const second = new Terminal(this.folder, this.#env);
     const path = `export PATH=${join(repository, "node_modules/.bin")}:$PATH`;
@@ -109,7 +111,7 @@ class Reader {
     assert.equal(exit, 0, output);
   }
 
-  /** The newest goes on: what follows may need it. */
+  /** The newest server keeps running, because later commands may need it. */
   async #serve(text: string, cwd: string): Promise<void> {
     await this.#server?.close();
     const path = `${join(repository, "node_modules/.bin")}:${this.#env["PATH"]}`;
@@ -161,7 +163,7 @@ describe("the commands of the documentation", { skip: await whyNoDatachain() }, 
     await rm(folder, { recursive: true, force: true });
   });
 
-  /** A folder with what pages take for granted. README.md brings its own server. */
+  /** Creates a folder with what pages assume. README.md starts its own server. */
   async function readerOf(page: string): Promise<Reader> {
     const place = join(folder, page.replaceAll(/\W/g, "-"));
     await mkdir(join(place, "backups"), { recursive: true });
@@ -211,7 +213,7 @@ describe("the commands of the documentation", { skip: await whyNoDatachain() }, 
   }
 
   for (const page of pages) {
-    test(`of ${page} work as they stand`, patience, async () => {
+    test(`of ${page} work unchanged`, patience, async () => {
       const reader = await readerOf(page);
       for (const command of commands.filter((shown) => shown.page === page))
         if (!(command.name in notRun)) await reader.follow(command);

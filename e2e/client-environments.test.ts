@@ -58,7 +58,7 @@ describe("environments of datachain jobs", { skip, concurrency: 2 }, () => {
     assert.equal(logs.filter((log) => /^Using cached virtualenv$/m.test(log)).length, 1, logs.join("\n---\n"));
   });
 
-  test("a requirement that does not exist fails the job, and its message names it", async () => {
+  test("a requirement that does not exist fails the job, and the error names it", async () => {
     const client = await suite.client();
     await client.write("never.py", 'print("never")\n');
     const result = await client.run("job", "run", "never.py", "--req", "six==0.0.0.404");
@@ -69,7 +69,7 @@ describe("environments of datachain jobs", { skip, concurrency: 2 }, () => {
     assert.match(error_message ?? "", /^The environment could not be built: .*six==0\.0\.0\.404/);
   });
 
-  test("--python-version chooses among those of the machine; an unknown one fails the job and lists them", async () => {
+  test("--python-version selects an interpreter of the machine; an unknown one fails the job and lists them", async () => {
     const client = await suite.client();
     await client.write("version.py", "import platform\nprint(platform.python_version())\n");
     const unknown = await client.run("job", "run", "version.py", "--python-version", "3.99");

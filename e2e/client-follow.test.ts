@@ -1,4 +1,4 @@
-/** Following a job while the server dies or the connection breaks: nothing is lost, nothing comes twice. */
+/** Following a job while the server dies or the connection breaks: nothing is lost, nothing appears twice. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { readLog } from "@millrace/testing/millrace/jobs.ts";
@@ -10,8 +10,8 @@ import { CuttingProxy } from "./support/cutting-proxy.ts";
 const skip = await whyNoDatachain();
 
 /**
- * Writes steadily, also while nobody listens, with a halt in the middle: so that a test can interrupt the following
- * twice, however slow the machine is. The last line has no end, as a prompt would.
+ * Writes steadily, with a pause in the middle, so that a test can interrupt the following twice, however slow the
+ * machine is. The last line has no line end, as a prompt would.
  */
 const slowScript = (gate: Gate) => `
 import os, time
@@ -28,7 +28,7 @@ describe("following through a failure", { skip, concurrency: 2 }, () => {
   describe("of the server", { concurrency: 1 }, () => {
     const suite = ClientSuite.use();
 
-    test("a server killed with -9 twice: every line once, every status once, the right exit code", async () => {
+    test("after a server was killed with -9 twice, every line and every status appear once, with the right exit code", async () => {
       const client = await suite.client();
       const gate = suite.gate("killed");
       await client.write("slow.py", slowScript(gate));
@@ -57,7 +57,7 @@ describe("following through a failure", { skip, concurrency: 2 }, () => {
       assertFollowed(await run.ended(), "FAILED", "before\nafter\n");
     });
 
-    test("a server that is stopped and started in good order: the same", async () => {
+    test("after a server was stopped and started cleanly, the same holds", async () => {
       const client = await suite.client();
       const gate = suite.gate("stopped");
       await client.write("slow.py", slowScript(gate));
@@ -73,7 +73,7 @@ describe("following through a failure", { skip, concurrency: 2 }, () => {
   describe("of the connection", () => {
     const suite = ClientSuite.use();
 
-    test("a socket that is cut twice: every line once, every status once, the right exit code", async () => {
+    test("with a socket that is cut twice, every line and every status appear once, with the right exit code", async () => {
       const proxy = await CuttingProxy.start(suite.server.port);
       try {
         const client = await suite.client({ url: proxy.url });

@@ -7,10 +7,10 @@ import { whyNoDatachain, withLibrary } from "@millrace/testing/programs/datachai
 import { until } from "@millrace/testing/until.ts";
 import { ClientSuite } from "./support/client-suite.ts";
 
-describe("scripts of somebody who left", { skip: await whyNoDatachain() }, () => {
+describe("scripts of a user who left", { skip: await whyNoDatachain() }, () => {
   const suite = ClientSuite.use(withLibrary);
 
-  test("go on reading and saving short names where they lay, as the team's service account", async () => {
+  test("still read and save short names in the same namespace, as the team's service account", async () => {
     const { api, server } = suite;
     const team = { team_name: "main" };
     await api.call(routes.createServiceAccount, { params: team, body: {} });

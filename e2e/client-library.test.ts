@@ -1,4 +1,4 @@
-/** The unmodified library inside jobs: what scripts make is in the registry when their job has ended. */
+/** The unmodified library inside jobs: created versions are in the registry when the job has ended. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { createClient, routes } from "@millrace/contract";
@@ -18,7 +18,7 @@ describe("the library in jobs", { skip }, () => {
   const versionsOf = async (job_id: string) =>
     (await suite.api.call(routes.datasetJobVersions, { query: { job_id } })).dataset_versions;
 
-  test("a script saves a dataset under its creator's name, and `job run` ends with the version made", async () => {
+  test("a script saves a dataset under its creator's name, and `job run` ends with the created version", async () => {
     const client = await suite.client();
     await client.write("make.py", "import datachain as dc\ndc.read_values(n=[1, 2, 3]).save('numbers')\n");
     const first = await client.run("job", "run", "make.py");
@@ -33,7 +33,7 @@ describe("the library in jobs", { skip }, () => {
     );
   });
 
-  test("a script that builds on it reads the newest version; what it read is its dependency", async () => {
+  test("a script that builds on it reads the newest version, which becomes its dependency", async () => {
     const client = await suite.client();
     await client.write(
       "more.py",
@@ -44,7 +44,7 @@ describe("the library in jobs", { skip }, () => {
     assert.deepEqual(await versionsOf(jobIdOf(run)), [{ dataset_name: "@admin.default.more", version: "1.0.0" }]);
   });
 
-  test("`millrace job run` names the versions, too", async () => {
+  test("`millrace job run` prints the versions, too", async () => {
     const cli = await commandLine();
     await cli.write("again.py", "import datachain as dc\ndc.read_values(n=[1]).save('again')\n");
     const { code, stderr } = await cli.run("job", "run", "again.py");
@@ -52,7 +52,7 @@ describe("the library in jobs", { skip }, () => {
     assert.match(stderr, /\nDataset @admin\.default\.again@1\.0\.0\nDone in /);
   });
 
-  test("a colleague's short name means the colleague's own namespace; the reason names the dataset that was meant", async () => {
+  test("a colleague's short name means the colleague's own namespace; the failure reason suggests the right dataset", async () => {
     await suite.api.call(routes.createUser, { body: { username: "bob", is_admin: false, password: null } });
     await suite.api.call(routes.addMember, {
       params: { team_name: "main" },
@@ -63,12 +63,12 @@ describe("the library in jobs", { skip }, () => {
     const { job } = await runJob(bob, read("numbers"));
     assert.match(
       job.error_message ?? "",
-      /numbers not found in namespace @bob[\s\S]*there is @admin\.default\.numbers:/,
+      /numbers not found in namespace @bob[\s\S]*there is @admin\.default\.numbers\./,
     );
     assert.equal((await runJob(bob, read("@admin.default.numbers"))).log, "3\n");
   });
 
-  test("a session in memory works as it does locally: what it saves is gone with it, beside what the team's warehouse keeps", async () => {
+  test("an in-memory session works as it does locally: what it saves disappears with it, beside the team's warehouse", async () => {
     const script = `import datachain as dc
 from datachain.query.session import Session
 print(dc.read_values(n=[1]).save('kept').count())
@@ -82,7 +82,7 @@ with Session('memory', in_memory=True) as session:
     assert.deepEqual(await versionsOf(job.id), [{ dataset_name: "@admin.default.kept", version: "1.0.0" }]);
   });
 
-  test("a script whose only session is in memory runs, and makes no version", async () => {
+  test("a script whose only session is in memory runs, and creates no version", async () => {
     const script = "import datachain as dc\nprint(dc.read_values(n=[1, 2, 3], in_memory=True).save('gone').count())\n";
     const { job, log } = await runJob(suite.api, python(script, { environment: "PYTHONPATH=/nowhere" }));
     assert.equal(job.status, "COMPLETE", log);
@@ -90,7 +90,7 @@ with Session('memory', in_memory=True) as session:
     assert.deepEqual(await versionsOf(job.id), []);
   });
 
-  test("metrics of the script are the job's", async () => {
+  test("metrics of the script become the job's", async () => {
     const client = await suite.client();
     await client.write(
       "measure.py",
@@ -101,7 +101,7 @@ with Session('memory', in_memory=True) as session:
     assert.deepEqual((await readJob(suite.api, jobIdOf(run))).metrics, { rows: 7 });
   });
 
-  test("metrics of the script hide its secrets, as its log does", async () => {
+  test("secrets in metrics are masked as in the log", async () => {
     const secret = "correct-horse-battery-staple";
     const script =
       "import os\nimport datachain as dc\nfrom datachain import metrics\nmetrics.set('leak', os.environ['API_TOKEN'])\n";
@@ -111,7 +111,7 @@ with Session('memory', in_memory=True) as session:
     assert.ok("leak" in job.metrics);
   });
 
-  test("what a job adds to the team's warehouse in its last moment is counted when it has ended", async () => {
+  test("what a job adds to the team's warehouse at its very end is counted", async () => {
     const added = 40 * 1024 ** 2;
     const script = `import os, datachain
 with open(os.environ["DATACHAIN_WAREHOUSE_ARG_DB_FILE"] + ".more", "wb") as file: file.write(os.urandom(${added}))
@@ -123,7 +123,7 @@ with open(os.environ["DATACHAIN_WAREHOUSE_ARG_DB_FILE"] + ".more", "wb") as file
     assert.ok((await usage()) >= added, `${await usage()} bytes`);
   });
 
-  test("a second run of an unchanged script finds its checkpoint; with --ignore-checkpoints there is a new version", async () => {
+  test("a second run of an unchanged script finds its checkpoint; with --ignore-checkpoints it creates a new version", async () => {
     const client = await suite.client();
     await client.write(
       "step.py",
@@ -138,7 +138,7 @@ with open(os.environ["DATACHAIN_WAREHOUSE_ARG_DB_FILE"] + ".more", "wb") as file
     assert.deepEqual(await versionsOf(jobIdOf(fresh)), [{ dataset_name: "@admin.default.steps", version: "1.0.1" }]);
   });
 
-  test("what a job made before it failed, or was cancelled, counts", async () => {
+  test("versions that a job created before it failed or was cancelled count", async () => {
     const client = await suite.client();
     await client.write(
       "fail.py",

@@ -31,7 +31,7 @@ describe("datachain job ls and clusters", { skip, concurrency: 2 }, () => {
   }
   const ids = (jobs: Job[]) => jobs.map(({ id }) => id);
 
-  test("ls --json prints what the API answers, newest first", async () => {
+  test("ls --json prints the API's answer, newest first", async () => {
     const jobs = await listed("--limit", "100", "--status", "INACTIVE");
     assert.deepEqual(jobs, await suite.api.call(routes.listJobs, { query: { status: ["INACTIVE"], limit: 100 } }));
     const times = jobs.map(({ created_at }) => created_at);
@@ -39,7 +39,7 @@ describe("datachain job ls and clusters", { skip, concurrency: 2 }, () => {
     assert.ok(ids(jobs).includes(complete.id) && ids(jobs).includes(failed.id));
   });
 
-  test("ls --status takes a state in any letter case, and active", async () => {
+  test("ls --status accepts a state in any letter case, and active", async () => {
     assert.deepEqual(ids(await listed("--status", "Complete")), [complete.id]);
     assert.deepEqual(ids(await listed("--status", "failed")), [failed.id]);
     const active = await listed("--status", "active");
@@ -47,13 +47,13 @@ describe("datachain job ls and clusters", { skip, concurrency: 2 }, () => {
     assert.ok(!ids(active).includes(complete.id) && !ids(active).includes(failed.id));
   });
 
-  test("ls --status with a name that is no state names the states", async () => {
+  test("ls --status with an unknown state lists the states", async () => {
     const { code, stderr } = await client.run("job", "ls", "--status", "sleepy");
     assert.equal(code, 1);
     assert.match(stderr, /^Error: status: expected ACTIVE, INACTIVE or one of .*RUNNING.*"SLEEPY"/i);
   });
 
-  test("ls --limit gives the newest only", async () => {
+  test("ls --limit returns only the newest", async () => {
     const jobs = await listed("--limit", "1", "--status", "INACTIVE");
     const [newest] = await suite.api.call(routes.listJobs, { query: { status: ["INACTIVE"], limit: 1 } });
     assert.deepEqual(ids(jobs), [newest?.id]);
@@ -68,12 +68,12 @@ describe("datachain job ls and clusters", { skip, concurrency: 2 }, () => {
     assert.match(rowOf(running), /long\.sh .* RUNNING .* local +\| \S.*: running/);
   });
 
-  test("ls of nothing says so", async () => {
+  test("ls without results says so", async () => {
     const { code, stdout } = await client.run("job", "ls", "--status", "PENDING");
     assert.deepEqual([code, stdout], [0, "No jobs found\n"]);
   });
 
-  test("clusters prints a table, and with --json what the API answers", async () => {
+  test("clusters prints a table, and with --json the API's answer", async () => {
     const table = await client.run("job", "clusters");
     assert.equal(table.code, 0, table.stderr);
     assert.match(table.stdout, /\| 1 +\| local +\| ACTIVE +\| local .*\| \d\/4\/4 +\| True +\|/);

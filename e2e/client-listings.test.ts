@@ -1,4 +1,4 @@
-/** Listings of storages in runs of pipelines: with the real library, a folder of this machine and a real S3 server. */
+/** Storage listings in runs of pipelines: with the real library, a local folder and a real S3 server. */
 import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -15,10 +15,10 @@ import { ClientSuite } from "./support/client-suite.ts";
 const skip = await whyNoDatachain();
 const noS3 = skip || (await whyNoVersitygw());
 
-/** A storage that objects arrive in. */
+/** A storage in which new objects arrive. */
 interface Place {
   readonly uri: string;
-  /** Of `read_storage`, beside the URI. */
+  /** Arguments of `read_storage` beside the URI. */
   readonly options: string;
   put(name: string): Promise<unknown>;
 }
@@ -80,7 +80,7 @@ describe("a run of a pipeline", { skip }, () => {
   const found = (log: string) => linesOf(log).flatMap((line) => Number(/^found (\d+)$/.exec(line)?.[1]) || []);
 
   for (const [kind, open] of Object.entries(places))
-    test(`sees what arrived in ${kind} since the last listing, and says which listing it used`, {
+    test(`sees new objects in ${kind} since the last listing, and logs which listing it used`, {
       skip: open !== openFolder && noS3,
     }, async () => {
       const dataset = `arrivals_${kind.length}`;
@@ -98,7 +98,7 @@ describe("a run of a pipeline", { skip }, () => {
       assert.ok(Date.parse(when) + 1000 > Date.parse(job.started_at ?? ""), `${when} is not since ${job.started_at}`);
     });
 
-  test("with `reuse_listings` uses what the library has kept, and says from when that is", async () => {
+  test("with `reuse_listings` uses the library's cached listing, and logs its time", async () => {
     const place = await openFolder("kept");
     await place.put("one.txt");
     await make(place, "kept");

@@ -12,7 +12,7 @@ const unknownId = "00000000-0000-4000-8000-000000000000";
 describe("datachain job logs and cancel", { skip, concurrency: 3 }, () => {
   const suite = ClientSuite.use({ MILLRACE_MAX_WORKERS: "4" });
 
-  test("logs of a finished job prints its log, its status and its exit code", async () => {
+  test("logs of a finished job prints its log and its status, and has its exit code", async () => {
     const client = await suite.client();
     const { job } = await runJob(suite.api, shell("echo nearly\nexit 3"));
     const { code, stdout } = await client.run("job", "logs", job.id);
@@ -21,7 +21,7 @@ describe("datachain job logs and cancel", { skip, concurrency: 3 }, () => {
     assert.equal(logOf(stdout), "nearly\n");
   });
 
-  test("logs of a running job begins at the start and follows to the end", async () => {
+  test("logs of a running job starts at the beginning and follows to the end", async () => {
     const client = await suite.client();
     const gate = suite.gate("followed");
     const { id } = await createJob(suite.api, shell(`echo first\n${gate.wait}\necho last`));
@@ -36,7 +36,7 @@ describe("datachain job logs and cancel", { skip, concurrency: 3 }, () => {
     assert.equal(logOf(stdout), "first\nlast\n");
   });
 
-  test("logs of a job that does not exist, or of another team, ends with an error at once", async () => {
+  test("logs of an unknown job, or of another team, ends with an error at once", async () => {
     const client = await suite.client();
     const unknown = await client.run("job", "logs", unknownId);
     assert.deepEqual([unknown.code, unknown.stderr], [1, `Error: There is no job ${unknownId} in the team main.\n`]);

@@ -41,7 +41,7 @@ describe("datachain pipeline", { skip }, () => {
     return /created under name: (\S+) from:/.exec(said)?.[1] ?? assert.fail(said);
   }
 
-  test("create makes one paused pipeline of all datasets, by short or full name, with or without a version", async () => {
+  test("create creates one paused pipeline of all datasets, by short or full name, with or without a version", async () => {
     const [one, two] = [await chain(), await chain()];
     const said = await says("create", one, `@admin.default.${two}@1.0.0`);
     assert.match(said, new RegExp(`from: @admin\\.default\\.${one} in paused state for review`));
@@ -50,7 +50,7 @@ describe("datachain pipeline", { skip }, () => {
     assert.deepEqual([status, completed, total], ["PAUSED", 0, 6]);
   });
 
-  test("status shows how it stands, with a PENDING row for each run", async () => {
+  test("status shows the state, with a PENDING row for each run", async () => {
     const name = await create(await chain());
     const said = await says("status", name);
     assert.match(said, /PAUSED/);
@@ -61,7 +61,7 @@ describe("datachain pipeline", { skip }, () => {
     }
   });
 
-  test("resume runs it in order; pause lets what runs finish and begins nothing", async () => {
+  test("resume runs it in order; pause lets running jobs finish and starts nothing", async () => {
     const gate = suite.gate(`gate-${++count}`);
     const name = await create(await chain(gate.wait));
     await says("resume", name);
@@ -78,7 +78,7 @@ describe("datachain pipeline", { skip }, () => {
     assert.match(await says("status", name), /COMPLETED[\s\S]*3\/3/);
   });
 
-  test("remove-job takes the id that status shows, and repairs the graph", async () => {
+  test("remove-job accepts the id that status shows, and repairs the graph", async () => {
     const name = await create(await chain());
     const [a, b, c] = (await read(name)).job_runs;
     assert.match(await says("remove-job", name, b?.created_job_id ?? ""), /removed from pipeline/);
@@ -97,7 +97,7 @@ describe("datachain pipeline", { skip }, () => {
     assert.equal(await says("list", "--status", "FAILED", "--search", dataset), "No pipelines found\n");
   });
 
-  test("refusals are shown in words", async () => {
+  test("errors are shown as text", async () => {
     const name = await create(await chain());
     const refused = async (...args: string[]) => {
       const { code, stderr } = await client.run("pipeline", ...args);

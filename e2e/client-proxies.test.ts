@@ -1,4 +1,6 @@
-/** The files of deploy/: the real client through nginx and Caddy as configured there, and a unit that systemd takes. */
+/**
+ * The files of deploy/: the real client through nginx and Caddy as configured there, and a unit that systemd accepts.
+ */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -20,7 +22,7 @@ import { ClientSuite } from "./support/client-suite.ts";
 
 const run = promisify(execFile);
 
-/** A file of deploy/ for this machine: its name, ports and certificate in the place of those that people put in. */
+/** A file of deploy/ for this machine: with its name, ports and certificate instead of the placeholders. */
 async function deployed(file: string, changes: Readonly<Record<string, string>>): Promise<string> {
   let text = await readFile(join(repository, "deploy", file), "utf8");
   for (const [from, to] of Object.entries({ "millrace.example.com": "localhost", ...changes })) {
@@ -32,7 +34,7 @@ async function deployed(file: string, changes: Readonly<Record<string, string>>)
 
 interface Proxy {
   readonly process: ServerProcess;
-  /** Of whoever signed its certificate. */
+  /** Certificate of the authority that signed the proxy's certificate. */
   readonly authority: string;
 }
 
@@ -73,7 +75,7 @@ const proxies = [
 const noClient = await whyNoDatachain();
 
 for (const { name, start, skip } of proxies) {
-  describe(`Millrace behind ${name} as deploy/ has it`, { skip: noClient || skip }, async () => {
+  describe(`Millrace behind ${name} as configured in deploy/`, { skip: noClient || skip }, async () => {
     const port = await freePort();
     const url = `https://localhost:${port}`;
     const suite = ClientSuite.use({ MILLRACE_PUBLIC_URL: url, MILLRACE_TRUST_PROXY: "127.0.0.1" });
@@ -121,7 +123,7 @@ for (const { name, start, skip } of proxies) {
       assert.match(stderr, /^Error: query: expected at most 1048576 characters/);
     });
 
-    test("the caller's address is what the proxy saw, whatever the caller says of it", async () => {
+    test("the caller's address is the one that the proxy saw, whatever the caller claims", async () => {
       const headers = {
         authorization: `Bearer ${suite.token}`,
         "content-type": "application/json",
@@ -138,7 +140,7 @@ for (const { name, start, skip } of proxies) {
 
 const noSystemd = await whyNotInstalled("systemd-analyze", "--version");
 
-test("deploy/millrace.service is a unit that systemd takes without a word", { skip: noSystemd }, async () => {
+test("systemd accepts deploy/millrace.service without a warning", { skip: noSystemd }, async () => {
   const text = await readFile(join(repository, "deploy/millrace.service"), "utf8");
   const { stdout: folder } = await run("mktemp", ["-d"]);
   const unit = join(folder.trim(), "millrace.service");

@@ -1,4 +1,4 @@
-/** The real library and real progress bars: a failure says why, whichever process it happened in. */
+/** The real library and real progress bars: a failure has a reason, whichever process it happened in. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { python, runJob } from "@millrace/testing/millrace/jobs.ts";
@@ -34,14 +34,14 @@ dc.read_values(n=list(range(20)))${settings}.map(m=work).save("made")
       const { message, stack, log } = await fail(script(settings, raise));
       assert.match(log, /rows\/s\].*[\s\S]*Traceback/, "a bar stands right before it");
       assert.equal(message, "ValueError: no luck with 7");
-      // The library may end a worker before it has printed its own traceback.
+      // The library may kill a worker before it has printed its own traceback.
       const own = log.includes(", in work\n") ? 'job\\.py", line 5, in work\n[\\s\\S]*' : "";
       assert.match(stack, new RegExp(`^Traceback[\\s\\S]*${own}ValueError: no luck with 7`));
       assert.ok(own !== "" || settings === parallel);
     }
   });
 
-  test("`millrace job run` ends with it", async () => {
+  test("`millrace job run` prints it at the end", async () => {
     const cli = await commandLine();
     await cli.write("parallel.py", script(parallel, raise));
     const { code, stderr } = await cli.run("job", "run", "parallel.py");
@@ -49,7 +49,7 @@ dc.read_values(n=list(range(20)))${settings}.map(m=work).save("made")
     assert.match(stderr, /\n {2}why: ValueError: no luck with 7\n/);
   });
 
-  test("a module that only a worker misses is named with the way to require it", async () => {
+  test("a module that only a worker lacks is named with how to require it", async () => {
     const { message } = await fail(script(parallel, "import nosuchmodule"));
     assert.match(
       message,
@@ -57,7 +57,7 @@ dc.read_values(n=list(range(20)))${settings}.map(m=work).save("made")
     );
   });
 
-  test("a worker that was killed is named with the signal", async () => {
+  test("a killed worker is reported with the signal", async () => {
     const { message } = await fail(script(parallel, "os.kill(os.getpid(), signal.SIGSEGV)"));
     assert.match(
       message,
@@ -65,7 +65,7 @@ dc.read_values(n=list(range(20)))${settings}.map(m=work).save("made")
     );
   });
 
-  test("a worker that the kernel ended for want of memory is the job's limit", {
+  test("a worker that the kernel killed for lack of memory is reported as the job's memory limit", {
     skip: process.getuid?.() !== 0 && "needs root",
   }, async () => {
     const { message, stack } = await fail(script(parallel, "x = bytearray(2 << 30)"));
@@ -73,7 +73,7 @@ dc.read_values(n=list(range(20)))${settings}.map(m=work).save("made")
     assert.match(stack, /Worker Worker-UDF-\d exited unexpectedly with code -9/);
   });
 
-  test("a script's own bars do not hide its exception", async () => {
+  test("a script's own progress bars do not hide its exception", async () => {
     const bars =
       "from tqdm import tqdm\nfor n in tqdm(range(9), leave=False):\n    if n == 7:\n        raise ValueError('no luck')\n";
     const { message, log } = await fail(bars);

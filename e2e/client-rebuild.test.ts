@@ -1,4 +1,6 @@
-/** Three scripts that build on each other, run as jobs and then rebuilt by a pipeline: all with the real library and client. */
+/**
+ * Three scripts that build on each other, run as jobs and then rebuilt by a pipeline, with the real library and client.
+ */
 import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -35,7 +37,7 @@ sizes.mutate(total=total).save("final")
     return { nodes, version: nodes.find(({ id }) => id === root)?.version, madeBy: made };
   };
 
-  test("run as jobs, are listed, and are rebuilt in order: every version is new, and made from new ones", async () => {
+  test("run as jobs, are listed, and are rebuilt in order: every version is new, and created from new ones", async () => {
     const folder = join(suite.shared, "data");
     await mkdir(folder);
     await writeFile(join(folder, "one.txt"), "1");
@@ -57,7 +59,7 @@ sizes.mutate(total=total).save("final")
       "from storage on",
     );
 
-    // More to read than when the scripts ran first.
+    // More input than when the scripts ran first.
     await writeFile(join(folder, "two.txt"), "22");
     const created = await client.run("pipeline", "create", "final");
     const pipeline = /created under name: (\S+) from:/.exec(created.stdout)?.[1] ?? assert.fail(created.stderr);
@@ -90,7 +92,7 @@ sizes.mutate(total=total).save("final")
     assert.match(await readLog(suite.api, runs[2]?.id ?? ""), /total 3/, "what is new in the storage was read");
   });
 
-  test("a script whose job ends while no server runs is in the registry when one runs again", async () => {
+  test("versions of a job that ends while no server runs are in the registry when one runs again", async () => {
     const script = "import datachain as dc, time\ntime.sleep(2)\ndc.read_values(n=[1]).save('alone')\n";
     const { id } = await createJob(suite.api, python(script));
     await until("it runs", async () => (await readJob(suite.api, id)).status === "RUNNING");

@@ -24,7 +24,7 @@ describe("datachain job run --repository", { skip, concurrency: 2 }, () => {
     url = `file://${folder}`;
   });
 
-  /** Runs a script that imports a module of the repository and shows which one it got. */
+  /** Runs a script that imports a module of the repository and prints which one it got. */
   async function runIn(repository: string): Promise<Result> {
     const client = await suite.client();
     await client.write(
@@ -58,7 +58,7 @@ describe("datachain job run --repository", { skip, concurrency: 2 }, () => {
   test("@revision may be a branch with a slash", async () =>
     assertEdition(await runIn(`${url}@feature/branch`), "branch"));
 
-  test("a revision that does not exist fails the job, and its message says so", async () => {
+  test("a revision that does not exist fails the job, and the error says so", async () => {
     const result = await runIn(`${url}@no-such-revision`);
     assert.equal(result.code, 1);
     assertStatuses(result.stdout, "FAILED");
@@ -73,7 +73,7 @@ describe("datachain job run --repository", { skip, concurrency: 2 }, () => {
   });
 });
 
-/** Three editions: a first commit with a tag, a branch, and the newest on main. Returns the first commit. */
+/** Creates three editions: a first commit with a tag, a branch, and the newest on main. Returns the first commit. */
 async function makeRepository(folder: string): Promise<string> {
   await mkdir(join(folder, "tools"), { recursive: true });
   const git = async (...args: string[]) => {

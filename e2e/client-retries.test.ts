@@ -1,4 +1,4 @@
-/** Retries and time limits as the unmodified client meets them: it follows one job, through all its attempts. */
+/** Retries and time limits with the unmodified client, which follows one job through all its attempts. */
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { describe, test } from "node:test";
@@ -20,7 +20,7 @@ const metadata = (timeout: number) => `# /// script
 # ///
 `;
 
-/** The first attempt fails: the gate is closed. */
+/** The first attempt fails because the gate is closed. */
 const failing = ({ path }: Gate) => `${metadata(600)}
 import os, sys
 print("begins")
@@ -43,7 +43,7 @@ def slow(n: int) -> int:
 dc.read_dataset("${name}_kept").map(m=slow).save("${name}_late")
 `;
 
-describe("the client and a job that is tried again", { skip }, () => {
+describe("the client with a retried job", { skip }, () => {
   const suite = ClientSuite.use({ ...withLibrary, MILLRACE_MAX_WORKERS: "4", MILLRACE_CANCEL_GRACE: "1" });
 
   const untilRetried = async (api: Client, id: string) => {
@@ -61,7 +61,7 @@ describe("the client and a job that is tried again", { skip }, () => {
     return row?.["status"];
   };
 
-  test("it follows on until the last attempt, also through a server killed with -9, and ends with its exit code", async () => {
+  test("follows until the last attempt, even if the server is killed with -9, and ends with its exit code", async () => {
     const client = await suite.client();
     const gate = suite.gate("open");
     await client.write("failing.py", failing(gate));
@@ -79,7 +79,7 @@ describe("the client and a job that is tried again", { skip }, () => {
     assertFollowed(result, "COMPLETE", log);
   });
 
-  test("what a timed-out attempt had not finished is no version; the next attempt makes it, once", async () => {
+  test("sees no version of an unfinished dataset of a timed-out attempt; the next attempt creates it, once", async () => {
     const client = await suite.client();
     const gate = suite.gate("hangs");
     await client.write("hanging.py", hanging(gate, "timed", 25));
@@ -99,7 +99,7 @@ describe("the client and a job that is tried again", { skip }, () => {
     assert.ok(made.dataset_versions.some(({ dataset_name }) => dataset_name === "@admin.default.timed_late"));
   });
 
-  test("what a cancelled attempt had not finished is no version, and it is not tried again", async () => {
+  test("sees no version of an unfinished dataset of a cancelled attempt, and no retry", async () => {
     const client = await suite.client();
     const gate = suite.gate("never");
     await client.write("cancelled.py", hanging(gate, "cancelled", 600));

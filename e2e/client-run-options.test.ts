@@ -1,4 +1,4 @@
-/** `datachain job run`: what a job is given. */
+/** `datachain job run`: options that reach the job. */
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { describe, test } from "node:test";
@@ -12,7 +12,7 @@ const skip = await whyNoDatachain();
 describe("options of datachain job run", { skip, concurrency: 2 }, () => {
   const suite = ClientSuite.use({ MILLRACE_MAX_WORKERS: "2" });
 
-  test("--env-file and --env are read by dotenv rules, and --env wins", async () => {
+  test("--env-file and --env follow dotenv rules, and --env wins", async () => {
     const client = await suite.client();
     const file = [
       "# a comment",
@@ -37,7 +37,7 @@ describe("options of datachain job run", { skip, concurrency: 2 }, () => {
     assertFollowed(result, "COMPLETE", expected.map((value) => `'${value}'\n`).join(""));
   });
 
-  test("a job sees nothing of the server's own settings", async () => {
+  test("a job gets no variables of the server", async () => {
     const client = await suite.client();
     await client.write(
       "look.sh",
@@ -46,7 +46,7 @@ describe("options of datachain job run", { skip, concurrency: 2 }, () => {
     assertFollowed(await client.run("job", "run", "look.sh"), "COMPLETE", "nothing\n");
   });
 
-  test("--files lie in the working directory under their names, byte for byte", async () => {
+  test("--files are in the working directory under their names, byte for byte", async () => {
     const client = await suite.client();
     const bytes = randomBytes(300_000);
     await client.write("notes.txt", "first line\nsecond line\n");
@@ -61,7 +61,7 @@ describe("options of datachain job run", { skip, concurrency: 2 }, () => {
     assert.equal((await readJob(suite.api, jobIdOf(result))).files.length, 2);
   });
 
-  test("--cluster takes a name or a number, --workers as many as there are", async () => {
+  test("--cluster takes a name or a number, --workers up to the number of slots", async () => {
     const client = await suite.client();
     await client.write("here.sh", "echo here\n");
     for (const cluster of ["local", "1"]) {
@@ -76,7 +76,7 @@ describe("options of datachain job run", { skip, concurrency: 2 }, () => {
 describe("a full cluster", { skip }, () => {
   const suite = ClientSuite.use({ MILLRACE_MAX_WORKERS: "1" });
 
-  test("--priority 0 goes before what waits with a higher number", async () => {
+  test("--priority 0 runs before waiting jobs with a higher number", async () => {
     const client = await suite.client();
     const gate = suite.gate("busy");
     const blocker = await createJob(suite.api, shell(gate.wait));
@@ -93,6 +93,6 @@ describe("a full cluster", { skip }, () => {
   });
 });
 
-/** A script that prints the values of these variables, one a line, in quotes. */
+/** A script that prints the values of these variables, one per line, in quotes. */
 const show = (...names: string[]) =>
   `import os\nfor name in ${JSON.stringify(names)}:\n    print("'" + os.environ[name] + "'")\n`;

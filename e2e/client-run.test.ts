@@ -1,4 +1,4 @@
-/** `datachain job run`: what is followed, how it ends, what is refused. */
+/** `datachain job run`: following, exit codes, and errors. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { routes } from "@millrace/contract";
@@ -53,7 +53,7 @@ describe("datachain job run", { skip, concurrency: 3 }, () => {
     assert.ok(log.endsWith(`${job.error_stack}\n`), "the stack is the traceback of the log");
   });
 
-  test("a shell job that fails ends with exit code 1 and keeps its own exit code", async () => {
+  test("a failed shell job ends with exit code 1 and keeps its own exit code", async () => {
     const client = await suite.client();
     await client.write("broken.sh", "echo going down\nexit 7\n");
     const result = await client.run("job", "run", "broken.sh");
@@ -97,7 +97,7 @@ describe("datachain job run", { skip, concurrency: 3 }, () => {
     assert.equal(await readLog(suite.api, jobIdOf(result)), "nobody sees this\n");
   });
 
-  test("a script that runs again is a rerun of its last job; --ignore-checkpoints asks for a reset", async () => {
+  test("a script that runs again is a rerun of its last job; --ignore-checkpoints requests a reset", async () => {
     const client = await suite.client();
     await client.write("again.sh", "echo again\n");
     const first = await readJob(suite.api, jobIdOf(await client.run("job", "run", "again.sh", "--no-wait")));
@@ -123,7 +123,7 @@ describe("datachain job run", { skip, concurrency: 3 }, () => {
     assert.equal(await readLog(suite.api, id), "first\nsecond\n");
   });
 
-  test("what the server refuses is named in one line of error, with exit code 1", async () => {
+  test("a refusal of the server is one line of error, with exit code 1", async () => {
     const client = await suite.client();
     await client.write("never.sh", "echo never\n");
     const before = await suite.api.call(routes.listJobs, { query: { name: "never.sh" } });
@@ -143,7 +143,7 @@ describe("datachain job run", { skip, concurrency: 3 }, () => {
     assert.deepEqual(before, await suite.api.call(routes.listJobs, { query: { name: "never.sh" } }));
   });
 
-  test("a token of no use is told so: 401 with the server's words, 403 with the team", async () => {
+  test("an invalid token is reported: 401 with the server's message, 403 with the team", async () => {
     const [unknown, readOnly] = [
       await suite.client({ token: "isat_unknown" }),
       await suite.client({ token: await suite.server.token("--scopes", "JOB:read") }),

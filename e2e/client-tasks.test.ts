@@ -1,4 +1,4 @@
-/** `datachain job run` with --start-time and --cron: tasks that fire jobs. */
+/** `datachain job run` with --start-time and --cron: tasks that create jobs. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { type Job, routes } from "@millrace/contract";
@@ -10,7 +10,7 @@ import { ClientSuite } from "./support/client-suite.ts";
 const skip = await whyNoDatachain();
 
 describe("tasks of datachain job run", { skip, concurrency: 2 }, () => {
-  // The client sends a time without an offset: only a server that reads it in the right zone fires on time.
+  // The client sends a time without an offset: the server fires on time only if it reads it in the right zone.
   const zone = "Asia/Tokyo";
   const suite = ClientSuite.use({ MILLRACE_TIMEZONE: zone });
   const newClient = () => suite.client({ env: { TZ: zone } });
@@ -30,7 +30,7 @@ describe("tasks of datachain job run", { skip, concurrency: 2 }, () => {
     }
   }
 
-  test("--start-time makes a task, ends with exit code 0 at once, and fires one job when the time has come", async () => {
+  test("--start-time creates a task, ends with exit code 0 at once, and creates one job at that time", async () => {
     const client = await newClient();
     await client.write("later.py", 'import os\nprint("fired with", os.environ["COLOUR"])\n');
     const result = await client.run("job", "run", "later.py", "--start-time", "in 2 seconds", "--env", "COLOUR=green");
@@ -48,7 +48,7 @@ describe("tasks of datachain job run", { skip, concurrency: 2 }, () => {
     assert.deepEqual([status, next_run, (await childrenOf(id)).length], ["COMPLETE", null, 1]);
   });
 
-  test("a cancelled task fires no more, while another of a later time does", async () => {
+  test("a cancelled task does not fire, while another with a later time does", async () => {
     const client = await newClient();
     await client.write("stopped.sh", "echo should not run\n");
     await client.write("other.sh", "echo runs\n");
@@ -63,7 +63,7 @@ describe("tasks of datachain job run", { skip, concurrency: 2 }, () => {
     assert.deepEqual([task.status, task.next_run], ["CANCELED", null]);
   });
 
-  test("--cron makes a task with a next run that a cancellation takes away", async () => {
+  test("--cron creates a task with a next run, which cancelling removes", async () => {
     const client = await newClient();
     await client.write("hourly.sh", "echo every hour\n");
     const result = await client.run("job", "run", "hourly.sh", "--cron", "@hourly");

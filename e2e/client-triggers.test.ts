@@ -1,4 +1,4 @@
-/** The unmodified library in runs that are for a moment, and versions that it makes firing schedules. */
+/** The unmodified library in scheduled runs, and its new versions that fire schedules. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { type Pipeline, type PipelineSchedule, routes } from "@millrace/contract";
@@ -10,7 +10,7 @@ import { Millrace } from "./support/millrace.ts";
 
 const skip = await whyNoDatachain();
 
-describe("a dataset that the library makes", { skip }, () => {
+describe("a dataset that the library creates", { skip }, () => {
   const suite = ClientSuite.use({ ...withLibrary, MILLRACE_MAX_WORKERS: "4" });
   const commandLine = Millrace.useWith(suite);
 

@@ -1,6 +1,6 @@
 /**
- * The crash test of backfills: the server is killed with -9 again and again while one runs. Afterwards every moment ran
- * exactly once, in order.
+ * The crash test of backfills: the server is repeatedly killed with -9 while a backfill runs. Afterwards every moment
+ * has run exactly once, in order.
  *
  * Short form in the test suite; long form: CRASH_RUNS=50 CRASH_KILLS=20 npm test crash
  */
@@ -33,7 +33,7 @@ describe("a server killed with -9 in the middle of a backfill runs each of its m
 async function crashTest(databaseUrl: string): Promise<void> {
   const witness = await mkdtemp(join(tmpdir(), "millrace-witness-"));
   await chmod(witness, 0o777);
-  // Every job has a user of its own, and all of them write into this.
+  // Every job has its own user, and all of them write here.
   const ran = join(witness, "ran");
   await writeFile(ran, "");
   await chmod(ran, 0o666);

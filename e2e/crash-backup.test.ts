@@ -1,7 +1,7 @@
 /**
- * Backups and restores killed with -9 in the middle, again and again, while jobs write datasets. Afterwards a backup that
- * has its name is whole, what was cut short is refused by everybody and harms nothing, and the same command done again
- * goes well: every dataset of that moment is readable through the real client.
+ * Backups and restores are repeatedly killed with -9 while jobs write datasets. Afterwards a backup with its final name
+ * is complete, an interrupted one is refused and harmless, and repeating the command succeeds: the real client can read
+ * every dataset of that moment.
  *
  * Short form in the test suite; long form: BACKUP_KILLS=20 npm test crash
  */
@@ -62,14 +62,17 @@ describe("killed with -9 in the middle", { skip: await whyNoDatachain() }, () =>
     ...(databaseUrl ? ["--database-url", databaseUrl] : []),
   ];
 
-  /** How long the command takes when nobody kills it. */
+  /** Duration of the command when it is not killed. */
   async function measure(...words: string[]): Promise<number> {
     const begun = performance.now();
     await cli.print(...words);
     return performance.now() - begun;
   }
 
-  /** At a moment of its own for each round, spread over the whole run. True: it was still running. */
+  /**
+   * Kills at a different moment in each round, spread over the whole run. Returns true if the command was still
+   * running.
+   */
   async function killAt(round: number, whole: number, ...words: string[]): Promise<boolean> {
     const running = cli.start(...words);
     await sleep(whole * ((round + 0.5) / kills) + Math.random() * 50);
@@ -77,7 +80,9 @@ describe("killed with -9 in the middle", { skip: await whyNoDatachain() }, () =>
     return (await running.ended()).code === null;
   }
 
-  test(`a backup, ${kills} times under load: one that has its name is whole`, { timeout: 1_800_000 }, async () => {
+  test(`a backup killed ${kills} times under load is complete if it has its final name`, {
+    timeout: 1_800_000,
+  }, async () => {
     const client = createClient({ url: source.url, token, team: "main" });
     const flags = ["--with-key", ...where(source.dataDir)];
     const whole = await measure("backup", join(root, "whole"), ...flags);
@@ -87,7 +92,7 @@ describe("killed with -9 in the middle", { skip: await whyNoDatachain() }, () =>
         const folder = join(root, `backup-${round}`);
         await killAt(round, whole, "backup", folder, ...flags);
         if (await exists(folder)) await cli.print("backup", "verify", folder);
-        // The manifest is written last: a backup that was killed after it is whole, and lacks only its name.
+        // The manifest is written last: a backup that was killed after it is complete, and lacks only its name.
         else if (await exists(join(`${folder}.part`, "manifest.json")))
           await cli.print("backup", "verify", `${folder}.part`);
         else await cli.refused(1, "restore", `${folder}.part`, ...where(join(root, "refused")));
@@ -111,7 +116,7 @@ describe("killed with -9 in the middle", { skip: await whyNoDatachain() }, () =>
   });
 
   for (const store of ["SQLite", "PostgreSQL"] as const)
-    test(`a restore into ${store}, ${kills} times: nobody uses half of one, and the next goes well`, {
+    test(`a restore into ${store} killed ${kills} times is never used half-done, and the next one succeeds`, {
       timeout: 1_800_000,
     }, async () => {
       const backup = join(root, "last");
@@ -125,7 +130,7 @@ describe("killed with -9 in the middle", { skip: await whyNoDatachain() }, () =>
         const isHalf = await exists(join(dataDir, "restore.unfinished"));
         if (isHalf)
           for (const command of [["restore", backup], ["serve"]])
-            assert.match(await cli.refused(1, ...command, ...flags), /was cut short\. Remove the folder/);
+            assert.match(await cli.refused(1, ...command, ...flags), /was interrupted\. Delete the folder/);
         await rm(dataDir, { recursive: true, force: true });
       }
       const [, dataDir = "", , databaseUrl] = await target("last");

@@ -1,7 +1,7 @@
 /**
- * A server outlives its database: PostgreSQL is restarted, killed, paused, kept away and failed over while jobs are
- * created, run and end. The server stays the same process; afterwards nothing is lost, nothing is doubled, and every log
- * is what its job wrote.
+ * A server survives its database: PostgreSQL is restarted, killed, paused, made unreachable and failed over while jobs
+ * are created, run and end. The server process stays the same; afterwards nothing is lost, nothing is doubled, and
+ * every log is what its job wrote.
  */
 import assert from "node:assert/strict";
 import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -17,14 +17,14 @@ import { CuttingProxy } from "./support/cutting-proxy.ts";
 
 const jobCount = Number(process.env["CRASH_JOBS"] ?? 40);
 
-describe("a server outlives its PostgreSQL", { timeout: 600_000 }, () => {
+describe("a server survives its PostgreSQL", { timeout: 600_000 }, () => {
   let postgres: OwnPostgres;
   before(async () => {
     postgres = await startOwnPostgres();
   });
   after(() => postgres.stop());
 
-  it("restarted under load, again and again", async () => {
+  it("when it is restarted repeatedly under load", async () => {
     await underLoad(await postgres.createDatabase(), async () => {
       for (let round = 0; round < 5; round++) {
         await sleep(300);
@@ -33,7 +33,7 @@ describe("a server outlives its PostgreSQL", { timeout: 600_000 }, () => {
     });
   });
 
-  it("ended as by a crash and by kill -9, and started again", async () => {
+  it("when it ends as by a crash and by kill -9, and is started again", async () => {
     await underLoad(await postgres.createDatabase(), async () => {
       for (const ending of ["immediate", "kill", "immediate", "kill"] as const) {
         await sleep(300);
@@ -44,7 +44,7 @@ describe("a server outlives its PostgreSQL", { timeout: 600_000 }, () => {
     });
   });
 
-  it("stopped where it stands, with its connections open, and continued", async () => {
+  it("when it is suspended, with its connections open, and continued", async () => {
     await underLoad(await postgres.createDatabase(), async ({ server }) => {
       for (let round = 0; round < 2; round++) {
         await sleep(300);
@@ -56,14 +56,14 @@ describe("a server outlives its PostgreSQL", { timeout: 600_000 }, () => {
     });
   });
 
-  it("away for longer than any patience: probes and requests are told at once, the log is calm", async () => {
+  it("when it is unreachable for longer than every timeout: probes and requests are answered at once, the log is calm", async () => {
     await withServer(await postgres.createDatabase(), async ({ server, client, witness }) => {
       const gate = join(witness, "go");
       const running = await createJob(client, shell(`while [ ! -e ${gate} ]; do sleep 0.05; done; echo ended; exit 3`));
       await waitForStatus(client, running.id, ["RUNNING"]);
       await postgres.cluster.down();
       await expectOutage(server, 20);
-      // Ends while nobody can write it down.
+      // Ends while nothing can be written.
       await writeFile(gate, "");
       await sleep(12_000);
       await expectOutage(server, 20);
@@ -72,13 +72,21 @@ describe("a server outlives its PostgreSQL", { timeout: 600_000 }, () => {
       const ended = await waitForEnd(client, running.id);
       assert.deepEqual([ended.status, ended.exit_code], ["FAILED", 3]);
       assert.equal((await readLogBytes(client, running.id)).toString(), "ended\n");
-      assert.equal((server.output.match(/the database cannot be reached/g) ?? []).length, 1, "one line when it went");
-      assert.equal((server.output.match(/the database is back/g) ?? []).length, 1, "one line when it came back");
+      assert.equal(
+        (server.output.match(/the database is unreachable; requests get status 503/g) ?? []).length,
+        1,
+        "one line when it went",
+      );
+      assert.equal(
+        (server.output.match(/the database is reachable again/g) ?? []).length,
+        1,
+        "one line when it came back",
+      );
       assert.doesNotMatch(server.output, /"level":(50|60)/);
     });
   });
 
-  it("failed over to its standby under load", async () => {
+  it("when it is failed over to its standby under load", async () => {
     const standby = await postgres.cluster.createStandby();
     const proxy = await CuttingProxy.start(postgres.cluster.port);
     try {
@@ -86,7 +94,7 @@ describe("a server outlives its PostgreSQL", { timeout: 600_000 }, () => {
       url.port = new URL(proxy.url).port;
       await underLoad(url.href, async ({ server }) => {
         await sleep(500);
-        // While it still follows, it answers and takes no writes: it is no place to go on.
+        // While it is still a standby, it answers but accepts no writes, so the server must not use it.
         proxy.pointAt(standby.port);
         proxy.cut("reset");
         await expectOutage(server, 5);
@@ -102,7 +110,7 @@ describe("a server outlives its PostgreSQL", { timeout: 600_000 }, () => {
     }
   });
 
-  it("and is told to stop while PostgreSQL hangs: it ends", async () => {
+  it("and stops on request while PostgreSQL hangs", async () => {
     await withServer(await postgres.createDatabase(), async ({ server, life }) => {
       await postgres.cluster.pause();
       try {
@@ -111,18 +119,19 @@ describe("a server outlives its PostgreSQL", { timeout: 600_000 }, () => {
       } finally {
         await postgres.cluster.resume();
       }
-      assert.match(server.output, /stopping; jobs go on/);
+      assert.match(server.output, /stopping; running jobs continue/);
     });
   });
 
-  it("started before its database, waits for it and says so", async () => {
+  it("and waits for it, with a log line, if it is started first", async () => {
     const databaseUrl = await postgres.createDatabase();
     await postgres.cluster.down();
     const server = await TestServer.prepare({ databaseUrl });
     const started = server.start();
     started.catch(() => {});
     try {
-      while (!/cannot be reached yet; the start waits for it/.test(server.output)) await sleep(20);
+      while (!/the database is unreachable; the server waits for it before it starts/.test(server.output))
+        await sleep(20);
       await postgres.cluster.up();
       await started;
       assert.equal((await fetch(`${server.url}/readyz`)).status, 200);
@@ -131,7 +140,7 @@ describe("a server outlives its PostgreSQL", { timeout: 600_000 }, () => {
     }
   });
 
-  it("started with a wrong password or an unknown database, ends with the reason", async () => {
+  it("but ends with the reason if the password is wrong or the database is unknown", async () => {
     const url = new URL(await postgres.createDatabase());
     url.password = "wrong";
     await assert.rejects(TestServer.start({ databaseUrl: url.href }), /password authentication failed/);
@@ -174,7 +183,7 @@ async function withServer(databaseUrl: string, test: (scene: Scene) => Promise<v
   }
 }
 
-/** Jobs are created all the while; in the end each has run once, and its log is whole. */
+/** Jobs are created all the time; at the end each has run once, and its log is complete. */
 async function underLoad(databaseUrl: string, disturb: (scene: Scene) => Promise<void>): Promise<void> {
   await withServer(databaseUrl, async (scene) => {
     const { client, witness } = scene;
@@ -199,7 +208,7 @@ async function underLoad(databaseUrl: string, disturb: (scene: Scene) => Promise
 
 const lines = (index: number) => [...Array(50).keys()].map((i) => `${i} of ${index}\n`).join("");
 
-/** As a client does: repeated under the same key until it is answered. */
+/** Repeats a request under the same key until it is answered, as a client does. */
 async function submit(client: Client, index: number, witness: string): Promise<string> {
   const query = `echo once >> ${witness}/ran-${index}; i=0; while [ $i -lt 50 ]; do echo "$i of ${index}"; i=$((i+1)); done; exit ${index % 3}`;
   for (const deadline = Date.now() + 120_000; ; await sleep(50)) {
@@ -207,7 +216,7 @@ async function submit(client: Client, index: number, witness: string): Promise<s
       const headers = { "idempotency-key": `database-${index}` };
       return (await client.call(routes.createJob, { body: shell(query) }, { headers })).id;
     } catch (error) {
-      // Whatever happens to the database: unavailable, and nothing else.
+      // Whatever happens to the database, the only error is unavailable.
       assert.ok(error instanceof ApiError && error.code === "unavailable", String(error));
       assert.ok(Date.now() < deadline, "answered in the end");
     }
@@ -229,13 +238,13 @@ async function assertAllRanOnce(client: Client, ids: readonly string[], witness:
   assert.equal(cluster?.busy_workers, 0, "every slot came back");
 }
 
-/** So many probes in a row find it alive and not ready; a request is refused as unavailable, and says when to return. */
+/** This many consecutive probes find it alive and not ready; a request is refused as unavailable with Retry-After. */
 async function expectOutage(server: TestServer, probes: number): Promise<void> {
   while ((await fetch(`${server.url}/readyz`)).status === 200) await sleep(20);
   for (let count = 0; count < probes; count++) {
     const ready = await fetch(`${server.url}/readyz`);
     assert.equal(ready.status, 503);
-    assert.match(await ready.text(), /database cannot be reached; running jobs go on/);
+    assert.match(await ready.text(), /database of the server is unreachable; running jobs continue/);
     assert.equal((await fetch(`${server.url}/healthz`)).status, 200);
   }
   const headers = { authorization: "Bearer nobody-knows" };

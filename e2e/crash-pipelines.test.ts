@@ -1,6 +1,6 @@
 /**
- * The crash test of pipelines: the server is killed with -9 again and again, at random moments and at fault points,
- * while a pipeline runs. Afterwards every run ran exactly once, after all its parents, and the pipeline is complete.
+ * The crash test of pipelines: the server is repeatedly killed with -9, at random moments and at fault points, while a
+ * pipeline runs. Afterwards every run has run exactly once, after all its parents, and the pipeline is complete.
  *
  * Short form in the test suite; long form: CRASH_RUNS=50 CRASH_KILLS=20 npm test crash
  */
@@ -19,7 +19,7 @@ import { startPostgres, type TestPostgres } from "@millrace/testing/servers/post
 const runCount = Number(process.env["CRASH_RUNS"] ?? 50);
 const killCount = Number(process.env["CRASH_KILLS"] ?? 6);
 
-/** Where the server dies by itself, beside the random moments. */
+/** Fault points at which the server kills itself, beside the random moments. */
 const faults = ["", "result-committed:2", "attempt-committed:2", "exit-observed:3", "", "attempt-submitted:1"];
 
 describe("a server killed with -9 in the middle of a pipeline runs each of its jobs once, in order", () => {
@@ -36,7 +36,7 @@ describe("a server killed with -9 in the middle of a pipeline runs each of its j
 async function crashTest(databaseUrl: string): Promise<void> {
   const witness = await mkdtemp(join(tmpdir(), "millrace-witness-"));
   await chmod(witness, 0o777);
-  // Every job has a user of its own, and all of them write into this.
+  // Every job has its own user, and all of them write here.
   await writeFile(join(witness, "ran"), "");
   await chmod(join(witness, "ran"), 0o666);
   const server = await TestServer.start({
@@ -58,7 +58,7 @@ async function crashTest(databaseUrl: string): Promise<void> {
   }
 }
 
-/** Each run needs the one before and the one seven before it, but for every fifth, which needs only the latter: chains and joins. */
+/** Each run needs the previous one and the one seven before it; every fifth needs only the latter: chains and joins. */
 const parentsOf = (index: number) =>
   [...new Set([index % 5 === 0 ? index - 7 : index - 1, index - 7])].filter((parent) => parent >= 0);
 
@@ -68,7 +68,7 @@ async function makeGraph(server: TestServer, client: Client, witness: string, da
   const ran = join(witness, "ran");
   for (let index = 0; index < runCount; index++) {
     const query = `echo begin ${index} >> '${ran}' && sleep 0.0${index % 9} && echo end ${index} >> '${ran}'`;
-    // The last one needs them all, so that all of them are in the pipeline.
+    // The last one needs all others, so that all of them are in the pipeline.
     const needs = index === runCount - 1 ? made : parentsOf(index).map((parent) => made[parent] as Made);
     made.push(await lineage.make(`run_${index}`, shell(query, { query_name: `run-${index}` }), needs));
   }

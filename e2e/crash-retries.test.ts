@@ -1,7 +1,7 @@
 /**
- * The crash test of retries: the server is killed with -9 again and again, at random moments and at fault points, while
- * jobs fail and wait for their next attempts. Afterwards each was attempted as often as it should have been, one attempt
- * after another, and each attempt is shown with its own end and log.
+ * The crash test of retries: the server is repeatedly killed with -9, at random moments and at fault points, while jobs
+ * fail and wait for their next attempts. Afterwards each job has had the right number of attempts, one after another,
+ * and each attempt is shown with its own end and log.
  *
  * Short form in the test suite; long form: CRASH_JOBS=300 CRASH_KILLS=20 npm test crash
  */
@@ -19,7 +19,7 @@ import { startPostgres, type TestPostgres } from "@millrace/testing/servers/post
 const jobCount = Number(process.env["CRASH_JOBS"] ?? 24);
 const killCount = Number(process.env["CRASH_KILLS"] ?? 8);
 
-/** Where the server dies by itself, beside the random moments. */
+/** Fault points at which the server kills itself, beside the random moments. */
 const faults = ["", "result-committed:2", "exit-observed:2", "attempt-committed:2", "", "attempt-submitted:1"];
 
 describe("a server killed with -9 makes every retry, none twice and no two at once", () => {
@@ -39,7 +39,7 @@ interface Planned {
   readonly codes: readonly number[];
 }
 
-/** One that succeeds at once, one that does at last, one that never does. */
+/** One job that succeeds at once, one that succeeds at last, one that never does. */
 function plan(index: number, witness: string): Planned {
   const codes = [[0], [3, 4, 0], [5, 6, 7]][index % 3] as number[];
   const [ran, lock] = [join(witness, `ran-${index}`), join(witness, `lock-${index}`)];
@@ -57,7 +57,7 @@ async function crashTest(databaseUrl: string): Promise<void> {
     env: {
       MILLRACE_MAX_WORKERS: "4",
       MILLRACE_LOG_LEVEL: "warn",
-      // Every attempt writes into files of the one before it.
+      // Every attempt writes into files of the previous one.
       MILLRACE_ISOLATION: "none",
     },
   });
@@ -137,7 +137,7 @@ describe("a server that was killed with -9 and is started again", () => {
       ({ error_message }) => error_message ?? "",
     );
 
-  it("ends a job whose time went by meanwhile, counted from its own beginning", async () => {
+  it("ends a job whose time limit passed meanwhile, counted from its own start", async () => {
     const job = await create("sleep 1000", { timeout: 3 });
     await begun(job);
     await server.stop("SIGKILL");
@@ -148,7 +148,7 @@ describe("a server that was killed with -9 and is started again", () => {
     assert.match(error_message ?? "", /longer than its limit of 3 seconds/);
   });
 
-  it("tries a job again that was lost with its machine, if it has retries, and only then", async () => {
+  it("retries a job that was lost with its machine only if it has retries", async () => {
     const flag = join(server.dataDir, "second");
     const query = `[ -e '${flag}' ] && exit 0; sleep 1000`;
     const [once, twice] = [await create(query, {}), await create(query, { retries: 1 })];

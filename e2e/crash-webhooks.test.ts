@@ -1,8 +1,8 @@
 /**
- * The crash test of what is told: the server is killed with -9 again and again, at random moments and at fault points, while
- * jobs, pipelines and schedules do what a receiver and a mail address want to hear of, and while both fail now and then.
- * Afterwards each has heard of every event at least once, with one delivery id and one body or one Message-ID and one text;
- * and the receivers of the documentation take every request that came for genuine.
+ * The crash test of notifications: the server is repeatedly killed with -9, at random moments and at fault points,
+ * while jobs, pipelines and schedules cause events for a webhook and a mail address, and while both fail occasionally.
+ * Afterwards each has got every event at least once, with one delivery id and one body, or one Message-ID and one text;
+ * and the receivers of the documentation accept every request as genuine.
  *
  * Short form in the test suite; long form: CRASH_JOBS=300 CRASH_KILLS=20 npm test crash
  */
@@ -22,10 +22,13 @@ const jobCount = Number(process.env["CRASH_JOBS"] ?? 30);
 const killCount = Number(process.env["CRASH_KILLS"] ?? 6);
 const secret = "the-secret-of-both-webhooks";
 
-/** Where the server dies by itself, beside the random moments: between a step and what writes it down. */
+/**
+ * Fault points between a step and the write that records it, at which the server kills itself, beside the random
+ * moments.
+ */
 const faults = ["", "events-told:3", "delivery-taken:5", "delivery-sent:4", "result-committed:3", "delivery-sent:1"];
 
-describe("a server killed with -9 tells every event at least once, with the same delivery id", () => {
+describe("a server killed with -9 delivers every event at least once, with the same delivery id", () => {
   let postgres: TestPostgres;
   before(async () => {
     postgres = await startPostgres();
@@ -75,7 +78,7 @@ const settings = (mail: MailServer) => ({
   MILLRACE_SMTP_SECONDS: "1",
 });
 
-/** Of one team the states of jobs, of the other what becomes of its schedules; and e-mails about the failures of both. */
+/** One team reports job states, the other the events of its schedules; e-mails report the failures of both. */
 async function listen(client: Client, nights: Client, receiver: Receiver): Promise<void> {
   const url = receiver.url();
   await client.call(routes.createWebhook, {
@@ -87,7 +90,7 @@ async function listen(client: Client, nights: Client, receiver: Receiver): Promi
   await nights.call(routes.setNotification, { body: { address, events: [...nightEvents] } });
 }
 
-/** After they have taken what came. */
+/** Fails after accepting the message. */
 function failNowAndThen(receiver: Receiver, mail: MailServer): void {
   receiver.answer = () => (receiver.received.length % 11 === 10 ? 500 : 204);
   mail.denies = () => mail.mails.length % 7 === 6;
@@ -106,7 +109,7 @@ function eventOf({ body }: Received): string {
   return subject ? `${event} ${subject.name}` : action;
 }
 
-/** However often an event came, it was one delivery: one id, one body; and nothing is told that did not happen. */
+/** However often an event arrived, it was one delivery: one id, one body; and every reported event happened. */
 function assertRequests(received: readonly Received[], told: readonly string[]): void {
   const known = new Map<string, Received>();
   for (const got of received) {
@@ -124,7 +127,7 @@ function assertRequests(received: readonly Received[], told: readonly string[]):
   );
 }
 
-/** The receiver of the documentation takes each request as it came, and none that was changed. */
+/** The receiver of the documentation accepts each request unchanged, and rejects a changed one. */
 async function assertGenuine(language: RecipeLanguage, received: readonly Received[]): Promise<void> {
   const recipe = await Recipe.start(language, secret);
   try {
@@ -143,14 +146,14 @@ async function assertGenuine(language: RecipeLanguage, received: readonly Receiv
 
 const messageIdOf = ({ message }: ReceivedMail) => /^Message-ID: (\S+)/im.exec(message)?.[1] ?? "none";
 
-/** What a person reads: lines that the mail program broke are whole again. */
+/** The text as a person reads it: lines that the mail program wrapped are joined. */
 const textOf = ({ message }: ReceivedMail) =>
   message
     .slice(message.indexOf("\r\n\r\n"))
     .replace(/=\r\n/g, "")
     .replace(/=([0-9A-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
 
-/** Each event at least once; however often it came, it was one message: one Message-ID, one text. */
+/** Each event arrived at least once, always as the same message: one Message-ID, one text. */
 async function assertMails(mail: MailServer, told: readonly string[]): Promise<void> {
   const textsOf = (event: string) => {
     const [what = "", subject = ""] = event.split(" ");
@@ -183,7 +186,7 @@ async function submitAll(client: Client): Promise<string[]> {
   return ids;
 }
 
-/** Each kill waits until a little more was heard, so that they meet deliveries under way. */
+/** Each kill waits until a few more events have arrived, so that deliveries are in progress. */
 async function killAgainAndAgain(server: TestServer, receiver: Receiver, nights: ToldNights): Promise<void> {
   for (let round = 0; round < killCount; round++) {
     const heard = receiver.received.length;

@@ -1,7 +1,7 @@
 /**
- * The crash test: jobs queued, building and running while the server is killed with -9 again and again, at random
- * moments and at fault points. Afterwards every acknowledged job ran exactly once, every log is byte-identical to what
- * the job wrote, every status and exit code is right.
+ * The crash test: jobs are queued, building and running while the server is repeatedly killed with -9, at random
+ * moments and at fault points. Afterwards every acknowledged job has run exactly once, every log is byte-identical to
+ * the job's output, and every status and exit code is right.
  *
  * Short form in the test suite; long form: CRASH_JOBS=300 CRASH_KILLS=20 npm test crash
  */
@@ -20,8 +20,9 @@ const jobCount = Number(process.env["CRASH_JOBS"] ?? 60);
 const killCount = Number(process.env["CRASH_KILLS"] ?? 8);
 
 /**
- * Where the server dies by itself, beside the random moments: each between two steps that must not be torn apart. The
- * delays are longer than a restart, so that supervisors come late to a claim that the next server has made.
+ * Fault points at which the server kills itself, beside the random moments: each between two steps that must be atomic
+ * together. The delays are longer than a restart, so that supervisors are late for a claim that the next server has
+ * made.
  */
 const faults = [
   "",
@@ -52,7 +53,7 @@ interface Planned {
   input: JobInput;
   exitCode: number;
   status: "COMPLETE" | "FAILED";
-  /** What the job writes, byte by byte; after what the building of its environment wrote. */
+  /** The job's output, byte by byte, after the output of the environment build. */
   bytes: Buffer;
   builds: boolean;
 }
@@ -83,7 +84,7 @@ async function crashTest(isolation: "auto" | "none", databaseUrl?: string): Prom
   }
 }
 
-/** Short and long, quiet and loud, good and bad, shell and Python, some building an environment. */
+/** Short and long, quiet and loud, successful and failing, shell and Python, some with an environment build. */
 function plan(index: number, witness: string): Planned {
   const exitCode = index % 5 === 4 ? 1 + (index % 7) : 0;
   const ran = join(witness, `ran-${index}`);
@@ -93,7 +94,7 @@ function plan(index: number, witness: string): Planned {
   if (index % 5 === 0) {
     const query = `import os, sys, time\nopen(${JSON.stringify(ran)}, "a").write("once\\n")\nfor i in range(50):\n    print("line", i, ${index}, flush=True)\n    time.sleep(${pause / 50})\nsys.exit(${exitCode})\n`;
     const bytes = Buffer.from([...Array(50).keys()].map((i) => `line ${i} ${index}\n`).join(""));
-    // An environment with nothing in it: built like any other, without a registry.
+    // An empty environment: built like any other, without a package index.
     const requirements = builds ? `# environment ${index % 3}` : null;
     return { ...base, input: python(query, { requirements }), bytes };
   }
@@ -104,7 +105,10 @@ function plan(index: number, witness: string): Planned {
   return { ...base, input: shell(query), bytes };
 }
 
-/** Acknowledged means: the creation was answered. Unanswered ones are repeated under the same key, as a client would. */
+/**
+ * Acknowledged means that the creation was answered. Unanswered ones are repeated under the same key, as a client
+ * would.
+ */
 async function submitAll(client: Client, plans: readonly Planned[]): Promise<string[]> {
   const ids: string[] = new Array(plans.length);
   let next = 0;
@@ -134,7 +138,7 @@ async function persistently<T>(call: () => Promise<T>): Promise<T> {
 
 async function killAgainAndAgain(server: TestServer): Promise<void> {
   for (let round = 0; round < killCount; round++) {
-    // By a fault point or by us, whichever comes first; the other must not strike in the next life.
+    // Killed by a fault point or by the test, whichever comes first; the other must not strike after the restart.
     const waiting = new AbortController();
     const delay = sleep(50 + Math.random() * 600, undefined, { signal: waiting.signal }).catch(() => {});
     await Promise.race([delay, server.ended()]);
@@ -217,7 +221,7 @@ describe("a machine restart", () => {
   });
 });
 
-describe("two servers on one machine, each with a data folder of its own", () => {
+describe("two servers on one machine, each with its own data folder", () => {
   for (const isolation of ["auto", "uid"]) {
     const skip = isolation === "uid" && process.getuid?.() !== 0 && "needs root";
     it(`do not disturb each other, isolation ${isolation}`, { skip }, async () => {
@@ -239,7 +243,7 @@ describe("two servers on one machine, each with a data folder of its own", () =>
           while ((await readLogBytes(client, id)).length === 0) await sleep(20);
           users.push((await readLogBytes(client, id)).toString().trim());
         }
-        // Where the server is root, every running job has a user of its own, whichever server runs it.
+        // If the server is root, every running job has its own user, whichever server runs it.
         if (process.getuid?.() === 0) assert.equal(new Set(users).size, running.length, users.join(" "));
         const [first, ...others] = running;
         await first?.client.call(routes.cancelJob, { params: { job_id: first.id }, body: {} });

@@ -1,8 +1,8 @@
 /**
- * Everything that the served OpenAPI document describes, called with good and bad input of a fuzzer's making: never 5xx,
- * never an answer that is not described, never bad input that is taken, never a private route without a token.
+ * A fuzzer calls everything in the served OpenAPI document with good and bad input: never a 5xx, never an undocumented
+ * answer, never accepted bad input, never a private route without a token.
  *
- * Short form in the test suite; long form: FUZZ_EXAMPLES=1000 npm test fuzz. Another way each time: FUZZ_SEED.
+ * Short form in the test suite; long form: FUZZ_EXAMPLES=1000 npm test fuzz. FUZZ_SEED selects other input.
  */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -38,7 +38,7 @@ describe("the API under a fuzzer", { skip: await whyNoVirtualenv(virtualenv), ti
     folder = await mkdtemp(join(tmpdir(), "millrace-fuzz-"));
     const env = { MILLRACE_MAX_WORKERS: "1", MILLRACE_TEAM_QUEUED: "0", MILLRACE_LOGIN_RATE: "1000000" };
     server = await TestServer.start({ env: { ...env, MILLRACE_LOG_LEVEL: "error" } });
-    // Holds the only slot: what the fuzzer makes up is text that nobody should run.
+    // Occupies the only slot, because nobody should run what the fuzzer generates.
     await createJob(await server.client(), shell("while [ -e job.sh ]; do sleep 1; done"));
   });
   after(async () => {
@@ -73,17 +73,17 @@ describe("the API under a fuzzer", { skip: await whyNoVirtualenv(virtualenv), ti
     assert.equal(code, 0, said + complained + server.output);
   }
 
-  it("every route holds to its description", async () => {
-    // The log socket is no exchange of one request and one answer: log-socket.test.ts has it. Logging out ends the
+  it("every route matches its description", async () => {
+    // The log socket does not have one request and one answer: log-socket.test.ts tests it. Logging out revokes the
     // token that the others need.
     await fuzz("--exclude-operation-id", routes.followLogs.id, "--exclude-operation-id", routes.deviceLogout.id);
   });
 
-  it("so does logging out, with a token of its own", async () => {
+  it("logging out matches it, too, with its own token", async () => {
     await fuzz("--include-operation-id", routes.deviceLogout.id);
   });
 
-  it("and the server has met no fault of its own", () => {
+  it("the server has logged no internal error", () => {
     assert.doesNotMatch(server.output, /"level":(50|60)/);
   });
 });

@@ -1,7 +1,6 @@
 /**
- * Jobs that try to reach what is not theirs. Each probe prints BREACH when it gets through. At the levels that promise
- * something no probe may; at level none, where nothing stands in the way, each must: so a probe that proves nothing
- * does not pass unseen, and each of these tests fails when what it tests is taken away.
+ * Jobs that try to reach what is not theirs. Each probe prints BREACH if it succeeds. At levels with guarantees no
+ * probe may succeed; at level none, without protection, each must: this shows that every probe really tests something.
  */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -16,7 +15,7 @@ import { createJob, readJob, readLogBytes, shell, waitForStatus } from "@millrac
 import { TestServer } from "@millrace/testing/millrace/server.ts";
 
 const isRoot = process.getuid?.() === 0;
-/** Nobody's on any machine that we know of. */
+/** A user id that no known machine uses. */
 const ordinaryUser = 60_999;
 
 interface Setting {
@@ -34,7 +33,7 @@ const settings: readonly Setting[] = [
 
 for (const { name, level, user } of settings) {
   const skip = !isRoot && user === undefined && "needs root";
-  // Whoever runs the tests without root is an ordinary user already.
+  // Without root, the tests already run as an ordinary user.
   const setting = { name, level, ...(isRoot && user !== undefined ? { user } : {}) };
   describe(`a hostile job ${name}`, { skip }, () => hostileJobs(setting));
 }
@@ -43,7 +42,7 @@ function hostileJobs({ level, user }: Setting): void {
   let server: TestServer;
   let client: Client;
   let victim: string;
-  /** A folder of the machine that everybody may write to. */
+  /** A world-writable folder of the machine. */
   let witness: string;
   const holds = level !== "none";
 
@@ -70,7 +69,7 @@ function hostileJobs({ level, user }: Setting): void {
     const job = await waitForStatus(client, id, ["COMPLETE", "FAILED"]);
     return { job, log: (await readLogBytes(client, id)).toString() };
   };
-  /** A script that prints BREACH when it gets through. */
+  /** A script that prints BREACH if it succeeds. */
   const probe = async (script: string, rest: Partial<JobInput> = {}) => {
     const { log } = await run(shell(script, rest));
     assert.equal(log.includes("BREACH"), !holds, log);
@@ -101,7 +100,7 @@ function hostileJobs({ level, user }: Setting): void {
   it("cannot signal the server or another job", async () => {
     const supervisor = (await readFile(join(victim, "supervisor"), "utf8")).split(" ")[0];
     for (const pid of [server.pid, supervisor]) {
-      // As seen from inside, the number may be nobody's, or one of the job's own: then its name tells.
+      // Inside the sandbox the pid may belong to nobody, or to a process of the job: its name tells.
       await probe(
         `if kill -0 ${pid} 2>/dev/null && [ "$(readlink /proc/${pid}/ns/pid)" != "" ] && grep -qaE "serve|starter.sh" /proc/${pid}/cmdline; then echo BREACH; else echo held; fi`,
       );
@@ -109,7 +108,7 @@ function hostileJobs({ level, user }: Setting): void {
   });
 
   const signalEverything = async () => {
-    // Never as root outside a sandbox: it would end the machine that the tests run on.
+    // Never as root outside a sandbox: it would kill the machine that the tests run on.
     const guard = `[ "$(id -u)" != 0 ] || { echo "root: not tried"; exit 3; }`;
     const alone =
       level === "bwrap" ? `[ "$(tr -d '\\0' </proc/1/comm)" = bwrap ] || exit 3` : `[ "$(id -u)" -ge 61000 ] || exit 3`;
@@ -119,10 +118,10 @@ function hostileJobs({ level, user }: Setting): void {
     const running = await readJob(client, victim.slice(victim.lastIndexOf("/") + 1, -2));
     assert.equal(running.status, "RUNNING");
   };
-  // Without isolation it would end the server, the tests and whatever else is this user's.
-  if (holds) it("that signals everything hits nobody but itself", signalEverything);
+  // Without isolation it would kill the server, the tests and everything else of this user.
+  if (holds) it("that signals everything kills only itself", signalEverything);
 
-  it("leaves no process behind: not with setsid, a double fork, ignored signals, an empty environment", async () => {
+  it("leaves no process behind: not with setsid, a double fork, ignored signals or an empty environment", async () => {
     const mark = `98765${Math.floor(Math.random() * 1e6)}`;
     const stay = `trap "" TERM HUP INT; exec env -i setsid sleep ${mark}`;
     await run(shell(`(setsid sh -c '${stay}' &) ; (sh -c '(${stay}) &' &); env -i setsid -f sleep ${mark}; sleep 0.2`));
@@ -131,8 +130,8 @@ function hostileJobs({ level, user }: Setting): void {
     for (const pid of left) process.kill(pid, "SIGKILL");
   });
 
-  it("leaves no chain of processes behind, of which each forks the next and ends", async () => {
-    // Nobody sees such a chain in a list of processes; it tells by a file that it is there. In a sandbox it has none.
+  it("leaves no chain of processes behind in which each forks the next and exits", async () => {
+    // Such a chain is invisible in a list of processes, so it proves its existence by a file. In a sandbox it has none.
     const beat = join(witness, "beat");
     const chain = `import os, sys, time
 if os.fork(): sys.exit(0)
@@ -145,7 +144,7 @@ while time.time() < end:
     time.sleep(0.0003)
 `;
     const { job } = await run(shell(`cat > chain.py <<'EOF'\n${chain}EOF\nexec python3 chain.py`));
-    // With the job its file goes; a chain that goes on makes another.
+    // The file is removed with the job; a chain that continues creates another.
     const folder = join(server.dataDir, "jobs", `${job.id}.1`);
     for (const deadline = Date.now() + 30_000; (await readdir(folder)).includes("work"); await sleep(50)) {
       assert.ok(Date.now() < deadline, "its folder is still there");
@@ -153,17 +152,17 @@ while time.time() < end:
     const size = async () => (await stat(beat).catch(() => ({ size: 0 }))).size;
     const before = await size();
     await sleep(500);
-    // Without isolation it may be caught, or not.
+    // Without isolation the chain may be caught, or not.
     if (holds) assert.equal(await size(), before, "it goes on");
   });
 
-  it("cannot make its log longer than anybody can read", async () => {
+  it("cannot make its log longer than the limit", async () => {
     const { job } = await run(shell(`python3 -c 'import os; os.ftruncate(1, 8 << 40)'`));
     const { size } = await stat(join(server.dataDir, "jobs", `${job.id}.1`, "log"));
     assert.ok(size <= 20 * 1024 ** 3, `${size} bytes`);
   });
 
-  it("gets no capabilities by a user namespace of its own: at bwrap there are none", async () => {
+  it("gets no capabilities through its own user namespace: at bwrap it cannot create one", async () => {
     const { log } = await run(shell("if unshare -Urm true; then echo BREACH; else echo held; fi 2>&1"));
     assert.equal(log.includes("BREACH"), level !== "bwrap", log);
     const threads = `python3 -c 'import ctypes; l = ctypes.CDLL(None, use_errno=True); print("BREACH" if l.unshare(0x10000000) == 0 else "held")'`;
@@ -171,14 +170,14 @@ while time.time() < end:
   });
 
   it("reaches no keyring that jobs share: at bwrap there is none", async () => {
-    // A key in the keyring of the session, which the server's processes have in common.
+    // A key in the session keyring, which the server's processes share.
     const [addKey] = process.arch === "arm64" ? [217] : [248];
     const script = `import ctypes; l = ctypes.CDLL(None); print("BREACH" if l.syscall(${addKey}, b"user", b"planted", b"x", 1, -3) > 0 else "held")`;
     const { log } = await run(shell(`python3 -c '${script}'`));
     if (level === "bwrap") assert.equal(log, "held\n");
   });
 
-  it("leaves nothing where all may write: not in temporary folders, in memory, or in System V IPC", async () => {
+  it("leaves nothing in world-writable places: not in temporary folders, in memory, or in System V IPC", async () => {
     const mark = `millrace-left-${process.pid}-${Math.floor(Math.random() * 1e6)}`;
     const open = join(witness, "..", `${mark}-open`);
     await mkdir(open);
@@ -214,8 +213,8 @@ ipcmk -M 4096 -p 0600; ipcmk -S 1; ipcmk -Q; id -u`;
     assert.match(log, /3\n$/);
   });
 
-  it("cannot have the server or its programs run with variables of the job's", async () => {
-    // The loader writes a file for every program that starts with these: as whoever the program is.
+  it("cannot make the server or its programs run with the job's variables", async () => {
+    // The dynamic loader writes a file for every program that starts with these variables, as the program's user.
     const spy = join(witness, "loader");
     await run(shell("true", { environment: `LD_DEBUG=files\nLD_DEBUG_OUTPUT=${spy}` }));
     const owners = await Promise.all(
@@ -225,7 +224,7 @@ ipcmk -M 4096 -p 0600; ipcmk -S 1; ipcmk -Q; id -u`;
     assert.equal(owners.includes(server), !holds, `files of the users ${owners.join(", ")}`);
   });
 
-  it("cannot make the server follow a link of its making", async () => {
+  it("cannot make the server follow a link that the job created", async () => {
     const secret = join(witness, "rows.json");
     await writeFile(secret, '{"planted": 1}');
     const linked = await run(shell(`ln -s '${secret}' "$MILLRACE_METRICS_FILE"`));
@@ -238,7 +237,7 @@ ipcmk -M 4096 -p 0600; ipcmk -S 1; ipcmk -Q; id -u`;
     assert.equal(await readFile(join(kept, "file"), "utf8"), "still here");
   });
 
-  it("cannot keep its folder from being removed: not by its depth, not by its rights", async () => {
+  it("cannot prevent the removal of its folder: not by its depth, not by its permissions", async () => {
     const { job } = await run(
       shell(
         `i=0; while [ $i -lt 600 ]; do mkdir dddddddddd && cd dddddddddd || exit; i=$((i+1)); done; cd "$HOME"; mkdir closed; touch closed/file; chmod 0 closed`,
@@ -261,7 +260,7 @@ ipcmk -M 4096 -p 0600; ipcmk -S 1; ipcmk -Q; id -u`;
   });
 }
 
-/** Words for ipcrm: System V objects of a user. */
+/** Arguments for ipcrm: System V objects of a user. */
 async function ipcOf(kind: string, user: string): Promise<string[]> {
   const [header = "", ...rows] = (await readFile(`/proc/sysvipc/${kind}`, "latin1")).trimEnd().split("\n");
   const column = header.trim().split(/\s+/).indexOf("uid");
@@ -270,7 +269,7 @@ async function ipcOf(kind: string, user: string): Promise<string[]> {
   return cells.filter((row) => row[column] === user).flatMap((row) => [flag, row[1] ?? ""]);
 }
 
-/** What the probe left where nothing holds it. */
+/** What the probe left, if nothing stops it. */
 async function tidy(mark: string, objects: string[]): Promise<void> {
   for (const place of ["/tmp", "/var/tmp", "/dev/shm", "/run/lock"]) {
     const names = (await readdir(place)).filter((name) => name.startsWith(mark) && !name.endsWith("open"));

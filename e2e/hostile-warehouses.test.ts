@@ -1,6 +1,6 @@
 /**
- * Scripts that spoil the warehouse of their own team. They harm their team until an admin puts a copy back, and
- * nobody else: the server neither hangs nor ends, and nothing is read through it that the script could not read itself.
+ * Scripts that damage the warehouse of their own team. They harm their team until an admin restores a copy, and nobody
+ * else: the server neither hangs nor ends, and a script cannot read anything through it that it could not read itself.
  */
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
@@ -14,7 +14,7 @@ import { whyNoDatachain, withLibrary, withReachableLibrary } from "@millrace/tes
 const noLibrary = await whyNoDatachain();
 const isRoot = process.getuid?.() === 0;
 
-/** Seen as using the library, and quick: it is not imported. */
+/** A job that is detected as using the library but is fast, because it does not import it. */
 const spoiling = (lines: string) => `
 if False:
     import datachain
@@ -39,7 +39,7 @@ for name in os.listdir(os.path.dirname(store)):
 ${line}
 `);
 
-/** What is put in the place of the store, and what the job that does it is told. */
+/** How the warehouse is damaged, and the failure reason of the job that does it. */
 const attacks: Record<string, { script: string; says: RegExp }> = {
   "a view that never ends, instead of a table": {
     script: onStore("drop table dataset_version_jobs", `create view dataset_version_jobs as ${endless}`),
@@ -77,12 +77,12 @@ const attacks: Record<string, { script: string; says: RegExp }> = {
   },
 };
 
-/** Without a sandbox only the user stands in the way. */
+/** Without a sandbox only the user id protects. */
 const atUser = ["a view that never ends, instead of a table", "a link to the server's own store", "garbage"];
 
 for (const level of ["bwrap", "uid"] as const) {
   const skip = noLibrary || (level === "uid" && !isRoot && "needs root");
-  describe(`a spoilt warehouse at ${level}`, { skip, concurrency: 2 }, () => {
+  describe(`a damaged warehouse at ${level}`, { skip, concurrency: 2 }, () => {
     let server: TestServer;
     let token: string;
     let interpreter: Awaited<ReturnType<typeof withReachableLibrary>>;
@@ -105,7 +105,7 @@ for (const level of ["bwrap", "uid"] as const) {
     const quick = spoiling("pass");
     const good = "import datachain as dc\ndc.read_values(n=[1, 2]).save('good')\n";
 
-    /** A team of its own whose store works and has been copied. */
+    /** Creates a team whose warehouse works and has a copy. */
     async function teamWithCopy(): Promise<{ client: Client; name: string }> {
       const name = `team-${randomUUID().slice(0, 8)}`;
       await clientOf("main").call(routes.createTeam, { body: { name } });
@@ -117,7 +117,7 @@ for (const level of ["bwrap", "uid"] as const) {
 
     for (const [what, { script, says }] of Object.entries(attacks)) {
       if (level === "uid" && !atUser.includes(what)) continue;
-      it(`${what}: the job fails and says why; so does the next; a copy brings the store back`, async () => {
+      it(`${what}: the job fails and says why, and so does the next; a copy restores the warehouse`, async () => {
         const { client, name } = await teamWithCopy();
         const spoilt = await run(client, script);
         assert.equal(spoilt.status, "FAILED");
@@ -134,14 +134,14 @@ for (const level of ["bwrap", "uid"] as const) {
         await client.call(routes.restoreDatasetCopy, { params: { team_name: name }, body: {} });
         const after = await run(client, quick);
         assert.equal(after.status, "COMPLETE", after.error_message ?? "");
-        // Another team never noticed.
+        // Another team is not affected.
         assert.equal((await run(clientOf("main"), "print(1)")).status, "COMPLETE");
       });
     }
   });
 }
 
-/** They are made every day, and the first soon after the first job. */
+/** Copies are made every day, the first soon after the first job. */
 async function waitForCopy(client: Client, team_name: string): Promise<void> {
   for (const deadline = Date.now() + 60_000; ; ) {
     if ((await client.call(routes.listDatasetCopies, { params: { team_name } })).length > 0) return;

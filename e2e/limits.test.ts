@@ -1,4 +1,4 @@
-/** Jobs over their limits end and say which; the server and everybody else go on. */
+/** Jobs over their limits end and name the limit; the server and all others continue. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -22,7 +22,7 @@ const limits = {
 
 const settings = [
   { name: "held by the kernel, where control groups can be made", options: {}, skip: !isRoot },
-  // An ordinary user cannot make any.
+  // An ordinary user cannot create control groups.
   { name: "sampled, where they cannot", options: isRoot ? { user: 60_999 } : {}, skip: false },
 ];
 
@@ -48,7 +48,7 @@ for (const { name, options, skip } of settings) {
     } as const;
 
     for (const [what, [input, reason]] of Object.entries(over)) {
-      it(`a job over its limit of ${what} is FAILED with that reason, and others go on`, async () => {
+      it(`a job over its limit of ${what} is FAILED with that reason, and others continue`, async () => {
         const beside = await createJob(client, shell("sleep 1; echo fine"));
         const { id } = await createJob(client, input);
         const job = await waitForStatus(client, id, ["FAILED"]);
@@ -58,7 +58,7 @@ for (const { name, options, skip } of settings) {
       });
     }
 
-    it("files in memory count as memory, and nothing else there can be written to", async () => {
+    it("in-memory files count as memory, and no other in-memory file system is writable", async () => {
       const script = `import os
 for place in ("/", "/run", "/dev", os.path.dirname(os.path.dirname(os.path.dirname(os.getcwd())))):
     try: open(place + "/mine", "w").write("x"); print("wrote to " + place)
@@ -73,13 +73,13 @@ import time; time.sleep(20)`;
       assert.doesNotMatch(log, /wrote to/);
     });
 
-    it("a job that fills its files in memory alone takes no more than its limit", async () => {
+    it("a job that only fills in-memory files gets no more than its limit", async () => {
       const { job } = await runJob(client, shell("while head -c 7M /dev/zero >/dev/shm/$((i+=1)); do :; done; exit 3"));
       const { samples } = await client.call(routes.getJobUsage, { params: { job_id: job.id }, query: {} });
       for (const { memory_bytes } of samples) assert.ok(memory_bytes < 100 << 20, `${memory_bytes} bytes`);
     });
 
-    it("memory that belongs to no process is counted, or cannot be had", async () => {
+    it("memory that belongs to no process is counted, or cannot be allocated", async () => {
       const script = `import ctypes, os, time
 libc = ctypes.CDLL(None, use_errno=True)
 def file():
@@ -102,7 +102,7 @@ for take in (file, segments):
       else assert.equal(log.match(/^refused 38$/gm)?.length, 2, log);
     });
 
-    it("what a job used can be read, during the run and after it", async () => {
+    it("the usage of a job can be read, during the run and after it", async () => {
       const { id } = await createJob(client, python("while True: pass"));
       const read = () => client.call(routes.getJobUsage, { params: { job_id: id }, query: {} });
       while ((await read()).samples.length < 2) await sleep(100);
@@ -126,7 +126,7 @@ for take in (file, segments):
 }
 
 describe("a limit on processes", { skip: !isRoot && "needs root" }, () => {
-  it("keeps a fork bomb to itself", async () => {
+  it("contains a fork bomb", async () => {
     const server = await TestServer.start({ env: { ...limits, MILLRACE_JOB_SECONDS: "3" } });
     try {
       const client = await server.client();
@@ -140,12 +140,12 @@ describe("a limit on processes", { skip: !isRoot && "needs root" }, () => {
 });
 
 describe("memory that a job leaves behind", { skip: !isRoot && "needs root" }, () => {
-  it("is not charged to those who come after it", async () => {
+  it("is not charged to later jobs", async () => {
     const env = { ...limits, MILLRACE_JOB_SECONDS: "60", MILLRACE_MAX_WORKERS: "3", MILLRACE_ISOLATION: "uid" };
     const server = await TestServer.start({ env });
     try {
       const client = await server.client();
-      // The one that waits holds on to what the others leave, so that removing it frees nothing.
+      // The waiting job keeps a reference to what the others leave, so that removing it frees nothing.
       const leave = (name: string) =>
         `head -c 45M /dev/zero >/dev/shm/${name}; ipcmk -M 1000; chmod a+r /dev/shm/${name}`;
       const held = `millrace-held-${process.pid}`;
@@ -172,13 +172,13 @@ describe("memory that a job leaves behind", { skip: !isRoot && "needs root" }, (
 describe("control groups", { skip: !isRoot && "needs root" }, () => {
   const groups = async (server: TestServer) => {
     const name = `millrace-${createHash("sha256").update(server.dataDir).digest("hex").slice(0, 12)}`;
-    // Groups of others come and go while it looks.
+    // Groups of others may appear and disappear meanwhile.
     const look = 'find /sys/fs/cgroup -type d -path "$1" 2>/dev/null; true';
     const { stdout } = await promisify(execFile)("sh", ["-c", look, "sh", `*/${name}*`]);
     return stdout.split("\n").filter(Boolean);
   };
 
-  it("go with the server that made them, but for those of jobs that go on", async () => {
+  it("are removed with their server, except those of running jobs", async () => {
     const server = await TestServer.start({ env: { ...limits, MILLRACE_JOB_SECONDS: "0" } });
     try {
       const client = await server.client();
@@ -198,14 +198,14 @@ describe("control groups", { skip: !isRoot && "needs root" }, () => {
     }
   });
 
-  it("that a killed server left are removed by the next start, though it limits nothing", async () => {
+  it("that a killed server left are removed by the next start, even if it limits nothing", async () => {
     const server = await TestServer.start({ env: limits });
     try {
       await runJob(await server.client(), shell("true"));
       await server.stop("SIGKILL");
       assert.notDeepEqual(await groups(server), []);
       await server.start({ MILLRACE_JOB_MEMORY: "0", MILLRACE_JOB_PROCESSES: "0" });
-      // That of an attempt which was not cleaned up yet goes with its folder.
+      // The group of an attempt that was not cleaned up yet is removed with its folder.
       for (const deadline = Date.now() + 60_000; (await groups(server)).length > 0; await sleep(100))
         assert.ok(Date.now() < deadline, "groups are left");
     } finally {

@@ -1,4 +1,4 @@
-/** What `npm pack` ships works on its own, away from this repository. */
+/** The packages of `npm pack` work outside this repository. */
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -12,7 +12,7 @@ import { repository } from "@millrace/testing/repository.ts";
 const run = promisify(execFile);
 const packages = ["contract", "server", "storage", "cli"];
 
-describe("the packages that npm pack makes", { timeout: 300_000 }, () => {
+describe("the packages that npm pack creates", { timeout: 300_000 }, () => {
   let folder: string;
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), "millrace-pack-"));
@@ -49,7 +49,7 @@ describe("the packages that npm pack makes", { timeout: 300_000 }, () => {
     assert.equal(stdout, "packed");
   });
 
-  it("carry types that a strict project can use", async () => {
+  it("have types that a strict project can use", async () => {
     const text = `import { createClient, type Job, routes } from "@millrace/contract";
 const client = createClient({ url: "http://127.0.0.1" });
 export const list = (): Promise<Job[]> => client.call(routes.listJobs, { query: { limit: 3 } });

@@ -1,6 +1,6 @@
 /**
- * The soak: jobs, lists, followers, uploads, pipelines and schedules while faults come and go at random. At the end
- * nothing is lost, nothing doubled, every log is what its job wrote, the memory is back where it was, and outside the
+ * The soak test: jobs, lists, followers, uploads, pipelines and schedules while faults occur at random. At the end
+ * nothing is lost, nothing is doubled, every log is what its job wrote, memory use is back to normal, and outside the
  * faults `/readyz` never took a second.
  *
  * Three minutes in the test suite; long form, an hour: SOAK_MINUTES=60 npm test soak. SOAK_SEED repeats its faults.
@@ -26,7 +26,7 @@ import { Timeline } from "./soak/timeline.ts";
 const minutes = Number(process.env["SOAK_MINUTES"] ?? 3);
 const seed = Number(process.env["SOAK_SEED"] ?? Math.floor(Math.random() * 1e9));
 
-/** Filling a disk takes one that is small, and moving the clock a library that does it for one process. */
+/** Filling a disk needs a small one, and moving the clock needs a library that does it for one process. */
 function whyNot(): string | false {
   if (process.getuid?.() !== 0) return "needs root, to mount a small file system";
   if (!existsSync(fakeClock)) return "there is no libfaketime here";
@@ -38,7 +38,7 @@ function whyNot(): string | false {
   }
 }
 
-// Side by side: most of the time each waits for its faults.
+// In parallel, because each mostly waits for its faults.
 describe(`a server under load and faults for ${minutes} minutes, seed ${seed}`, {
   skip: whyNot(),
   concurrency: 2,
@@ -51,8 +51,8 @@ describe(`a server under load and faults for ${minutes} minutes, seed ${seed}`, 
   const timeout = (minutes + 15) * 60_000;
   const half = (minutes * 60_000) / 2;
 
-  it("on SQLite loses nothing, doubles nothing and stays quick", { timeout }, () => soak(half, seed, {}));
-  it("on PostgreSQL loses nothing, doubles nothing and stays quick", { timeout }, async () =>
+  it("on SQLite loses nothing, doubles nothing and stays responsive", { timeout }, () => soak(half, seed, {}));
+  it("on PostgreSQL loses nothing, doubles nothing and stays responsive", { timeout }, async () =>
     soak(half, seed + 1, { databaseUrl: await postgres.createDatabase(), cluster: postgres.cluster }),
   );
 });
@@ -105,7 +105,7 @@ async function soak(duration: number, start: number, options: Parameters<typeof 
 
 const tell = (facts: object) => process.stdout.write(`soak: ${JSON.stringify(facts)}\n`);
 
-/** What pages and commands ask for all day. */
+/** Typical requests of pages and commands. */
 function readLists(load: Load): Promise<void> {
   const { client } = load.subject;
   const calls = [
@@ -135,7 +135,7 @@ function assertReady(samples: readonly Sample[], timeline: Timeline): void {
   assert.deepEqual(bad, [], "/readyz answered within a second");
 }
 
-/** Idle, the server needs about as much as it did when it was young, and every slot has come back. */
+/** Idle, the server uses about as much memory as at the start, and every slot is free. */
 async function assertIdle(subject: Subject, before: number): Promise<void> {
   const [cluster] = await subject.client.call(routes.listClusters, { query: {} });
   assert.equal(cluster?.busy_workers, 0, "every slot came back");

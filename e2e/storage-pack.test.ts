@@ -1,4 +1,4 @@
-/** What `npm pack` ships of the storage library works in an empty project, on plain Node 22 and 24 too. */
+/** The storage package of `npm pack` works in an empty project, also on plain Node 22 and 24. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -18,7 +18,7 @@ const skip = await whyNoVersitygw();
 const noPython = await whyNoPythonPackages();
 const skipListing = await whyNoNginx();
 
-/** Writes, lists and reads back, in each of the URIs that are given with their configuration. */
+/** Writes, lists and reads back, at each of the given URIs with its configuration. */
 const usingScript = `
 import assert from "node:assert/strict";
 import { isStorageError, openStorage } from "@millrace/storage";
@@ -39,7 +39,7 @@ for (const [uri, config] of JSON.parse(process.argv[2])) {
 }
 `;
 
-/** The packages, beside Node's own, that are loaded when files are written, and then when a bucket is read. */
+/** Packages that are loaded, beside Node's own modules, when files are written, and then when a bucket is read. */
 const loadingScript = `
 import { registerHooks } from "node:module";
 const loaded = new Set();
@@ -63,7 +63,7 @@ await storage.close();
 console.log(JSON.stringify([count, (process.resourceUsage().maxRSS * 1024) / 1_000_000]));
 `;
 
-describe("the storage library that npm pack makes", { skip, timeout: 300_000 }, () => {
+describe("the storage library that npm pack creates", { skip, timeout: 300_000 }, () => {
   let folder: string;
   let server: S3Server;
   before(async () => {
@@ -96,7 +96,7 @@ describe("the storage library that npm pack makes", { skip, timeout: 300_000 }, 
     });
   }
 
-  it("carries the Python of the bridge to fsspec, and finds it", { skip: noPython }, async () => {
+  it("contains the Python files of the bridge to fsspec, and finds them", { skip: noPython }, async () => {
     const place = [`fsspec+local://${join(folder, "bridged")}`, {}];
     const env = { ...process.env, MILLRACE_FSSPEC_PYTHON: pythonProgram("python") };
     const words = ["use.js", JSON.stringify([place])];
@@ -104,9 +104,9 @@ describe("the storage library that npm pack makes", { skip, timeout: 300_000 }, 
     assert.equal(stdout, "v22 fsspec+local\n");
   });
 
-  /** nginx with prepared pages stands in: a real server would take minutes. */
+  /** nginx with prepared pages replaces a real server, which would take minutes. */
   for (const order of ["ordered", "unordered"]) {
-    it(`lists a million keys, ${order}, in no more than 200 MB of memory`, { skip: skipListing }, async () => {
+    it(`lists a million keys, ${order}, in at most 200 MB of memory`, { skip: skipListing }, async () => {
       const store = await startPreparedStore({ folders: 1000 });
       try {
         const words = ["listing.js", JSON.stringify(store.config), order];
@@ -120,17 +120,17 @@ describe("the storage library that npm pack makes", { skip, timeout: 300_000 }, 
     });
   }
 
-  it("loads the part that speaks to a store, and what that needs, when it is first used", async () => {
+  it("loads the implementation of a scheme, and its dependencies, at its first use", async () => {
     const { stdout } = await run(await olderNode("22.23.3"), ["loading.js"], { cwd: folder });
     assert.deepEqual(JSON.parse(stdout), [[], ["undici"]]);
   });
 
-  it("leaves out of a bundle what is not used", async () => {
+  it("keeps unused parts out of a bundle", async () => {
     await writeFile(
       join(folder, "little.js"),
       `import { StorageError } from "@millrace/storage"; console.log(StorageError);`,
     );
-    // It has machine code, which cannot be bundled.
+    // It has native code, which cannot be bundled.
     const kind = ["--bundle", "--splitting", "--format=esm", "--platform=node", "--external:ssh2"];
     const words = ["little.js", ...kind, "--outdir=bundle"];
     await run(join(repository, "node_modules/.bin/esbuild"), words, { cwd: folder });
@@ -139,7 +139,7 @@ describe("the storage library that npm pack makes", { skip, timeout: 300_000 }, 
     assert.ok(!bundle.includes("import("), "it loads what it does not use");
   });
 
-  it("carries types that a strict project can use", async () => {
+  it("has types that a strict project can use", async () => {
     const text = `import { openStorage, type Entry } from "@millrace/storage";
 const storage = openStorage("s3://bucket", { key: "k", secret: "s" });
 export const all = (): Promise<Entry[]> => Array.fromAsync(storage.list({ recursive: true }));

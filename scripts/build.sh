@@ -1,5 +1,5 @@
-# Builds what `npm pack` ships of the package in the current folder: JavaScript, its types, and what is read at run time.
-# From source nothing needs building; this is for people who install Millrace from a registry.
+# Builds the files that `npm pack` ships for the package in the current folder: JavaScript, types, and files read at run time.
+# Running from source needs no build; this is for people who install Millrace from a registry.
 root=$(cd "$(dirname "$0")/.." && pwd)
 tools=$root/node_modules/.bin
 for tool in tsc esbuild; do
@@ -11,11 +11,11 @@ for tool in tsc esbuild; do
 done
 entry=src/main.ts
 [ -e "$entry" ] || entry=src/index.ts
-# A program that is started on its own.
+# A program that is started as a separate process.
 child=src/warehouses/child.ts
 [ -e "$child" ] || child=
 
-# What this package imports of ours must be built before its types can be.
+# Our packages that this one imports must be built before its types can be.
 for name in contract server storage; do
   case "$(cat package.json)" in
     *"\"@millrace/$name\": "*) [ -e "$root/packages/$name/dist" ] || (cd "$root/packages/$name" && sh "$root/scripts/build.sh") || exit ;;
@@ -23,8 +23,8 @@ for name in contract server storage; do
 done
 
 rm -rf dist
-# A library without side effects stays in modules, for the oldest Node that it names (22): whoever bundles it leaves out
-# what is not used. Programs are bundled.
+# A library without side effects keeps its modules, for its oldest supported Node (22), so that bundlers can drop unused
+# parts. Programs are bundled.
 if grep -q '"sideEffects": false' package.json; then
   javascript='"target": "es2024"'
 else
@@ -32,7 +32,7 @@ else
   "$tools/esbuild" "$entry" $child --bundle --splitting --entry-names='[name]' --format=esm --platform=node \
     --target=node24 --packages=external --log-level=warning --outdir=dist || exit
 fi
-# What is read at run time lies beside the module that reads it: in a bundle, at the top.
+# Files that are read at run time are beside the module that reads them; in a bundle, at the top.
 (cd src && find . \( -name '*.sh' -o -name '*.py' -o -name '*.txt' \)) | while read -r file; do
   folder=dist
   grep -q '"sideEffects": false' package.json && folder=dist/$(dirname "$file")

@@ -1,4 +1,4 @@
-# Ceph RGW, for the long form of the storage tests (CONTRIBUTING.md): some minutes and 290 MB, so not part of `npm test`.
+# Installs Ceph RGW, for the long form of the storage tests (CONTRIBUTING.md): some minutes and 290 MB, so not part of `npm test`.
 missing=""
 for package in ceph-mon ceph-mgr ceph-osd ceph-common radosgw; do
   dpkg -s "$package" >/dev/null 2>&1 || missing="$missing $package"

@@ -1,4 +1,4 @@
-# Types, style, unused code.
+# Checks types, style and unused code.
 here=$(dirname "$0")
 cd "$here/.." || exit
 sh scripts/install.sh all || exit

@@ -1,8 +1,8 @@
 /**
- * Writes the tables of settings into docs/configuration.md, from the settings that the server reads. A test fails when
- * the page is stale: run this, then.
+ * Writes the tables of settings into docs/configuration.md, from the settings that the server reads. A test fails if
+ * the page is outdated; then run:
  *
- *   node_modules/.bin/node --conditions=millrace-source scripts/configuration-page.ts
+ * node_modules/.bin/node --conditions=millrace-source scripts/configuration-page.ts
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ const marks = {
   end: "<!-- end of settings -->",
 };
 
-/** The page as it should be. */
+/** Returns the page as it should be. */
 export const expectedConfigurationPage = (): Page => pageWith(page, marks, Object.values<Group>(groups).map(section));
 
 const titles = ["Environment", "Flag", "Default", "Meaning"];

@@ -1,4 +1,4 @@
-/** Pages of the documentation that a program writes in part: the text between two marks is its own. */
+/** Partly generated pages of the documentation: a program writes the text between two marks. */
 import { readFileSync } from "node:fs";
 
 export interface Page {
@@ -13,7 +13,7 @@ export interface Marks {
   readonly end: string;
 }
 
-/** The page with these sections between its marks; everything else stays as people wrote it. */
+/** Returns the page with these sections between its marks; everything else stays unchanged. */
 export function pageWith(path: string, { begin, end }: Marks, sections: readonly string[]): Page {
   const present = readFileSync(path, "utf8");
   const [before, rest = ""] = present.split(begin);
@@ -21,7 +21,7 @@ export function pageWith(path: string, { begin, end }: Marks, sections: readonly
   return { path, present, expected: `${before}${begin}\n\n${sections.join("\n\n")}\n\n${end}${after}` };
 }
 
-/** A Markdown table with aligned columns, as the formatter would write it. The first row is the header. */
+/** Formats a Markdown table with aligned columns, as the formatter would. The first row is the header. */
 export function table(rows: readonly (readonly string[])[]): string {
   const escaped = rows.map((cells) => cells.map((cell) => cell.replaceAll("|", "\\|")));
   const widths = (escaped[0] ?? []).map((_, column) => Math.max(...escaped.map((cells) => cells[column]?.length ?? 0)));

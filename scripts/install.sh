@@ -1,5 +1,5 @@
-# Installs npm packages when they are missing or older than the lock file. Argument: `run` for what the service needs,
-# `all` for the tests' needs too. Plain sh: what runs before the install must run on any machine.
+# Installs npm packages when they are missing or older than the lock file. Argument: `run` for what the server needs,
+# `all` for the tests, too. Plain sh, because it runs before the install, on any machine.
 want=$1
 cd "$(dirname "$0")/.." || exit
 

@@ -1,8 +1,8 @@
 /**
  * Writes the tables of parameters into the README of the storage library, and those of the members of dicts into
- * docs/client-options.md, from the tables that the code uses. A test fails when they differ: run this, then.
+ * docs/client-options.md, from the tables that the code uses. A test fails if they differ; then run:
  *
- *   node_modules/.bin/node --conditions=millrace-source scripts/storage-readme.ts
+ * node_modules/.bin/node --conditions=millrace-source scripts/storage-readme.ts
  */
 import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -20,7 +20,7 @@ const storage = join(import.meta.dirname, "../packages/storage");
 const readme = join(storage, "README.md");
 const optionsPage = join(storage, "docs/client-options.md");
 
-/** Those that people ask for first; the others follow by name. */
+/** The most used schemes come first; the others follow by name. */
 const firstSchemes = ["s3", "gs", "az", "hf"];
 
 const marks = {
@@ -28,10 +28,10 @@ const marks = {
   end: "<!-- end of parameters -->",
 };
 
-/** The README as it should be. */
+/** Returns the README as it should be. */
 export const expectedReadme = async () => pageWith(readme, marks, await Promise.all(schemes().map(section)));
 
-/** The page on options of the Python libraries, as it should be. */
+/** Returns the page on options of the Python libraries as it should be. */
 export async function expectedOptions(): Promise<Page> {
   const sections = await Promise.all(schemes().map(async (scheme) => optionSections(scheme, await tableOf(scheme))));
   return pageWith(optionsPage, marks, sections.flat());
@@ -57,7 +57,7 @@ async function section(scheme: string): Promise<string> {
   return `### ${scheme}\n\n${table([titles, ...rows])}`;
 }
 
-/** A table for each dict whose members are described. */
+/** Returns a table for each dict whose members are described. */
 function optionSections(scheme: string, parameters: ParameterTable): string[] {
   const dicts = parameterKeys(parameters).filter((key) => membersOf(parameters, key).length > 0);
   return dicts.map((dict) => {
@@ -75,7 +75,7 @@ const fates: Readonly<Record<Parameter["effect"], string>> = {
   rejected: "refused",
 };
 
-/** Also of options that are another place of a parameter. */
+/** A row of the table of options; an option may be another source of a parameter. */
 function optionRow(parameters: ParameterTable, key: string, name: string): string[] {
   const parameter = parameters[key];
   if (!parameter) {

@@ -6,13 +6,13 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
 
-/** Runs a test file with this content; returns what the reporter printed. */
+/** Runs a test file with this content; returns the output of the reporter. */
 async function gapsOf(folder: string, content: string): Promise<string> {
   const [file, output] = [join(folder, "some.test.ts"), join(folder, "gaps")];
   await writeFile(file, `import { before, describe, it } from "node:test";\n${content}`);
   const reporter = join(import.meta.dirname, "test-gaps.ts");
   const words = ["--test", `--test-reporter=${reporter}`, `--test-reporter-destination=${output}`, file];
-  // The runner refuses to start inside a test that it thinks is its own.
+  // The runner refuses to start inside a test that it considers its own.
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
   await promisify(execFile)(process.execPath, words, { cwd: folder, env });
   return readFile(output, "utf8");

@@ -1,4 +1,4 @@
-# Programs that some tests drive: installed where the machine lets us, else those tests are skipped and say so.
+# Installs programs that some tests use, if the machine allows it; otherwise those tests are skipped with a message.
 missing=""
 for program in git zsh fish chromium caddy; do
   command -v "$program" >/dev/null || missing="$missing $program"

@@ -5,7 +5,7 @@ wanted=" $* "
 failed=""
 started=$(date +%s)
 memory=""
-# Half of what a small test file costs is reading TypeScript.
+# Half the time of a small test file is spent on TypeScript, so its compiled form is cached.
 export NODE_COMPILE_CACHE="${NODE_COMPILE_CACHE:-$PWD/node_modules/.cache/millrace}"
 
 part() {
@@ -18,7 +18,7 @@ part() {
   echo "== $name took $(($(date +%s) - begin)) s"
 }
 
-# A file that ran no test fails. A test that is skipped is named, and in CI it fails: there, everything can be had.
+# A file that ran no test fails. A skipped test is reported, and fails in CI, where everything is available.
 run_tests() {
   gaps=$(mktemp)
   node_modules/.bin/node --conditions=millrace-source --disable-warning=ExperimentalWarning --test \
@@ -33,7 +33,7 @@ run_tests() {
   return $result
 }
 
-# A commit waits for the disk, and tests make many: where a file system in memory can be had, their folders lie in it.
+# A commit waits for the disk, and tests make many, so their folders are on an in-memory file system if there is one.
 in_memory() {
   if [ -z "$memory" ] && [ "$(id -u)" = 0 ] && [ "$(awk '/MemAvailable/ { print $2 }' /proc/meminfo)" -gt 12000000 ]; then
     memory=$(mktemp -d)

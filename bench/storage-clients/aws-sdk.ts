@@ -1,4 +1,4 @@
-/** The vendor's client, as its documentation says it is used. */
+/** The vendor's client, used as its documentation describes. */
 import { createWriteStream } from "node:fs";
 import { open, stat } from "node:fs/promises";
 import type { Readable } from "node:stream";
@@ -50,7 +50,7 @@ const tasks: Record<ClientTask["kind"], () => Promise<number>> = {
   upload: uploadInParts,
 };
 
-/** As its upload manager does: parts are read into memory, several at once. */
+/** Like its upload manager: reads parts into memory, several at once. */
 async function uploadInParts(): Promise<number> {
   const place = { Bucket, Key: "uploaded" };
   const { UploadId } = await client.send(new CreateMultipartUploadCommand(place));

@@ -1,4 +1,4 @@
-/** The vendor's client of az, as its documentation says it is used. */
+/** The vendor's client of az, used as its documentation describes. */
 import { stat } from "node:fs/promises";
 import { BlobServiceClient } from "@azure/storage-blob";
 import { inFlight } from "../bare.ts";

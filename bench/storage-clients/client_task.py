@@ -1,11 +1,11 @@
-"""What a client in Python is told to do, and what it says afterwards: as in task.ts."""
+"""The task of a Python client and its result: see task.ts."""
 import asyncio, json, os, sys, time
 
 task = json.loads(sys.argv[1])
 
 
 async def in_lanes(read):
-    """Reads small objects, so many at once, and returns how many bytes they had."""
+    """Reads small objects, some in parallel, and returns their total size in bytes."""
     total, numbers = 0, iter(range(task["count"]))
 
     async def lane():
@@ -19,7 +19,7 @@ async def in_lanes(read):
 
 
 async def report(run):
-    """Ends the process, too: what these clients say or do when they are closed in a hurry is no part of this."""
+    """Prints the result and exits at once, without the clients' own shutdown."""
     begin, used = time.perf_counter(), time.process_time()
     result = await run()
     seconds, cpu = time.perf_counter() - begin, time.process_time() - used

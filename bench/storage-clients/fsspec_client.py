@@ -1,4 +1,4 @@
-"""s3fs, gcsfs and adlfs, used as from asynchronous code, which is their fastest way."""
+"""s3fs, gcsfs and adlfs, used from asynchronous code, which is fastest."""
 import asyncio, os
 
 from client_task import in_lanes, report, task
@@ -19,7 +19,7 @@ def open_s3():
 
 
 def open_gs():
-    # Else it first asks Google over gRPC for the kind of the bucket, for a minute.
+    # Otherwise it first queries Google over gRPC for the type of the bucket, for a minute.
     os.environ["GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT"] = "false"
     import gcsfs
 
@@ -32,7 +32,7 @@ def open_az():
     return adlfs.AzureBlobFileSystem(**task["config"], asynchronous=True, blocksize=block, max_concurrency=concurrency)
 
 
-# How each is told the size of a part, where it can be told; adlfs takes the 4 MiB of the vendor's package.
+# How each takes the part size, if it can be set; adlfs uses the 4 MiB of the vendor's package.
 to_get = {
     "s3": {"chunksize": block, "max_concurrency": concurrency},
     "gs": {"chunk_size": block, "concurrency": concurrency},
@@ -43,7 +43,7 @@ to_put = {
     "gs": {"chunksize": block},
     "az": {"max_concurrency": concurrency},
 }
-# With more than one range at once s3fs asks for the size of each object first.
+# With several parallel ranges s3fs queries the size of each object first.
 to_cat = {"s3": {"max_concurrency": 1}, "gs": {}, "az": {"max_concurrency": 1}}
 
 

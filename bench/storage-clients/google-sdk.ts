@@ -1,4 +1,4 @@
-/** The vendor's client of gs, as its documentation says it is used. */
+/** The vendor's client of gs, used as its documentation describes. */
 import { stat } from "node:fs/promises";
 import { Storage, TransferManager } from "@google-cloud/storage";
 import { inFlight } from "../bare.ts";

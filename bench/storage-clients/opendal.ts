@@ -1,4 +1,4 @@
-/** opendal's Node package: Rust. It is installed below .cache, since only this measurement needs it. */
+/** opendal's Node package: Rust. Installed below .cache, because only this measurement needs it. */
 import { createWriteStream } from "node:fs";
 import { open, stat } from "node:fs/promises";
 import { createRequire } from "node:module";

@@ -1,4 +1,4 @@
-/** Our own client, as a process: does what its argument says, and prints how long that took. */
+/** Our own client, as a process: runs the task in its argument, and prints the duration. */
 import { openStorage } from "@millrace/storage";
 import { inFlight } from "../bare.ts";
 import { type ClientTask, report } from "./task.ts";

@@ -1,4 +1,4 @@
-/** rclone: Go. Each task is a run of the program, its start included. */
+/** rclone: Go. Each task is one run of the program, including its start. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { stat } from "node:fs/promises";
@@ -10,15 +10,15 @@ const { endpoint_url, key, secret } = task.config;
 const remote = `:s3,provider=Other,endpoint='${endpoint_url}',access_key_id=${key},secret_access_key=${secret}:`;
 const streams = ["--multi-thread-streams", String(task.concurrency), "--multi-thread-cutoff", "64M"];
 const parts = ["--s3-upload-concurrency", String(task.concurrency), "--s3-chunk-size", `${task.block}b`];
-// The second version of listings: of the first, which it takes for stores it does not know, there are no pages.
+// Version 2 of the list API: version 1, the default for unknown stores, has no prepared pages.
 const plain = ["--config", "", "--ignore-times", "--s3-list-version", "2"];
 const fewCalls = ["--s3-no-check-bucket", "--s3-no-head", "--s3-disable-checksum"];
 
-/** The shell says at the end how much of the processor its children had: minutes and seconds, of theirs and for them. */
+/** The shell prints the CPU time of its children at the end: user and system, in minutes and seconds. */
 const script = `rclone "$@"; code=$?; times >&3; exit $code`;
 
 async function rclone(words: readonly string[]): Promise<{ lines: number; cpu: number }> {
-  // Debian's release cannot be told of certificates this way, and gives up.
+  // Debian's release does not support certificates in this way, and fails.
   const { AWS_CA_BUNDLE: _, ...env } = process.env;
   const all = ["-c", script, "rclone", ...words, ...plain, ...fewCalls];
   const child = spawn("/bin/sh", all, { env, stdio: ["ignore", "pipe", "inherit", "pipe"] });

@@ -1,32 +1,32 @@
-/** What the clients that are compared are told to do, and what they say afterwards. */
+/** The task that each compared client runs, and its result. */
 
 export interface ClientTask {
   readonly kind: "list" | "get" | "download" | "upload";
   readonly scheme: "s3" | "gs" | "az";
-  /** As the storage library takes it, and the Python libraries whose parameters these are. */
+  /** Configuration in the form of the storage library and of the Python libraries whose parameters these are. */
   readonly config: Readonly<Record<string, string>>;
   readonly bucket: string;
-  /** How many small objects are read. */
+  /** Number of small objects to read. */
   readonly count: number;
-  /** How many there are: they are read in turn. */
+  /** Number of existing small objects, which are read in rotation. */
   readonly objects: number;
-  /** Requests, or parts of one object, at once. */
+  /** Parallel requests, or parallel parts of one object. */
   readonly concurrency: number;
-  /** Bytes of a part or a range. */
+  /** Bytes per part or range. */
   readonly block: number;
-  /** Where a download goes, and what is uploaded. */
+  /** Target of a download, and source of an upload. */
   readonly file: string;
 }
 
 export interface ClientReport {
   readonly seconds: number;
-  /** Of the processor. */
+  /** CPU seconds. */
   readonly cpu: number;
-  /** Keys or bytes, so that nobody is fast by leaving something out. */
+  /** Keys or bytes, so that no client is fast by leaving something out. */
   readonly result: number;
 }
 
-/** The time of loading, starting and connecting is not counted: every client reads an object before. */
+/** Loading, starting and connecting do not count: every client first reads an object. */
 export async function report(run: () => Promise<number>): Promise<void> {
   const used = process.cpuUsage();
   const begin = performance.now();

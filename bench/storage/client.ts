@@ -1,4 +1,4 @@
-/** The clients that are compared: where each is had from, and how it is started. */
+/** The compared clients: how each is installed and started. */
 import { execFile } from "node:child_process";
 import { access, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -11,18 +11,18 @@ const run = promisify(execFile);
 const programs = join(import.meta.dirname, "../storage-clients");
 const node = ["--conditions=millrace-source", "--disable-warning=ExperimentalWarning"];
 
-/** Minutes, since a client that hangs must not hold up the others. */
+/** Timeout in milliseconds, so that a client that hangs does not block the others. */
 const longest = 3 * 60_000;
 
 type Command = readonly [string, ...string[]];
 
 export interface Client {
   readonly name: string;
-  /** The program and its first words, which the task follows; rejects where it cannot be had. */
+  /** The program and its first arguments, before the task; rejects if it is not available. */
   find(): Promise<Command>;
 }
 
-/** `prepare` makes ready what the program needs, and returns words to start it with. */
+/** `prepare` installs what the program needs, and returns arguments to start it with. */
 const onNode = (name: string, prepare: () => Promise<string[]> = async () => []): Client => ({
   name,
   async find() {
@@ -41,7 +41,7 @@ const onPython = (name: string, version: string, script: string): Client => ({
   },
 });
 
-/** Below .cache, since only this measurement needs it; later releases want a newer C library than Debian's. */
+/** Below .cache, because only this measurement needs it; later releases need a newer C library than Debian's. */
 async function installOpendal(): Promise<string[]> {
   const folder = join(repository, ".cache/opendal-npm-0.49.2");
   if (await exists(join(folder, "node_modules/opendal"))) return [folder];
@@ -73,7 +73,7 @@ export const gcsfs = onPython("gcsfs", "2026.10.1", "fsspec_client.py");
 export const adlfs = onPython("adlfs", "2026.8.0", "fsspec_client.py");
 export const obstore = onPython("obstore", "0.12.1", "obstore_client.py");
 
-/** Once for the whole run: what cannot be had is said once. */
+/** Once for the whole run, so that a missing client is reported once. */
 const found = new Map<Client, Promise<Command | undefined>>();
 
 function commandOf(client: Client): Promise<Command | undefined> {
@@ -87,7 +87,7 @@ function commandOf(client: Client): Promise<Command | undefined> {
   return command;
 }
 
-/** Nothing where the client cannot be had, or cannot do it, which is said. */
+/** Returns undefined, with a message, if the client is not available or does not support the task. */
 export async function runClient(client: Client, task: ClientTask): Promise<ClientReport | undefined> {
   const command = await commandOf(client);
   if (!command) return undefined;

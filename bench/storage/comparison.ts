@@ -1,4 +1,4 @@
-/** What is measured on each kind of store, beside whom, and how much faster than each it must be. */
+/** What is measured on each kind of store, compared with which clients, and the target ratio for each. */
 import type { ClientTask } from "../storage-clients/task.ts";
 import { adlfs, awsSdk, azureSdk, type Client, gcsfs, googleSdk, obstore, opendal, rclone, s3fs } from "./client.ts";
 
@@ -6,21 +6,21 @@ const mebibyte = 1024 * 1024;
 
 type Scheme = ClientTask["scheme"];
 
-/** Clients with the ratio that is wanted; 0: it is only printed. */
+/** Clients with the target ratio; 0: only printed. */
 type Others = readonly (readonly [Client, number])[];
 
 export interface Comparison {
-  /** For choosing it: `s3:list`, `s3:download:defaults`. */
+  /** Name for selecting it: `s3:list`, `s3:download:defaults`. */
   readonly name: string;
   readonly what: string;
   readonly task: Pick<ClientTask, "kind" | "scheme" | "concurrency" | "block" | "count">;
   readonly others: Others;
-  /** How much is done, for a rate. */
+  /** Amount of work, for a rate. */
   readonly amount: number;
   readonly unit: string;
 }
 
-/** How much there is to do. */
+/** Total amount of work. */
 export interface Amounts {
   readonly keys: number;
   readonly count: number;
@@ -69,10 +69,10 @@ function sameFor(...list: Others) {
   return { list, get: list, download: list, upload: list, defaults: [] };
 }
 
-/** Nothing is wanted beside these, and they take their time: one round says enough. */
+/** Servers without a target, which are slow: one round is enough. */
 export const once: ReadonlySet<Client> = new Set([googleSdk, azureSdk]);
 
-/** Of s3 the large transfers are measured with the defaults of its parameters, too; gs and az have none for them. */
+/** On s3 the large transfers are also measured with the default parameters; gs and az have none for them. */
 export function comparisonsOf(scheme: Scheme, amounts: Amounts): Comparison[] {
   const large = (["download", "upload"] as const).map((kind) => transfer(scheme, kind, amounts));
   return [list(scheme, amounts), get(scheme, amounts), ...large, ...(scheme === "s3" ? withDefaults(amounts) : [])];

@@ -1,4 +1,4 @@
-/** The servers that clients are measured on: nginx, prepared, so that the client is the limit, and a real one beside it. */
+/** The servers for the measurements: nginx with prepared answers, so that the client is the limit, and a real one. */
 import { access, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,14 +16,14 @@ import { inFlight } from "../bare.ts";
 import type { ClientTask } from "../storage-clients/task.ts";
 import type { Amounts } from "./comparison.ts";
 
-/** What a task must know of the server. */
+/** What a task must know about the server. */
 type Place = Pick<ClientTask, "config" | "bucket" | "objects">;
 
 export interface BenchServer {
   readonly place: Place;
   /** A file to upload. */
   readonly source: string;
-  /** Where a download may go. */
+  /** Target folder of a download. */
   readonly target: string;
   stop(): Promise<void>;
 }
@@ -31,7 +31,7 @@ export interface BenchServer {
 export interface ServerKind {
   readonly name: string;
   readonly scheme: ClientTask["scheme"];
-  /** A real server is slower than any client: the figures then say what it is like to use one, and nothing is wanted. */
+  /** A real server is slower than any client: its figures only show what to expect, without a target. */
   readonly isReal: boolean;
   readonly amounts: Amounts;
   start(): Promise<BenchServer>;
@@ -40,7 +40,7 @@ export interface ServerKind {
 export const serverKinds = (bytes: number): ServerKind[] => [
   prepared("s3", preparedS3, { keys: 200_000, count: 10_000, bytes }),
   prepared("gs", preparedGs, { keys: 100_000, count: 10_000, bytes }),
-  // Fewer keys: the others would take minutes.
+  // Fewer keys, because more would take minutes.
   prepared("az", preparedAz, { keys: 25_000, count: 10_000, bytes }, whyNoPreparedAz),
   real("s3", "versitygw", bytes, startS3),
   real("gs", "fake-gcs-server", bytes, startGs),
@@ -67,7 +67,7 @@ const prepared = (
 
 const smallObjects = 1000;
 
-/** In memory, where the machine has such a folder: disks differ more than clients do. */
+/** In memory if the machine has such a folder, because disks differ more than clients do. */
 async function startOnNginx(dialect: AnyDialect, { keys, bytes }: Amounts): Promise<BenchServer> {
   const memory = "/dev/shm";
   const before = process.env["TMPDIR"] ?? tmpdir();
@@ -86,7 +86,7 @@ function orThrow(why: false | string): void {
   if (why) throw new Error(why);
 }
 
-/** Small enough that the server's slowness does not take the time of everything else. */
+/** Small enough that the slow server does not dominate the total time. */
 const realAmounts = (bytes: number): Amounts => ({ keys: 1000, count: 1000, bytes: Math.min(bytes, 200_000_000) });
 const realObjects = 100;
 const realBucket = "bench";
@@ -127,7 +127,7 @@ const real = (
   },
 });
 
-/** With the same things as the prepared ones, but fewer. */
+/** Has the same objects as the prepared ones, but fewer. */
 async function fill(uri: string, config: Started["config"], source: string, keys: number): Promise<void> {
   await using storage = openStorage(uri, config);
   const content = Buffer.alloc(1024);

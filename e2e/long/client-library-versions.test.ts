@@ -1,6 +1,6 @@
 /**
- * Releases of the library in jobs: the oldest that works, one in the middle, and the newest. The long form of the client
- * suite: CONTRIBUTING.md says how. MILLRACE_LIBRARY_RELEASES names others, separated by commas.
+ * Releases of the library in jobs: the oldest that works, one in the middle, and the newest. The long form of the
+ * client suite: see CONTRIBUTING.md. MILLRACE_LIBRARY_RELEASES selects others, separated by commas.
  */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
@@ -11,7 +11,7 @@ import { ClientSuite } from "../support/client-suite.ts";
 
 const releases = (process.env["MILLRACE_LIBRARY_RELEASES"] ?? `${oldestLibrary},0.59.13,0.62.0`).split(",");
 
-/** Saves, builds on what was saved, runs a function beside itself, sets a metric, works in memory. */
+/** Saves, builds on what was saved, runs a function in parallel, sets a metric, works in memory. */
 const make = `import datachain as dc
 from datachain import metrics
 from datachain.query.session import Session
@@ -36,7 +36,7 @@ for (const version of releases) {
       return { job, log, made: dataset_versions.map((made) => `${made.dataset_name}@${made.version}`).sort() };
     };
 
-    test("what a script makes is in the registry, with its lineage and its metrics", async () => {
+    test("creates versions that are in the registry, with lineage and metrics", async () => {
       const { job, log, made } = await run(make);
       assert.deepEqual(made, ["@admin.default.more@1.0.0", "@admin.default.numbers@1.0.0"]);
       assert.deepEqual(job.metrics, { rows: 3 });
@@ -45,7 +45,7 @@ for (const version of releases) {
       assert.ok(edges.length > 0, "what it was made from is known");
     });
 
-    test("a client fetches it with equal rows", async () => {
+    test("creates versions that a client downloads with equal rows", async () => {
       const client = await suite.client();
       const script = 'import datachain as dc\nprint(sorted(dc.read_dataset("@admin.default.more").to_values("m")))';
       const { code, stdout, stderr } = await client.script(script);
@@ -53,7 +53,7 @@ for (const version of releases) {
       assert.match(stdout, /\[2, 3, 4\]\n$/);
     });
 
-    test("the newest release goes on with the store that it left", async () => {
+    test("leaves a warehouse that the newest release can use", async () => {
       await suite.server.stop();
       await suite.server.start(releaseOf(releases.at(-1) ?? version).env);
       const query = 'import datachain as dc\ndc.read_dataset("more").filter(dc.C("m") > 2).save("newer")\n';

@@ -1,6 +1,6 @@
 /**
- * Releases of the client, from the oldest that works. The long form of the client suite: CONTRIBUTING.md says how.
- * MILLRACE_CLIENT_RELEASES names others, separated by commas. What a release cannot do is in docs/library.md.
+ * Releases of the client, from the oldest that works. The long form of the client suite: see CONTRIBUTING.md.
+ * MILLRACE_CLIENT_RELEASES selects others, separated by commas. docs/library.md lists what a release cannot do.
  */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
@@ -31,7 +31,7 @@ for (const version of releases) {
       assert.match(stdout, /Job is now in COMPLETE status/);
     });
 
-    test("ends with 1 where the job fails", async () => {
+    test("ends with 1 if the job fails", async () => {
       const client = await signedIn();
       await client.write("fails.sh", "echo nearly\nexit 3\n");
       const { code, stdout } = await client.run("job", "run", "fails.sh");
@@ -56,7 +56,7 @@ for (const version of releases) {
       assert.equal((await waitForEnd(suite.api, id)).status, "CANCELED");
     });
 
-    test("`job logs` of an unknown id ends, with an error", async () => {
+    test("`job logs` of an unknown id ends with an error", async () => {
       const client = await signedIn();
       const { code, stderr } = await client.run("job", "logs", unknownId);
       assert.notEqual(code, null, "it had to be killed");
@@ -75,7 +75,9 @@ for (const version of releases) {
       assert.match((await client.run("dataset", "ls", "--studio")).stdout, /@admin\.default\.numbers/);
     });
 
-    test("fetches a dataset with equal rows", { skip: !since("0.50.0") && "this release asks otherwise" }, async () => {
+    test("downloads a dataset with equal rows", {
+      skip: !since("0.50.0") && "this release asks otherwise",
+    }, async () => {
       const client = await signedIn();
       const read = 'print(sorted(dc.read_dataset("@admin.default.numbers").to_values("n")))';
       const { code, stdout, stderr } = await client.script(`import datachain as dc\n${read}`);
@@ -83,7 +85,7 @@ for (const version of releases) {
       assert.match(stdout, /\[1, 2, 3\]\n$/);
     });
 
-    test("makes a pipeline of a dataset", { skip: !since("0.50.0") && "this release has no pipelines" }, async () => {
+    test("creates a pipeline of a dataset", { skip: !since("0.50.0") && "this release has no pipelines" }, async () => {
       const client = await signedIn();
       const { code, stdout, stderr } = await client.run("pipeline", "create", "@admin.default.numbers");
       assert.equal(code, 0, stdout + stderr);

@@ -1,4 +1,4 @@
-/** Faults that come and go at random, one after another; each is over when the server says that it is ready again. */
+/** Faults that occur at random, one after another; each ends when the server is ready again. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Moments } from "./moments.ts";
 import type { Subject } from "./subject.ts";
@@ -69,7 +69,7 @@ const serverFaults: readonly Fault[] = [
   },
 ];
 
-/** While one of these holds, scripts meet a full disk. */
+/** During one of these, scripts find a full disk. */
 export const diskFaults: readonly string[] = ["disk full", "disk full, server killed"];
 
 const databaseFaults: readonly Fault[] = [
@@ -104,7 +104,7 @@ const databaseFaults: readonly Fault[] = [
 const clockDelay = 1500;
 const patience = 90_000;
 
-/** Every kind comes once before any comes twice. SOAK_FAULTS: a pattern of the kinds that come. */
+/** Every kind occurs once before any occurs twice. SOAK_FAULTS: a pattern that selects kinds. */
 export async function causeFaults(subject: Subject, timeline: Timeline, random: Moments, until: number): Promise<void> {
   const wanted = new RegExp(process.env["SOAK_FAULTS"] ?? "");
   const kinds = [...serverFaults, ...(subject.cluster ? databaseFaults : [])].filter(({ name }) => wanted.test(name));
@@ -130,7 +130,7 @@ async function ready({ server }: Subject, after: string): Promise<void> {
   }
 }
 
-/** Requests that break off and connections that are cut need no window: nobody else may notice. */
+/** Aborted requests and cut connections excuse nothing: no other client may notice. */
 export async function cutConnections({ proxy }: Subject, random: Moments, stop: AbortSignal): Promise<void> {
   while (!stop.aborted) {
     await sleep(random.between(2000, 6000), undefined, { signal: stop }).catch(() => {});

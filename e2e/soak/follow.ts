@@ -1,4 +1,4 @@
-/** Followers over the log socket: patient ones that come back after every break, and ones that stall. */
+/** Followers over the log socket: patient ones that reconnect after every break, and ones that stall. */
 import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -9,7 +9,7 @@ import type { Load } from "./load.ts";
 const socketUrl = (base: string, jobId: string, after: number) =>
   `${base.replace("http", "ws")}${routes.followLogs.path}?job_id=${jobId}&team_name=main&after=${after}`;
 
-/** The text of the whole log. Undefined where the server told something else than the log, as for a job that is gone. */
+/** The text of the whole log. Undefined if the server sent something else, as for an unknown job. */
 export async function follow(load: Load, jobId: string): Promise<string | undefined> {
   const state = { text: "", offset: 0, ended: false, other: false };
   while (!state.ended && !load.over.aborted) {
@@ -46,7 +46,7 @@ function oneConnection(load: Load, jobId: string, state: Followed): Promise<void
   return new Promise((resolve) => socket.once("close", () => resolve()));
 }
 
-/** Connections that ask for a log and then read nothing, and requests that stop in the middle of their bodies. */
+/** Connections that request a log and then read nothing, and requests that stop in the middle of their bodies. */
 export async function stall(load: Load, jobId: string): Promise<void> {
   const { server, token } = load.subject;
   const sockets = [...Array(15).keys()].map((index) => {

@@ -1,4 +1,4 @@
-/** Jobs of all kinds, created, followed and cancelled; each leaves a trace of every time that it ran. */
+/** Jobs of all kinds, created, followed and cancelled; each records every time that it ran. */
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
@@ -23,7 +23,7 @@ interface Made extends Planned {
   readonly from: number;
   /** When it was first seen to have ended. */
   ended?: Promise<Ended>;
-  /** What a follower saw, when it has seen the end. */
+  /** The output that a follower saw, once it has seen the end. */
   followed?: Promise<string | undefined>;
 }
 
@@ -35,7 +35,7 @@ interface Ended {
 export class JobLoad {
   readonly #load: Load;
   readonly made: Made[] = [];
-  /** Jobs that ended otherwise than planned, because the disk was full while they ran. */
+  /** Jobs that ended differently than planned, because the disk was full while they ran. */
   excused = 0;
   #next = 0;
 
@@ -64,7 +64,9 @@ export class JobLoad {
     if (planned.cancel) void this.#cancel(id);
   }
 
-  /** A trace on another disk, then a log. What it prints is known beforehand; a script that cannot print it fails. */
+  /**
+   * Writes a trace to another disk, then a log. Its output is known in advance; a script that cannot print it fails.
+   */
   async #plan(index: number): Promise<Planned> {
     const { random, subject } = this.#load;
     const trace = `echo once >> '${join(subject.witness, `ran-${index}`)}'`;
@@ -104,7 +106,7 @@ export class JobLoad {
     });
   }
 
-  /** Every acknowledged job has ended as it should, ran once, and its log is what it wrote; there are no others. */
+  /** Every acknowledged job has ended as planned, ran once, and its log is what it wrote; there are no others. */
   async check(): Promise<void> {
     for (const made of this.made) await this.#checkOne(made);
     const traces = (await readdir(this.#load.subject.witness)).filter((name) => name.startsWith("ran-"));
@@ -121,7 +123,7 @@ export class JobLoad {
     const { job, at } = await (made.ended as Promise<Ended>);
     const name = `job ${made.index} (${made.id}, ${job.status}, ${job.error_message})`;
     const runs = await readFile(join(load.subject.witness, `ran-${made.index}`), "utf8").catch(() => "");
-    // While a disk is full a script cannot write, and may end for that: it is not lost, and runs once at most.
+    // While a disk is full a script cannot write, and may end for that reason: it is not lost, and runs at most once.
     const expected = made.cancel ? "CANCELED" : made.exitCode ? "FAILED" : "COMPLETE";
     const differs = job.status !== expected || job.exit_code !== made.exitCode;
     if (!made.cancel && differs && load.timeline.held(made.from, at, diskFaults)) {

@@ -1,20 +1,20 @@
-/** What all kinds of load share: calls that go on until they are answered, and a list of what nothing excuses. */
+/** Shared by all kinds of load: calls that are repeated until they are answered, and a list of inexcusable failures. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiError } from "@millrace/contract";
 import type { Moments } from "./moments.ts";
 import type { Subject } from "./subject.ts";
 import type { Timeline } from "./timeline.ts";
 
-/** Answers that tell of a fault: the token is not valid yet or any more by a wrong clock, too busy, away, no room. */
+/** Answers that a fault excuses: the token is not valid by a wrong clock, too busy, unavailable, no disk space. */
 const excusable = [401, 429, 503, 507];
 
 export class Load {
   readonly subject: Subject;
   readonly timeline: Timeline;
   readonly random: Moments;
-  /** Aborted when no new work is to begin. */
+  /** Aborted when no new work should begin. */
   readonly stop: AbortSignal;
-  /** Aborted when everything is over: nobody waits for anything any more. */
+  /** Aborted when everything is over and nothing should wait any more. */
   readonly over: AbortSignal;
   readonly violations: string[] = [];
   calls = 0;
@@ -61,7 +61,7 @@ export class Load {
     if (!this.timeline.held(from, performance.now())) this.complain(`${told} (while no fault held)`);
   }
 
-  /** Does something again and again until the load ends, with pauses in between. */
+  /** Repeats an action until the load ends, with pauses in between. */
   async repeat(pause: readonly [number, number], work: () => Promise<void>): Promise<void> {
     while (!this.stop.aborted) {
       await work();

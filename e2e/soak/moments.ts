@@ -1,4 +1,4 @@
-/** Pauses of random length, repeated by their seed: a soak that failed can be run again. */
+/** Pauses of random length, reproducible by their seed, so that a failed soak can be repeated. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Random } from "@millrace/testing/random.ts";
 

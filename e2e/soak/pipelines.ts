@@ -1,4 +1,4 @@
-/** Pipelines that are triggered again and again, a schedule and a task that fire every minute. */
+/** Pipelines that are triggered repeatedly, a schedule and a task that fire every minute. */
 import assert from "node:assert/strict";
 import { chmod, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -25,7 +25,7 @@ export class PipelineLoad {
     return join(this.#load.subject.witness, "pipeline-runs");
   }
 
-  /** Three datasets, each made from the one before, and what fires every minute. Before the first fault. */
+  /** Creates three datasets, each from the previous one, and what fires every minute. Before the first fault. */
   async prepare(): Promise<void> {
     const { server, client, databaseUrl } = this.#load.subject;
     await writeFile(this.#ran, "");

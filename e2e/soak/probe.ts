@@ -1,11 +1,11 @@
-/** Asks `/readyz` all the time, in a thread of its own: the load beside it must not make it look slow. */
+/** Polls `/readyz` all the time, in its own thread, so that the load does not distort the measurement. */
 import { parentPort, Worker, workerData } from "node:worker_threads";
 
 export interface Sample {
   /** On the clock of `performance.now()` of the thread that started the probe. */
   readonly from: number;
   readonly to: number;
-  /** 0: no answer. */
+  /** 0 if there was no answer. */
   readonly status: number;
 }
 

@@ -1,4 +1,4 @@
-/** The server under test with everything that faults can be done to: its database, its disk, its clock, its network. */
+/** The server under test with everything that faults affect: its database, its disk, its clock, its network. */
 import { execFileSync } from "node:child_process";
 import { chmod, mkdtemp, readFile, rm, rmdir, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -8,7 +8,7 @@ import { TestServer } from "@millrace/testing/millrace/server.ts";
 import type { PostgresCluster } from "@millrace/testing/servers/postgres-cluster.ts";
 import { CuttingProxy } from "../support/cutting-proxy.ts";
 
-/** Moves the clock of the process that loads it. */
+/** Library that changes the clock of the process that loads it. */
 export const fakeClock = `/usr/lib/${process.arch === "arm64" ? "aarch64" : "x86_64"}-linux-gnu/faketime/libfaketimeMT.so.1`;
 
 export interface SubjectOptions {
@@ -29,7 +29,7 @@ export class Subject {
   readonly #disk: string;
 
   static async start({ databaseUrl = "", cluster }: SubjectOptions): Promise<Subject> {
-    // Not in a temporary folder: there another server removes what users of its jobs own, and numbers are used again.
+    // Not in a temporary folder: there another server removes files of its jobs' user ids, which are reused.
     const witness = await mkdtemp("/run/millrace-witness-");
     await chmod(witness, 0o777);
     const disk = await mkdtemp(join(tmpdir(), "millrace-soak-"));
@@ -73,7 +73,7 @@ export class Subject {
     this.client = createClient({ url: this.proxy.url, token: this.token, team: "main" });
   }
 
-  /** As libfaketime writes offsets: +400d, -3600, +0. */
+  /** An offset in the format of libfaketime: +400d, -3600, +0. */
   setClock(offset: string): Promise<void> {
     return writeFile(join(this.witness, "clock"), `${offset}\n`);
   }
@@ -82,7 +82,7 @@ export class Subject {
     return join(this.#disk, "ballast");
   }
 
-  /** Takes every byte that is left. */
+  /** Fills the disk completely. */
   fillDisk(): void {
     execFileSync("sh", [
       "-c",
@@ -96,7 +96,7 @@ export class Subject {
     return rm(this.#ballast, { force: true });
   }
 
-  /** Megabytes that the server's process has in memory. */
+  /** Resident memory of the server's process, in megabytes. */
   async memory(): Promise<number> {
     const text = await readFile(`/proc/${this.server.pid}/status`, "utf8");
     return Number(/VmRSS:\s+(\d+)/.exec(text)?.[1]) / 1024;
@@ -106,7 +106,7 @@ export class Subject {
     return readFile(join(this.#disk, "server.log"), "utf8");
   }
 
-  /** Where the embedded store is. */
+  /** Path of the SQLite database. */
   get storeFile(): string {
     return join(this.#disk, "millrace.db");
   }

@@ -1,4 +1,4 @@
-/** When faults held. What a client meets while one holds is excused; everything else counts. */
+/** When faults were active. Failures during a fault are excused; all others count. */
 
 interface Window {
   readonly name: string;
@@ -6,13 +6,13 @@ interface Window {
   end: number;
 }
 
-/** An answer that was on its way when a fault ended may still tell of it. */
+/** An answer in transit when a fault ends may still be affected by it. */
 const aftermath = 1000;
 
 export class Timeline {
   readonly windows: Window[] = [];
 
-  /** Holds a window open while `fault` lasts. */
+  /** Keeps a window open while `fault` lasts. */
   async during(name: string, fault: () => Promise<void>): Promise<void> {
     const window: Window = { name, begin: performance.now(), end: Number.POSITIVE_INFINITY };
     this.windows.push(window);
@@ -23,7 +23,7 @@ export class Timeline {
     }
   }
 
-  /** Whether any of these faults, or any at all, held at some moment between the two. */
+  /** Whether any of these faults, or any at all, was active between the two times. */
   held(from: number, to: number, names?: readonly string[]): boolean {
     return this.windows.some(
       ({ name, begin, end }) => begin <= to && from <= end + aftermath && (names?.includes(name) ?? true),

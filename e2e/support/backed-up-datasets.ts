@@ -1,11 +1,14 @@
-/** Datasets for tests of backups: made by jobs with the real library, read back through the real client, with known rows. */
+/**
+ * Datasets for tests of backups: created by jobs with the real library, read back with the real client, with known
+ * rows.
+ */
 import assert from "node:assert/strict";
 import { type Client, type Job, routes } from "@millrace/contract";
 import { python, runJob } from "@millrace/testing/millrace/jobs.ts";
 import type { TestServer } from "@millrace/testing/millrace/server.ts";
 import { Datachain } from "./datachain.ts";
 
-/** Rows follow from the name that a dataset was saved under. */
+/** The name under which a dataset was saved determines its rows. */
 const numbersOf = (name: string) => {
   const seed = [...name.replace(/_renamed$/, "_named")].reduce(
     (sum, letter) => (sum * 31 + letter.charCodeAt(0)) % 1_000_003,
@@ -31,7 +34,7 @@ export async function listNames(client: Client): Promise<string[]> {
   return datasets.map(({ name }) => name);
 }
 
-/** Fetches each with the unmodified client into a clean folder; the rows are those that its name stands for. */
+/** Downloads each with the unmodified client into an empty folder, and checks its rows. */
 export async function assertReadable(server: TestServer, token: string, names: readonly string[]): Promise<void> {
   const client = await Datachain.create({ url: server.url, token, team: "main" });
   try {
@@ -50,16 +53,16 @@ for name in ${JSON.stringify(names)}:
   }
 }
 
-/** Jobs that save datasets, remove and rename them, until told to stop. */
+/** Jobs that save datasets, remove and rename them, until stopped. */
 export function dataLoad(client: Client, prefix: string) {
   let stopped = false;
-  /** In the registry, and not touched again by the load. */
+  /** Datasets in the registry that the load no longer changes. */
   const lasting: string[] = [];
   const works = async (worker: string) => {
     for (let round = 0; !stopped; round++) {
       const name = (what: string) => `${prefix}_${worker}_${round}_${what}`;
       const names = ["lasting", "removed", "named"].map(name);
-      // The job itself removes one, so that the store changes before the registry knows.
+      // The job itself removes one, so that the warehouse changes before the registry knows.
       await saveDatasets(client, names, `dc.delete_dataset(${JSON.stringify(name("removed"))})`);
       lasting.push(name("lasting"));
       const new_name = name("renamed");

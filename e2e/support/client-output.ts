@@ -1,4 +1,4 @@
-/** What `datachain job run` and `job logs` print, taken apart: the statuses, and the log to the last byte. */
+/** Parses the output of `datachain job run` and `job logs`: the statuses, and the log to the last byte. */
 import assert from "node:assert/strict";
 import { type JobStatus, jobStatuses, jobTransitions } from "@millrace/contract";
 import type { Result } from "./datachain.ts";
@@ -18,13 +18,13 @@ export function jobIdOf({ stdout, stderr }: { stdout: string; stderr: string }):
 
 export const statusesOf = (stdout: string) => [...stdout.matchAll(statusLine)].map(([, status]) => status as JobStatus);
 
-/** What is left is the log itself. */
+/** The rest is the log itself. */
 export function logOf(stdout: string): string {
   assert.match(stdout, closing, "the client says at the end which dataset versions were made");
   return stdout.replace(closing, "").replace(header, "").replaceAll(reconnecting, "").replaceAll(statusLine, "");
 }
 
-/** Each at most once, each reachable from the one before, the last as given. */
+/** Each status occurs at most once, is reachable from the previous one, and the last is as given. */
 export function assertStatuses(stdout: string, last: JobStatus): void {
   const shown = statusesOf(stdout);
   assert.equal(shown.at(-1), last, stdout.slice(-2000));
@@ -47,7 +47,7 @@ function reachable(from: JobStatus): Set<JobStatus> {
   return found;
 }
 
-/** A followed job that went well: exit code, statuses, log. */
+/** Asserts that a followed job succeeded: exit code, statuses, log. */
 export function assertFollowed(result: Result, last: JobStatus, log: string): void {
   assert.ok(jobStatuses.includes(last));
   assert.equal(result.code, last === "FAILED" ? 1 : last === "CANCELED" ? 2 : 0, result.stderr);

@@ -1,4 +1,4 @@
-/** One server for a suite of tests with the real client, and as many signed-in clients as they want. */
+/** One server for a suite of tests with the real client, and any number of signed-in clients. */
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,23 +9,23 @@ import { TestServer } from "@millrace/testing/millrace/server.ts";
 import { Datachain, type Settings } from "./datachain.ts";
 
 export interface Gate {
-  /** There once the gate is open. */
+  /** Path of a file that exists once the gate is open. */
   readonly path: string;
-  /** A line of shell that waits for it. */
+  /** A line of shell that waits for the gate. */
   readonly wait: string;
   open(): Promise<void>;
 }
 
 export class ClientSuite {
   server!: TestServer;
-  /** The API itself, for what a test prepares or checks behind the client's back. */
+  /** The API itself, to prepare or check something without the client. */
   api!: Client;
   token!: string;
-  /** A folder that jobs may see: see MILLRACE_JOB_PATHS. */
+  /** A folder that jobs may use: see MILLRACE_JOB_PATHS. */
   shared!: string;
   readonly #clients: Datachain[] = [];
 
-  /** Call it inside a suite: it starts the server before the tests and removes everything after them. */
+  /** Call this inside a suite: it starts the server before the tests and removes everything after them. */
   static use(env: Readonly<Record<string, string>> = {}): ClientSuite {
     const suite = new ClientSuite();
     before(() => suite.#start(env));
@@ -33,7 +33,7 @@ export class ClientSuite {
     return suite;
   }
 
-  /** Signed in as the administrator to the team main unless the settings say otherwise. */
+  /** Signed in as the administrator of the team main unless the settings say otherwise. */
   async client(settings: Partial<Settings> = {}): Promise<Datachain> {
     const client = await Datachain.create({ url: this.server.url, token: this.token, team: "main", ...settings });
     this.#clients.push(client);
@@ -68,7 +68,7 @@ export class ClientSuite {
     await rm(this.shared, { recursive: true, force: true });
   }
 
-  /** Jobs outlive their server, as they should; those of a test must not outlive the test. */
+  /** Jobs outlive their server; those of a test must not outlive the test. */
   async #endJobs(): Promise<void> {
     const active = await this.api.call(routes.listJobs, { query: { status: ["ACTIVE"], limit: 100 } });
     for (const { id } of active) await this.api.call(routes.cancelJob, { params: { job_id: id }, body: {} });

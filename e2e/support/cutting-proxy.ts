@@ -28,12 +28,12 @@ export class CuttingProxy {
     return `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
   }
 
-  /** Where connections that come from now on lead. */
+  /** The target of future connections. */
   pointAt(targetPort: number): void {
     this.#targetPort = targetPort;
   }
 
-  /** Ends every connection: with a reset, as when a machine on the way gives up, or quietly, as when one closes down. */
+  /** Ends every connection: with a reset, as when a router gives up, or cleanly, as when a machine shuts down. */
   cut(how: "reset" | "end"): number {
     const open = [...this.#sockets];
     for (const socket of open) {

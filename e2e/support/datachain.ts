@@ -1,4 +1,4 @@
-/** The real `datachain` command line in a home and a working directory of its own. */
+/** The real `datachain` command line with its own home and working directory. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -16,14 +16,14 @@ export interface Settings {
   /** Without a token the client is not signed in. */
   readonly token?: string;
   readonly team?: string;
-  /** Where token and team are written: `job logs`, `job cancel` and `auth` read them only from a config file. */
+  /** The client's config file: `job logs`, `job cancel` and `auth` read token and team only from it. */
   readonly signedInBy?: "config" | "environment";
   readonly env?: Readonly<Record<string, string>>;
-  /** Another release than the newest. */
+  /** A release other than the newest. */
   readonly release?: Release;
 }
 
-/** Longer than anything here takes on a busy machine: for a command that would otherwise hang. */
+/** Longer than anything here takes on a busy machine; ends a command that would hang. */
 const patience = 90_000;
 
 export class Datachain {
@@ -47,14 +47,14 @@ export class Datachain {
     return join(this.folder, ...names);
   }
 
-  /** Puts a file into the working directory. */
+  /** Writes a file into the working directory. */
   async write(name: string, content: string | Buffer): Promise<void> {
     const path = this.path("work", name);
     await mkdir(dirname(path), { recursive: true });
     await writeFile(path, content);
   }
 
-  /** Starts a command; its output can be waited for while it runs. */
+  /** Starts a command; tests can wait for its output while it runs. */
   start(...args: string[]): RunningCommand {
     return this.#start(this.#settings.release?.program ?? datachain, args);
   }
@@ -105,7 +105,7 @@ export class Datachain {
       HOME: this.folder,
       LANG: "C.UTF-8",
       NO_PROXY: "127.0.0.1",
-      // What a person at a terminal sees at once must reach a pipe at once, too.
+      // Disables buffering, so that output reaches a pipe as soon as a terminal.
       PYTHONUNBUFFERED: "1",
       DATACHAIN_NO_ANALYTICS: "1",
       DATACHAIN_GLOBAL_CONFIG_DIR: this.path("config"),
@@ -154,7 +154,7 @@ export class RunningCommand {
     this.#child.kill(signal);
   }
 
-  /** Resolves as soon as standard output matches; rejects when the command ends or the patience does. */
+  /** Resolves as soon as standard output matches; rejects when the command ends or after the timeout. */
   async seen(pattern: RegExp, ms = patience): Promise<RegExpExecArray> {
     const deadline = Date.now() + ms;
     for (;;) {

@@ -1,4 +1,4 @@
-/** The commands that the documentation shows, and a terminal that runs them one after the other. */
+/** The commands in the documentation, and a terminal that runs them one after the other. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdir, readFile } from "node:fs/promises";
@@ -7,9 +7,9 @@ import { repository } from "@millrace/testing/repository.ts";
 
 export interface DocumentedCommand {
   readonly page: string;
-  /** As it stands, with the lines of a here-document. */
+  /** The command as it is written, with the lines of a here-document. */
   readonly text: string;
-  /** Without the comment at its end. */
+  /** The command without the comment at its end. */
   readonly name: string;
 }
 
@@ -31,7 +31,7 @@ export async function readFences(): Promise<Fence[]> {
   );
 }
 
-/** In `console` a command follows `$ `, the rest is what it printed; in `sh` every line is one, but for comments. */
+/** In `console` a command follows `$ `, the rest is output; in `sh` every line is a command, except comments. */
 export function commandsOf({ page, language, lines }: Fence): DocumentedCommand[] {
   const found: string[] = [];
   let end: string | undefined;
@@ -56,7 +56,7 @@ export interface Ended {
 
 const mark = "=== ended with";
 
-/** A shell that keeps its variables from command to command, as a person's does. */
+/** A shell that keeps its variables between commands, as a person's does. */
 export class Terminal {
   readonly #shell: ChildProcess;
   output = "";
@@ -73,7 +73,7 @@ export class Terminal {
     return this.#shell.exitCode !== null || this.#shell.signalCode !== null;
   }
 
-  /** `meanwhile` is given what the command has printed so far, until it has ended. */
+  /** `meanwhile` gets the output so far, until the command has ended. */
   async run(text: string, meanwhile: (output: string) => Promise<void> = async () => {}): Promise<Ended> {
     const begin = this.output.length;
     this.#shell.stdin?.write(`{\n${text}\n} </dev/null\nprintf '\\n%s %s\\n' '${mark}' $?\n`);
@@ -87,7 +87,7 @@ export class Terminal {
     }
   }
 
-  /** With whatever it runs. */
+  /** Ends the shell with everything that it runs. */
   async close(): Promise<void> {
     if (this.#isOver || this.#shell.pid === undefined) return;
     const ended = once(this.#shell, "exit");

@@ -1,4 +1,4 @@
-/** Our own command line in a home and a working directory of its own. */
+/** Our own command line with its own home and working directory. */
 import assert from "node:assert/strict";
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -24,7 +24,7 @@ export class Millrace {
   readonly env: NodeJS.ProcessEnv;
   readonly #running = new Set<RunningCommand>();
 
-  /** Call it inside a suite: it gives as many command lines as the tests want, and removes them after. */
+  /** Call this inside a suite: it creates any number of command lines, and removes them after the tests. */
   static use(): (settings?: MillraceSettings) => Promise<Millrace> {
     const made: Millrace[] = [];
     after(async () => void (await Promise.all(made.map((cli) => cli.#dispose()))));
@@ -36,7 +36,7 @@ export class Millrace {
     };
   }
 
-  /** The same for one server: signed in as the administrator to the team main unless the settings say otherwise. */
+  /** The same for one server: signed in as the administrator of the team main unless the settings say otherwise. */
   static useWith(suite: ClientSuite): (settings?: MillraceSettings) => Promise<Millrace> {
     const create = Millrace.use();
     return (settings) => create({ url: suite.server.url, token: suite.token, team: "main", ...settings });
@@ -60,13 +60,13 @@ export class Millrace {
     return join(this.folder, ...names);
   }
 
-  /** Puts a file into the working directory and returns its name. */
+  /** Writes a file into the working directory and returns its name. */
   async write(name: string, content: string | Buffer): Promise<string> {
     await writeFile(this.path("work", name), content);
     return name;
   }
 
-  /** Starts a command; its output can be waited for while it runs. */
+  /** Starts a command; tests can wait for its output while it runs. */
   start(...args: string[]): RunningCommand {
     const child = spawn(millrace, args, { ...this.#surroundings(), stdio: ["ignore", "pipe", "pipe"] });
     return this.#watch(child, args);
@@ -80,7 +80,7 @@ export class Millrace {
   }
 
   /**
-   * Types at a command on a terminal, or does something else: each when its question is there. Returns everything on the
+   * Types at a command on a terminal, or runs an action, each when its prompt appears. Returns everything on the
    * screen.
    */
   async type(
@@ -109,14 +109,14 @@ export class Millrace {
     return this.start(...args).ended();
   }
 
-  /** Runs a command that must succeed; returns what it printed. */
+  /** Runs a command that must succeed; returns its output. */
   async print(...args: string[]): Promise<string> {
     const { code, stdout, stderr } = await this.run(...args);
     assert.equal(code, 0, stderr);
     return stdout;
   }
 
-  /** What a command printed, to the byte. */
+  /** The output of a command, byte for byte. */
   async bytes(...args: string[]): Promise<Buffer> {
     const { stdout } = await promisify(execFile)(millrace, args, { ...this.#surroundings(), encoding: "buffer" });
     return stdout;
@@ -126,7 +126,7 @@ export class Millrace {
     return JSON.parse(await this.print(...args, "--json")) as T;
   }
 
-  /** Runs a command that must end with this exit code and print no result; returns what it says about it. */
+  /** Runs a command that must end with this exit code and print no result; returns its messages. */
   async refused(code: number, ...args: string[]): Promise<string> {
     const result = await this.run(...args);
     assert.deepEqual([result.code, result.stdout], [code, ""], result.stderr);
@@ -145,7 +145,7 @@ export class Millrace {
   }
 }
 
-/** A job that was followed to its end: the exit code tells how it ended, every status was told once, the log is whole. */
+/** Asserts that a job was followed to its end: exit code as expected, every status once, the log complete. */
 export function assertFollowed(result: Result, last: "COMPLETE" | "FAILED" | "CANCELED", log: string): void {
   const { code, stdout, stderr } = result;
   assert.equal(code, { COMPLETE: 0, FAILED: 1, CANCELED: 2 }[last], stderr);

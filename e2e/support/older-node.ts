@@ -1,4 +1,4 @@
-/** Other releases of Node than the one that runs the tests, from the registry, kept below .cache. */
+/** Other releases of Node than the one that runs the tests, from the registry, cached below .cache. */
 import { execFile } from "node:child_process";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import { repository } from "@millrace/testing/repository.ts";
 
 const run = promisify(execFile);
 
-/** The path of its program. */
+/** Path of its executable. */
 export async function olderNode(version: string): Promise<string> {
   const name = `node-linux-${process.arch}`;
   const folder = join(repository, ".cache", `node-${version}`);

@@ -1,6 +1,6 @@
 /**
- * A team whose schedules fail, recover, skip and are late, driven over the API of a server that may be killed at any time:
- * what somebody must be told of it.
+ * A team whose schedules fail, recover, skip and are overdue, driven over the API of a server that may be killed at any
+ * time, and the events that must be reported.
  */
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -24,13 +24,13 @@ export const nightEvents = [
   "schedule.overdue",
 ] as const;
 
-/** Something to be told of: the event, and the name of its pipeline or schedule. */
+/** An event to report, and the name of its pipeline or schedule. */
 export type NightEvent = `${(typeof nightEvents)[number]} ${string}`;
 
 const hour = 3_600_000;
 const team = "nights";
 
-/** Until it is answered; what the server was told before it died may happen twice. */
+/** Repeats until it is answered; a request before a kill may take effect twice. */
 export async function persistently<T>(call: () => Promise<T>): Promise<T> {
   for (const deadline = Date.now() + 120_000; ; ) {
     try {
@@ -47,12 +47,12 @@ export class ToldNights {
   readonly client: Client;
   readonly #databaseUrl: string;
   readonly #server: TestServer;
-  /** Files that runs look at: `busy` runs while its file is there, `flaky` fails while its own is. */
+  /** Files that runs check: `busy` runs while its file exists, `flaky` fails while its own exists. */
   readonly #flags: string;
   readonly #schedules = new Map<string, number>();
   #wasLate = false;
 
-  /** The team, its datasets and the pipelines of its schedules; the server must live meanwhile. */
+  /** Creates the team, its datasets and the pipelines of its schedules; the server must be running. */
   static async prepare(server: TestServer, databaseUrl: string, token: string): Promise<ToldNights> {
     const client = createClient({ url: server.url, token, team });
     await client.call(routes.createTeam, { body: { name: team } });
@@ -85,10 +85,10 @@ export class ToldNights {
     this.#flags = flags;
   }
 
-  /** Everything that happens, while the server is killed and started. */
+  /** Everything that happens while the server is killed and restarted. */
   async play(): Promise<void> {
     await this.#schedule("late", Date.now() + hour);
-    // Before there are others: by the clock that is ahead they would be late, too, until they have fired.
+    // Before the other schedules exist: by the clock that is ahead they would be overdue, too, until they have fired.
     await this.#until(async () => this.#wasLate);
     await this.#schedule("busy", Date.now(), "skip");
     await this.#schedule("flaky");
@@ -101,7 +101,7 @@ export class ToldNights {
     await this.#until(async () => (await this.#read("busy")).skipped > 0);
   }
 
-  /** A full queue keeps a schedule from starting anything; then there is room again. */
+  /** A full queue prevents a schedule from starting anything; then there is room again. */
   async #refuse(): Promise<void> {
     const retry = { retries: 1, retry_delay: 3600, query_name: "waits.sh" };
     const headers = { "idempotency-key": "waits" };
@@ -119,8 +119,9 @@ export class ToldNights {
   }
 
   /**
-   * Call it while the server is down: a server that fires nothing, such as for want of room on its disk, tells of it after a
-   * minute, at its second look half a minute later. Its loop runs here, by a clock that is two hours ahead, and dies.
+   * Call this while the server is down. A server that fires nothing, for example because its disk is full, reports that
+   * after a minute, at its second check half a minute later. Its loop runs here, with a clock that is two hours ahead,
+   * and dies.
    */
   async beLate(): Promise<void> {
     if (this.#wasLate || !this.#schedules.has("late")) return;
@@ -132,7 +133,7 @@ export class ToldNights {
     await store.close();
   }
 
-  /** What must have been told by the end, and nothing else. */
+  /** The events that must have been reported at the end, and no others. */
   async expected(): Promise<NightEvent[]> {
     assert.ok(this.#wasLate, "the server was down when there was something to be late");
     const runs = (await this.client.call(routes.listPipelines, { query: { limit: 100 } })).filter(
@@ -140,7 +141,7 @@ export class ToldNights {
     );
     const named = (status: Pipeline["status"], schedule: string) =>
       runs.filter((run) => run.status === status && run.schedule_name === schedule).map(({ name }) => name);
-    // Newest first: the first of those that were well is the last of the list.
+    // Newest first: the first success in the list is the last in time.
     const recovered = named("COMPLETED", "flaky").at(-1);
     return [
       ...named("FAILED", "flaky").map((name) => `pipeline.failure ${name}` as const),
@@ -151,7 +152,7 @@ export class ToldNights {
     ];
   }
 
-  /** Runs that still go on end. */
+  /** Ends active runs. */
   async dispose(): Promise<void> {
     await rm(this.#flags, { recursive: true, force: true });
   }
@@ -164,7 +165,7 @@ export class ToldNights {
     const times = { start_after: new Date(at).toISOString(), overlap };
     const body = { ...times, schedule_name: name, pipeline_name: pipeline.name };
     await persistently(() => this.client.call(routes.createSchedule, { body })).catch((error: unknown) => {
-      // It was made by the request whose answer was lost.
+      // It was created by the request whose answer was lost.
       if (!(error instanceof ApiError && error.status === 409)) throw error;
     });
     const all = await persistently(() => this.client.call(routes.listSchedules, { query: {} }));
@@ -186,7 +187,7 @@ export class ToldNights {
     await persistently(() => this.client.call(routes.updateTeam, asked));
   }
 
-  /** Until it has a run that ended so, and none that goes on. */
+  /** Waits until it has a run with this end, and no active one. */
   #ended(name: string, status: Pipeline["status"]): Promise<void> {
     return this.#until(async () => {
       const runs = await this.client.call(routes.listPipelines, { query: { limit: 100 } });

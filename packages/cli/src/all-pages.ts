@@ -1,7 +1,7 @@
-/** Reads every page of a list: the server cuts a long list into pages and returns a token for the next one. */
+/** Reads all pages of a list: the server splits a long list into pages and returns a cursor for the next one. */
 import type { Client, Route, RouteInput, RouteOutput } from "@millrace/contract";
 
-/** Returns at most `limit` items, if a limit is given. */
+/** Reads pages until the end, or until there are `limit` items. */
 export async function allPages<R extends Route>(
   client: Client,
   route: R,

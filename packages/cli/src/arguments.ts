@@ -1,7 +1,7 @@
 /**
- * Every command with its arguments and flags, as data. Parsing, help, suggestions and shell completion are all
- * derived from this table, so they cannot disagree. Where the `datachain` client has the same command, its flags
- * have the same names and meanings here.
+ * The table of all commands with their arguments and flags. Parsing, help, suggestions and shell completion are derived
+ * from it, so they cannot disagree. A command that the `datachain` client also has uses the same flag names and
+ * meanings.
  */
 
 import type {
@@ -18,7 +18,7 @@ import type {
   WebhookMethod,
 } from "@millrace/contract";
 
-/** What a shell completes for a value: files, folders, or one of these words. */
+/** What a shell completes for a value: file names, folder names, or one of these words. */
 export type Completion = "file" | "directory" | readonly string[];
 
 export interface Flag {
@@ -26,7 +26,7 @@ export interface Flag {
   readonly kind: "switch" | "text" | "integer" | "list" | "texts";
   readonly help: string;
   readonly short?: string;
-  /** The placeholder that help shows for the value. */
+  /** Placeholder for the value in the help text. */
   readonly value?: string;
   readonly min?: number;
   readonly max?: number;
@@ -36,23 +36,23 @@ export interface Flag {
 interface Argument {
   readonly help: string;
   readonly optional?: true;
-  /** The argument is optional only if this flag is given: the flag replaces it. */
+  /** Name of a flag that replaces the argument: the argument may be omitted only if this flag is given. */
   readonly unless?: string;
-  /** The last argument may take all remaining words, at least one. */
+  /** True if the argument takes all remaining words, at least one; only allowed for the last argument. */
   readonly many?: true;
   readonly complete?: Completion;
 }
 
 export interface Command {
   readonly summary: string;
-  /** `--help` shows these details below the summary. */
+  /** Text that `--help` shows below the summary. */
   readonly details?: string;
   readonly arguments: Readonly<Record<string, Argument>>;
   readonly flags: Readonly<Record<string, Flag>>;
   readonly examples?: readonly string[];
 }
 
-/** The first words of two-word commands. */
+/** First words of two-word commands, with their summaries. */
 export const groups = {
   auth: "Sign in and out, and choose a team",
   admin: "Create tokens, sign-in links and passwords, and rotate keys, on the server's own machine",
@@ -62,7 +62,7 @@ export const groups = {
   job: "Run jobs, follow their logs, list and cancel them",
   task: "Show, change, pause and remove tasks: jobs with a cron expression or a start time",
   dataset: "Show, change and remove datasets; show their versions and lineage",
-  pipeline: "Rebuild datasets by rerunning the jobs that made them, in order",
+  pipeline: "Rebuild datasets by rerunning the jobs that created them, in order",
   schedule: "Run pipelines repeatedly, on a schedule",
   backfill: "Show, cancel and retry runs of pipelines for past dates",
   webhook: "Send events of jobs, pipelines and schedules to URLs",
@@ -71,7 +71,7 @@ export const groups = {
   storage: "List, read, copy and remove files, on this machine and in object stores",
 } as const;
 
-/** Every command takes these flags. */
+/** Flags that every command takes. */
 export const commonFlags = {
   help: { kind: "switch", short: "h", help: "Show this help" },
   quiet: { kind: "switch", short: "q", help: "Print only results and errors" },
@@ -177,17 +177,17 @@ const leaving = {
   ...asksFirst,
 } as const satisfies Record<string, Flag>;
 const leavingDetails =
-  "Shows what runs in their name. If schedules, tasks or pipelines would stop or change owner, asks on a terminal and\n" +
-  "requires --yes elsewhere. Running jobs continue. Only an administrator of the server can transfer to somebody else\n" +
-  "than themselves or the service account.";
+  "Shows the work that runs as this user. If schedules, tasks or pipelines would stop or change owner, asks on a\n" +
+  "terminal and requires --yes elsewhere. Running jobs continue. Only an administrator of the server can transfer to\n" +
+  "somebody else than themselves or the service account.";
 const owner = {
   kind: "text",
   value: "USER",
-  help: "New owner, who runs all its runs: you, or the service account",
+  help: "New owner, whose rights all runs get: you, or the service account",
 } as const;
 const force = {
   kind: "switch",
-  help: "Change the owner even if the new one lacks credentials that the runs name",
+  help: "Change the owner even if the new one lacks credentials that the runs need",
 } as const;
 const fromAndTo = {
   FROM: { help: "Source: a URI or a local path", complete: "file" },
@@ -198,7 +198,7 @@ const bothConfigs = {
   "to-client-config": { ...clientConfig, help: "Parameters of TO, if they differ from FROM's" },
 } as const satisfies Record<string, Flag>;
 
-/** Completion offers these words; the server accepts more. */
+/** Words that completion offers; the server accepts more. */
 const statusWords = [
   "ACTIVE",
   "INACTIVE",
@@ -254,7 +254,7 @@ const scheduleFlags = {
     kind: "text",
     value: "POLICY",
     complete: overlapWords,
-    help: "If the last run is still running: skip (default), wait for its end, or allow both",
+    help: "If the previous run is still active: skip (default), wait for its end, or allow both",
   },
   "catch-up": {
     kind: "text",
@@ -266,7 +266,7 @@ const scheduleFlags = {
     kind: "text",
     value: "POLICY",
     complete: followWords,
-    help: "Scripts: none (default) keeps the current ones, latest takes the newest at each firing",
+    help: "Scripts: none (default) keeps the current ones, latest updates them at each firing",
   },
 } as const satisfies Record<string, Flag>;
 
@@ -336,7 +336,7 @@ const paramsFlag = {
   help: "Parameters that the script reads with param(), or a JSON object",
 } as const;
 
-/** Jobs and pipeline runs share these flags. */
+/** Flags that jobs and pipeline settings share. */
 const retryFlags = {
   timeout: { kind: "text", value: "TIME", help: "Time limit of an attempt, such as 10m; 0: no limit" },
   retries: { kind: "integer", value: "N", min: 0, max: 20, help: "Number of retries after a failure" },
@@ -518,7 +518,12 @@ export const commands = {
   "team add": {
     summary: "Create a team",
     arguments: { NAME: { help: "Name of the new team: lower-case letters, digits, hyphens, underscores" } },
-    flags: { admin: { kind: "text", value: "USER", help: "Its first admin (default: you)" }, ...quotas, url, json },
+    flags: {
+      admin: { kind: "text", value: "USER", help: "First admin of the team (default: you)" },
+      ...quotas,
+      url,
+      json,
+    },
   },
   "team ls": { summary: "List your teams; administrators of the server see all", arguments: {}, flags: { url, json } },
   "team show": { summary: "Show a team", arguments: {}, flags: { ...connection, json } },
@@ -590,9 +595,9 @@ export const commands = {
   },
   "team create-service-token": {
     summary: "Print a new token of the team's service account",
-    arguments: { NAME: { help: "What it is for" } },
+    arguments: { NAME: { help: "Name of the token" } },
     flags: {
-      scopes: { kind: "text", value: "SCOPES", help: "Comma-separated (default: yours, without ADMIN)" },
+      scopes: { kind: "text", value: "SCOPES", help: "Comma-separated scopes (default: yours, without ADMIN)" },
       "expires-in": { kind: "integer", value: "DAYS", min: 1, max: 3650, help: "Days until the token expires" },
       ...connection,
       json,
@@ -608,7 +613,7 @@ export const commands = {
     arguments: {},
     flags: {
       role: { ...role, help: "viewer, editor or admin (default: editor)" },
-      email: { kind: "text", value: "ADDRESS", help: "A note whom the link is for; nothing is sent" },
+      email: { kind: "text", value: "ADDRESS", help: "Address of the invited person, as a note; nothing is sent" },
       "expires-in": {
         kind: "integer",
         value: "DAYS",
@@ -654,17 +659,21 @@ export const commands = {
     },
   },
   "token create": {
-    summary: "Print a new token of yours, with at most the rights of the one you use",
-    arguments: { NAME: { help: "What it is for" } },
+    summary: "Print a new token of your own, with at most the rights of your current token",
+    arguments: { NAME: { help: "Name of the token" } },
     flags: {
-      scopes: { kind: "text", value: "SCOPES", help: "Comma-separated, such as JOB,DATASETS:read (default: yours)" },
-      team: { kind: "list", value: "NAME", help: "Limit it to these teams (default: all of yours)" },
+      scopes: {
+        kind: "text",
+        value: "SCOPES",
+        help: "Comma-separated scopes, such as JOB,DATASETS:read (default: yours)",
+      },
+      team: { kind: "list", value: "NAME", help: "Limit the token to these teams (default: all of yours)" },
       "expires-in": {
         kind: "integer",
         value: "DAYS",
         min: 1,
         max: 3650,
-        help: "Days until it expires (default: never)",
+        help: "Days until the token expires (default: never)",
       },
       url,
       json,
@@ -682,22 +691,22 @@ export const commands = {
     },
   },
   "token revoke": {
-    summary: "Revoke a token; administrators of the server can revoke anybody's",
+    summary: "Revoke a token; administrators of the server can revoke any token",
     details: "On a terminal, asks first.",
     arguments: { ID: { help: "Id of the token (see `millrace token ls`)" } },
     flags: { yes: yesOnTerminal, url },
   },
   audit: {
     summary: "Show who changed what, newest first",
-    details: "Administrators of the server see everything; admins of a team see what happened in it.",
+    details: "Administrators of the server see all changes; admins of a team see the changes in their team.",
     arguments: {},
     flags: {
-      team: { kind: "text", value: "NAME", help: "Only what happened in this team" },
-      user: { kind: "text", value: "USER", help: "Only what this user did" },
+      team: { kind: "text", value: "NAME", help: "Only changes in this team" },
+      user: { kind: "text", value: "USER", help: "Only changes by this user" },
       action: {
         kind: "text",
         value: "ACTION",
-        help: "Only this action, such as user.create, or this noun: user, job, session",
+        help: "Only this action, such as user.create, or all actions of user, job, session, ...",
       },
       limit: { kind: "integer", value: "N", min: 1, max: 1000, help: "Maximum number of entries (default: 50)" },
       before: { kind: "integer", value: "ID", min: 1, help: "Only entries older than this one" },
@@ -831,7 +840,7 @@ export const commands = {
   "job hand-over": {
     summary: "Transfer a task to another user; its jobs then run with that user's rights and credentials",
     details:
-      "You can transfer it to yourself or, as an admin of the team, to its service account;\nadministrators of the server can choose anybody.",
+      "You can transfer the task to yourself or, as an admin of the team, to its service account;\nadministrators of the server can choose anybody.",
     arguments: { ...jobId, USER: { help: "New owner" } },
     flags: { force, ...connection },
   },
@@ -841,7 +850,7 @@ export const commands = {
     arguments: jobId,
     flags: {
       ...connection,
-      params: { ...paramsFlag, help: "As for `millrace job run`; they override the job's own" },
+      params: { ...paramsFlag, help: "As for `millrace job run`; they override the parameters of the job" },
       "ignore-checkpoints": { kind: "switch", help: "Start from scratch, not from checkpoints" },
       ...followFlags,
     },
@@ -852,8 +861,8 @@ export const commands = {
     flags: { ...connection, json },
   },
   "task show": {
-    summary: "Show a task: when it fires, its past firings, and why it did not fire",
-    details: "To list the jobs that it started: millrace job ls --parent ID",
+    summary: "Show a task: its next runs, its counts of firings and skips, and its last error",
+    details: "To list the jobs of a task: millrace job ls --parent ID",
     arguments: taskName,
     flags: { ...connection, json },
   },
@@ -875,14 +884,14 @@ export const commands = {
         value: "TIME",
         help: "First firing; without --cron the only one: 2026-01-31T09:00, 'in 2 hours', 'tomorrow 9am'",
       },
-      timezone: { kind: "text", value: "ZONE", help: "Time zone of the cron expression; --timezone=: UTC" },
+      timezone: { kind: "text", value: "ZONE", help: "Time zone of the cron expression; --timezone= means UTC" },
       ...connection,
       json,
     },
     examples: ["millrace task update nightly.sh --cron '0 4 * * *' --timezone Europe/Berlin"],
   },
   "task rm": {
-    summary: "Remove a task; jobs that it started continue",
+    summary: "Remove a task; jobs that it created continue",
     details: "On a terminal, asks first.",
     arguments: taskName,
     flags: { yes: yesOnTerminal, ...connection, json },
@@ -919,11 +928,11 @@ export const commands = {
     examples: ["millrace dataset show cats", "millrace dataset show prod.zoo.cats@1.0.2 --json"],
   },
   "dataset lineage": {
-    summary: "Draw the lineage of a dataset: what it was made from, and what was made from it",
+    summary: "Draw the lineage of a dataset: its inputs, and the datasets that were created from it",
     arguments: dataset,
     flags: {
-      upstream: { kind: "switch", help: "Only what it was made from" },
-      downstream: { kind: "switch", help: "Only what was made from it" },
+      upstream: { kind: "switch", help: "Only the inputs" },
+      downstream: { kind: "switch", help: "Only the datasets that were created from it" },
       depth: { kind: "integer", value: "N", min: 1, max: 100, help: "Maximum number of steps (default: 10)" },
       ...connection,
       json,
@@ -958,7 +967,7 @@ export const commands = {
     examples: ["millrace dataset rm cats@1.0.2", "millrace dataset rm cats --force --yes"],
   },
   "pipeline create": {
-    summary: "Create a pipeline that rebuilds datasets and everything they were made from",
+    summary: "Create a pipeline that rebuilds datasets and all their inputs",
     details:
       "The pipeline is created paused: review it (millrace pipeline status), then resume it. With --run it starts at once.\n" +
       "A short name is in your own namespace, @you.default; without @VERSION, the latest version is used.",
@@ -1030,7 +1039,7 @@ export const commands = {
     flags: { ...connection, json },
   },
   "pipeline rerun": {
-    summary: "Rerun what failed or was canceled; complete runs are kept",
+    summary: "Rerun failed and canceled runs; complete runs are not repeated",
     arguments: pipelineName,
     flags: { ...connection, watch: watchFlag, json },
   },
@@ -1097,7 +1106,7 @@ export const commands = {
   "pipeline hand-over": {
     summary: "Transfer runs that have not started to another user, with that user's rights and credentials",
     details:
-      "You can transfer it to yourself or, as an admin of the team, to its service account;\nadministrators of the server can choose anybody.",
+      "You can transfer the pipeline to yourself or, as an admin of the team, to its service account;\nadministrators of the server can choose anybody.",
     arguments: { ...pipelineName, USER: { help: "New owner" } },
     flags: { force, ...connection },
   },
@@ -1121,9 +1130,9 @@ export const commands = {
     flags: {
       name: { kind: "text", value: "NAME", help: "New name" },
       ...scheduleFlags,
-      refresh: { kind: "switch", help: "Use the newest script that made each of its datasets" },
+      refresh: { kind: "switch", help: "Use the newest script that created each of its datasets" },
       pause: { kind: "switch", help: "Stop firing; running jobs continue" },
-      resume: { kind: "switch", help: "Fire again, from the next time on" },
+      resume: { kind: "switch", help: "Fire again, from the next tick on" },
       owner,
       force,
       ...connection,
@@ -1214,7 +1223,7 @@ export const commands = {
     flags: { ...connection, json },
   },
   "notify set": {
-    summary: "Send events to an e-mail address, or change which",
+    summary: "Send events to an e-mail address, or change which events it gets",
     details:
       "A new address receives all events unless --event names some. The operator must configure e-mail:\n" +
       "docs/notifications.md.",
@@ -1425,7 +1434,7 @@ type Arguments<Table> = {
       : string;
 };
 
-/** The parsed input that a command's handler receives. */
+/** The parsed input that the handler of a command gets. */
 export interface Input<P extends CommandPath> {
   readonly flags: Flags<(typeof commands)[P]["flags"]> & Flags<typeof commonFlags>;
   readonly arguments: Arguments<(typeof commands)[P]["arguments"]>;

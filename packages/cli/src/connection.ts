@@ -9,7 +9,7 @@ type Fetch = typeof fetch;
 export interface Connection {
   readonly settings: Settings;
   readonly client: Client;
-  /** A client for the same server with its own `fetch`: uploads use it to show progress. */
+  /** Returns a client for the same server with its own `fetch`; uploads use it to show progress. */
   clientWith(send: (plain: Fetch) => Fetch): Client;
 }
 
@@ -38,7 +38,7 @@ export function openConnection(settings: Settings): Connection {
   return { settings, client: clientWith((same) => same), clientWith };
 }
 
-/** The server did not answer, so the request may be retried. */
+/** Thrown if the server did not answer, so that the request may be retried. */
 export class UnreachableError extends CliError {}
 
 /** Wraps `fetch` so that its error names the server that did not answer. */
@@ -75,7 +75,10 @@ const titles: Partial<Record<ErrorCode, string>> = {
   unavailable: "The server is not ready",
 };
 
-/** Permission errors are not in this table: the server already says which role, scope or team would help. */
+/**
+ * Next steps by error code. Permission errors are missing: the server already says which role, scope or team would
+ * help.
+ */
 const nextSteps: Partial<Record<ErrorCode, string>> = {
   unauthorized: "millrace auth login",
   internal: "Try again; the server's log has the details",

@@ -1,8 +1,8 @@
 /** How a command fails: an exit code, and a message that says what happened, why, and what to do next. */
 
 /**
- * 0, 1 and 2 tell how a followed job ended: complete, failed (or any other error), canceled. After a signal, the exit
- * code is `signal` plus its number.
+ * Exit codes. 0, 1 and 2 say how a followed job ended: complete, failed (or any other error), canceled. After a signal,
+ * the exit code is `signal` plus its number.
  */
 export const exitCodes = {
   error: 1,

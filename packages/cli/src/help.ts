@@ -1,4 +1,4 @@
-/** Help at every level, generated from the command table. */
+/** Generates help for all commands, for a group, and for one command from the command table. */
 import { type Command, commands, commonFlags, type Flag, groups } from "./arguments.ts";
 
 export function helpText(topic: string): string {

@@ -6,7 +6,7 @@ import { CliError, exitCodes } from "./errors.ts";
 import { Output } from "./output.ts";
 import { type Invocation, parseCommandLine } from "./parse.ts";
 
-/** Each module is loaded on demand: every command pays for start-up time. */
+/** Loaders of the modules, so that each command loads only its own: start-up time counts for every command. */
 const modules = {
   serve: () => import("./commands/serve.ts"),
   auth: () => import("./commands/auth.ts"),
@@ -64,7 +64,7 @@ function version(): string {
   return (JSON.parse(text) as { version: string }).version;
 }
 
-/** `millrace job logs ID | head`: the reader closed the pipe, which is no error. */
+/** The reader of a pipe closed it, as in `millrace job logs ID | head`, which is not an error. */
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") throw error;
   process.exit(exitCodes.brokenPipe);
@@ -74,5 +74,5 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
 process.stderr.on("error", () => {});
 
 process.exitCode = await main(process.argv.slice(2), new Output());
-// After a signal with a stalled reader, exits without waiting for the remaining output.
+// After a signal, exit without waiting for a reader that has stalled.
 if (process.exitCode > exitCodes.signal && process.stdout.writableNeedDrain) process.exit();

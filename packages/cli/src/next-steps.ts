@@ -1,4 +1,4 @@
-/** The API says what to do next in a word; this table has the command for each. */
+/** Maps each hint of an API error to a command. */
 import type { ErrorHint } from "@millrace/contract";
 
 export const commands: Readonly<Record<ErrorHint, string>> = {

@@ -3,7 +3,7 @@ import { CliError, exitCodes, messageOf } from "./errors.ts";
 import { wantsColor } from "./settings.ts";
 import { columnWidths, displayWidth, fitted, type Shrinkable } from "./table-layout.ts";
 
-/** The parts of a stream that this file needs. */
+/** The part of a stream that this file uses. */
 export interface Sink {
   write(text: string | Uint8Array): boolean;
   readonly isTTY?: boolean;
@@ -48,12 +48,14 @@ export class Output {
     this.#verbose = flags.verbose;
   }
 
-  /** Prints a result, which is what the command was called for. */
+  /** Prints a result, as opposed to a note or progress. */
   print(text: string): void {
     this.#stdout.write(`${text}\n`);
   }
 
-  /** Writes the bytes of a log unchanged. If the reader is slow, wait for the promise before writing more. */
+  /**
+   * Writes bytes unchanged. If the reader is slow, the caller must await the returned promise before it writes more.
+   */
   raw(text: string | Uint8Array, signal?: AbortSignal): Promise<void> | undefined {
     this.clearProgress();
     signal?.throwIfAborted();
@@ -72,7 +74,9 @@ export class Output {
     this.print(JSON.stringify(value, null, 2));
   }
 
-  /** Writes information beside the result. `below`: the log has left an unfinished line on the same screen. */
+  /**
+   * Writes information besides the result. `below` means that the log may have left an unfinished line on the terminal.
+   */
   note(text: string, style: Style = "plain", options: { below?: boolean } = {}): void {
     if (this.#quiet) return;
     this.clearProgress();
@@ -80,14 +84,14 @@ export class Output {
     this.#stderr.write(`${lineEnd}${this.#paint(this.#stderr, text, style)}\n`);
   }
 
-  /** Draws one line that overwrites itself, on a terminal only. */
+  /** Shows one line of progress that overwrites itself, on a terminal only. */
   progress(text: string): void {
     if (this.#quiet || !this.showsProgress) return;
     this.#stderr.write(`\r\u001b[2K${text}`);
     this.#progressShown = true;
   }
 
-  /** Whether results go to a terminal. */
+  /** Tells whether results are written to a terminal. */
   get isTerminal(): boolean {
     return this.#stdout.isTTY === true;
   }
@@ -102,8 +106,8 @@ export class Output {
   }
 
   /**
-   * Prints aligned columns with titles on a terminal; for programs, one row per line with full values separated by
-   * tabs.
+   * Prints aligned columns with titles on a terminal. For programs, prints one row per line, with full values separated
+   * by tabs.
    */
   table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): void {
     if (!this.#stdout.isTTY) {
@@ -126,7 +130,7 @@ export class Output {
     if (hidden.length > 0) this.note(`Columns that do not fit: ${hidden.map(({ title }) => title).join(", ")}`, "dim");
   }
 
-  /** Replaces the lines drawn before, on a terminal. `drawn` is what the last call returned. */
+  /** Replaces the lines that were drawn before, on a terminal. `drawn` is the return value of the previous call. */
   redraw(lines: readonly Line[], drawn = 0): number {
     const columns = this.#stdout.columns || 80;
     const texts = lines.map(({ text, style }) => this.#paint(this.#stdout, fitted(visible(text), columns - 1), style));
@@ -135,18 +139,18 @@ export class Output {
     return lines.length;
   }
 
-  /** The height of the terminal that results go to; undefined if it is not a terminal. */
+  /** The height of the terminal; undefined if results are not written to a terminal. */
   get rows(): number | undefined {
     return this.#stdout.isTTY ? this.#stdout.rows || 24 : undefined;
   }
 
-  /** Prints lines, with colours on a terminal. */
+  /** Prints lines, with colors on a terminal. */
   lines(lines: readonly Line[]): void {
     for (const { text, style } of lines)
       this.print(this.#stdout.isTTY ? this.#paint(this.#stdout, visible(text), style) : text);
   }
 
-  /** Prints names and values of one thing; a value of several lines goes below its name. */
+  /** Prints the names and values of one object; a value of several lines is printed below its name. */
   fields(pairs: readonly (readonly [string, string])[]): void {
     const width = Math.max(...pairs.map(([name]) => name.length)) + 2;
     for (const [name, value] of pairs) {
@@ -194,10 +198,10 @@ function explained(error: unknown) {
 
 const causes = (error: Error) => (error.cause instanceof Error ? `caused by: ${error.cause.stack}\n` : "");
 
-/** Escapes tabs and newlines inside a value: they would break the row. */
+/** Escapes tabs and line breaks inside a value, which would break the row. */
 const oneField = (value: string) => value.replaceAll("\t", "\\t").replaceAll("\n", "\\n").replaceAll("\r", "\\r");
 
-/** Replaces control characters: names come from other people and must not control the terminal. */
+/** Replaces control characters: names come from other users and must not control the terminal. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this is about
 export const visible = (value: string) => value.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "\ufffd");
 

@@ -12,7 +12,7 @@ import {
 } from "./arguments.ts";
 import { usageError } from "./errors.ts";
 
-/** A command with its own input type: the path selects both, so the handler for the path fits the input. */
+/** A parsed command line. The path determines the type of the input, so the handler of the path accepts it. */
 export type Invocation =
   | { readonly kind: "run"; readonly path: CommandPath; readonly input: Input<CommandPath> }
   | { readonly kind: "help"; readonly topic: string; readonly asked: boolean }
@@ -39,7 +39,7 @@ export function parseCommandLine(words: readonly string[]): Invocation {
 const isGroup = (word: string): word is GroupName => Object.hasOwn(groups, word);
 const isCommand = (path: string): path is CommandPath => Object.hasOwn(commands, path);
 
-/** The words after `help`: nothing, a group, or a command. */
+/** Returns the topic after `help`: empty, a group, or a command. */
 function topicOf(words: readonly string[]): string {
   const topic = words.filter((word) => !word.startsWith("-")).join(" ");
   return topic === "" || isGroup(topic) ? topic : commandPath(topic);
@@ -92,7 +92,7 @@ const emptyValues = (flags: Record<string, Flag>): Values =>
     Object.entries(flags).map(([name, flag]) => [name, flag.kind === "switch" ? false : isMany(flag) ? [] : undefined]),
   );
 
-/** `--req a b` becomes `--req a --req b`: the client's list flags take every word up to the next flag. */
+/** Turns `--req a b` into `--req a --req b`: the list flags of the client take every word up to the next flag. */
 function spreadLists(words: readonly string[], flags: Record<string, Flag>): string[] {
   const spread: string[] = [];
   let list: string | undefined;
@@ -131,7 +131,7 @@ function takeFlag(path: string, flags: Record<string, Flag>, values: Values, tok
     values[name] = true;
     return;
   }
-  // A word that begins with a dash is the next flag, not a value, unless "=" joins it to the flag.
+  // A word that begins with a dash is the next flag, not a value, unless it is joined with "=".
   if (value === undefined || (!token.inlineValue && /^-./.test(value))) {
     throw usageError(`${rawName} needs a value`, { why: flag.help, next: help });
   }
@@ -163,7 +163,7 @@ function takeArguments(path: string, command: Command, given: readonly string[],
   }
   const takesRest = (name: string | undefined) => command.arguments[name ?? ""]?.many === true;
   if (given.length > names.length && !takesRest(names.at(-1)))
-    throw usageError(`'${given[names.length]}' is one argument too many`, { next });
+    throw usageError(`Unexpected argument '${given[names.length]}'`, { next });
   return Object.fromEntries(names.map((name, index) => [name, takesRest(name) ? given.slice(index) : given[index]]));
 }
 
@@ -172,7 +172,7 @@ function unknownFlag(rawName: string, known: readonly string[], next: string) {
   return usageError(`Unknown flag ${rawName}`, { why: guess && `Did you mean ${guess}?`, next });
 }
 
-/** Returns the candidate that was most likely meant: one that begins with the word, or is a few typos away. */
+/** Returns the most likely intended candidate: one that begins with the word, or that differs by a few typos. */
 export function closest(word: string, candidates: readonly string[]): string | undefined {
   const ranked = candidates
     .map((name) => ({ name, distance: name.startsWith(word) && word.length > 2 ? 0 : editDistance(word, name) }))
@@ -181,7 +181,7 @@ export function closest(word: string, candidates: readonly string[]): string | u
   return best && best.distance <= Math.max(1, Math.floor(word.length / 4)) ? best.name : undefined;
 }
 
-/** Counts insertions, deletions, replacements and swaps of neighbours between two words. */
+/** Returns the number of insertions, deletions, replacements and swaps of neighbors between two words. */
 function editDistance(from: string, to: string): number {
   const rows = [[...Array(to.length + 1).keys()]];
   const at = (row: number, column: number) => rows[row]?.[column] ?? Number.POSITIVE_INFINITY;

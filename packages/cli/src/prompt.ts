@@ -1,10 +1,10 @@
 /**
- * Asks the user. Passwords are read without echo, or from standard input, never from arguments, which every user of the
- * machine can see.
+ * Prompts the user. Passwords are read without echo or from standard input, never from arguments, which every user of
+ * the machine can see.
  */
 import { CliError, exitCodes, usageError } from "./errors.ts";
 
-/** Asks for the current password, if there is one, and for a new one. */
+/** Prompts for the current password and for a new one. */
 export async function askPasswordChange(username: string): Promise<{ current: string; password: string }> {
   if (process.stdin.isTTY) {
     const current = await askHidden(`Current password of ${username}: `);
@@ -18,7 +18,7 @@ export async function askPasswordChange(username: string): Promise<{ current: st
   return { current, password };
 }
 
-/** Asks twice on a terminal, because the user does not see the input. */
+/** Prompts for a new password; on a terminal twice, because the input is not shown. */
 export async function askNewPassword(username: string): Promise<string> {
   if (!process.stdin.isTTY) {
     const [password = ""] = await readLines();
@@ -38,7 +38,7 @@ async function readLines(): Promise<string[]> {
   return (await text(process.stdin)).split(/\r?\n/);
 }
 
-/** Reads a line key by key, so that the terminal echoes nothing. */
+/** Reads a line key by key, so that the terminal does not echo it. */
 function askHidden(question: string): Promise<string> {
   const { stdin, stderr } = process;
   stderr.write(question);
@@ -56,7 +56,7 @@ function askHidden(question: string): Promise<string> {
     const listen = (keys: string) => {
       for (const [index, key] of [...keys].entries()) {
         if (key === "\r" || key === "\n") {
-          // Text pasted after the newline belongs to the next question.
+          // Text that was pasted after the newline belongs to the next prompt.
           const rest = [...keys].slice(index + 1).join("");
           if (rest) stdin.unshift(rest);
           return finish(() => resolve(typed));
@@ -73,16 +73,19 @@ function askHidden(question: string): Promise<string> {
 
 interface Asking {
   readonly signal?: AbortSignal;
-  /** Whether the command has a `--dry-run` flag. */
+  /** True if the command has a `--dry-run` flag. */
   readonly hasDryRun?: boolean;
 }
 
-/** Asks before something that can be recreated is removed. Only a person is asked; a script is trusted. */
+/** Asks for confirmation on a terminal before something that can be recreated is removed. Scripts are not asked. */
 export async function askOnTerminal(statement: () => Promise<string>): Promise<void> {
   if (process.stdin.isTTY) await askToProceed(await statement());
 }
 
-/** States what will be removed and asks. Anything but yes means no. Without a terminal, `--yes` is required. */
+/**
+ * Shows what will be removed and asks for confirmation. Any answer but yes means no. Without a terminal, `--yes` is
+ * required.
+ */
 export async function askToProceed(statement: string, { signal, hasDryRun = false }: Asking = {}): Promise<void> {
   if (!process.stdin.isTTY) {
     throw usageError(statement, {
@@ -92,7 +95,7 @@ export async function askToProceed(statement: string, { signal, hasDryRun = fals
   }
   const { createInterface } = await import("node:readline/promises");
   const lines = createInterface({ input: process.stdin, output: process.stderr });
-  // readline handles Ctrl-C itself on a terminal, so the signal is raised again.
+  // On a terminal, readline handles Ctrl-C itself, so the signal is raised again.
   lines.once("SIGINT", () => process.kill(process.pid, "SIGINT"));
   try {
     const answer = await lines.question(

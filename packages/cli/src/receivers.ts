@@ -1,10 +1,10 @@
-/** Shared by webhooks and e-mail addresses: event names, health, and the outcome of a delivery. */
+/** Code that webhooks and e-mail notifications share: event names, health, and the outcome of a delivery. */
 import { type Client, type Delivery, routes, type ToldEvent, toldEvents } from "@millrace/contract";
 import { CliError, usageError } from "./errors.ts";
 import type { Column, Output } from "./output.ts";
 import { closest } from "./parse.ts";
 
-/** Parses one of these words, ignoring case. */
+/** Parses one of the given words, ignoring case. */
 export function readWord<W extends string>(flag: string, text: string, words: readonly W[]): W {
   const found = words.find((word) => word.toLowerCase() === text.toLowerCase());
   if (found) return found;
@@ -14,7 +14,7 @@ export function readWord<W extends string>(flag: string, text: string, words: re
   });
 }
 
-/** Parses `--event a,b c`, with or without commas. */
+/** Parses a list of words such as `--event a,b c`, with or without commas. */
 export const readWords = <W extends string>(flag: string, texts: readonly string[], words: readonly W[]): W[] =>
   texts.flatMap((text) => text.split(",")).map((text) => readWord(flag, text.trim(), words));
 
@@ -46,7 +46,7 @@ export const deliveryColumns: Column<Delivery>[] = [
 
 const patience = 30_000;
 
-/** Waits for the first attempt and prints its outcome. Returns 0 only if it was delivered. */
+/** Waits for the first attempt of a delivery and prints its outcome. Returns 0 only if it was delivered. */
 export async function showOutcome(client: Client, first: Delivery, json: boolean, output: Output): Promise<number> {
   const delivery = await outcomeOf(client, first);
   if (json) output.json(delivery);
@@ -54,7 +54,7 @@ export async function showOutcome(client: Client, first: Delivery, json: boolean
   if (delivery.status === "delivered") return 0;
   if (json) return 1;
   throw new CliError(`Delivery ${delivery.id} has not succeeded`, {
-    why: delivery.error ?? "There is no answer yet",
+    why: delivery.error ?? "The receiver has not answered yet",
     next: "millrace webhook deliveries",
   });
 }

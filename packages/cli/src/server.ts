@@ -12,7 +12,10 @@ export const loadServer = (): Promise<Server> => import("@millrace/server");
 
 const names = ["host", "port", "data-dir", "database-url"] as const;
 
-/** The server's configuration, from the flags that `serve`, `admin` and `doctor` share and from the environment. */
+/**
+ * Reads the configuration of the server, from the flags that `serve`, `admin` and `doctor` share and from the
+ * environment.
+ */
 export function serverConfig(
   server: Server,
   flags: Readonly<Record<(typeof names)[number], string | undefined>>,

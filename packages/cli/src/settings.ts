@@ -1,7 +1,7 @@
 /**
- * Finds server, token and team exactly where the `datachain` client looks for them: flag > environment > project
- * (.datachain/config) > user > system, and last the variables that a job receives. This file is the only reader of the
- * environment and of the client's settings files.
+ * Finds the server, the token and the team where the `datachain` client looks for them. The order is: flag,
+ * environment, project (.datachain/config), user, system, and last the variables that a job gets. No other file reads
+ * the environment or the client's settings files.
  */
 import { chmodSync, mkdirSync, readFileSync, realpathSync, renameSync, writeFileSync } from "node:fs";
 import { userInfo } from "node:os";
@@ -19,7 +19,7 @@ export interface Surroundings {
 }
 const here = (): Surroundings => ({ env: process.env, cwd: process.cwd(), platform: process.platform });
 
-/** A value and its source: a flag, a variable, a file, or nothing. */
+/** A value and its source: a flag, a variable or a file. */
 interface Setting {
   readonly value: string;
   readonly source: string;
@@ -39,7 +39,7 @@ const levels: readonly Level[] = ["local", "global", "system"];
 type Key = keyof Settings;
 type StoredSettings = { readonly [K in Key]?: string };
 
-/** With `among`, reads only these files: signing out concerns one of them. */
+/** Reads the settings. With `among`, reads only these files; signing out concerns one of them. */
 export async function readSettings(flags: SettingsFlags = {}, from = here(), among = levels): Promise<Settings> {
   const stored: { path: string; values: StoredSettings }[] = [];
   for (const level of among) {
@@ -60,8 +60,8 @@ export async function readSettings(flags: SettingsFlags = {}, from = here(), amo
 }
 
 /**
- * Inside a job: the server that runs it, and the job's own token. They count only together, because the token is valid
- * for that server alone.
+ * Returns the settings inside a job: the server that runs the job, and the job's own token. Both must be set, because
+ * the token is valid only for that server.
  */
 function ownOfJob({ env }: Surroundings): Partial<Settings> {
   const { MILLRACE_URL: url, MILLRACE_TOKEN: token } = env;
@@ -69,10 +69,10 @@ function ownOfJob({ env }: Surroundings): Partial<Settings> {
   return { url: { value: url, source: "MILLRACE_URL" }, token: { value: token, source: "MILLRACE_TOKEN" } };
 }
 
-/** Reads the settings of one file alone. */
+/** Reads the settings of one file only. */
 export const readStoredSettings = (level: Level, from = here()) => readStudioTable(settingsFile(level, from));
 
-/** Stores settings where the client finds them too, readable by the owner only. Returns the file's path. */
+/** Stores settings where the client finds them, too, readable by the owner only. Returns the path of the file. */
 export async function storeSettings(level: Level, changes: StudioChanges, from = here()): Promise<string> {
   const path = settingsFile(level, from);
   const { editStudioTable } = await import("./studio-table.ts");
@@ -101,7 +101,10 @@ function settingsFolder(level: Level, { env, cwd, platform }: Surroundings): str
   return given ? resolve(cwd, given) : join(systemConfigFolder(env, platform), "datachain");
 }
 
-/** Follows the Python package platformdirs, which the client uses: XDG variables count only if they are absolute. */
+/**
+ * Returns the folder that the Python package platformdirs uses, as the client does: XDG variables count only if they
+ * are absolute.
+ */
 function userConfigFolder(env: Surroundings["env"], platform: NodeJS.Platform): string {
   const xdg = env["XDG_CONFIG_HOME"] ?? "";
   if (isAbsolute(xdg)) return xdg;
@@ -164,10 +167,10 @@ function checkedUrl(setting: Setting): Setting {
   });
 }
 
-/** Respects NO_COLOR (no-color.org) and terminals without colour. */
+/** Tells whether to use colors: not if NO_COLOR is set (no-color.org), and not on terminals without colors. */
 export const wantsColor = ({ env } = here()) => !env["NO_COLOR"] && env["TERM"] !== "dumb";
 
-/** Returns the program that opens a web page for this user, if there is a display. */
+/** Returns the program that opens a web page; undefined if there is no display. */
 export function browserProgram({ env, platform } = here()): string | undefined {
   if (platform === "darwin") return "open";
   return env["DISPLAY"] || env["WAYLAND_DISPLAY"] ? "xdg-open" : undefined;

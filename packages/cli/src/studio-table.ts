@@ -1,14 +1,14 @@
-/** Edits keys of the `[studio]` table in a settings file and keeps the rest, comments included. */
+/** Edits keys of the `[studio]` table in a settings file, and keeps the rest, including comments. */
 import { isDeepStrictEqual } from "node:util";
 import { parse, stringify, type TomlTable } from "smol-toml";
 
-/** null removes the key. */
+/** New values by key; null removes the key. */
 export type StudioChanges = Readonly<Record<string, string | null>>;
 
 export function editStudioTable(text: string, changes: StudioChanges): string {
   const rewritten = stringify(changedDocument(parse(text), changes));
   const edited = editLines(text.split("\n"), changes).join("\n");
-  // Editing lines works for nearly every file. If it does not, the file is rewritten: comments are lost, but no key.
+  // Editing lines works for nearly every file. If it does not, the file is rewritten: comments are lost, but no keys.
   return meanTheSame(edited, rewritten) ? edited : rewritten;
 }
 

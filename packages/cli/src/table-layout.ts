@@ -1,11 +1,11 @@
-/** Computes the widths of table columns on a terminal, and which columns do not fit. Names are cut last. */
+/** Computes the widths of table columns on a terminal, and which columns do not fit. Columns with names shrink last. */
 
-/** How a column behaves when the terminal is too narrow. */
+/** How a column shrinks when the terminal is too narrow. */
 export interface Shrinkable {
   readonly title: string;
   /**
-   * `true`: the column is cut to its minimum width, then left out, the rightmost first. `"first"`: the same, before
-   * those. `"last"`: a name, cut after all others.
+   * `true`: the column is cut to its minimum width and then left out, the rightmost first. `"first"`: the same, but
+   * before those columns. `"last"`: a name, which is cut after all others. Undefined: never.
    */
   readonly shrinks?: true | "first" | "last";
   /** Minimum width of a column that shrinks; 12 by default. */
@@ -20,7 +20,7 @@ interface Fit {
   readonly excess: number;
 }
 
-/** Returns the width of each column; 0 means that it does not fit. */
+/** Returns the width of each column; 0 for a column that does not fit. */
 export function columnWidths(
   columns: readonly Shrinkable[],
   cells: readonly (readonly string[])[],
@@ -44,7 +44,7 @@ export function columnWidths(
   return fit.excess <= 0 ? fit.widths : cut(columns, fit.widths, terminal, leastWidth).widths;
 }
 
-/** Cuts ordinary columns first, the widest first, then names, down to `leastName`. */
+/** Cuts ordinary columns, the widest first, and then names, down to `leastName`. */
 function cut(columns: readonly Shrinkable[], natural: readonly number[], terminal: number, leastName: number): Fit {
   const widths = [...natural];
   const all = () => widths.reduce((sum, width) => sum + (width === 0 ? 0 : width + gap), -gap);
@@ -58,7 +58,7 @@ function cut(columns: readonly Shrinkable[], natural: readonly number[], termina
       );
       const widest = candidates.sort((a, b) => (widths[b] ?? 0) - (widths[a] ?? 0))[0];
       if (widest === undefined) break;
-      // Cuts down to the next widest column, so that equal columns shrink together.
+      // Cut to the width of the next widest column, so that equal columns shrink together.
       const next = candidates[1] === undefined ? 0 : (widths[candidates[1]] ?? 0);
       const width = widths[widest] ?? 0;
       widths[widest] = Math.max(least(widest), Math.min(width - 1, Math.max(next, width - excess)));
@@ -78,7 +78,7 @@ export function fitted(text: string, width: number): string {
   return `${kept}…`;
 }
 
-/** The number of terminal columns that a text takes: East Asian letters and emoji take two. */
+/** Returns the number of terminal columns that a text takes: East Asian characters and emoji take two. */
 export function displayWidth(text: string): number {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: plain ASCII needs no segmenter
   if (/^[\u0000-\u007f]*$/.test(text)) return text.length;

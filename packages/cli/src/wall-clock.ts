@@ -1,7 +1,7 @@
-/** Formats moments as local time in a time zone. */
+/** Formats times as local time in a time zone. */
 import { usageError } from "./errors.ts";
 
-/** This locale formats dates like the times in the API. */
+/** A locale that formats dates like the times of the API. */
 const locale = "sv-SE";
 
 export const wallText = (moment: string, timezone: string): string =>
@@ -9,7 +9,7 @@ export const wallText = (moment: string, timezone: string): string =>
     new Date(moment),
   );
 
-/** Formats how far away a moment is: in 5m, 3h ago. */
+/** Formats the distance of a time from now, such as `in 5m` or `3h ago`. */
 export function distanceText(moment: string, now: number): string {
   const seconds = Math.floor(Math.abs(Date.parse(moment) - now) / 1000);
   const [size, unit] = distances.find(([least]) => seconds >= least) ?? [1, "s"];
@@ -19,11 +19,11 @@ export function distanceText(moment: string, now: number): string {
 
 const distances = [[86_400, "d"] as const, [3600, "h"] as const, [60, "m"] as const];
 
-/** The API's form, followed by local time. */
+/** Formats a time as the API does, followed by local time. */
 export const whenText = (moment: string, timezone: string): string =>
   timezone === "UTC" ? moment : `${moment} (${wallText(moment, timezone)} ${timezone})`;
 
-/** ISO 8601 with the time zone's offset at that moment. */
+/** Formats a time in ISO 8601, with the offset that the time zone has at that time. */
 export function localTime(moment: string, timezone: string): string {
   const date = new Date(moment);
   const wall = new Intl.DateTimeFormat(locale, { timeZone: timezone, dateStyle: "short", timeStyle: "medium" });

@@ -67,15 +67,15 @@ describe("the table of commands", () => {
 });
 
 describe("help", () => {
-  it("promises nothing that no engine runs", () => {
+  it("does not mention query types that no engine supports", () => {
     assert.doesNotMatch(commands["job run"].details, /\.ts|TypeScript/);
   });
-  it("of the whole names every group and every single command", () => {
+  it("for the program lists every group and every single command", () => {
     const text = helpText("");
     const names = Object.keys(commands).filter((path) => !path.includes(" "));
     for (const name of [...Object.keys(groups), ...names]) assert.match(text, new RegExp(`^  ${name} +\\S`, "m"));
   });
-  it("of a group names its commands and no others", () => {
+  it("for a group lists its commands and no others", () => {
     for (const group of Object.keys(groups)) {
       const listed = [...helpText(group).matchAll(/^ {2}([a-z-]+) {2}/gm)].map((match) => `${group} ${match[1]}`);
       assert.deepEqual(
@@ -84,7 +84,7 @@ describe("help", () => {
       );
     }
   });
-  it("of a command names its arguments and all its flags, with what they mean", () => {
+  it("for a command lists its arguments and all its flags, with their meaning", () => {
     for (const [path, command] of Object.entries(commands) as [string, Command][]) {
       const text = helpText(path);
       for (const [name, flag] of Object.entries({ ...command.flags, ...commonFlags })) {
@@ -103,7 +103,7 @@ describe("help", () => {
       assert.deepEqual(long, []);
     }
   });
-  it("of one command, word for word", () => {
+  it("for one command has exactly this text", () => {
     assert.equal(
       helpText("auth team"),
       `Show the default team, or set it.
@@ -140,13 +140,13 @@ Flags:
       else assert.deepEqual(parseCommandLine(words(line)), { kind: "help", topic, asked: true }, line);
     }
   });
-  it("is shown for a group without a command, as an error", () => {
+  it("for a group without a command is an error", () => {
     assert.deepEqual(parseCommandLine(["job"]), { kind: "help", topic: "job", asked: false });
   });
 });
 
 describe("flags", () => {
-  it("are typed: switches are false, lists empty and the rest undefined until given", () => {
+  it("have types: switches are false, lists are empty and the rest is undefined until given", () => {
     const { flags } = parse("job run", "x.py");
     assert.deepEqual([flags["no-wait"], flags.env, flags.workers, flags.cluster], [false, [], undefined, undefined]);
   });
@@ -155,7 +155,7 @@ describe("flags", () => {
     assert.equal(parse("job ls", "--limit=5").flags.limit, 5);
     assert.equal(parse("job run", "x.py --cluster mine").flags.cluster, "mine");
   });
-  it("that are lists take all words up to the next flag, and add up", () => {
+  it("that are lists take all words up to the next flag, and accumulate", () => {
     const { flags, arguments: given } = parse("job run", "x.py --env A=1 B=2 --req pandas --env C=3 --files f1 f2");
     assert.equal(given.FILE, "x.py");
     assert.deepEqual([flags.env, flags.req, flags.files], [["A=1", "B=2", "C=3"], ["pandas"], ["f1", "f2"]]);
@@ -164,14 +164,14 @@ describe("flags", () => {
     const { flags, arguments: given } = parse("job run", "-c aws --credentials-name git x.py");
     assert.deepEqual([flags["credentials-name"], given.FILE], [["aws", "git"], "x.py"]);
   });
-  it("leave words after -- alone", () => {
+  it("do not apply to words after --", () => {
     assert.equal(parse("job run", "--env A=1 -- --odd-name.sh").arguments.FILE, "--odd-name.sh");
   });
   it("may come before and after arguments", () => {
     const { flags, arguments: given } = parse("job logs", "--tail 10 0a1b2c --no-follow");
     assert.deepEqual([flags.tail, flags["no-follow"], given.ID], [10, true, "0a1b2c"]);
   });
-  it("without their value are refused, also when another flag follows", () => {
+  it("without their value are refused, even if another flag follows", () => {
     assert.match(refusal("job ls --team").message, /--team needs a value/);
     assert.match(refusal("job ls --team --json").message, /--team needs a value/);
     assert.equal(parse("job ls", "--team=--json").flags.team, "--json");
@@ -179,7 +179,7 @@ describe("flags", () => {
   it("that are switches take no value", () => {
     assert.match(refusal("job ls --json=yes").message, /--json takes no value/);
   });
-  it("with numbers say what was expected", () => {
+  it("with invalid numbers are refused with what was expected", () => {
     assert.match(refusal("job run x.py --priority 9").why ?? "", /whole number from 0 to 5/);
     assert.match(refusal("job run x.py --workers=-1").why ?? "", /at least 0/);
     assert.match(refusal("job ls --limit 1e3").why ?? "", /whole number/);
@@ -191,40 +191,40 @@ describe("arguments", () => {
     assert.match(refusal("job logs").message, /ID is missing/);
     assert.match(refusal("job run --env A=1 x.py").why ?? "", /Put FILE first/);
   });
-  it("that are too many are named", () => {
-    assert.match(refusal("job show 1 2").message, /'2' is one argument too many/);
+  it("that are extra are named", () => {
+    assert.match(refusal("job show 1 2").message, /Unexpected argument '2'/);
     assert.match(refusal("serve now").message, /'now'/);
   });
-  it("that are optional may be left out", () => {
+  it("that are optional may be omitted", () => {
     assert.equal(parse("auth team", "").arguments.NAME, undefined);
     assert.equal(parse("auth team", "main").arguments.NAME, "main");
   });
 });
 
-describe("what was mistyped", () => {
-  it("is answered with the command that was meant", () => {
+describe("a mistyped word", () => {
+  it("is answered with the closest command", () => {
     assert.match(refusal("jbo ls").why ?? "", /'millrace job'/);
     assert.match(refusal("job lst").why ?? "", /'millrace job ls'/);
     assert.match(refusal("job log").why ?? "", /'millrace job logs'/);
     assert.match(refusal("sevre").why ?? "", /'millrace serve'/);
     assert.match(refusal("help job rnu").why ?? "", /'millrace job run'/);
   });
-  it("is answered with the flag that was meant", () => {
+  it("is answered with the closest flag", () => {
     assert.match(refusal("job ls --limt 3").why ?? "", /--limit/);
     assert.match(refusal("job run x.py --reqfile r.txt").why ?? "", /--req-file/);
     assert.match(refusal("--verison").why ?? "", /--version/);
   });
-  it("gets no suggestion where nothing is near, but always the help to look at", () => {
+  it("gets no suggestion if nothing is close, but always the help command", () => {
     const { why, next } = refusal("job xyzzy");
     assert.deepEqual([why, next], [undefined, "millrace job --help"]);
     assert.equal(refusal("job ls --frobnicate").next, "millrace job ls --help");
   });
-  it("may be a name that every object has", () => {
+  it("may be the name of a built-in object property", () => {
     refusal("toString");
     refusal("job constructor");
     refusal("job ls --constructor");
   });
-  it("counts swapped neighbours as one error", () => {
+  it("counts two swapped letters as one error", () => {
     assert.equal(closest("ls", ["logs", "ls"]), "ls");
     assert.equal(closest("lgos", ["logs", "ls"]), "logs");
     assert.equal(closest("comp", ["completion", "job"]), "completion");

@@ -1,11 +1,11 @@
-/** Which commands remove or replace something was decided for each: docs/operations.md has them in a table. */
+/** Each command that removes or replaces something is listed in a table in docs/operations.md. */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { type Command, commands } from "../src/arguments.ts";
 
-/** They look, make something new, or change what can be changed back by the same command. */
+/** Commands that only read, create something new, or change what the same command can change back. */
 const takesNothing = [
   ...["serve", "doctor", "completion", "audit", "backup verify"],
   ...["auth login", "auth token", "auth team", "auth approve", "auth deny", "auth status", "admin token", "admin link"],
@@ -33,7 +33,7 @@ describe("commands that remove or replace", async () => {
   const rows = section.split("\n").filter((line) => line.startsWith("| `"));
   const all = Object.entries(commands) as [string, Command][];
   const longestFirst = all.map(([path]) => path).sort((a, b) => b.length - a.length);
-  /** Commands that the first column of a row names. */
+  /** Commands in the first column of a row. */
   const namedIn = (row: string) =>
     [...(row.split("|")[1] ?? "").matchAll(/`([^`]+)`/g)].map(([, words = ""]) => {
       const found = longestFirst.find((path) => words === path || words.startsWith(`${path} `));
@@ -42,11 +42,11 @@ describe("commands that remove or replace", async () => {
     });
   const inTable = new Set(rows.flatMap(namedIn));
 
-  it("are all in the table of docs/operations.md; every other command is known to take nothing", () => {
+  it("are all in the table of docs/operations.md; every other command is known to remove nothing", () => {
     assert.deepEqual([...inTable, ...takesNothing].sort(), all.map(([path]) => path).sort());
   });
 
-  it("have --yes where the table says that they ask, and nowhere else", () => {
+  it("have --yes if the table says that they ask, and only then", () => {
     const asking = rows.filter((row) => /`--yes`|on a terminal/.test(row.split("|")[3] ?? "")).flatMap(namedIn);
     const withYes = all.filter(([, { flags }]) => "yes" in flags).map(([path]) => path);
     assert.deepEqual([...new Set(asking)].sort(), withYes.sort());

@@ -1,4 +1,4 @@
-/** Completion scripts: right for the shells that read them, and complete. */
+/** Completion scripts are valid for their shells, and complete. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, writeFileSync } from "node:fs";
@@ -15,13 +15,13 @@ const has = (shell: string) => spawnSync(shell, ["-c", "true"]).status === 0;
 
 describe("completion", () => {
   for (const [shell, script] of Object.entries(scripts)) {
-    it(`for ${shell} is a script that ${shell} can read`, { skip: !has(shell) && `there is no ${shell} here` }, () => {
+    it(`for ${shell} is a valid ${shell} script`, { skip: !has(shell) && `there is no ${shell} here` }, () => {
       const file = join(mkdtempSync(join(tmpdir(), "millrace-completion-")), "script");
       writeFileSync(file, script);
       const { status, stderr } = spawnSync(shell, ["-n", file], { encoding: "utf8" });
       assert.equal(status, 0, stderr);
     });
-    it(`for ${shell} knows every command and every flag`, () => {
+    it(`for ${shell} contains every command and every flag`, () => {
       for (const [path, command] of allCommands) {
         assert.ok(script.includes(path), path);
         for (const [name] of flagsOf(command)) {
@@ -52,15 +52,15 @@ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _millrace; printf '%s\\n' "\${COMPREP
     assert.deepEqual(offered("job", "run", "--no"), ["--no-follow", "--no-wait"]);
     assert.deepEqual(offered("auth", "logout", "--l"), ["--local"]);
   });
-  it("one of the words that a flag or an argument takes", () => {
+  it("one of the values that a flag or an argument accepts", () => {
     assert.deepEqual(offered("completion", ""), ["bash", "fish", "zsh"]);
     assert.deepEqual(offered("job", "ls", "--status", "A"), ["ACTIVE"]);
   });
-  it("a file where a file belongs, also further on in a list", () => {
+  it("a file where a file is expected, also further on in a list", () => {
     assert.deepEqual(offered("job", "run", "comp"), ["completion.test.ts", "compose.test.ts"]);
     assert.deepEqual(offered("job", "run", "x", "--files", "a", "comple"), ["completion.test.ts"]);
   });
-  it("nothing where only the user knows", () => {
+  it("nothing where any value is possible", () => {
     assert.deepEqual(offered("job", "ls", "--team", ""), []);
   });
 });

@@ -26,14 +26,14 @@ function compose(...words: string[]) {
 }
 
 describe("environment and requirements", () => {
-  it("are empty texts when nothing is given", () => {
+  it("are empty strings if nothing is given", () => {
     const { environment, requirements } = compose(file("a.sh", "true"));
     assert.deepEqual([environment, requirements], ["", ""]);
   });
-  it("are the items, one to a line", () => {
+  it("are the items, one per line", () => {
     assert.equal(joinTexts(undefined, ["A=1", "B=2"]), "A=1\nB=2");
   });
-  it("are the file's text, a line end, then the items: blank lines occur, as the client has them", () => {
+  it("are the file's text, a line end, then the items: blank lines occur, as in the client", () => {
     assert.equal(joinTexts(file("env", "A=1\n"), ["B=2", "C=3"]), "A=1\n\nB=2\nC=3");
     assert.equal(joinTexts(file("env", "A=1"), []), "A=1\n");
   });
@@ -43,7 +43,7 @@ describe("environment and requirements", () => {
 });
 
 describe("a script in a repository", () => {
-  it("is named, not read here; its name says what runs it, whatever the job is called", () => {
+  it("is sent as a path, not as text; its extension selects the interpreter, whatever the job's name", () => {
     const words = ["--repository", "https://git.example/etl.git@main", "--script", "etl/report.py"];
     const { query, script, query_type, query_name, requirements } = compose(...words, "--req=-r requirements.txt");
     assert.deepEqual(
@@ -52,7 +52,7 @@ describe("a script in a repository", () => {
     );
     assert.deepEqual([compose(...words, "--name", "nightly").query_type], ["PYTHON"]);
   });
-  it("needs its repository, and takes the place of FILE", () => {
+  it("needs a repository, and replaces FILE", () => {
     assert.throws(() => compose("--script", "etl/report.py"), /--script needs --repository/);
     assert.throws(
       () => compose(file("a.sh", "true"), "--script", "x", "--repository", "https://h/r.git"),
@@ -60,7 +60,7 @@ describe("a script in a repository", () => {
     );
     assert.throws(() => compose("--repository", "https://h/r.git"), /FILE is missing/);
   });
-  it("is sent again as it was", () => {
+  it("is sent again unchanged by a rerun", () => {
     const inRepository = { ...job, query: "", script: "etl/report.py" };
     const { query, script } = composeRerun(inRepository, false);
     assert.deepEqual([query, script], [undefined, "etl/report.py"]);
@@ -68,7 +68,7 @@ describe("a script in a repository", () => {
 });
 
 describe("a job", () => {
-  it("is filled as the client fills it", () => {
+  it("has the same fields as the client sends", () => {
     const script = file("query.py", "print(1)\n");
     assert.deepEqual(compose(script), {
       query: "print(1)\n",
@@ -88,7 +88,7 @@ describe("a job", () => {
       reset: false,
     });
   });
-  it("takes every flag", () => {
+  it("accepts every flag", () => {
     const script = file("x.sh", "true");
     const job = compose(
       script,
@@ -118,7 +118,7 @@ describe("a job", () => {
     const types = ["a.py", "a.ts", "a.sh", "a"].map((name) => compose(file(name, "")).query_type);
     assert.deepEqual(types, ["PYTHON", "TYPESCRIPT", "SHELL", "SHELL"]);
   });
-  it("is not made from a file that is missing or is not text", () => {
+  it("is refused if its file is missing or is not text", () => {
     assert.throws(() => compose(join(folder, "absent.py")), { exitCode: 64, why: /ENOENT/ });
     assert.throws(() => compose(file("a.bin", Uint8Array.of(0xff, 0xfe))), { why: "It is not UTF-8 text" });
   });
@@ -151,24 +151,24 @@ const job: Job = {
 
 describe("parameters", () => {
   const script = file("p.py", "print(1)\n");
-  it("are absent unless given, so that those of the script's metadata hold", () => {
+  it("are absent unless given, so that those of the script's metadata apply", () => {
     assert.ok(!("params" in compose(script)));
   });
-  it("are texts by name, or any values in a JSON object, and later ones win", () => {
+  it("are strings by name, or any values in a JSON object, and later ones win", () => {
     const { params } = compose(script, "--params", "day=2026-01-31", "q=a=b", '{"limit": 10, "day": null}');
     assert.deepEqual(params, { day: null, q: "a=b", limit: 10 });
   });
-  it("that are neither are refused", () => {
+  it("in another form are refused", () => {
     assert.throws(() => compose(script, "--params", "day"), /--params: 'day' has no value/);
     assert.throws(() => compose(script, "--params", "{day}"), /--params: invalid JSON object/);
   });
-  it("of a rerun lie over those of the job", () => {
+  it("of a rerun override those of the job", () => {
     assert.deepEqual(composeRerun(job, false, ["q=2", "p=3"]).params, { p: "3", q: "2" });
   });
 });
 
 describe("a name", () => {
-  it("may be given, and says in what the script runs", () => {
+  it("may be given, and selects the interpreter of the script", () => {
     const { query_name, query_type } = compose(file("x", "echo"), "--name", "report.py");
     assert.deepEqual([query_name, query_type], ["report.py", "PYTHON"]);
   });
@@ -176,7 +176,7 @@ describe("a name", () => {
 
 describe("credentials", () => {
   const script = file("c.sh", "true");
-  it("of one set go as the client sends them, and an empty name means none", () => {
+  it("of one set are sent as the client does, and an empty name means none", () => {
     assert.equal(compose(script, "-c", "aws").credentials_name, "aws");
     assert.equal(compose(script, "-c", "").credentials_name, "");
   });
@@ -187,7 +187,7 @@ describe("credentials", () => {
 });
 
 describe("a rerun", () => {
-  it("repeats what the job did, not when, and names the job that it repeats", () => {
+  it("repeats what the job did, not its times, and names the original job", () => {
     assert.deepEqual(composeRerun(job, false), {
       query: "print(1)",
       query_type: "PYTHON",
@@ -212,7 +212,7 @@ describe("a rerun", () => {
     assert.deepEqual(composeRerun(several, false).credentials_names, ["aws", "git"]);
     assert.equal(composeRerun({ ...job, credentials_name: "aws" }, false).credentials_name, "aws");
   });
-  it("writes its environment so that the server reads the same values", () => {
+  it("serialises its environment so that the server parses the same values", () => {
     const environment = {
       PLAIN: "a/b:c=1",
       EMPTY: "",
@@ -241,13 +241,13 @@ describe("--start-time", () => {
     assert.deepEqual(at("2026-01-31T09:00"), local(31, 9));
     assert.deepEqual(at("2026-01-31"), local(31));
   });
-  it("is a while from now", () => {
+  it("may be a duration from now", () => {
     assert.deepEqual(at("in 2 hours"), local(14, 14));
     assert.deepEqual(at("in an hour"), local(14, 13));
     assert.deepEqual(at("in 90 minutes"), local(14, 13, 30));
     assert.deepEqual(at("now"), now);
   });
-  it("is the next such day and hour", () => {
+  it("may be the next such day and hour", () => {
     assert.deepEqual(at("tomorrow 9am"), local(15, 9));
     assert.deepEqual(at("tomorrow at 3:30 PM"), local(15, 15, 30));
     assert.deepEqual(at("monday 18:30"), local(19, 18, 30));
@@ -257,7 +257,7 @@ describe("--start-time", () => {
     assert.deepEqual(at("9am"), local(15, 9));
     assert.deepEqual(at("12am"), local(15, 0));
   });
-  it("is refused where it cannot be read, with examples", () => {
+  it("is refused with examples if it cannot be parsed", () => {
     for (const text of ["", "soon", "yesterday 9am", "25:00", "13pm", "2026-13-01", "monday 9"]) {
       assert.throws(() => parseStartTime(text, now), { exitCode: 64, why: /in 2 hours/ }, text);
     }

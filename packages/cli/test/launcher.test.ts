@@ -34,7 +34,7 @@ function run(
   return { stdout, stderr, status };
 }
 
-/** The launcher alone, copied to a place of its own; `dist` is all there is to start. */
+/** The launcher alone, copied to a separate folder, with only `dist` to start. */
 function install(name: string, packageFolder: string): string {
   const root = join(folder, name, packageFolder);
   mkdirSync(join(root, "bin"), { recursive: true });
@@ -45,7 +45,7 @@ function install(name: string, packageFolder: string): string {
   return join(root, "bin/millrace");
 }
 
-/** A folder for PATH with the tools that the launcher needs and a `node` of this text. */
+/** A folder for PATH with the tools that the launcher needs and a `node` with this text. */
 function pathWith(name: string, node: string | undefined): string {
   const bin = join(folder, name);
   mkdirSync(bin);
@@ -62,7 +62,7 @@ describe("the launcher", () => {
   it("starts from any folder", () => {
     assert.deepEqual(run(launcher, ["--version"]), { stdout: version, stderr: "", status: 0 });
   });
-  it("starts through links, absolute and relative, also one after another, in folders with spaces", () => {
+  it("starts through absolute, relative and chained links, in folders with spaces", () => {
     const links = join(folder, "my links");
     mkdirSync(join(links, "inner"), { recursive: true });
     symlinkSync(launcher, join(links, "absolute"));
@@ -71,27 +71,27 @@ describe("the launcher", () => {
     assert.equal(run(join(links, "first"), ["--version"]).stdout, version);
     assert.equal(run("./first", ["--version"], { cwd: links }).stdout, version);
   });
-  it("starts when it is found on PATH", () => {
+  it("starts from PATH", () => {
     const bin = join(folder, "bin");
     mkdirSync(bin);
     symlinkSync(launcher, join(bin, "millrace"));
     assert.equal(run("millrace", ["--version"], { path: `${bin}:${process.env["PATH"]}` }).stdout, version);
   });
-  it("passes words on as they are, and the exit code back", () => {
+  it("passes arguments unchanged, and returns the exit code", () => {
     const { stderr, status } = run(launcher, ["job", "two words *"]);
     assert.match(stderr, /'millrace job two words \*'/);
     assert.equal(status, 64);
   });
-  it("uses the runtime of the workspace, not an old one on PATH", () => {
+  it("uses the runtime of the workspace, not an older one on PATH", () => {
     const path = pathWith("with old node", "echo v20.0.0");
     assert.equal(run(launcher, ["--version"], { path }).stdout, version);
   });
-  it("uses the machine's own Node where none was installed with it, if it is new enough", () => {
+  it("uses the machine's own Node if none was installed with it and it is new enough", () => {
     const program = install("new", "packages/cli");
     const path = pathWith("with new node", `exec '${process.execPath}' "$@"`);
     assert.equal(run(program, ["a b"], { path }).stdout, "[ 'a b' ] 1\n");
   });
-  it("says in one line what is wrong, why, and what to do, where Node is old or missing", () => {
+  it("says in one line what is wrong, why, and what to do if Node is old or missing", () => {
     const program = install("old", "packages/cli");
     for (const [name, node, found] of [
       ["older node", "echo v22.9.0", "v22.9.0"],
@@ -104,7 +104,7 @@ describe("the launcher", () => {
       assert.match(stderr, new RegExp(`^error: .*needs Node 24 or newer and found ${found}; run 'npm install' .*\n$`));
     }
   });
-  it("finds the runtime beside it when npm has installed it as a package", () => {
+  it("finds the runtime beside it if npm has installed it as a package", () => {
     const program = install("app", "node_modules/@millrace/cli");
     const bin = join(dirname(program), "../../../.bin");
     mkdirSync(bin);

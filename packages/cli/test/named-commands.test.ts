@@ -1,4 +1,4 @@
-/** Commands that prose and messages name are commands: what a page shows in a fenced block e2e/client-docs.test.ts runs. */
+/** Commands in the documentation and in messages exist; e2e/client-docs.test.ts runs those in fenced blocks. */
 import assert from "node:assert/strict";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -7,13 +7,13 @@ import { parseCommandLine } from "../src/parse.ts";
 
 const repository = join(import.meta.dirname, "../../..");
 
-/** Backquoted, such as `millrace job run FILE`; those of a template with values in them, and pipes, are left out. */
+/** Commands in backquotes, such as `millrace job run FILE`; templates with values, and pipes, are left out. */
 const named = (text: string) =>
   [...text.replace(/^```[\s\S]*?^```/gm, "").matchAll(/`(millrace\s[^`|]*?)\\?`/g)]
     .map(([, words = ""]) => words.replace(/\s+/g, " "))
     .filter((words) => !/\$\{|\bCOMMAND\b/.test(words));
 
-/** Why it cannot be typed; undefined: it can, at least with the words that are left to the reader. */
+/** Returns why the command is invalid; undefined if it is valid, apart from placeholders. */
 function wrong(command: string): string | undefined {
   const words = command.match(/'[^']*'|"[^"]*"|\S+/g) ?? [];
   try {
@@ -32,15 +32,16 @@ async function filesBelow(folder: string, pattern: RegExp): Promise<string[]> {
     .map(({ parentPath, name }) => join(parentPath, name));
 }
 
-describe("every command that is named", () => {
-  // With how many there are at least. The server names few: how a command continues from its errors is in the cli's next-steps.ts.
+describe("every command that is mentioned", () => {
+  // With a minimum number for each. The server mentions few, because the cli's next-steps.ts has the commands for its
+  // errors.
   const places: [place: string, atLeast: number, files: () => Promise<string[]>][] = [
     ["README.md and docs/", 50, async () => [join(repository, "README.md"), ...(await filesBelow("docs", /\.md$/))]],
     ["messages of the server", 5, () => filesBelow("packages/server/src", /\.(ts|py|sh)$/)],
     ["help and messages of the command line", 20, () => filesBelow("packages/cli/src", /\.ts$/)],
   ];
   for (const [place, atLeast, files] of places) {
-    it(`in ${place} is one, with flags that it has`, async () => {
+    it(`in ${place} exists, with its flags`, async () => {
       const texts = await Promise.all((await files()).map((path) => readFile(path, "utf8")));
       const commands = texts.flatMap(named);
       assert.ok(commands.length >= atLeast, `${commands.length} are named`);

@@ -1,4 +1,4 @@
-/** An error of the API names what to do in a word; the command line says which command that is. */
+/** An API error has a hint for the next step; the command line maps it to a command. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { ApiError, errorHints } from "@millrace/contract";
@@ -14,7 +14,7 @@ it("has an existing command for every hint of the contract", () => {
   }
 });
 
-it("shows the command of the hint, or else the next step of the error code", () => {
+it("shows the command of the hint, otherwise the next step of the error code", () => {
   const found = explainApiError(new ApiError("not_found", "There is no team x.", { hint: "list_teams" }));
   assert.deepEqual([found?.why, found?.next], ["There is no team x.", "millrace team ls"]);
   assert.equal(explainApiError(new ApiError("unauthorized", "No token."))?.next, "millrace auth login");

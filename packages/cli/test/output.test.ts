@@ -1,4 +1,4 @@
-/** What people see on a terminal, and what programs read from a pipe. */
+/** Output for people on a terminal, and for programs in a pipe. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { backfillColumns } from "../src/commands/backfill.ts";
@@ -54,17 +54,17 @@ describe("a table", () => {
       "NAME                          TIME\na                             now\na longer name than the other  now\n",
     );
   });
-  it("takes a terminal that does not know its width for one of 80 columns", () => {
+  it("assumes 80 columns if the terminal does not report its width", () => {
     const { stdout, output } = screens({ terminal: true, columns: 0 });
     output.table(columns, rows);
     assert.equal(stdout.text.split("\n")[2], "a longer name than the other  now");
   });
-  it("gives way to a narrow terminal where a column may shrink", () => {
+  it("fits a narrow terminal if a column may shrink", () => {
     const { stdout, output } = screens({ terminal: true, columns: 20 });
     output.table(columns, rows);
     assert.equal(stdout.text.split("\n")[2], "a longer name…  now");
   });
-  it("cuts names after everything else: other columns give way, the rightmost are left out, and that is said", () => {
+  it("shortens names last: other columns shrink, the rightmost are omitted, and a note says so", () => {
     const wide: Column<Row>[] = [
       { title: "NAME", full: ({ name }) => name, shrinks: "last" },
       { title: "STATE", full: () => "COMPLETE" },
@@ -82,7 +82,7 @@ describe("a table", () => {
     assert.deepEqual(table(40), [`${name}  COMPLETE`, "Columns that do not fit: NOTE, BY\n"]);
     assert.deepEqual(table(30)[0], "@somebody.default.n…  COMPLETE");
   });
-  it("of columns that are alike cuts the widest first", () => {
+  it("with similar columns shortens the widest first", () => {
     const { stdout, output } = screens({ terminal: true, columns: 60 });
     const row = { path: "p".repeat(60), short: "12345", note: "n".repeat(40) };
     output.table(previewColumns([row]), [row]);
@@ -92,7 +92,7 @@ describe("a table", () => {
       [25, 5, 26],
     );
   });
-  it("has full values between tabs and no titles in a pipe", () => {
+  it("has full values separated by tabs and no titles in a pipe", () => {
     const { stdout, output } = screens({ terminal: false });
     output.table(columns, rows);
     assert.equal(stdout.text, "a\t2026-01-01\tfor programs\na longer name than the other\t2026-01-02\tfor programs\n");
@@ -106,12 +106,12 @@ describe("a table", () => {
     shown.output.table(columns, odd);
     assert.match(shown.stdout.text, /^tab line end {2}now$/m);
   });
-  it("lets no name of another person steer the terminal", () => {
+  it("removes control sequences from names of other people", () => {
     const { stdout, output } = screens({ terminal: true });
     output.table(columns, [{ name: "\u001b[2Jevil\u0007", time: "" }]);
     assert.ok(!stdout.text.includes("\u001b") && !stdout.text.includes("\u0007"));
   });
-  it("aligns wide letters by the columns that they take", () => {
+  it("aligns wide characters by their display width", () => {
     assert.deepEqual([displayWidth("日本"), displayWidth("é"), displayWidth("🚀"), displayWidth("abc")], [4, 1, 2, 3]);
   });
   it("has colours on a terminal only, and only if they are wanted", () => {
@@ -138,7 +138,7 @@ describe("datasets", () => {
   };
   const name = "quarterly_customer_embeddings";
   const dataset = { name, project: { name: "default", namespace: { name: "@somebody" } }, description: "" };
-  it("are listed at 100 columns with whole names, in one line each", () => {
+  it("are listed at 100 columns with complete names, one line each", () => {
     const { stdout, output } = screens({ terminal: true, columns: 100 });
     output.table(listColumns(false), [{ dataset, version }] as never);
     const [, line = "", ...rest] = stdout.text.split("\n");
@@ -161,7 +161,7 @@ describe("datasets", () => {
   });
 });
 
-describe("what runs by itself", () => {
+describe("a list of schedules and tasks", () => {
   const now = Date.parse("2026-01-31T00:00:00.000Z");
   const next_run = "2026-01-31T17:30:00.000Z";
   const reason =
@@ -193,7 +193,7 @@ describe("what runs by itself", () => {
     return [stdout.text, stderr.text];
   };
 
-  it("is listed at 80 columns without wrapping; of a schedule why it fails stays longest", () => {
+  it("fits 80 columns without wrapping; the failure reason of a schedule is shortened last", () => {
     const [list = "", said] = at80(scheduleColumns(now), schedule);
     assert.match(list, /^12 {2}\S+ {2}active {2}30 17 \* \* 1-5 {2}in 17h {4}failing {2}The last 2 runs…/m);
     assert.equal(said, "Columns that do not fit: TIME ZONE, ON DATASET, OWNER, SCRIPTS\n");
@@ -210,7 +210,7 @@ describe("what runs by itself", () => {
     );
   });
 
-  it("is told how far away it is", () => {
+  it("shows the time until the next firing", () => {
     const told = ["2026-01-31T00:00:30Z", "2026-02-03T00:00:00Z", "2026-01-30T23:55:00Z"].map((at) =>
       distanceText(at, now),
     );
@@ -243,7 +243,7 @@ describe("notes and progress", () => {
     assert.equal(stdout.text, "");
     assert.equal(stderr.text, "hello\n\r\u001b[2K50%");
   });
-  it("progress is shown only where somebody is looking, and wiped before the next words", () => {
+  it("progress is shown only on a terminal, and erased before other output", () => {
     const piped = screens({ terminal: false });
     piped.output.progress("50%");
     assert.equal(piped.stderr.text, "");
@@ -252,7 +252,7 @@ describe("notes and progress", () => {
     shown.output.note("done");
     assert.equal(shown.stderr.text, "\r\u001b[2K50%\r\u001b[2Kdone\n");
   });
-  it("are left out with --quiet; errors are not", () => {
+  it("are omitted with --quiet; errors are not", () => {
     const { stderr, output } = screens({ terminal: true });
     output.configure({ quiet: true, verbose: false });
     output.note("hello");
@@ -264,7 +264,7 @@ describe("notes and progress", () => {
 });
 
 describe("an error", () => {
-  it("says what, why and what to do next, and carries the exit code", () => {
+  it("says what, why and what to do next, and has an exit code", () => {
     const { stdout, stderr, output } = screens({ terminal: false });
     const code = output.failure(
       new CliError("What", { why: "Because\nof this", next: "millrace doctor", exitCode: 4 }),
@@ -272,13 +272,13 @@ describe("an error", () => {
     assert.equal(stderr.text, "error: What\n  why: Because\n       of this\n next: millrace doctor\n");
     assert.deepEqual([stdout.text, code], ["", 4]);
   });
-  it("that nobody foresaw still has a message, and its origin with --verbose", () => {
+  it("that is unexpected still has a message, and its stack with --verbose", () => {
     const { stderr, output } = screens({ terminal: false });
     output.configure({ quiet: false, verbose: true });
     assert.equal(output.failure(new Error("odd", { cause: new Error("deep") })), 1);
     assert.match(stderr.text, /^error: odd\n[\s\S]*output\.test\.ts[\s\S]*caused by: Error: deep/);
   });
-  it("of fetch is told by its cause", () => {
+  it("of fetch is reported by its cause", () => {
     const refused = new Error("connect ECONNREFUSED 127.0.0.1:1");
     assert.equal(messageOf(new TypeError("fetch failed", { cause: refused })), refused.message);
     const several = new TypeError("fetch failed", { cause: new AggregateError([refused], "") });

@@ -24,7 +24,7 @@ it("a chain is a list", () => {
   assert.deepEqual(drawn({ a: [], b: ["a"], c: ["b"] }), ["a", "b", "c"]);
 });
 
-it("children of one parent stand below it, each with what follows it", () => {
+it("children of one parent are below it, each with its descendants", () => {
   assert.deepEqual(drawn({ top: [], left: ["top"], right: ["top"], after: ["left"] }), [
     "top",
     "├ left",
@@ -33,7 +33,7 @@ it("children of one parent stand below it, each with what follows it", () => {
   ]);
 });
 
-it("a run with several parents stands once, below the last of them, and names the others", () => {
+it("a run with several parents appears once, below the last of them, and names the others", () => {
   assert.deepEqual(drawn({ top: [], left: ["top"], right: ["top"], bottom: ["left", "right"] }), [
     "top",
     "├ left",
@@ -42,11 +42,11 @@ it("a run with several parents stands once, below the last of them, and names th
   ]);
 });
 
-it("runs without parents stand beside each other", () => {
+it("runs without parents are on the same level", () => {
   assert.deepEqual(drawn({ a: [], b: [], c: ["a", "b"] }), ["a", "b", "c also after a"]);
 });
 
-it("a chain of ten thousand is drawn", () => {
+it("a chain of ten thousand runs is drawn", () => {
   const shape = Object.fromEntries([...Array(10_000).keys()].map((n) => [`r${n}`, n === 0 ? [] : [`r${n - 1}`]]));
   assert.equal(drawn(shape).length, 10_000);
 });

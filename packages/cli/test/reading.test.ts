@@ -1,4 +1,4 @@
-/** Following a job: what came in is told once, in order, however often the connection broke. */
+/** Following a job: each piece and status is printed once, in order, however often the connection broke. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { LogPiece } from "@millrace/contract";
@@ -20,7 +20,7 @@ function reader(start = 0) {
   return { told, reading };
 }
 
-/** Pieces as the server cuts them: the id is the byte offset and one. */
+/** Pieces as the server cuts them: the id is the byte offset plus one. */
 function pieces(...messages: string[]): LogPiece[] {
   let offset = 0;
   return messages.map((message) => {
@@ -33,7 +33,7 @@ function pieces(...messages: string[]): LogPiece[] {
 const job = (status: "QUEUED" | "RUNNING" | "COMPLETE" | "TASK") => ({ job: { id: "", status } });
 
 describe("a reading", () => {
-  it("tells every piece once when a new connection begins with pieces that it has seen", () => {
+  it("prints every piece once if a new connection starts with pieces that it has seen", () => {
     const { told, reading } = reader();
     const all = pieces("one\n", "two\n", "three\n");
     reading.take({ logs: all.slice(0, 2) });
@@ -41,7 +41,7 @@ describe("a reading", () => {
     reading.take({ logs: all });
     assert.equal(told.log, "one\ntwo\nthree\n");
   });
-  it("resumes at the last piece, whose length in bytes a replaced letter may have changed", () => {
+  it("resumes at the last piece, whose length in bytes a replacement character may have changed", () => {
     const { told, reading } = reader();
     reading.take({ logs: [{ id: 1, message: "\ufffd\n" }] });
     assert.equal(reading.after, 0);
@@ -49,18 +49,18 @@ describe("a reading", () => {
     assert.equal(reading.after, 2);
     assert.equal(told.log, "\ufffd\nnext\n");
   });
-  it("begins where it was told to until something came", () => {
+  it("starts at the requested offset until something arrives", () => {
     const { reading } = reader(100);
     assert.equal(reading.after, 100);
     reading.take({ logs: [{ id: 101, message: "x\n" }] });
     assert.equal(reading.after, 100);
   });
-  it("tells every status once", () => {
+  it("prints every status once", () => {
     const { told, reading } = reader();
     for (const status of ["QUEUED", "RUNNING", "QUEUED", "RUNNING", "COMPLETE"] as const) reading.take(job(status));
     assert.deepEqual(told.statuses, ["QUEUED", "RUNNING", "COMPLETE"]);
   });
-  it("ends with a final status; a task is one too", () => {
+  it("ends with a final status, including that of a task", () => {
     const { reading } = reader();
     reading.take(job("RUNNING"));
     assert.equal(reading.final, undefined);
@@ -70,7 +70,7 @@ describe("a reading", () => {
     task.take(job("TASK"));
     assert.equal(task.final, "TASK");
   });
-  it("counts only news as news", () => {
+  it("counts only new pieces as progress", () => {
     const { reading } = reader();
     reading.take(job("RUNNING"));
     reading.take({ logs: pieces("one\n") });
@@ -80,7 +80,7 @@ describe("a reading", () => {
     reading.take({ logs: pieces("one\n") });
     assert.equal(reading.news, news);
   });
-  it("ends in an error where the server says that there is nothing to follow", () => {
+  it("ends with an error if the server says that there is nothing to follow", () => {
     const { reading } = reader();
     assert.throws(() => reading.take({ message: "no such job" }), { why: "no such job", exitCode: 1 });
   });

@@ -1,4 +1,4 @@
-/** Settings: the same files, variables and order as the `datachain` client. */
+/** Settings: the same files, variables and precedence as the `datachain` client. */
 import assert from "node:assert/strict";
 import { lstatSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -28,7 +28,7 @@ beforeEach(() => {
   from = surroundings({});
 });
 
-/** A user with a home of their own and a system without settings, unless said otherwise. */
+/** A user with their own home directory and no system settings, unless the test says otherwise. */
 function surroundings(env: Record<string, string>, platform: NodeJS.Platform = "linux"): Surroundings {
   return { env: { HOME: join(cwd, "home"), XDG_CONFIG_DIRS: join(cwd, "etc"), ...env }, cwd, platform };
 }
@@ -38,7 +38,7 @@ function write(path: string, text: string): void {
   writeFileSync(path, text);
 }
 
-describe("settings come from the first of these that has them", () => {
+describe("settings come from the first of these sources", () => {
   const studio = (word: string) => `[studio]\nurl = "http://${word}"\ntoken = "token-${word}"\nteam = "team-${word}"\n`;
   const env = {
     DATACHAIN_STUDIO_URL: "http://variable",
@@ -53,7 +53,7 @@ describe("settings come from the first of these that has them", () => {
     for (const level of ["system", "global", "local"] as const) write(settingsFile(level, from), studio(level));
   };
 
-  it("last, inside a job, the job's own server and token, together or not at all", async () => {
+  it("last, inside a job, the job's own server and token, both or neither", async () => {
     const own = { MILLRACE_URL: "http://job", MILLRACE_TOKEN: "token-job" };
     assert.deepEqual(await values({}, surroundings(own)), ["http://job", "token-job", undefined]);
     assert.deepEqual(await values({ url: "http://flag" }, surroundings(own)), ["http://flag", undefined, undefined]);
@@ -86,10 +86,10 @@ describe("settings come from the first of these that has them", () => {
     write(settingsFile("system", from), studio("system"));
     assert.deepEqual(await values({}, from), ["http://system", "token-system", "team-system"]);
   });
-  it("6. nothing: the server on this machine, no token, no team", async () => {
+  it("6. none: the server on this machine, no token, no team", async () => {
     assert.deepEqual(await values({}, from), [defaultUrl, undefined, undefined]);
   });
-  it("each key by itself, with its source", async () => {
+  it("each key separately, with its source", async () => {
     write(settingsFile("global", from), studio("global"));
     write(settingsFile("local", from), '[studio]\nteam = "mine"\n');
     const settings = await readSettings({}, surroundings({ DATACHAIN_STUDIO_URL: "http://variable/" }));
@@ -99,14 +99,14 @@ describe("settings come from the first of these that has them", () => {
       team: { value: "mine", source: settingsFile("local", from) },
     });
   });
-  it("an empty variable is no value", async () => {
+  it("an empty variable counts as unset", async () => {
     writeAll();
     const empty = surroundings({ DATACHAIN_STUDIO_URL: "", DATACHAIN_STUDIO_TOKEN: "", DATACHAIN_STUDIO_TEAM: "" });
     assert.deepEqual(await values({}, empty), ["http://local", "token-local", "team-local"]);
   });
 });
 
-describe("settings files are where the client has them", () => {
+describe("settings files are in the same places as the client's", () => {
   const place = (level: "local" | "global" | "system", env: Record<string, string>, platform?: NodeJS.Platform) =>
     settingsFile(level, { env: { HOME: "/home/ann", ...env }, cwd: "/project", platform: platform ?? "linux" });
 
@@ -131,7 +131,7 @@ describe("settings files are where the client has them", () => {
 });
 
 describe("storing settings", () => {
-  it("makes a file that only its owner can read, and folders as needed", async () => {
+  it("creates a file that only its owner can read, and missing folders", async () => {
     const path = await storeSettings("global", { url: "http://a", token: "isat_1", team: null }, from);
     assert.equal(readFileSync(path, "utf8"), '[studio]\nurl = "http://a"\ntoken = "isat_1"\n');
     assert.equal(statSync(path).mode & 0o777, 0o600);
@@ -156,13 +156,13 @@ describe("storing settings", () => {
     const path = await storeSettings("local", { token: null, team: null }, from);
     assert.equal(readFileSync(path, "utf8"), '[studio]\nurl = "http://a"\n');
   });
-  it("keeps every key of a file whose form lines cannot follow", async () => {
+  it("keeps every key of a file that cannot be edited line by line", async () => {
     write(settingsFile("global", from), 'studio = { url = "http://a", team = "b" }\nother = """\n[studio]\n"""\n');
     await storeSettings("global", { token: "t" }, from);
     assert.deepEqual(await readStoredSettings("global", from), { url: "http://a", team: "b", token: "t" });
     assert.match(readFileSync(settingsFile("global", from), "utf8"), /other = /);
   });
-  it("writes through a link and leaves it a link", async () => {
+  it("writes through a link and keeps the link", async () => {
     const real = join(cwd, "dotfiles");
     write(real, '[studio]\nteam = "a"\n');
     const link = settingsFile("global", from);
@@ -172,7 +172,7 @@ describe("storing settings", () => {
     assert.ok(lstatSync(link).isSymbolicLink());
     assert.equal(readFileSync(real, "utf8"), '[studio]\nteam = "b"\n');
   });
-  it("tightens a file that others could read", async () => {
+  it("restricts a file that others could read", async () => {
     const path = settingsFile("global", from);
     write(path, "");
     await storeSettings("global", { token: "t" }, from);
@@ -180,7 +180,7 @@ describe("storing settings", () => {
   });
 });
 
-describe("wrong settings are told, not guessed at", () => {
+describe("invalid settings are reported", () => {
   it("a file that is not TOML is named", async () => {
     write(settingsFile("global", from), "[studio\n");
     await assert.rejects(readSettings({}, from), {
@@ -196,13 +196,13 @@ describe("wrong settings are told, not guessed at", () => {
 });
 
 describe("the terminal", () => {
-  it("has colours unless NO_COLOR is set or it cannot", () => {
+  it("has colours unless NO_COLOR is set or it does not support them", () => {
     assert.equal(wantsColor(surroundings({})), true);
     assert.equal(wantsColor(surroundings({ NO_COLOR: "1" })), false);
     assert.equal(wantsColor(surroundings({ NO_COLOR: "" })), true);
     assert.equal(wantsColor(surroundings({ TERM: "dumb" })), false);
   });
-  it("opens a browser only where there is a screen", () => {
+  it("opens a browser only if there is a display", () => {
     assert.equal(browserProgram(surroundings({})), undefined);
     assert.equal(browserProgram(surroundings({ DISPLAY: ":0" })), "xdg-open");
     assert.equal(browserProgram(surroundings({ WAYLAND_DISPLAY: "wayland-0" })), "xdg-open");

@@ -4,7 +4,7 @@ import type { ErrorCode } from "@millrace/storage";
 import type { CliError } from "../src/errors.ts";
 import { withStorage } from "../src/storage/with-storage.ts";
 
-/** What the command line makes of an error of the library. */
+/** How the command line shows an error of the library. */
 async function explained(code: ErrorCode, scheme: string, requestId?: string): Promise<CliError> {
   const failing = withStorage(async ({ library }) => {
     throw new library.StorageError(code, "refused", { scheme, requestId });
@@ -13,12 +13,12 @@ async function explained(code: ErrorCode, scheme: string, requestId?: string): P
 }
 
 describe("errors of storages", () => {
-  test("credentials are asked for where there are such things, and not for files of this machine", async () => {
+  test("an error suggests credentials only for storages that have them, not for local files", async () => {
     assert.match((await explained("permission", "s3")).next ?? "", /^Pass credentials/);
     assert.equal((await explained("permission", "file")).next, "Run the command as a user with the permission");
   });
 
-  test("the number of a request is told with what happened, and is no reason", async () => {
+  test("the request id is shown with the message, not as the reason", async () => {
     const { message, why } = await explained("failed", "s3", "R1");
     assert.deepEqual([message, why], ["refused (request R1)", undefined]);
   });

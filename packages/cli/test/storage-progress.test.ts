@@ -5,17 +5,17 @@ import { progressText } from "../src/storage/progress.ts";
 describe("the progress of a transfer", () => {
   const total = { files: 4, bytes: 2000 };
 
-  it("is a bar, a share, and both amounts", () => {
+  it("is shown as a bar, a percentage, and both amounts", () => {
     const text = progressText({ files: 1, bytes: 500 }, total);
     assert.equal(text, `[######${" ".repeat(18)}] 25%  500 B of 2.0 kB, 1 of 4 files`);
   });
 
-  it("never goes beyond its end, and is full where there are no bytes to move", () => {
+  it("never exceeds 100 percent, and is complete if there are no bytes to transfer", () => {
     assert.match(progressText({ files: 4, bytes: 9999 }, total), /^\[#{24}\]100% /);
     assert.match(progressText({ files: 0, bytes: 0 }, { files: 1, bytes: 0 }), /^\[#{24}\]100% /);
   });
 
-  it("is what has been done, where nobody knows how much there is", () => {
+  it("shows only the transferred amount if the total is unknown", () => {
     assert.equal(progressText({ files: 2, bytes: 5 }, undefined), "5 B, 2 files");
   });
 });

@@ -1,4 +1,4 @@
-/** Who may do what: scopes of tokens and roles of people. */
+/** Access rules: scopes of tokens and roles of people. */
 
 export const roles = ["viewer", "editor", "admin"] as const;
 export type Role = (typeof roles)[number];
@@ -10,37 +10,41 @@ export type Scope = `${ScopeName}:${Level}`;
 
 export const allScopes: readonly Scope[] = scopeNames.flatMap((name) => [`${name}:read`, `${name}:write`] as const);
 
-/** What a route asks of its caller. `public` routes say why they need no token. */
+/** Who may call a route. A `public` route says why it needs no token. */
 export type Access =
   | {
       kind: "token";
       scope: Scope;
       role: Role;
-      /** Administrators of the server may do it in every team. */
+      /** True if administrators of the server may call the route for every team. */
       administrators?: true;
       people?: People;
     }
-  /** An administrator of the whole server, whatever the team; never a job's own token. */
+  /** An administrator of the whole server, in any team; never the token of a job. */
   | { kind: "admin"; scope: Scope; why: string }
   | { kind: "signed-in"; why: string; scope?: Scope; people?: People }
   | { kind: "public"; why: string };
 
-/** For people and the tokens they made, never for the token of a job: nothing that a job can read may make new rights. */
+/**
+ * True if the route accepts people and the tokens they created, but never the token of a job: a job must not be able to
+ * create new rights.
+ */
 type People = true;
 
-/** Checks scopes and roles: write access includes read access, and a role includes the ones before it. */
+/** Tells whether the granted scopes include the wanted one. Write access includes read access. */
 export function permits(granted: readonly Scope[], wanted: Scope): boolean {
   return (
     granted.includes(wanted) ||
     (wanted.endsWith(":read") && granted.includes(wanted.replace(/read$/, "write") as Scope))
   );
 }
+/** Tells whether a role includes another: an admin is also an editor, and an editor is also a viewer. */
 export const roleIncludes = (has: Role, wanted: Role) => roles.indexOf(has) >= roles.indexOf(wanted);
 
 /**
- * Scopes as people type them: `JOB`, `jobs:read`, `datasets`. The client's own names (EXPERIMENTS, DATASETS,
- * MODELS) also grant what running jobs needs: its login accepts no others, and a login that cannot run a job
- * is of no use. Returns undefined for a name that does not exist.
+ * Parses a scope as people type it: `JOB`, `jobs:read`, `datasets`. The client's own names (EXPERIMENTS, DATASETS,
+ * MODELS) also grant what running jobs needs, because the login of the client accepts no others. Returns undefined for
+ * an unknown name.
  */
 export function parseScope(text: string): Scope[] | undefined {
   const [name = "", level = ""] = text.trim().toUpperCase().split(":");

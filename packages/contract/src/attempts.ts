@@ -6,13 +6,15 @@ import { nullable, oneOf, TeamName, Timestamp } from "./schema.ts";
 import { Type } from "./type.ts";
 
 const JobAttempt = Type.Object({
-  number: Type.Integer({ description: "1 is the first; pass it as `attempt` to read its log" }),
-  status: oneOf(jobStatuses, { description: "FAILED for every attempt that another one followed" }),
+  number: Type.Integer({
+    description: "1 for the first attempt; pass the number as `attempt` to read the log of this attempt",
+  }),
+  status: oneOf(jobStatuses, { description: "FAILED for every attempt that was followed by another" }),
   started_at: nullable(Timestamp),
   finished_at: nullable(Timestamp),
   exit_code: nullable(Type.Integer()),
-  error_message: nullable(Type.String({ description: "why the attempt failed; a long text is cut to its beginning" })),
-  error_stack: nullable(Type.String({ description: "a long text is cut to its beginning" })),
+  error_message: nullable(Type.String({ description: "why the attempt failed; a long text is truncated" })),
+  error_stack: nullable(Type.String({ description: "a long text is truncated" })),
 });
 export type JobAttempt = Static<typeof JobAttempt>;
 
@@ -23,8 +25,8 @@ export const JobAttempts = Type.Object(
       ...Timestamp,
       description: "earliest start of the next attempt, while the job waits for a retry",
     }),
-    timeout: Type.Integer({ description: "seconds that an attempt may run; 0 means no limit" }),
-    retries: Type.Integer({ description: "largest number of retries" }),
+    timeout: Type.Integer({ description: "time limit of an attempt in seconds; 0 means no limit" }),
+    retries: Type.Integer({ description: "maximum number of retries" }),
     retry_delay: Type.Integer({ description: "seconds before the first retry" }),
   },
   { $id: "JobAttempts", description: "The limits apply to the next attempt: the job's own, or its team's defaults." },

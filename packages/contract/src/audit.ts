@@ -1,4 +1,4 @@
-/** The audit: who changed what, when and from where. */
+/** The audit log: who changed what, when and from where. */
 import type { Static } from "typebox";
 import { fieldLimits } from "./limits.ts";
 import { defineRoute } from "./routes.ts";
@@ -28,7 +28,8 @@ export const listAudit = defineRoute({
   method: "GET",
   path: "/api/audit",
   tag: "Audit",
-  summary: "List changes, newest first: administrators of the server see all, admins of a team see their team's",
+  summary:
+    "List changes, newest first: administrators of the server see all changes, admins of a team see the changes in their team",
   access: { kind: "signed-in", scope: "ADMIN:read", why: "an admin sees what happened in the team" },
   query: Type.Object({
     team_name: Type.Optional(TeamName),

@@ -1,4 +1,4 @@
-/** Sign-in: device login, logout, who am I. */
+/** Routes for signing in: device login, logout, and the identity of the caller. */
 import type { Static } from "typebox";
 import { defineRoute } from "./routes.ts";
 import { ActionFeedback, Days, maybe, nullable, Timestamp } from "./schema.ts";
@@ -12,7 +12,7 @@ export const DeviceLogin = Type.Object(
     verification_uri: Type.String(),
     token_uri: Type.String(),
     token_name: Type.String(),
-    expires_in: Type.Integer({ description: "seconds" }),
+    expires_in: Type.Integer({ description: "seconds until the codes expire" }),
   },
   { $id: "DeviceLogin" },
 );
@@ -71,7 +71,7 @@ export const denyDeviceLogin = defineRoute({
   path: "/api/device-login/deny",
   tag: "Sign-in",
   summary: "Deny a pending device login",
-  access: { kind: "signed-in", people: true, why: "any signed-in person may refuse a code that they were shown" },
+  access: { kind: "signed-in", people: true, why: "any signed-in user may deny a code" },
   body: Answer,
   response: ActionFeedback,
   errors: ["not_found", "forbidden"],
@@ -83,7 +83,7 @@ export const deviceLogout = defineRoute({
   path: "/api/device-logout",
   tag: "Sign-in",
   summary: "Revoke the token of this request",
-  access: { kind: "signed-in", people: true, why: "a token may always end itself" },
+  access: { kind: "signed-in", people: true, why: "every token may revoke itself" },
   response: ActionFeedback,
 });
 
@@ -113,6 +113,6 @@ export const whoAmI = defineRoute({
   path: "/api/whoami",
   tag: "Sign-in",
   summary: "Read the user, teams and scopes of this token",
-  access: { kind: "signed-in", why: "a token may always be asked what it is" },
+  access: { kind: "signed-in", why: "every token may read its own rights" },
   response: WhoAmI,
 });

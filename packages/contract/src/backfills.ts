@@ -1,41 +1,41 @@
-/** Backfills: runs of a pipeline for past moments. */
+/** Backfills: runs of a pipeline for past times. Each such time is called a moment. */
 import type { Static } from "typebox";
 import { pipelineStatuses } from "./pipelines.ts";
 import { access, defineRoute } from "./routes.ts";
 import { maybe, nextCursor, nullable, oneOf, TeamName, Timestamp, Uuid } from "./schema.ts";
 import { Type } from "./type.ts";
 
-/** FAILED means that some runs failed; with `on_failure` stop, some moments may never have had a run. */
+/** FAILED means that some runs failed; with `on_failure` stop, some moments may have had no run. */
 const backfillStatuses = ["RUNNING", "COMPLETED", "FAILED", "CANCELED"] as const;
 export type BackfillStatus = (typeof backfillStatuses)[number];
 
-/** What happens to the remaining moments after a run has failed. */
+/** What happens to the remaining moments after a run failed. */
 export const backfillFailurePolicies = ["stop", "continue"] as const;
 export type BackfillFailurePolicy = (typeof backfillFailurePolicies)[number];
 
 export const backfillLimits = {
-  /** Moments of one backfill. */
+  /** Maximum number of moments of one backfill. */
   moments: 1000,
-  /** Runs at the same time. */
+  /** Maximum number of parallel runs of one backfill. */
   parallel: 100,
-  /** Unfinished backfills of a team. */
+  /** Maximum number of unfinished backfills of a team. */
   running: 20,
 } as const;
 
 const parallel = Type.Integer({
   minimum: 1,
   maximum: backfillLimits.parallel,
-  description: "runs at the same time; 1 runs them in order, one after another",
+  description: "maximum number of parallel runs; 1 runs them in order, one after another",
 });
 const onFailure = oneOf(backfillFailurePolicies, {
-  description: "after a failed run, `stop` starts no more runs and `continue` goes on with the other moments",
+  description: "after a failed run, `stop` starts no more runs and `continue` runs the other moments",
 });
 
 const shownFields = {
   id: Type.Integer(),
   pipeline_name: Type.String({ description: "the pipeline that was copied" }),
   status: oneOf(backfillStatuses, { description: "FAILED means that a run failed and no more runs will start" }),
-  cron_expression: Type.String({ description: "the ticks of this expression are the moments" }),
+  cron_expression: Type.String({ description: "cron expression whose ticks are the moments" }),
   timezone: Type.String({ description: "an IANA name" }),
   from: { ...Timestamp, description: "the first moment" },
   to: { ...Timestamp, description: "the last moment" },
@@ -48,7 +48,7 @@ const shownFields = {
   failed: Type.Integer({ description: "moments whose newest run failed or was canceled" }),
   last_error: nullable(
     Type.String({
-      description: "why the run of the next moment could not start at the last try; null once a run starts",
+      description: "why the last try to start a run failed; null once a run starts",
     }),
   ),
   created_by: Type.String({ description: "user name" }),
@@ -64,10 +64,10 @@ const BackfillMoment = Type.Object(
   {
     moment: Timestamp,
     status: oneOf(["WAITING", ...pipelineStatuses], {
-      description: "status of its newest run; WAITING means that it has none yet",
+      description: "status of the newest run for this moment; WAITING means that there is none yet",
     }),
     pipeline_id: nullable(Uuid),
-    pipeline_name: nullable(Type.String({ description: "name of its newest run" })),
+    pipeline_name: nullable(Type.String({ description: "name of the newest run for this moment" })),
     error_message: nullable(Type.String({ description: "why that run failed" })),
   },
   { $id: "BackfillMoment" },
@@ -77,7 +77,9 @@ export type BackfillMoment = Static<typeof BackfillMoment>;
 export const Backfill = Type.Object(
   {
     ...shownFields,
-    template_name: Type.String({ description: "the template that every run copies; `pipeline/settings` changes it" }),
+    template_name: Type.String({
+      description: "the template that every run copies; change it with `pipeline/settings`",
+    }),
     moments: Type.Array(BackfillMoment, { description: "oldest moment first" }),
   },
   { $id: "Backfill" },
@@ -87,7 +89,7 @@ export type Backfill = Static<typeof Backfill>;
 const BackfillOutput = Type.Object({ ok: Type.Boolean(), backfill: Backfill }, { $id: "BackfillOutput" });
 
 const BackfillId = Type.Integer({ minimum: 1, maximum: 2_147_483_647 });
-const time = "ISO 8601, without an offset in the time zone given";
+const time = "ISO 8601; a time without an offset is in `timezone`";
 
 const CreateBackfillInput = Type.Object(
   {
@@ -113,7 +115,7 @@ const CreateBackfillInput = Type.Object(
 );
 export type CreateBackfillInput = Static<typeof CreateBackfillInput>;
 
-/** A backfill outlives the caller, so a job's own token may not create one. */
+/** A backfill continues after its caller has ended, so the token of a job may not create one. */
 const write = { ...access("PIPELINES", "write", "editor"), people: true } as const;
 const read = access("PIPELINES", "read", "viewer");
 const OneBackfill = Type.Object({ team_name: maybe(TeamName), backfill_id: BackfillId }, { $id: "BackfillInput" });
@@ -162,7 +164,7 @@ export const cancelBackfill = defineRoute({
   method: "POST",
   path: "/api/datachain/pipeline/cancel-backfill",
   tag: "Backfills",
-  summary: "Cancel a backfill: no more runs start, and runs under way are canceled",
+  summary: "Cancel a backfill: no more runs start, and active runs are canceled",
   access: write,
   body: OneBackfill,
   response: BackfillOutput,
@@ -174,7 +176,7 @@ export const retryBackfill = defineRoute({
   method: "POST",
   path: "/api/datachain/pipeline/retry-backfill",
   tag: "Backfills",
-  summary: "Retry a backfill: run failed and canceled moments again, and go on with the rest",
+  summary: "Retry a backfill: run failed and canceled moments again, then the remaining ones",
   access: write,
   body: OneBackfill,
   response: BackfillOutput,

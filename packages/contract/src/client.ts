@@ -20,7 +20,7 @@ interface CallOptions {
 export interface Client {
   readonly url: string;
   call<R extends Route>(route: R, input: RouteInput<R>, options?: CallOptions): Promise<RouteOutput<R>>;
-  /** Returns the raw response after checking it for errors; for streams and ranges. */
+  /** Sends a request and returns the raw response if it is no error; for streams and ranges. */
   request<R extends Route>(route: R, input: RouteInput<R>, options?: CallOptions): Promise<Response>;
   upload(route: Route & { upload: true }, file: Blob, filename: string): Promise<UploadedFile>;
 }
@@ -93,7 +93,7 @@ async function readError(response: Response): Promise<ApiError> {
     if (typeof body.message === "string" && code in errorCodes)
       return new ApiError(code as ErrorCode, body.message, { hint });
   } catch {
-    // Not an error of this API: a proxy in front of the server answered.
+    // Not an error of this API: probably a proxy in front of the server answered.
   }
   const code = (Object.keys(errorCodes) as ErrorCode[]).find((c) => errorCodes[c].status === response.status);
   return new ApiError(code ?? "internal", `HTTP ${response.status} ${response.statusText}: ${text.slice(0, 200)}`);

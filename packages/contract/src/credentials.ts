@@ -7,7 +7,7 @@ import { Type } from "./type.ts";
 
 const credentialOwners = ["team", "user"] as const;
 
-/** Bounds of one set, and of the sets of one owner. */
+/** Limits of one set of credentials, and of the sets of one owner. */
 export const credentialLimits = { sets: 100, variables: 100, bytes: 262_144, plainBytes: 4096 } as const;
 
 const Name = Type.String({
@@ -51,20 +51,20 @@ const CredentialsInput = Type.Object(
     values: Type.Optional(
       Type.Record(Type.String(), Type.String({ maxLength: processLimits.variable, writeOnly: true }), {
         writeOnly: true,
-        description: `variables by name; at most ${credentialLimits.variables}, ${credentialLimits.bytes} bytes together, each with at most ${processLimits.variable} bytes with its name`,
+        description: `variables by name: at most ${credentialLimits.variables} variables and ${credentialLimits.bytes} bytes in total, and ${processLimits.variable} bytes for a single name and value`,
       }),
     ),
     dotenv: maybe(
       Type.String({
         maxLength: credentialLimits.bytes,
         writeOnly: true,
-        description: "NAME=VALUE lines, dotenv rules; `values` win over them",
+        description: "NAME=VALUE lines in dotenv format; `values` take precedence",
       }),
     ),
     plain: maybe(
       Type.Array(Type.String({ maxLength: 255 }), {
         maxItems: credentialLimits.variables,
-        description: `names of the variables that are not secret: their values are shown in lists and not masked in logs; ${credentialLimits.plainBytes} bytes of names and values at most`,
+        description: `names of the variables that are not secret: their values are shown in lists and not masked in logs; their names and values may have ${credentialLimits.plainBytes} bytes in total`,
       }),
     ),
   },

@@ -1,4 +1,7 @@
-/** Copies of a team's warehouse: taken every day, put back when a script has spoilt it; what they replace is kept. */
+/**
+ * Copies of a team's warehouse. They are taken every day; an admin can restore one after a script damaged the data. The
+ * replaced warehouse is kept for a while.
+ */
 import type { Static } from "typebox";
 import { defineRoute } from "./routes.ts";
 import { ActionFeedback, maybe, oneOf, Timestamp } from "./schema.ts";

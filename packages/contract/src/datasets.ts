@@ -1,10 +1,10 @@
-/** Datasets: the registry of versions, and what the client asks of it. */
+/** Datasets: the registry of versions, and the routes that the client uses. */
 import type { Static } from "typebox";
 import { access, defineRoute } from "./routes.ts";
 import { ActionFeedback, AnyMap, Cut, maybe, nextCursor, nullable, TeamName, Timestamp, Uuid } from "./schema.ts";
 import { Type } from "./type.ts";
 
-/** States of a version, with the numbers of the library; versions in other states are not kept. */
+/** States of a version, with the numbers that the library uses; versions in other states are not stored. */
 export const versionStatus = { complete: 4, removed: 8 } as const;
 
 const Place = Type.Object({
@@ -19,7 +19,7 @@ const Project = Type.Object({ ...Place.properties, namespace: Place });
 
 const versionFields = {
   id: Type.Integer(),
-  uuid: Type.String({ description: "identifies the version for ever" }),
+  uuid: Type.String({ description: "permanent id of the version" }),
   dataset_id: Type.Integer(),
   version: Type.String({ description: "three numbers, such as 1.0.2" }),
   status: Type.Integer({ description: "4 complete, 8 removed" }),
@@ -27,9 +27,9 @@ const versionFields = {
   finished_at: nullable(Timestamp),
   error_message: Type.String(),
   error_stack: Type.String(),
-  num_objects: nullable(Type.Integer({ description: "rows" })),
-  size: nullable(Type.Integer({ description: "bytes of the files that the rows name" })),
-  job_id: nullable(Type.String({ description: "the job that made it" })),
+  num_objects: nullable(Type.Integer({ description: "number of rows" })),
+  size: nullable(Type.Integer({ description: "total size in bytes of the files that the rows refer to" })),
+  job_id: nullable(Type.String({ description: "the job that created the version" })),
   removed_at: nullable(Timestamp),
 };
 
@@ -39,7 +39,7 @@ const DatasetVersion = Type.Object(
   {
     ...versionFields,
     schema: Type.Record(Type.String(), Type.Unknown(), {
-      description: "`{type}` of each column, in the library's words",
+      description: "`{type}` of each column, with the type names of the library",
     }),
     feature_schema: AnyMap,
     preview: Type.Unsafe<Record<string, unknown>[] | null>({
@@ -48,10 +48,11 @@ const DatasetVersion = Type.Object(
       description: "the first rows; integers may need more than 53 bits",
     }),
     _preview_loaded: Type.Boolean({
-      description: "false if first rows and scripts did not fit into the response; ask for NAME@VERSION",
+      description:
+        "false if the first rows and scripts did not fit into the response; request NAME@VERSION to get them",
     }),
     sources: Type.String(),
-    query_script: Type.String({ description: "the script that made the version" }),
+    query_script: Type.String({ description: "the script that created the version" }),
     script_output: Type.String(),
     content_hash: nullable(Type.String()),
     pending_metadata_drop: Type.Boolean(),
@@ -73,7 +74,7 @@ const datasetFields = {
 const ListedDataset = Type.Object(
   {
     ...datasetFields,
-    versions: Type.Array(ListedVersion, { description: "oldest first; of more than 10,000 the newest" }),
+    versions: Type.Array(ListedVersion, { description: "oldest first; only the newest 10,000 if there are more" }),
     cut: Cut,
   },
   { $id: "ListedDataset" },
@@ -96,11 +97,11 @@ const NamePart = Type.String({ maxLength: 255 });
 const DatasetReference = Type.String({
   maxLength: 1024,
   description:
-    "as people type it: name, project.name or namespace.project.name, optionally followed by @1.2.3 where a version is allowed; short names belong to your @username.default",
+    "as people type it: name, project.name or namespace.project.name, optionally followed by @1.2.3 where a version is allowed; a short name refers to your namespace and project @username.default",
 });
 const Version = Type.String({ maxLength: 64, description: "three numbers such as 1.0.2, optionally with a leading v" });
 
-/** The client sends the three parts; other tools may put all of them into `name`. */
+/** The client sends the three parts; other tools may put the full name into `name`. */
 const named = { name: DatasetReference, namespace: maybe(NamePart), project: maybe(NamePart) };
 const namedInQuery = {
   name: DatasetReference,
@@ -109,7 +110,9 @@ const namedInQuery = {
   team_name: Type.Optional(TeamName),
 };
 
-const IncludeRemoved = Type.Optional(Type.Boolean({ default: false, description: "also versions that were removed" }));
+const IncludeRemoved = Type.Optional(
+  Type.Boolean({ default: false, description: "include versions that were removed" }),
+);
 
 export const listDatasets = defineRoute({
   id: "listDatasets",
@@ -119,7 +122,7 @@ export const listDatasets = defineRoute({
   summary: "List the datasets of a team with their versions, by name",
   access: access("DATASETS", "read", "viewer"),
   query: Type.Object({
-    prefix: Type.Optional(Type.String({ maxLength: 1024, description: "beginning of the name, or of the full name" })),
+    prefix: Type.Optional(Type.String({ maxLength: 1024, description: "prefix of the name or of the full name" })),
     include_removed: IncludeRemoved,
     limit: Type.Optional(
       Type.Integer({ minimum: 1, maximum: 10_000, description: "default: as many as fit into a response" }),
@@ -153,10 +156,12 @@ export const editDataset = defineRoute({
   body: Type.Object({
     ...named,
     new_name: maybe(
-      Type.String({ maxLength: 255, description: "the new name without namespace and project, which do not change" }),
+      Type.String({ maxLength: 255, description: "the new name, without namespace and project, which cannot change" }),
     ),
-    description: maybe(Type.String({ maxLength: 65_536, description: "empty: none" })),
-    attrs: maybe(Type.Array(Type.String({ maxLength: 255 }), { maxItems: 100, description: "words, or name=value" })),
+    description: maybe(Type.String({ maxLength: 65_536, description: "an empty text removes the description" })),
+    attrs: maybe(
+      Type.Array(Type.String({ maxLength: 255 }), { maxItems: 100, description: "words, or name=value pairs" }),
+    ),
     team_name: maybe(TeamName),
   }),
   bodyLimit: "large",
@@ -186,7 +191,7 @@ export const datasetJobVersions = defineRoute({
   method: "GET",
   path: "/api/datachain/datasets/dataset_job_versions",
   tag: "Datasets",
-  summary: "List the dataset versions that a job made or reused",
+  summary: "List the dataset versions that a job created or reused",
   access: access("JOB", "read", "viewer"),
   query: Type.Object({ job_id: Uuid, team_name: Type.Optional(TeamName) }),
   response: Type.Object({
@@ -213,25 +218,25 @@ export const registerVersion = defineRoute({
       Type.Array(Type.String({ minLength: 1, maxLength: 1000 }), {
         maxItems: 1000,
         description:
-          "datasets, without a version the newest, and storage URIs such as s3://bucket/folder, of at most 1000 bytes",
+          "datasets (without a version: the newest) and storage URIs such as s3://bucket/folder, each at most 1000 bytes long",
       }),
     ),
     schema: maybe({ ...AnyMap, description: "at most 256 KiB of JSON" } as typeof AnyMap),
-    num_objects: maybe(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: "rows" })),
+    num_objects: maybe(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: "number of rows" })),
     size: maybe(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: "bytes" })),
     preview: maybe(
       Type.Array(AnyMap, {
         maxItems: 100,
-        description: "the first rows, at most 256 KiB; numbers are kept digit by digit",
+        description: "the first rows, at most 256 KiB of JSON; numbers keep all their digits",
       }),
     ),
     description: maybe(Type.String({ maxLength: 65_536 })),
     attrs: maybe(Type.Array(Type.String({ maxLength: 255 }), { maxItems: 100 })),
-    query_script: maybe(Type.String({ maxLength: 1_048_576, description: "absent: that of the job" })),
+    query_script: maybe(Type.String({ maxLength: 1_048_576, description: "default: the script of the job" })),
     job_id: maybe({
       ...Uuid,
       description:
-        "the job that made it: one of yours, or any as an admin of the team; a job's own token registers for its own job",
+        "the job that created the version: one of your own jobs, or any job if you are an admin of the team; the token of a job may only name that job",
     } as typeof Uuid),
     team_name: maybe(TeamName),
   }),

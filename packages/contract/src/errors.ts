@@ -1,42 +1,57 @@
-/** Every error that the service answers with: one table, one shape. */
+/** All errors of the API: one table of codes, one shape of the body. */
 import type { Static } from "typebox";
 import { Type } from "./type.ts";
 
 export const errorCodes = {
-  bad_request: { status: 400, meaning: "The request cannot be read: broken JSON, a broken upload, a bad range." },
-  authorization_pending: { status: 400, meaning: "The device login has not been answered yet; ask again." },
-  authorization_expired: { status: 400, meaning: "The device login ran out, was used, or never existed." },
+  bad_request: {
+    status: 400,
+    meaning: "The request is malformed: invalid JSON, an invalid upload, or an invalid path.",
+  },
+  authorization_pending: { status: 400, meaning: "The device login has not been confirmed yet; poll again." },
+  authorization_expired: { status: 400, meaning: "The device login has expired, was already used, or never existed." },
   authorization_denied: { status: 400, meaning: "The device login was denied." },
-  unauthorized: { status: 401, meaning: "No token, or one that is unknown, expired or revoked." },
-  forbidden: { status: 403, meaning: "The token lacks the scope, or its user lacks the role or the team." },
-  not_found: { status: 404, meaning: "There is no such thing in this team." },
-  request_timeout: { status: 408, meaning: "The request did not arrive whole in time." },
+  unauthorized: { status: 401, meaning: "The request has no token, or its token is unknown, expired or revoked." },
+  forbidden: {
+    status: 403,
+    meaning: "The token lacks the required scope, or its user lacks the role or is not in the team.",
+  },
+  not_found: { status: 404, meaning: "The object does not exist, or is not in this team." },
+  request_timeout: { status: 408, meaning: "The request did not arrive completely in time." },
   wrong_state: {
     status: 409,
-    meaning:
-      "The action is not allowed in the present state, or the team is over a quota of disk; the message says why.",
+    meaning: "The current state does not allow the action, or the team is over its disk quota; the message says why.",
   },
-  too_large: { status: 413, meaning: "The body or the file is over the configured limit." },
-  unsupported_media_type: { status: 415, meaning: "The content type is not one this path reads." },
-  range_not_satisfiable: { status: 416, meaning: "The range lies beyond the end of the log." },
-  misdirected: { status: 421, meaning: "The Host header names a host that the server does not serve." },
-  invalid: { status: 422, meaning: "A field has a wrong type or value; the message names it and what was expected." },
+  too_large: { status: 413, meaning: "The body or the file is larger than the limit." },
+  unsupported_media_type: { status: 415, meaning: "The route does not accept this content type." },
+  range_not_satisfiable: { status: 416, meaning: "The range starts after the end of the log." },
+  misdirected: { status: 421, meaning: "The Host header has a name that the server does not accept." },
+  invalid: {
+    status: 422,
+    meaning: "A field has a wrong type or value; the message names the field and what was expected.",
+  },
   too_many_requests: {
     status: 429,
-    meaning: "A rate limit, or too many jobs waiting; Retry-After says when to try again.",
+    meaning: "A rate limit was exceeded, or too many jobs are waiting; Retry-After says when to try again.",
   },
-  internal: { status: 500, meaning: "A fault of the server. Nothing was committed; the log has the request id." },
-  insufficient_storage: { status: 507, meaning: "The server's disk is full, or nearly so. Nothing was committed." },
+  internal: {
+    status: 500,
+    meaning:
+      "The server failed, and nothing was committed. The log of the server has the details under the request id.",
+  },
+  insufficient_storage: {
+    status: 507,
+    meaning: "The disk of the server is full or nearly full. Nothing was committed.",
+  },
   unavailable: {
     status: 503,
     meaning:
-      "The server is starting or stopping, its database cannot be reached, or others changed the same rows again and again; Retry-After says when to try again.",
+      "The server is starting or stopping, its database is unreachable, or concurrent requests kept conflicting; Retry-After says when to try again.",
   },
 } as const satisfies Record<string, { status: number; meaning: string }>;
 
 export type ErrorCode = keyof typeof errorCodes;
 
-/** What to do about an error, as a word that each client turns into its own next step: a command, a link, a button. */
+/** Suggested next steps, each with a code that a client turns into its own command, link or button. */
 export const errorHints = {
   sign_in: "Sign in again.",
   create_token: "Create a token with the scope that the message names.",
@@ -58,8 +73,8 @@ export const errorHints = {
   list_service_tokens: "List the tokens of the service account.",
   remove_run: "Remove the run from the paused pipeline.",
   rerun_pipeline: "Run the failed and canceled part of the pipeline again.",
-  remove_versions: "Remove versions of datasets that nobody needs.",
-  set_credentials: "Store credentials under the name that the message has.",
+  remove_versions: "Remove dataset versions that are no longer needed.",
+  set_credentials: "Store credentials under the name in the message.",
   add_member: "Add the user to the team.",
   set_role: "Change the role of a member.",
   set_administrator: "Make another user an administrator of the server.",
@@ -69,15 +84,16 @@ export const errorHints = {
 export type ErrorHint = keyof typeof errorHints;
 export const isErrorHint = (word: unknown): word is ErrorHint => Object.hasOwn(errorHints, String(word));
 
-/** `message` and `detail` say the same: clients read one or the other. */
+/** The body of an error. `message` and `detail` have the same text, because clients read one or the other. */
 export const ErrorBody = Type.Object(
   {
     message: Type.String({ description: "what happened, why, and what to do about it" }),
     detail: Type.String({ description: "the same text as `message`" }),
-    code: Type.String({ description: "a word of the table in docs/errors.md" }),
+    code: Type.String({ description: "an error code; docs/errors.md lists all of them" }),
     hint: Type.Optional(
       Type.String({
-        description: "what to do next, as a word that a client turns into a command or a link; absent: nothing known",
+        description:
+          "a code for the suggested next step, which a client turns into a command or a link; absent if there is none",
       }),
     ),
   },
@@ -85,7 +101,10 @@ export const ErrorBody = Type.Object(
 );
 export type ErrorBody = Static<typeof ErrorBody>;
 
-/** A refusal with a code from the table. Thrown by the server's rules, and by the client when it reads one. */
+/**
+ * An error with one of the codes in `errorCodes`. The server throws it to refuse a request; the client throws it when
+ * it reads such an answer.
+ */
 export class ApiError extends Error {
   readonly code: ErrorCode;
   readonly retryAfter: number | undefined;
@@ -113,13 +132,13 @@ export class ApiError extends Error {
   }
 }
 
-/** A field with a wrong value: names it, what was expected, and what came. */
+/** Returns an error for a field with a wrong value: it names the field, the expected value and the received value. */
 export const invalid = (field: string, expected: string, got?: unknown) =>
   new ApiError("invalid", `${field}: expected ${expected}${got === undefined ? "" : `, got ${preview(got)}`}`);
 
 const previewLength = 80;
 
-/** The beginning of a value. Only that much of it is written, whatever its size. */
+/** Formats the beginning of a value. It serializes only that much, whatever the size of the value. */
 function preview(value: unknown): string {
   let left = previewLength;
   const text = JSON.stringify(value, (_key, item: unknown) => (left-- > 0 ? beginning(item) : null)) ?? String(value);

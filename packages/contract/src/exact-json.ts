@@ -1,22 +1,28 @@
-/** JSON whose numbers keep all their digits: rows of datasets hold whole numbers of 64 bits. */
+/** Parses JSON without rounding numbers: rows of datasets may hold 64-bit integers. */
 
 type Reviver = (this: unknown, key: string, value: unknown, context: { readonly source?: string }) => unknown;
 
-/** The platform has these; TypeScript has no types for them yet. */
+/** The platform has these functions; TypeScript has no types for them yet. */
 const { parse, rawJSON } = JSON as unknown as {
   parse(text: string, reviver: Reviver): unknown;
   rawJSON(text: string): unknown;
 };
 
-/** `readNumber` gets each number as it is written. By default numbers are written by JSON.stringify as they were read. */
+/**
+ * Parses JSON and passes the text of each number to `readNumber`. By default, JSON.stringify later writes each number
+ * exactly as it was read.
+ */
 export const parseExactly = (text: string, readNumber: (source: string) => unknown = rawJSON): unknown =>
   parse(text, (_key, value, { source }) =>
     typeof value === "number" && source !== undefined ? readNumber(source) : value,
   );
 
-/** A string, also one that does not end: tried again from each of its quotes, that would take for ever. */
+/**
+ * Matches a string or a bare NaN or Infinity. It also matches an unterminated string to its end; otherwise the search
+ * would restart at each of its quotes and take quadratic time.
+ */
 const stringOrBare = /"[^"\\]*(?:\\[\s\S][^"\\]*)*(?:"|\\?$)|-?(?:NaN|Infinity)/g;
 
-/** The dataset library writes NaN and Infinity bare, which is no JSON: puts something else in their place. */
+/** Replaces bare NaN and Infinity, which the dataset library writes although they are not valid JSON. */
 export const replaceBareNumbers = (text: string, write: (word: string) => string): string =>
   /NaN|Infinity/.test(text) ? text.replace(stringOrBare, (part) => (part.startsWith('"') ? part : write(part))) : text;

@@ -1,4 +1,4 @@
-/** Exports: the rows of a version as files that a client fetches. */
+/** Exports: the rows of a version as files that a client downloads. */
 import { access, defineRoute } from "./routes.ts";
 import { oneOf, TeamName } from "./schema.ts";
 import { Type } from "./type.ts";
@@ -19,14 +19,14 @@ export const exportDataset = defineRoute({
     name: Type.String({ maxLength: 1024 }),
     namespace: Type.Optional(Type.String({ maxLength: 255 })),
     project: Type.Optional(Type.String({ maxLength: 255 })),
-    version: Type.Optional(Type.String({ maxLength: 64, description: "absent: the newest" })),
-    source: Type.Optional(Type.String({ maxLength: 64, description: "not used" })),
+    version: Type.Optional(Type.String({ maxLength: 64, description: "default: the newest version" })),
+    source: Type.Optional(Type.String({ maxLength: 64, description: "ignored" })),
     team_name: Type.Optional(TeamName),
   }),
   response: Type.Object({
     export_id: ExportId,
     signed_urls: Type.Array(Type.String(), {
-      description: "URLs of all files, which need no token; each answers 404 until its file is written",
+      description: "URLs of all files; they need no token, and each returns 404 until its file is written",
     }),
   }),
   errors: ["not_found", "wrong_state", "insufficient_storage"],
@@ -44,7 +44,7 @@ export const exportStatus = defineRoute({
     status: oneOf(exportStatuses),
     files_done: Type.Integer(),
     num_files: Type.Integer(),
-    error_message: Type.String({ description: "why it failed" }),
+    error_message: Type.String({ description: "why the export failed; empty if it did not" }),
   }),
   errors: ["not_found"],
 });
@@ -55,10 +55,13 @@ export const downloadExport = defineRoute({
   path: "/api/datachain/datasets/export-files/{export_id}/{file}",
   tag: "Datasets",
   summary: "Download one file of an export: Parquet in an LZ4 frame",
-  access: { kind: "public", why: "the URL is signed, for this file and a time" },
-  params: Type.Object({ export_id: ExportId, file: Type.String({ pattern: "^\\d{1,9}$", description: "a number" }) }),
+  access: { kind: "public", why: "the URL is signed for this file and expires" },
+  params: Type.Object({
+    export_id: ExportId,
+    file: Type.String({ pattern: "^\\d{1,9}$", description: "number of the file, from 0" }),
+  }),
   query: Type.Object({
-    expires: Type.Integer({ minimum: 0, description: "seconds since 1970" }),
+    expires: Type.Integer({ minimum: 0, description: "expiry time in seconds since 1970" }),
     signature: Type.String({ maxLength: 128 }),
   }),
   response: Type.String(),

@@ -6,7 +6,7 @@ import { Type } from "./type.ts";
 
 export const UploadedFile = Type.Object(
   {
-    id: Type.Integer({ minimum: 1, description: "goes into `files` of a job" }),
+    id: Type.Integer({ minimum: 1, description: "id to pass in `files` of a job" }),
     filename: Type.String(),
     size: Type.Integer(),
     state: oneOf(["pending", "uploaded", "failed"]),

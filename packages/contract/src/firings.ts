@@ -1,4 +1,4 @@
-/** Firings: the outcome of each tick of a schedule, and the health that follows from them. */
+/** Firings: the outcome of each tick of a schedule, and the health derived from them. */
 import type { Static } from "typebox";
 import { pipelineStatuses } from "./pipelines.ts";
 import { nullable, oneOf, Timestamp } from "./schema.ts";
@@ -10,14 +10,14 @@ export type ScheduleHealth = (typeof scheduleHealths)[number];
 const firingOutcomes = ["fired", "failed", "skipped", "missed", "waits"] as const;
 export type FiringOutcome = (typeof firingOutcomes)[number];
 
-/** The store keeps this many firings of a schedule, the newest. */
+/** Number of firings that the store keeps for each schedule, the newest ones. */
 export const mostFirings = 50;
 
 /** Health of a schedule, in lists and in single schedules. */
 export const healthFields = {
   health: oneOf(scheduleHealths, {
     description:
-      "`overdue`: it should have fired and has not; `failing`: the newest tick could not run, or the newest ended run failed, until a run completes; `skipping`: the newest tick was dropped, until a run starts",
+      "`overdue`: the schedule should have fired and has not; `failing`: the newest tick could not start a run, or the newest ended run failed, until a run completes; `skipping`: the newest tick was dropped, until a run starts",
   }),
   health_reason: nullable(Type.String({ description: "why the health is not ok; null if it is" })),
   skipped: Type.Integer({ description: "ticks that started no run because of `overlap`, `catch_up` or a pause" }),
@@ -25,18 +25,18 @@ export const healthFields = {
 
 export const ScheduleFiring = Type.Object(
   {
-    tick: { ...Timestamp, description: "the scheduled time; the first one if the firing stands for several ticks" },
-    ticks: Type.Integer({ description: "number of ticks that the firing stands for, at most 100" }),
+    tick: { ...Timestamp, description: "the scheduled time; the earliest one if the entry covers several ticks" },
+    ticks: Type.Integer({ description: "number of ticks that the entry covers, at most 100" }),
     at: { ...Timestamp, description: "when the outcome was decided" },
-    late_seconds: Type.Integer({ description: "delay after the scheduled time; up to a minute counts as on time" }),
+    late_seconds: Type.Integer({ description: "seconds after the scheduled time; up to 60 counts as on time" }),
     outcome: oneOf(firingOutcomes, {
       description:
-        "`fired`: a pipeline started; `failed`: it could not start, or failed at once; `skipped`: dropped because of `overlap`; `missed`: nothing fired in time, and `catch_up` does not make up for it; `waits`: a pipeline starts when the last run has ended",
+        "`fired`: a pipeline started; `failed`: the pipeline could not start, or failed at once; `skipped`: dropped because of `overlap`; `missed`: not fired in time, and not made up for because of `catch_up`; `waits`: a pipeline starts when the previous run has ended",
     }),
     reason: nullable(Type.String({ description: "why no run started" })),
     pipeline_name: nullable(Type.String({ description: "the pipeline that started" })),
-    pipeline_status: nullable(oneOf(pipelineStatuses, { description: "its present status" })),
-    finished_at: nullable({ ...Timestamp, description: "when it ended" }),
+    pipeline_status: nullable(oneOf(pipelineStatuses, { description: "current status of that pipeline" })),
+    finished_at: nullable({ ...Timestamp, description: "when that pipeline ended" }),
   },
   { $id: "ScheduleFiring" },
 );

@@ -1,4 +1,4 @@
-/** The whole contract. Everything outside this package imports from here. */
+/** The public interface of the contract. Other packages import from here only. */
 import * as attempts from "./attempts.ts";
 import * as audit from "./audit.ts";
 import * as auth from "./auth.ts";
@@ -29,7 +29,7 @@ import * as upcoming from "./upcoming.ts";
 import * as users from "./users.ts";
 import * as webhooks from "./webhooks.ts";
 
-/** Every route of the API, by id: what the server registers, the client calls and OpenAPI describes. */
+/** All routes of the API, by id. The server registers them, the client calls them, and OpenAPI describes them. */
 export const routes = {
   startDeviceLogin: auth.startDeviceLogin,
   pollDeviceLogin: auth.pollDeviceLogin,

@@ -10,7 +10,7 @@ import { Password, personFields } from "./users.ts";
 const fields = {
   id: Type.Integer(),
   role: oneOf(roles),
-  email: Type.String({ description: "note of who is invited; anybody who has the link can use it" }),
+  email: Type.String({ description: "address of the invited person, as a note; anybody who has the link can use it" }),
   created_by: Type.String({ description: "user name" }),
   created_at: Timestamp,
   expires_at: Timestamp,
@@ -25,7 +25,7 @@ export const NewInvitation = Type.Object(
 );
 export type NewInvitation = Static<typeof NewInvitation>;
 
-/** What the holder of the link is shown. */
+/** What the holder of an invitation link is shown. */
 export const InvitationOffer = Type.Object(
   { team_name: Type.String(), role: oneOf(roles), invited_by: Type.String(), expires_at: Timestamp },
   { $id: "InvitationOffer" },
@@ -34,7 +34,7 @@ export type InvitationOffer = Static<typeof InvitationOffer>;
 
 const write = { ...teamAccess("write", "admin"), people: true } as const;
 const Code = secretText(255, "the code of the link");
-const stranger = { kind: "public", why: "the code of the link is the proof; rate-limited" } as const;
+const stranger = { kind: "public", why: "the code of the link authorizes the request; rate-limited" } as const;
 
 export const listInvitations = defineRoute({
   id: "listInvitations",
@@ -97,7 +97,7 @@ export const joinTeam = defineRoute({
     kind: "signed-in",
     scope: "ADMIN:write",
     people: true,
-    why: "the code is the proof, the user is the caller",
+    why: "the code authorizes the request; the caller joins the team",
   },
   body: Type.Object({ code: Code }),
   response: ActionFeedback,

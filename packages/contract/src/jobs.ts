@@ -1,4 +1,4 @@
-/** Jobs: fields, states, transitions, allowed actions, routes. */
+/** Jobs: fields, states, transitions, allowed actions and routes. */
 import type { Static } from "typebox";
 import { fieldLimits, processLimits } from "./limits.ts";
 import { retryInput, retrySettings } from "./retries.ts";
@@ -24,8 +24,8 @@ export const queryTypes = ["PYTHON", "SHELL", "TYPESCRIPT"] as const;
 export type QueryType = (typeof queryTypes)[number];
 
 /**
- * The state machine. A job moves along these edges only, each move one guarded statement in the store.
- * docs/jobs.md draws it; a test keeps the drawing and this table together.
+ * The state machine of jobs. A job changes its state only along these edges, each time by one guarded statement in the
+ * store. docs/jobs.md draws the graph, and a test compares the two.
  */
 export const jobTransitions = {
   PENDING: ["CREATED", "CANCELED"],
@@ -46,13 +46,13 @@ export const jobTransitions = {
 export type JobStatus = keyof typeof jobTransitions;
 export const jobStatuses = Object.keys(jobTransitions) as JobStatus[];
 
-/** States that are treated alike, each group named here and nowhere else. */
+/** Groups of states that are treated alike, defined only here. */
 export const jobStates = {
-  /** A run of a pipeline whose turn has not come. */
+  /** A run of a pipeline that is not queued yet, because its predecessors have not ended. */
   draft: ["PENDING"],
-  /** The job waits for slots; its row in the queue decides whether it begins. */
+  /** The job waits for slots; its row in the queue decides whether it starts. */
   waiting: ["CREATED", "SCHEDULED", "QUEUED"],
-  /** An attempt is open, and nobody has asked for its end. */
+  /** The job has an open attempt, and nobody has canceled it. */
   begun: ["PROVISIONING", "INIT", "RUNNING"],
   canceling: ["CANCELING_SCHEDULED", "CANCELING"],
   final: ["COMPLETE", "FAILED", "CANCELED"],
@@ -63,19 +63,19 @@ export type FinalStatus = (typeof jobStates.final)[number];
 export const isIn = (group: keyof typeof jobStates, status: JobStatus | null) =>
   (jobStates[group] as readonly (JobStatus | null)[]).includes(status);
 
-/** Whether a follower can stop: the job has ended, or it is a TASK, which only creates other jobs. */
+/** Tells whether a follower can stop: the job has ended, or it is a TASK, which only creates other jobs. */
 export const isSettled = (status: JobStatus) => status === "TASK" || isIn("final", status);
 
-/** The clients' definition of active, which leaves out PROVISIONING. */
+/** The states that clients call active; PROVISIONING is not one of them. */
 const active: readonly JobStatus[] = [...jobStates.waiting, "INIT", "RUNNING", ...jobStates.canceling];
 
-/** Names of groups of states that the status filter accepts besides the states. */
+/** Groups of states that the status filter accepts by name, besides single states. */
 export const statusGroups: Record<string, readonly JobStatus[]> = {
   ACTIVE: active,
   INACTIVE: jobStatuses.filter((s) => !active.includes(s)),
 };
 
-/** Which actions are allowed in which state; server, command line and web ask the same table. */
+/** States in which each action is allowed; the server and all clients use this table. */
 export const jobActions = {
   cancel: [...jobStates.waiting, ...jobStates.begun, "TASK"],
   rerun: jobStatuses.filter((s) => s !== "PENDING"),
@@ -84,11 +84,11 @@ export const jobActions = {
 export const allows = (action: keyof typeof jobActions, status: JobStatus) =>
   (jobActions[action] as readonly JobStatus[]).includes(status);
 
-/** Exit code of a command that followed a job to its end. */
+/** Returns the exit code for a command that followed a job to its end. */
 export const followExitCode = (status: JobStatus) => (status === "FAILED" ? 1 : status === "CANCELED" ? 2 : 0);
 
 const Step = Type.Object({
-  name: Type.String({ description: "repository, files, environment, datasets or query" }),
+  name: Type.String({ description: "one of repository, files, environment, datasets, query" }),
   label: Type.String(),
   started_at: Timestamp,
   finished_at: nullable(Timestamp),
@@ -98,7 +98,7 @@ export type Step = Static<typeof Step>;
 export const Job = Type.Object(
   {
     id: Uuid,
-    url: Type.String({ description: "the job's page" }),
+    url: Type.String({ description: "URL of the job's page" }),
     status: oneOf(jobStatuses),
     name: nullable(Type.String()),
     team: Type.String(),
@@ -121,7 +121,7 @@ export const Job = Type.Object(
       nullable(Type.String({ description: "path of the script in the repository, if the job has no `query`" })),
     ),
     reuse_listings: Type.Optional(
-      Type.Boolean({ description: "set by the pipeline: the run may use cached listings of storages" }),
+      Type.Boolean({ description: "whether the run may use cached listings of storages; set by the pipeline" }),
     ),
     environment: Type.Record(Type.String(), Type.String(), {
       description:
@@ -178,7 +178,7 @@ const PythonVersion = Type.String({
   description: "a version such as 3.12, or conditions such as >=3.10,<3.13",
 });
 
-/** Clients send a string or a number. */
+/** Clients send the id as a string or as a number. */
 const FileId = Type.Unsafe<string | number>({
   type: ["string", "integer"],
   pattern: "^\\d{1,10}$",
@@ -192,18 +192,18 @@ export const JobInput = Type.Object(
     query: Type.Optional(
       boundedText(
         fieldLimits.query,
-        "the text of the script; required unless `script` names one in the repository",
-        "Put data and modules into attached files or a repository.",
+        "text of the script; required unless `script` names a file in the repository",
+        "Move data and modules into attached files or a repository.",
       ),
     ),
-    query_type: oneOf(queryTypes, { description: "TYPESCRIPT is refused: no engine runs it" }),
+    query_type: oneOf(queryTypes, { description: "TYPESCRIPT is not supported yet and is refused" }),
     team_name: maybe(TeamName),
-    query_name: maybe(Type.String({ maxLength: fieldLimits.name, description: "becomes the job's name" })),
+    query_name: maybe(Type.String({ maxLength: fieldLimits.name, description: "name of the job" })),
     environment: maybe(
       boundedText(
         fieldLimits.environment,
-        `NAME=VALUE lines, dotenv rules; a variable has at most ${processLimits.variable} bytes with its name`,
-        "Attach what is long as a file.",
+        `NAME=VALUE lines in dotenv format; the name and value of a variable may have ${processLimits.variable} bytes`,
+        "Attach long values as files.",
         { writeOnly: true },
       ),
     ),
@@ -231,7 +231,7 @@ export const JobInput = Type.Object(
       Type.Array(FileId, {
         maxItems: fieldLimits.files,
         description: "ids of uploaded files",
-        "x-instead": "Attach an archive.",
+        "x-instead": "Attach an archive instead.",
       }),
     ),
     tags: maybe(
@@ -241,9 +241,15 @@ export const JobInput = Type.Object(
       }),
     ),
     priority: maybe(Type.Integer({ minimum: 0, maximum: 5, description: "0 runs first; default 5" })),
-    compute_cluster_name: maybe(Type.String({ maxLength: 255, description: "digits also resolve by id" })),
+    compute_cluster_name: maybe(
+      Type.String({ maxLength: 255, description: "name of the cluster; a number is also accepted as its id" }),
+    ),
     compute_cluster_id: maybe(
-      Type.Integer({ minimum: 0, maximum: 2_147_483_647, description: "not together with compute_cluster_name" }),
+      Type.Integer({
+        minimum: 0,
+        maximum: 2_147_483_647,
+        description: "id of the cluster; cannot be combined with compute_cluster_name",
+      }),
     ),
     start_after: maybe(
       Type.String({
@@ -273,16 +279,18 @@ export const JobInput = Type.Object(
       Type.Array(Type.String({ maxLength: 255 }), {
         maxItems: 100,
         description:
-          "the same as a list; credentials that share a variable are refused; not together with credentials_name",
+          "the same names as a list; two sets with the same variable are refused; cannot be combined with credentials_name",
       }),
     ),
-    rerun_from_job_id: maybe(Type.String({ maxLength: 255, description: "an unknown id is ignored" })),
-    reset: maybe(Type.Boolean({ description: "ignore checkpoints" })),
+    rerun_from_job_id: maybe(
+      Type.String({ maxLength: 255, description: "the job that this one repeats; an unknown id is ignored" }),
+    ),
+    reset: maybe(Type.Boolean({ description: "true ignores checkpoints of earlier runs" })),
     ...retryInput,
     params: maybe({
       ...AnyMap,
       "x-max-bytes": processLimits.params,
-      description: `at most ${processLimits.params} bytes as JSON: the job gets them in the variable DATACHAIN_QUERY_PARAMS`,
+      description: `at most ${processLimits.params} bytes as JSON; the job gets them in the variable DATACHAIN_QUERY_PARAMS`,
     } as typeof AnyMap),
   },
   { $id: "JobInput" },
@@ -305,10 +313,12 @@ const ListJobsQuery = Type.Object({
   search: Type.Optional(
     Type.String({
       maxLength: 255,
-      description: "text in the name, or in the beginning of the query that lists show; case-insensitive",
+      description: "text to find in the name, or in the part of the query that lists show; case-insensitive",
     }),
   ),
-  tag: Type.Optional(Type.Array(JobTag, { maxItems: 20, description: "repeat it to find jobs that have all tags" })),
+  tag: Type.Optional(
+    Type.Array(JobTag, { maxItems: 20, description: "repeat the parameter to find jobs that have all given tags" }),
+  ),
   created_after: Type.Optional(
     Type.String({
       maxLength: 64,
@@ -361,7 +371,7 @@ export const createJob = defineRoute({
 
 const UsageSample = Type.Object({
   at: Timestamp,
-  cpu_seconds: Type.Number({ description: "CPU time of all its processes so far" }),
+  cpu_seconds: Type.Number({ description: "CPU time of all processes of the job so far" }),
   memory_bytes: Type.Integer({ description: "memory in use at that time" }),
   processes: Type.Integer(),
 });
@@ -369,7 +379,9 @@ export type UsageSample = Static<typeof UsageSample>;
 
 export const JobUsage = Type.Object(
   {
-    samples: Type.Array(UsageSample, { description: "every second at first, less often the longer the job runs" }),
+    samples: Type.Array(UsageSample, {
+      description: "one sample per second at first, then less often as the job runs longer",
+    }),
     peak_memory_bytes: nullable(Type.Integer({ description: "the largest sample" })),
     cpu_seconds: nullable(Type.Number()),
   },

@@ -1,11 +1,14 @@
-/** Releases of the dataset library: `datachain` on PyPI. */
+/** Versions of the dataset library: `datachain` on PyPI. */
 
-/** The oldest release whose tables have all that the server reads; docs/library.md has the tested range. */
+/**
+ * The oldest supported version of the library: its tables have all columns that the server reads. docs/library.md lists
+ * the tested versions.
+ */
 export const oldestLibrary = "0.56.1";
 
 const numbersOf = (version: string): number[] => version.split(".").map((part) => Number.parseInt(part, 10) || 0);
 
-/** Returns a negative number if the first is older. Missing numbers count as 0. */
+/** Compares two versions. Returns a negative number if the first is older; missing parts count as 0. */
 export function compareReleases(one: string, other: string): number {
   const [first, second] = [numbersOf(one), numbersOf(other)];
   const length = Math.max(first.length, second.length);

@@ -1,4 +1,4 @@
-/** Lineage: which versions were made from which, from what storage, and by which jobs. */
+/** Lineage: from which versions and storages a version was created, and by which jobs. */
 import type { Static } from "typebox";
 import { access, defineRoute } from "./routes.ts";
 import { maybe, oneOf, TeamName, Timestamp, Uuid } from "./schema.ts";
@@ -19,14 +19,14 @@ export type LineageNode = Static<typeof LineageNode>;
 
 export const Lineage = Type.Object(
   {
-    root: Type.String({ description: "id of the version that was asked for" }),
+    root: Type.String({ description: "id of the requested version" }),
     nodes: Type.Array(LineageNode),
     edges: Type.Array(
       Type.Object({
         from: Type.String({ description: "id of the input" }),
-        to: Type.String({ description: "id of the version that was made from it" }),
+        to: Type.String({ description: "id of the version that was created from the input" }),
         kind: oneOf(["input", "made"], {
-          description: "`input`: the version read it; `made`: the job made the version",
+          description: "`input`: the job of the version read this input; `made`: the job created the version",
         }),
       }),
     ),
@@ -43,16 +43,19 @@ export const getLineage = defineRoute({
   method: "GET",
   path: "/api/datachain/datasets/lineage",
   tag: "Datasets",
-  summary: "Read what a version was made from, and what was made from it",
+  summary: "Read the inputs of a version, and the versions that were created from it",
   access: access("DATASETS", "read", "viewer"),
   query: Type.Object({
     dataset: Type.Optional(
-      Type.String({ maxLength: 1024, description: "name of a dataset; without a version, the newest" }),
+      Type.String({
+        maxLength: 1024,
+        description: "name of a dataset, optionally followed by @VERSION; default: the newest version",
+      }),
     ),
     uuid: Type.Optional({ ...Uuid, description: "uuid of a version, instead of `dataset`" } as typeof Uuid),
     direction: Type.Optional(oneOf(lineageDirections, { default: "both" })),
     depth: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 100, default: 10, description: "steps from the version" }),
+      Type.Integer({ minimum: 1, maximum: 100, default: 10, description: "maximum number of steps from the version" }),
     ),
     team_name: Type.Optional(TeamName),
   }),

@@ -1,4 +1,4 @@
-/** Logs: bytes over REST, pieces as JSON pages, frames over a WebSocket. */
+/** Logs: as bytes over HTTP, as JSON pages of pieces, and as frames over a WebSocket. */
 import type { Static } from "typebox";
 import { JobParams, type JobStatus } from "./jobs.ts";
 import { fieldLimits } from "./limits.ts";
@@ -7,7 +7,7 @@ import { nullable, TeamName, type Uuid } from "./schema.ts";
 import { Type } from "./type.ts";
 
 const LogPiece = Type.Object({
-  id: Type.Integer({ minimum: 1, description: "byte offset of the piece + 1" }),
+  id: Type.Integer({ minimum: 1, description: "byte offset of the piece plus 1" }),
   message: Type.String({ description: "text with its line end; invalid UTF-8 becomes U+FFFD" }),
 });
 export type LogPiece = Static<typeof LogPiece>;
@@ -15,8 +15,12 @@ export type LogPiece = Static<typeof LogPiece>;
 export const LogPage = Type.Object(
   {
     logs: Type.Array(LogPiece),
-    next: nullable(Type.Integer({ description: "pass as `after` for the next page; null at the end of an ended job" })),
-    complete: Type.Boolean({ description: "the job has ended and this page reaches the end of its log" }),
+    next: nullable(
+      Type.Integer({
+        description: "pass as `after` for the next page; null if the job has ended and there is no more",
+      }),
+    ),
+    complete: Type.Boolean({ description: "true if the job has ended and this page reaches the end of its log" }),
   },
   { $id: "LogPage" },
 );
@@ -29,7 +33,7 @@ const LogsQuery = Type.Object({
     Type.Integer({
       minimum: 0,
       maximum: Number.MAX_SAFE_INTEGER,
-      description: "JSON: start at this byte offset, the `next` of the previous page",
+      description: "for JSON: the byte offset to start at, which is `next` of the previous page",
     }),
   ),
   attempt: Type.Optional(
@@ -40,7 +44,12 @@ const LogsQuery = Type.Object({
     }),
   ),
   limit: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 10000, default: 1000, description: "JSON: pieces in a page" }),
+    Type.Integer({
+      minimum: 1,
+      maximum: 10000,
+      default: 1000,
+      description: "for JSON: maximum number of pieces in a page",
+    }),
   ),
 });
 
@@ -56,7 +65,7 @@ export const getJobLogs = defineRoute({
   response: LogPage,
   alsoAnswers: {
     "text/plain":
-      "The bytes of the log as they stand, unless JSON is asked for by `format` or `Accept`; Range is honoured.",
+      "The raw bytes of the log, unless `format` or the Accept header requests JSON; the Range header is supported.",
   },
   errors: ["not_found", "range_not_satisfiable"],
 });
@@ -69,14 +78,14 @@ export const followLogs = defineRoute({
   summary: "Follow a job: a WebSocket of JSON frames with log pieces and statuses",
   access: access("JOB", "read", "viewer"),
   query: Type.Object({
-    job_id: Type.String({ maxLength: fieldLimits.name, description: "the job" }),
+    job_id: Type.String({ maxLength: fieldLimits.name, description: "id of the job" }),
     team_name: Type.Optional(TeamName),
-    no_follow: Type.Optional(Type.Boolean({ description: "statuses only" })),
+    no_follow: Type.Optional(Type.Boolean({ description: "true sends statuses only, without the log" })),
     after: Type.Optional(
       Type.Integer({
         minimum: 0,
         maximum: Number.MAX_SAFE_INTEGER,
-        description: "start at this byte offset: the id of the next wanted piece minus one",
+        description: "the byte offset to start at, which is the id of the next wanted piece minus one",
       }),
     ),
   }),
@@ -85,7 +94,10 @@ export const followLogs = defineRoute({
   errors: ["bad_request"],
 });
 
-/** A frame has one kind: readers use the first key that they know and ignore the rest. */
+/**
+ * A frame of the WebSocket. Each frame has one of these shapes; readers use the first key that they know and ignore
+ * others.
+ */
 export type LogFrame =
   | { type: "ping" }
   | { message: string }

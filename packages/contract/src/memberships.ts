@@ -1,4 +1,4 @@
-/** Memberships: who is in a team, in which role. */
+/** Memberships: which users are in a team, and in which role. */
 import type { Static } from "typebox";
 import { roles } from "./access.ts";
 import { defineRoute } from "./routes.ts";
@@ -15,7 +15,7 @@ export const Member = Type.Object(
     role: oneOf(roles),
     disabled: Type.Boolean(),
     service_account: Type.Boolean({
-      description: "whether this is the team's service account, as which nobody signs in",
+      description: "whether this is the team's service account; nobody can sign in as it",
     }),
   },
   { $id: "Member" },
@@ -68,7 +68,8 @@ export const removeMember = defineRoute({
   method: "DELETE",
   path: "/api/teams/{team_name}/members/{username}",
   tag: "Teams",
-  summary: "Remove a member, and hand over what runs in their name; the last admin of a team stays",
+  summary:
+    "Remove a member, and optionally hand over their schedules, tasks and pipelines; the last admin of a team cannot be removed",
   access: write,
   params: MemberParams,
   query: SuccessorQuery,

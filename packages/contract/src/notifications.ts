@@ -47,7 +47,7 @@ export const setNotification = defineRoute({
   method: "POST",
   path: "/api/datachain/notifications",
   tag: "Notifications",
-  summary: "Add an e-mail address, or change its events; a new address gets all events unless it names some",
+  summary: "Add an e-mail address, or change its events; a new address without `events` gets all events",
   access: write,
   body: SetNotificationInput,
   response: Notification,

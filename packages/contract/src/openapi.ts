@@ -1,4 +1,4 @@
-/** OpenAPI 3.1, built from the routes. */
+/** Builds the OpenAPI 3.1 document from the routes. */
 import type { TSchema } from "typebox";
 import { ErrorBody, type ErrorCode, errorCodes } from "./errors.ts";
 import { bodyLimitOf, type Route } from "./routes.ts";
@@ -68,7 +68,7 @@ function responseHeaders({ responseHeaders }: Route): Json {
 
 function describeAccess({ access }: Route): string {
   if (access.kind === "public") return `No token needed: ${access.why}.`;
-  const people = access.kind === "admin" || access.people ? " Not with a job's own token." : "";
+  const people = access.kind === "admin" || access.people ? " The token of a job is refused." : "";
   const [scope, level] = access.scope?.split(":") ?? [];
   const needs = `${level} access to the ${scope} scope`;
   if (access.kind === "signed-in") return `Any valid token${scope ? ` with ${needs}` : ""}: ${access.why}.${people}`;
@@ -91,7 +91,7 @@ function parameters(route: Route): Json[] {
 
 function requestBody(route: Route, components: Json): Json {
   if (route.upload) {
-    // No type: a file is any bytes.
+    // The schema of the file has no `type`, because a file is binary.
     const schema = {
       type: "object",
       required: ["file"],
@@ -100,7 +100,11 @@ function requestBody(route: Route, components: Json): Json {
     return { requestBody: { required: true, content: { "multipart/form-data": { schema } } } };
   }
   if (route.bodyInQuery) {
-    const schema = { type: "array", items: { type: "string" }, description: `added to \`${route.bodyInQuery}\`` };
+    const schema = {
+      type: "array",
+      items: { type: "string" },
+      description: `values added to the query parameter \`${route.bodyInQuery}\``,
+    };
     return { requestBody: { required: false, content: { "application/json": { schema } } } };
   }
   if (!route.body) return {};
@@ -116,7 +120,7 @@ function requestBody(route: Route, components: Json): Json {
   };
 }
 
-/** Errors that every route of this kind can answer with, and those that the route declares. */
+/** Returns the errors that every route of this kind can answer with, and those that the route declares. */
 function routeErrors(route: Route): ErrorCode[] {
   const codes: ErrorCode[] = ["misdirected", ...(route.errors ?? [])];
   if (route.access.kind !== "public" || route.method !== "GET") codes.push("unavailable");
@@ -126,13 +130,13 @@ function routeErrors(route: Route): ErrorCode[] {
   if (route.access.kind === "public" && route.method === "POST") codes.push("too_many_requests");
   if (route.method !== "GET") codes.push("bad_request", "request_timeout", "too_large", "unsupported_media_type");
   if (route.bodyInQuery) codes.push("bad_request", "request_timeout", "too_large");
-  // A path or a query may be longer than the limit of a request.
+  // The path or the query may be longer than the server accepts.
   if (route.params || route.query) codes.push("bad_request");
   if (route.query || route.body || route.params) codes.push("invalid");
   return [...new Set(codes)];
 }
 
-/** Content type of a route's errors: a client of a MessagePack route reads nothing else. */
+/** Returns the content type of a route's errors: the client of a MessagePack route reads nothing else. */
 export const errorsAs = ({ answersAs }: Pick<Route, "answersAs">) =>
   answersAs === "application/msgpack" ? answersAs : "application/json";
 
@@ -152,7 +156,7 @@ function refusals(route: Route): Json {
   );
 }
 
-/** Puts a named schema into components once, and refers to it everywhere else. */
+/** Adds a named schema to the components once, and returns a reference to it. */
 function reference(schema: TSchema, components: Json): unknown {
   const json = plain(schema);
   if ([json["type"]].flat().includes("array"))

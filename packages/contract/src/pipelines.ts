@@ -1,4 +1,4 @@
-/** Pipelines rebuild datasets: they run the jobs that made them again, in order. */
+/** Pipelines rebuild datasets: they run the jobs that created the datasets again, in order. */
 import type { Static } from "typebox";
 import { JobInput, jobStatuses } from "./jobs.ts";
 import { fieldLimits } from "./limits.ts";
@@ -8,8 +8,8 @@ import { Cut, maybe, nextCursor, nullable, oneOf, TeamName, Timestamp, Uuid } fr
 import { Type } from "./type.ts";
 
 /**
- * The state machine. PENDING is a schedule's template, which never runs itself. docs/pipelines.md draws it; a test keeps
- * the drawing and this table together.
+ * The state machine of pipelines. PENDING is the template of a schedule, which never runs itself. docs/pipelines.md
+ * draws the graph, and a test compares the two.
  */
 export const pipelineTransitions = {
   PENDING: [],
@@ -23,14 +23,14 @@ export const pipelineTransitions = {
 export type PipelineStatus = keyof typeof pipelineTransitions;
 export const pipelineStatuses = Object.keys(pipelineTransitions) as PipelineStatus[];
 
-/** States that are treated alike. */
+/** Groups of states that are treated alike. */
 export const pipelineStates = {
-  /** Runs may begin, now or after the pipeline is resumed. */
+  /** Runs may start, now or after the pipeline is resumed. */
   live: ["RUNNING", "PAUSED"],
   final: ["COMPLETED", "FAILED", "CANCELED"],
 } as const satisfies Record<string, readonly PipelineStatus[]>;
 
-/** Which actions are allowed in which state; server, command line and web ask the same table. */
+/** States in which each action is allowed; the server and all clients use this table. */
 export const pipelineActions = {
   pause: ["RUNNING"],
   resume: ["PAUSED"],
@@ -44,22 +44,22 @@ export const pipelineActions = {
 
 export type PipelineAction = keyof typeof pipelineActions;
 
-/** Whether the pipeline has not ended. */
+/** Tells whether the pipeline has not ended. */
 export const isUnfinished = (status: PipelineStatus): boolean =>
   !(pipelineStates.final as readonly PipelineStatus[]).includes(status);
 
-/** Exit code of a command that watched a pipeline to its end: as for a job. */
+/** Returns the exit code for a command that watched a pipeline to its end; the same codes as for a job. */
 export const watchExitCode = (status: PipelineStatus) => (status === "FAILED" ? 1 : status === "CANCELED" ? 2 : 0);
 
 export const JobPipelineRun = Type.Object(
   {
-    job_id: { ...Uuid, description: "the job that originally made the dataset" },
+    job_id: { ...Uuid, description: "the job that originally created the dataset" },
     created_job_id: nullable({ ...Uuid, description: "the job of this run; null in a template" }),
     name: Type.String({ description: "name of the original job, or its id" }),
     status: oneOf(jobStatuses, {
       description: "status of the run's job: PENDING until the runs it depends on are COMPLETE",
     }),
-    parent_job_ids: Type.Array(Uuid, { description: "`job_id` of the runs that it depends on" }),
+    parent_job_ids: Type.Array(Uuid, { description: "`job_id` of the runs that this run depends on" }),
     started_at: nullable(Timestamp),
     finished_at: nullable(Timestamp),
   },
@@ -67,7 +67,7 @@ export const JobPipelineRun = Type.Object(
 );
 export type JobPipelineRun = Static<typeof JobPipelineRun>;
 
-const given = "set for all its runs; null: each has what its original had";
+const given = "applies to all runs; null means that each run has the value of its original job";
 
 export const Pipeline = Type.Object(
   {
@@ -80,16 +80,20 @@ export const Pipeline = Type.Object(
     error_message: nullable(Type.String()),
     error_stack: nullable(Type.String()),
     triggered_from: Type.String({ description: "the first dataset as namespace.project.dataset, without a version" }),
-    datasets: Type.Array(Type.String(), { description: "all datasets that it rebuilds, each with its version" }),
+    datasets: Type.Array(Type.String(), {
+      description: "all datasets that the pipeline rebuilds, each with its version",
+    }),
     created_at: Timestamp,
     created_by: Type.String({ description: "user name" }),
     updated_at: Timestamp,
     finished_at: nullable(Timestamp),
     is_template: Type.Boolean(),
-    schedule_name: nullable(Type.String({ description: "the schedule that fired it, or whose template it is" })),
+    schedule_name: nullable(
+      Type.String({ description: "the schedule that started the pipeline, or whose template it is" }),
+    ),
     scheduled_at: nullable({
       ...Timestamp,
-      description: "the scheduled time of its runs, however late they start; null if a user started it",
+      description: "the scheduled time of the runs, however late they start; null if a user started the pipeline",
     }),
     scheduled_timezone: nullable(Type.String({ description: "IANA time zone of `scheduled_at`" })),
     python_version: nullable(Type.String({ description: given })),
@@ -130,7 +134,7 @@ const TriggerPipelineInput = Type.Object(
       description:
         "name, project.name or namespace.project.name, optionally followed by @1.2.3; default: the latest version",
     }),
-    review: maybe(Type.Boolean({ description: "true creates the pipeline PAUSED, for review" })),
+    review: maybe(Type.Boolean({ description: "true creates the pipeline in the state PAUSED, for review" })),
   },
   { $id: "TriggerPipelineInput" },
 );
@@ -141,7 +145,7 @@ export const triggerPipeline = defineRoute({
   method: "POST",
   path: "/api/datachain/pipeline/trigger",
   tag: "Pipelines",
-  summary: "Rebuild datasets: run the jobs that made them and their dependencies again, in order",
+  summary: "Rebuild datasets: run the jobs that created them and their dependencies again, in order",
   access: access("PIPELINES", "write", "editor"),
   body: TriggerPipelineInput,
   bodyLimit: "large",
@@ -166,7 +170,7 @@ const UpdatePipelineSettingsInput = Type.Object(
     credentials_names: maybe(
       Type.Array(Type.String({ maxLength: 255 }), {
         maxItems: 100,
-        description: "credentials that share a variable are refused",
+        description: "names of credentials; two sets with the same variable are refused",
       }),
     ),
     reuse_listings: maybe(
@@ -184,7 +188,7 @@ export const updatePipelineSettings = defineRoute({
   path: "/api/datachain/pipeline/settings",
   tag: "Pipelines",
   summary:
-    "Change what all runs get that have not begun; null changes nothing, an empty text or list takes it back. What brings code to runs of others' jobs is refused",
+    "Change settings of all runs that have not started. A null field changes nothing; an empty text or list removes the setting. Settings that bring code into jobs of other users are refused",
   access: access("PIPELINES", "write", "editor"),
   body: UpdatePipelineSettingsInput,
   bodyLimit: "large",
@@ -218,7 +222,10 @@ const ListPipelinesQuery = Type.Object({
     }),
   ),
   search: Type.Optional(
-    Type.String({ maxLength: 255, description: "text in its name or in one of its datasets; case-insensitive" }),
+    Type.String({
+      maxLength: 255,
+      description: "text to find in the name of the pipeline or of one of its datasets; case-insensitive",
+    }),
   ),
   cursor: Type.Optional(Uuid),
 });
@@ -230,7 +237,7 @@ export const listPipelines = defineRoute({
   path: "/api/datachain/pipeline/list",
   tag: "Pipelines",
   summary:
-    "List pipelines, newest first, without the templates of schedules; a page is shorter if they have very many runs",
+    "List pipelines, newest first, without the templates of schedules; a page has fewer pipelines if they have very many runs",
   access: access("PIPELINES", "read", "viewer"),
   query: ListPipelinesQuery,
   bodyInQuery: "status",
@@ -260,22 +267,22 @@ const actionOnPipeline = <const Id extends string, const Path extends string>(id
 export const pausePipeline = actionOnPipeline(
   "pausePipeline",
   "pause",
-  "Pause a pipeline: what runs finishes, nothing begins",
+  "Pause a pipeline: active runs finish, and no new runs start",
 );
 export const resumePipeline = actionOnPipeline(
   "resumePipeline",
   "resume",
-  "Resume a pipeline: runs begin whose parents are done",
+  "Resume a pipeline: runs start whose parents are complete",
 );
 export const cancelPipeline = actionOnPipeline(
   "cancelPipeline",
   "cancel",
-  "Cancel a pipeline: what runs is ended, nothing begins",
+  "Cancel a pipeline: active runs are canceled, and no new runs start",
 );
 export const rerunPipeline = actionOnPipeline(
   "rerunPipeline",
   "rerun",
-  "Run again what failed or was canceled; what is complete stays as it is",
+  "Run failed and canceled runs of a pipeline again; complete runs are not repeated",
 );
 
 const PipelineJobInput = Type.Object(
@@ -303,7 +310,7 @@ export const retryPipelineJob = defineRoute({
   method: "POST",
   path: "/api/datachain/pipeline/retry-job",
   tag: "Pipelines",
-  summary: "Retry one run that failed or was canceled, and no other",
+  summary: "Retry only one run that failed or was canceled",
   access: access("PIPELINES", "write", "editor"),
   body: PipelineJobInput,
   response: PipelineOutput,

@@ -22,7 +22,7 @@ export const changePassword = defineRoute({
   path: "/api/whoami/password",
   tag: "Sign-in",
   summary: "Change your own password, or set the first one; ends your browser sessions",
-  access: { kind: "signed-in", scope: "ADMIN:write", people: true, why: "the present password is asked for" },
+  access: { kind: "signed-in", scope: "ADMIN:write", people: true, why: "the current password is required" },
   body: Type.Object({ current_password: maybe(Password), password: Password }),
   response: ActionFeedback,
 });

@@ -1,20 +1,20 @@
-/** Time limits and retries of a job, of the runs of a pipeline, and as a team's defaults. */
+/** Time limits and retries: of a job, of the runs of a pipeline, and the defaults of a team. */
 import { maybe } from "./schema.ts";
 import { Type } from "./type.ts";
 
-/** Largest values; times in seconds. */
+/** Maximum values; times in seconds. */
 export const retryLimits = { timeout: 30 * 86_400, retries: 20, delay: 3600 } as const;
 
-/** Default for the seconds before the first retry. */
+/** Default number of seconds before the first retry. */
 export const usualRetryDelay = 30;
 
-/** Seconds before a retry, counted from 1: the wait doubles each time, up to an hour. */
+/** Returns the seconds before a retry, numbered from 1: the wait doubles each time, up to an hour. */
 export const retryWait = (delay: number, retry: number): number =>
   Math.min(delay * 2 ** (retry - 1), retryLimits.delay);
 
 const seconds = (maximum: number, description: string) => Type.Integer({ minimum: 0, maximum, description });
 
-export const timeoutText = "seconds that an attempt may run, from its start; 0: no limit";
+export const timeoutText = "time limit of an attempt in seconds, from its start; 0 means no limit";
 export const retriesText = "number of retries after a failure; 0 means none";
 export const retryDelayText = "seconds before the first retry; the wait doubles each time, up to an hour";
 
@@ -25,14 +25,14 @@ const RetryDelay = seconds(retryLimits.delay, retryDelayText);
 /** Fields of requests. */
 export const retryInput = { timeout: maybe(Timeout), retries: maybe(Retries), retry_delay: maybe(RetryDelay) } as const;
 
-/** Fields of responses: present if they are set. */
+/** Fields of responses; absent if they are not set. */
 export const retrySettings = {
   timeout: Type.Optional(Timeout),
   retries: Type.Optional(Retries),
   retry_delay: Type.Optional(RetryDelay),
 } as const;
 
-/** A team's defaults, for jobs that set none of their own. */
+/** Defaults of a team, for jobs that set no values of their own. */
 export const teamRetryInput = {
   job_timeout: maybe(seconds(retryLimits.timeout, `default for the team's jobs: ${timeoutText}`)),
   job_retries: maybe(
@@ -43,6 +43,6 @@ export const teamRetryInput = {
     }),
   ),
   job_retry_delay: maybe(
-    seconds(retryLimits.delay, `default for the team's jobs: ${retryDelayText}; 0: ${usualRetryDelay} seconds`),
+    seconds(retryLimits.delay, `default for the team's jobs: ${retryDelayText}; 0 means ${usualRetryDelay} seconds`),
   ),
 } as const;

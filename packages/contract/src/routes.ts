@@ -1,4 +1,7 @@
-/** A route as data: its input, its output, who may call it. Server, client and OpenAPI read the same definition. */
+/**
+ * A route as data: its input, its output and who may call it. The server, the client and OpenAPI read the same
+ * definition.
+ */
 import type { Static, TObject, TSchema } from "typebox";
 import type { Access, Level, Role, ScopeName } from "./access.ts";
 import type { ErrorCode } from "./errors.ts";
@@ -8,7 +11,7 @@ type Method = "GET" | "POST" | "PATCH" | "DELETE";
 export interface Route {
   readonly id: string;
   readonly method: Method;
-  /** With `{name}` for path parameters, below the server's root. */
+  /** Path below the root of the server, with `{name}` for path parameters. */
   readonly path: string;
   readonly tag: string;
   readonly summary: string;
@@ -17,33 +20,33 @@ export interface Route {
   readonly query?: TObject;
   readonly headers?: TObject;
   readonly body?: TSchema;
-  /** Largest JSON body in bytes, if not the usual limit; `large` is the limit from the server's configuration. */
+  /** Maximum JSON body in bytes, if not the default; `large` means the limit in the server's configuration. */
   readonly bodyLimit?: number | "large";
   /** Rate limit that each call counts against, before its body is read. */
   readonly rateLimit?: "devices" | "strangers";
-  /** A GET that accepts a JSON body as this field of the query. */
+  /** Query field that a GET also accepts as a JSON body. */
   readonly bodyInQuery?: string;
-  /** A multipart upload with one part `file`, streamed. */
+  /** True for a multipart upload with one part `file`, which is streamed. */
   readonly upload?: true;
   readonly response: TSchema;
-  /** Further content types of the response, with descriptions. */
+  /** Additional content types of the response, with descriptions. */
   readonly alsoAnswers?: Readonly<Record<string, string>>;
-  /** The only content type of the response; errors are JSON, unless it is MessagePack. */
+  /** The only content type of the response, if not JSON. Errors are JSON, unless this is MessagePack. */
   readonly answersAs?: "text/plain" | "application/octet-stream" | "application/msgpack";
-  /** Handlers also get the text of the body, which has all digits of numbers beyond 2^53. */
+  /** True if handlers also get the text of the body, which has all digits of numbers beyond 2^53. */
   readonly keepsNumbers?: true;
   /** Headers of a successful response, with descriptions. */
   readonly responseHeaders?: Readonly<Record<string, string>>;
-  /** An upgrade to a WebSocket: not called through the client. */
+  /** True for an upgrade to a WebSocket, which the client does not call. */
   readonly socket?: true;
   /** Errors besides those that every route of its kind can answer with. */
   readonly errors?: readonly ErrorCode[];
 }
 
-/** The usual limit of a body, enough for names, choices and short texts. */
+/** Default limit of a body in bytes, enough for names, choices and short texts. */
 const usualBodyLimit = 64 * 1024;
 
-/** Largest body of this route in bytes, on a server whose configured limit is `largest`. */
+/** Returns the maximum body of this route in bytes, on a server whose configured limit is `largest`. */
 export const bodyLimitOf = ({ bodyLimit = usualBodyLimit }: Pick<Route, "bodyLimit">, largest: number): number =>
   bodyLimit === "large" ? largest : Math.min(bodyLimit, largest);
 
@@ -57,7 +60,7 @@ export const access = (scope: ScopeName, level: Level, role: Role): Access & { k
 
 type In<T> = T extends TSchema ? Static<T> : undefined;
 
-/** Input of a call of this route, for the client and for handlers. */
+/** Input of a call to this route, for the client and for handlers. */
 export type RouteInput<R extends Route> = (R["params"] extends TObject ? { params: In<R["params"]> } : unknown) &
   (R["query"] extends TObject ? { query: In<R["query"]> } : unknown) &
   (R["body"] extends TSchema ? { body: In<R["body"]> } : unknown);

@@ -1,4 +1,4 @@
-/** Schedules run copies of a pipeline at set times, or when a dataset changes. */
+/** Schedules start copies of a pipeline at set times, or when a dataset gets a new version. */
 import type { Static } from "typebox";
 import { healthFields, mostFirings, ScheduleFiring } from "./firings.ts";
 import { Pipeline } from "./pipelines.ts";
@@ -14,11 +14,11 @@ export type OverlapPolicy = (typeof overlapPolicies)[number];
 export const catchUpPolicies = ["one", "none", "all"] as const;
 export type CatchUpPolicy = (typeof catchUpPolicies)[number];
 
-/** Whether a firing runs the scripts of the schedule, or first takes the newest scripts. */
+/** Whether a firing runs the scripts that the schedule has, or first updates them to the newest. */
 export const followPolicies = ["none", "latest"] as const;
 export type FollowPolicy = (typeof followPolicies)[number];
 
-/** Number of missed ticks that `all` makes up for, the newest. */
+/** Maximum number of missed ticks that `all` makes up for, the newest ones. */
 export const mostCaughtUp = 100;
 
 const overlap = oneOf(overlapPolicies, {
@@ -30,13 +30,13 @@ const catchUp = oneOf(catchUpPolicies, {
 });
 const follow = oneOf(followPolicies, {
   description:
-    "`none` keeps the scripts of the schedule; `latest` takes the newest script that made each of its datasets before each run",
+    "`none` keeps the scripts of the schedule; `latest` updates them before each run, to the newest script that created each dataset",
 });
 const NewerScript = Type.Object(
   {
     dataset: Type.String({ description: "namespace.project.dataset" }),
     runs_job_id: { ...Uuid, description: "the job that the schedule repeats" },
-    job_id: { ...Uuid, description: "the newest job with another script that made the dataset" },
+    job_id: { ...Uuid, description: "the newest job that created the dataset with a different script" },
     name: nullable(Type.String({ description: "name of that job" })),
     created_at: Timestamp,
     created_by: Type.String({ description: "user name" }),
@@ -58,42 +58,50 @@ const shownFields = {
   updated_at: Timestamp,
   start_after: nullable(Timestamp),
   cron_expression: nullable(Type.String()),
-  timezone: { ...Timezone, description: "the IANA time zone of its cron expression" },
+  timezone: { ...Timezone, description: "IANA time zone of the cron expression" },
   overlap,
   catch_up: catchUp,
   follow,
   newer_scripts: nullable(
     Type.Array(NewerScript, {
       description:
-        "datasets that newer scripts have made, at most 20; null if not checked, because the schedule names versions or the list is too long",
+        "datasets for which there is a newer script, at most 20; null if this was not checked because the schedule names versions or has too many datasets",
     }),
   ),
-  is_paused: Type.Boolean({ description: "whether it is paused and does not fire" }),
+  is_paused: Type.Boolean({ description: "whether the schedule is paused and does not fire" }),
   next_run: nullable({
     ...Timestamp,
-    description: "next tick; null if it is paused, over, or fired only by a dataset",
+    description:
+      "next tick; null if the schedule is paused, has no more ticks, or fires only on new versions of a dataset",
   }),
-  waiting_since: nullable({ ...Timestamp, description: "the tick that waits for the end of the previous run" }),
-  fired: Type.Integer({ description: "number of runs that it has started" }),
+  waiting_since: nullable({ ...Timestamp, description: "the tick that waits for the previous run to end" }),
+  fired: Type.Integer({ description: "number of runs that the schedule has started" }),
   trigger_dataset: nullable(
     Type.String({ description: "dataset whose new versions fire the schedule: namespace.project.name; null if none" }),
   ),
   quiet_seconds: Type.Integer({
     description: "seconds without a further version of that dataset before the schedule fires",
   }),
-  trigger_version: nullable(Type.String({ description: "the newest version that it has not fired for yet" })),
-  trigger_due_at: nullable({ ...Timestamp, description: "when it fires for that version, unless a newer one comes" }),
-  last_error: nullable(Type.String({ description: "why the newest tick could not run; null after one that could" })),
+  trigger_version: nullable(
+    Type.String({ description: "the newest version for which the schedule has not fired yet" }),
+  ),
+  trigger_due_at: nullable({
+    ...Timestamp,
+    description: "when the schedule fires for that version, unless a newer one arrives",
+  }),
+  last_error: nullable(
+    Type.String({ description: "why the newest tick could not start a run; null after a tick that could" }),
+  ),
   ...healthFields,
   created_by: Creator,
   owner: Type.Object(
     { ...Creator.properties, service_account: Type.Boolean() },
-    { description: "user as whom its pipelines run: its creator, or the user it was handed over to" },
+    { description: "user whose rights its pipelines have: its creator, or the user it was handed over to" },
   ),
   owner_problem: nullable(
     Type.String({
       description:
-        "why its runs cannot start: the user it runs as is disabled, left the team or may not run jobs there; null if they can",
+        "why its runs cannot start: the owner is disabled, left the team, or may not run jobs in it; null if they can",
     }),
   ),
 };
@@ -104,8 +112,8 @@ export type PipelineScheduleItem = Static<typeof PipelineScheduleItem>;
 export const PipelineSchedule = Type.Object(
   {
     ...shownFields,
-    next_runs: Type.Array(Timestamp, { description: "the next five at most" }),
-    firings: Type.Array(ScheduleFiring, { description: `newest first, the last ${mostFirings} at most` }),
+    next_runs: Type.Array(Timestamp, { description: "the next five ticks at most" }),
+    firings: Type.Array(ScheduleFiring, { description: `the newest ${mostFirings} at most, newest first` }),
     latest_run: nullable(Pipeline),
     pipeline: { ...Pipeline, description: "the template that every run copies" },
   },
@@ -122,8 +130,8 @@ export type PipelineScheduleUpdateOutput = Static<typeof PipelineScheduleUpdateO
 const ScheduleName = Type.String({ minLength: 1, maxLength: 255, description: "unique in the team" });
 const ScheduleId = Type.Integer({ minimum: 1, maximum: 2_147_483_647 });
 const startAfter =
-  "ISO 8601; a time without an offset is in the schedule's time zone. Alone it runs once; with cron it is the earliest start";
-const triggerDataset = "fires when this dataset gets a new version: name, project.name or namespace.project.name";
+  "ISO 8601; a time without an offset is in the schedule's time zone. Without a cron expression the schedule fires once at this time; with one, this is the earliest time";
+const triggerDataset = "dataset whose new versions fire the schedule: name, project.name or namespace.project.name";
 const quietSeconds = Type.Integer({
   minimum: 0,
   maximum: 604_800,
@@ -137,7 +145,7 @@ const newOwner = {
   owner: maybe({
     ...Name,
     description:
-      "new owner, as whom all runs run: you or the team's service account; administrators of the server may name any user",
+      "new owner, whose rights and credentials all runs get: you or the team's service account; administrators of the server may name any user",
   } as typeof Name),
   force: maybe(Type.Boolean({ description: "hand over even if the new owner lacks credentials that the runs name" })),
 };
@@ -165,7 +173,7 @@ const CreatePipelineScheduleInput = Type.Object(
 );
 export type CreatePipelineScheduleInput = Static<typeof CreatePipelineScheduleInput>;
 
-/** A schedule outlives the caller, so a job's own token may not create or change one. */
+/** A schedule continues after its caller has ended, so the token of a job may not create or change one. */
 const write = { ...access("PIPELINES", "write", "editor"), people: true } as const;
 
 export const createSchedule = defineRoute({
@@ -185,18 +193,23 @@ const UpdatePipelineScheduleInput = Type.Object(
     team_name: maybe(TeamName),
     schedule_id: ScheduleId,
     schedule_name: maybe({ ...ScheduleName, description: "a new name" }),
-    start_after: maybe(Type.String({ maxLength: 64, description: `${startAfter}; empty: none` })),
-    cron_expression: maybe(Type.String({ maxLength: 255, description: `${cronExpression}; empty: none` })),
-    trigger_dataset: maybe(Type.String({ maxLength: 1024, description: `${triggerDataset}; empty: none` })),
+    start_after: maybe(Type.String({ maxLength: 64, description: `${startAfter}; an empty text removes it` })),
+    cron_expression: maybe(Type.String({ maxLength: 255, description: `${cronExpression}; an empty text removes it` })),
+    trigger_dataset: maybe(
+      Type.String({ maxLength: 1024, description: `${triggerDataset}; an empty text removes it` }),
+    ),
     quiet_seconds: maybe(quietSeconds),
-    timezone: maybe({ ...Timezone, description: "an IANA name such as Europe/Berlin; empty: UTC" }),
+    timezone: maybe({ ...Timezone, description: "an IANA name such as Europe/Berlin; empty means UTC" }),
     overlap: maybe(overlap),
     catch_up: maybe(catchUp),
     follow: maybe(follow),
-    refresh: maybe(Type.Boolean({ description: "true takes the newest script that made each of its datasets, now" })),
+    refresh: maybe(
+      Type.Boolean({ description: "true updates the scripts now, to the newest script that created each dataset" }),
+    ),
     pause_pipeline: maybe(
       Type.Boolean({
-        description: "true pauses the schedule and its running pipelines; false resumes them, from the next tick on",
+        description:
+          "true pauses the schedule and its active pipelines; false resumes them, and the schedule fires again from the next tick on",
       }),
     ),
     ...newOwner,

@@ -1,18 +1,21 @@
-/** Small pieces that every schema of the contract is built from. */
+/** Building blocks of all schemas in the contract. */
 import type { Static, TSchema } from "typebox";
 import { Type } from "./type.ts";
 
-/** A JSON Schema type that may also be null. A type list, not a union: cheaper to compile and to read. */
+/**
+ * A JSON Schema type that may also be null, written as a list of types. A union would be slower to compile and harder
+ * to read.
+ */
 type Nullable<T> = TSchema & { "~static-nullable": T };
 
-/** Marks the fields of a schema as `T | null` for TypeScript while JSON Schema sees `type: [x, "null"]`. */
+/** Makes a schema nullable: `T | null` in TypeScript, `type: [x, "null"]` in JSON Schema. */
 export function nullable<S extends TSchema>(schema: S) {
   const { type, enum: values, ...rest } = schema as unknown as { type: string; enum?: unknown[] };
   const list = values === undefined ? {} : { enum: [...values, null] };
   return Type.Unsafe<Static<S> | null>({ ...rest, ...list, type: [type, "null"] } as unknown as Nullable<Static<S>>);
 }
 
-/** Optional and nullable: in every request body null means absent. */
+/** Makes a field optional and nullable: in every request body, null means absent. */
 export const maybe = <S extends TSchema>(schema: S) => Type.Optional(nullable(schema));
 
 export const oneOf = <const V extends readonly string[]>(values: V, options: object = {}) =>
@@ -26,16 +29,19 @@ export const Timestamp = Type.String({ format: "date-time", description: "ISO 86
 export const Timezone = Type.String({ maxLength: 64, description: "an IANA name such as Europe/Berlin" });
 export const TeamName = Type.String({
   maxLength: 64,
-  description: "the team; may be left out or empty if the token is for one team only",
+  description: "name of the team; may be absent or empty if the token is for one team only",
 });
 export const JobTag = Type.String({
   pattern: "^[A-Za-z0-9._:/-]{1,64}$",
   description: "1 to 64 letters, digits and - _ . : /",
 });
-/** Name of a user or a team, as part of paths. It has no dot: dataset namespaces are `@username`, split at dots. */
+/**
+ * Name of a user or a team, as part of paths. It has no dot, because the dataset namespace `@username` is split at
+ * dots.
+ */
 export const Name = Type.String({
   pattern: "^[a-z0-9][a-z0-9_-]{0,38}$",
-  description: "1 to 39 lower-case letters, digits, hyphens and underscores, a letter or digit first",
+  description: "1 to 39 lower-case letters, digits, hyphens and underscores, beginning with a letter or digit",
 });
 export const Email = Type.String({
   maxLength: 254,
@@ -44,24 +50,26 @@ export const Email = Type.String({
 });
 export const AnyMap = Type.Record(Type.String(), Type.Unknown());
 
-/** A bounded text, with the advice that the error gives if it is too long. */
+/**
+ * Returns the schema of a text with a maximum length, and with the advice that the error gives if the text is too long.
+ */
 export const boundedText = (maxLength: number, description: string, instead: string, options: object = {}) =>
   Type.String({ maxLength, description, "x-instead": instead, ...options });
 
-/** Names of the fields that were too long for a list. */
+/** Names of fields that were truncated because they are too long for a list. */
 export const Cut = Type.Optional(
   Type.Array(Type.String(), {
     description:
-      "fields that are too long for a list: texts are cut to their beginning, objects are empty, lists have their first element. Read the single item to get all. In a single job: fields that retention has removed",
+      "fields that are too long for a list: texts are truncated, objects are empty, lists have only their first element. Read the single item to get all of it. In a single job: fields that were deleted after the retention period",
   }),
 );
 
 /** Response header of lists that may have another page. */
 export const nextCursor = {
-  "x-next-cursor": "Pass it as `cursor` to get the next page. A short or empty page may have one, too.",
+  "x-next-cursor": "Pass the value as `cursor` to get the next page. Even a short or empty page may have this header.",
 };
 
-/** A secret of a request: no response contains it, and errors do not repeat it. */
+/** Returns the schema of a secret in a request: no response contains it, and errors do not repeat it. */
 export const secretText = (maxLength: number, description: string) =>
   Type.String({ maxLength, description, writeOnly: true });
 

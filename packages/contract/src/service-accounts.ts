@@ -1,4 +1,4 @@
-/** Service accounts: a team's user that is not a person, so that schedules go on when people leave. */
+/** Service accounts: a user of a team that is not a person, so that schedules continue when people leave. */
 import { fieldLimits } from "./limits.ts";
 import { Member } from "./memberships.ts";
 import { defineRoute } from "./routes.ts";
@@ -21,7 +21,10 @@ export const createServiceAccount = defineRoute({
   access: write,
   params: TeamParams,
   body: Type.Object({
-    account_name: maybe({ ...Name, description: "its user name; default: TEAM-service" } as typeof Name),
+    account_name: maybe({
+      ...Name,
+      description: "user name of the service account; default: TEAM-service",
+    } as typeof Name),
     role: maybe(oneOf(serviceRoles, { description: "default: editor" })),
   }),
   response: Member,
@@ -45,7 +48,7 @@ export const createServiceToken = defineRoute({
   method: "POST",
   path: "/api/teams/{team_name}/service-account/tokens",
   tag: "Teams",
-  summary: "Create a token of a team's service account, with no more rights than the caller's and never ADMIN",
+  summary: "Create a token of a team's service account, with at most the scopes of the caller's token, and never ADMIN",
   access: write,
   params: TeamParams,
   body: Type.Object({
@@ -53,7 +56,7 @@ export const createServiceToken = defineRoute({
     scopes: maybe(
       Type.Array(Type.String({ maxLength: fieldLimits.name }), {
         maxItems: 50,
-        description: "default: those of the caller, without ADMIN",
+        description: "default: the scopes of the caller's token, without ADMIN",
       }),
     ),
     expires_in_days: maybe(Days),

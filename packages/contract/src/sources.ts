@@ -11,7 +11,7 @@ export const listSource = defineRoute({
   summary: "List a folder; responses and errors are MessagePack",
   access: access("DATASETS", "read", "viewer"),
   body: Type.Object({
-    source: Type.String({ maxLength: 4096, description: "file:///folder, inside a folder that jobs may use" }),
+    source: Type.String({ maxLength: 4096, description: "a file:// URI inside a folder that jobs may use" }),
     team_name: maybe(TeamName),
   }),
   answersAs: "application/msgpack",
@@ -19,10 +19,10 @@ export const listSource = defineRoute({
     data: Type.Array(
       Type.Object({
         name: Type.String(),
-        dir_type: Type.Integer({ description: "0: a file, 1: a folder" }),
+        dir_type: Type.Integer({ description: "0 for a file, 1 for a folder" }),
         last_modified: nullable({
           ...Timestamp,
-          description: "extension type 42: seconds since 1970 and offset; null for folders",
+          description: "MessagePack extension type 42: seconds since 1970 and the offset from UTC; null for folders",
         } as typeof Timestamp),
         size: nullable(Type.Integer()),
       }),

@@ -1,4 +1,4 @@
-/** Succession: what runs in somebody's name, and who takes it over. */
+/** Succession: which work runs with a user's rights, and who takes it over. */
 import type { Static } from "typebox";
 import { access, defineRoute } from "./routes.ts";
 import { ActionFeedback, maybe, Name, nullable, oneOf, TeamName, Timestamp, Uuid } from "./schema.ts";
@@ -8,7 +8,7 @@ import { Type } from "./type.ts";
 const toWhom = {
   ...Name,
   description:
-    "new owner of what runs in their name, an editor or admin of each team concerned: you or the team's service account; administrators of the server may name any user",
+    "new owner of the user's schedules, tasks and pipelines, who must be an editor or admin of each team concerned: you or the team's service account; administrators of the server may name any user",
 } as typeof Name;
 const force = Type.Boolean({ description: "hand over even if the new owner lacks credentials that the runs name" });
 
@@ -17,7 +17,7 @@ export const successor = { transfer_to: maybe(toWhom), force: maybe(force) };
 /** Fields of a query string. */
 export const SuccessorQuery = Type.Object({ transfer_to: Type.Optional(toWhom), force: Type.Optional(force) });
 
-/** What a new owner has instead of credentials that somebody's runs name. */
+/** Whose credentials replace the ones that the handed-over runs name. */
 const replacements = ["own", "team", "missing"] as const;
 
 const team = Type.String({ description: "name of the team" });
@@ -25,7 +25,7 @@ const team = Type.String({ description: "name of the team" });
 export const Work = Type.Object(
   {
     jobs: Type.Array(Type.Object({ team, id: Uuid, name: nullable(Type.String()), status: Type.String() }), {
-      description: "jobs that run or wait; they continue and are not handed over",
+      description: "running and waiting jobs; they continue and are not handed over",
     }),
     tasks: Type.Array(
       Type.Object({
@@ -43,7 +43,10 @@ export const Work = Type.Object(
         name: Type.String(),
         next_run: nullable(Timestamp),
         is_owner: Type.Boolean(),
-        runs: Type.Integer({ description: "number of its runs that run as this user; 0 means that it continues" }),
+        runs: Type.Integer({
+          description:
+            "number of its runs that have the rights of this user; 0 means that the schedule can continue without this user",
+        }),
       }),
     ),
     pipelines: Type.Array(
@@ -57,11 +60,11 @@ export const Work = Type.Object(
         replaced_by: nullable(
           oneOf(replacements, {
             description:
-              "credentials of this name that the new owner would use: their `own`, the `team`'s, or none (`missing`); null if no new owner is named",
+              "which credentials of this name the new owner would use: `own`, those of the `team`, or none (`missing`); null if the request names no new owner",
           }),
         ),
       }),
-      { description: "the user's own credentials that these tasks, schedules or pipelines name" },
+      { description: "the user's own credentials that these tasks, schedules and pipelines use" },
     ),
     tokens: Type.Array(Type.Object({ id: Type.Integer(), name: Type.String(), last_used_at: nullable(Timestamp) }), {
       description: "valid tokens, shown to administrators of the server; they are not handed over",
@@ -73,7 +76,7 @@ export const Work = Type.Object(
   {
     $id: "Work",
     description:
-      "What runs in a user's name: the first hundred jobs, pipelines and tokens, and the first thousand tasks and schedules.",
+      "Work that runs with a user's rights: the first hundred jobs, pipelines and tokens, and the first thousand tasks and schedules.",
   },
 );
 export type Work = Static<typeof Work>;
@@ -81,7 +84,7 @@ export type Work = Static<typeof Work>;
 const WorkQuery = Type.Object({
   transfer_to: Type.Optional({
     ...toWhom,
-    description: "a possible new owner, to see which credentials they have and lack",
+    description: "a possible new owner, to see which credentials they lack",
   } as typeof toWhom),
 });
 
@@ -90,8 +93,8 @@ export const getUserWork = defineRoute({
   method: "GET",
   path: "/api/users/{username}/work",
   tag: "Users",
-  summary: "List what runs in the name of a user in all teams, before disabling the user",
-  access: { kind: "admin", scope: "ADMIN:read", why: "work in other teams is nobody else's business" },
+  summary: "List the work that runs with a user's rights in all teams, for example before disabling the user",
+  access: { kind: "admin", scope: "ADMIN:read", why: "the work of other teams is confidential" },
   params: Type.Object({ username: Name }),
   query: WorkQuery,
   response: Work,
@@ -103,7 +106,7 @@ export const getMemberWork = defineRoute({
   method: "GET",
   path: "/api/teams/{team_name}/members/{username}/work",
   tag: "Teams",
-  summary: "List what runs in the name of a member of the team, before removing the member",
+  summary: "List the work that runs with a member's rights in the team, for example before removing the member",
   access: { ...teamAccess("read", "admin"), people: true },
   params: Type.Object({ ...TeamParams.properties, username: Name }),
   query: WorkQuery,
@@ -111,7 +114,7 @@ export const getMemberWork = defineRoute({
   errors: ["not_found"],
 });
 
-/** Tasks and pipelines outlive the caller, so a job's own token may not hand them over. */
+/** Tasks and pipelines continue after their caller has ended, so the token of a job may not hand them over. */
 const people = true;
 const newOwner = {
   owner: {
@@ -126,7 +129,7 @@ export const handOverTask = defineRoute({
   method: "POST",
   path: "/api/datachain/jobs/{job_id}/hand-over",
   tag: "Jobs",
-  summary: "Hand over a task: the jobs that it creates from now on have another user's rights and credentials",
+  summary: "Hand over a task: the jobs that it creates from now on get another user's rights and credentials",
   access: { ...access("JOB", "write", "editor"), people },
   params: Type.Object({ job_id: Uuid }),
   body: Type.Object({ team_name: maybe(TeamName), ...newOwner }),

@@ -1,4 +1,4 @@
-/** Health, and the description of the API itself. */
+/** Health checks, and the description of the API itself. */
 
 import { defineRoute } from "./routes.ts";
 import { AnyMap } from "./schema.ts";
@@ -12,7 +12,7 @@ export const healthz = defineRoute({
   path: "/healthz",
   tag: "System",
   summary: "Check that the server process is up",
-  access: { kind: "public", why: "probes have no token; says nothing but ok" },
+  access: { kind: "public", why: "probes have no token; the answer is only ok" },
   response: Health,
 });
 
@@ -22,7 +22,7 @@ export const readyz = defineRoute({
   path: "/readyz",
   tag: "System",
   summary: "Check that the database answers and jobs are accepted",
-  access: { kind: "public", why: "probes have no token; says nothing but ready" },
+  access: { kind: "public", why: "probes have no token; the answer is only ready" },
   response: Health,
   errors: ["unavailable"],
 });
@@ -33,7 +33,11 @@ export const metrics = defineRoute({
   path: "/metrics",
   tag: "System",
   summary: "Read metrics in the Prometheus exposition format",
-  access: { kind: "admin", scope: "ADMIN:read", why: "it names every team; MILLRACE_METRICS_OPEN opens it" },
+  access: {
+    kind: "admin",
+    scope: "ADMIN:read",
+    why: "metrics name every team; with MILLRACE_METRICS_OPEN no token is needed",
+  },
   response: Type.String(),
   answersAs: "text/plain",
 });
@@ -43,7 +47,7 @@ export const openapiJson = defineRoute({
   method: "GET",
   path: "/api/openapi.json",
   tag: "System",
-  summary: "This document",
+  summary: "Read this document",
   access: { kind: "public", why: "the description of the API is no secret" },
   response: AnyMap,
 });

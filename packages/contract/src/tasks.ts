@@ -10,23 +10,23 @@ const shownFields = {
   id: { ...Uuid, description: "id of the task, which is a job with the status TASK" },
   name: nullable(Type.String()),
   created_by: Type.String({ description: "user name" }),
-  owner: Type.String({ description: "name of the user as whom its jobs run" }),
+  owner: Type.String({ description: "name of the user whose rights its jobs get" }),
   created_at: Timestamp,
-  cron_expression: nullable(Type.String({ description: "null: it fires once" })),
+  cron_expression: nullable(Type.String({ description: "null if the task fires once" })),
   start_after: nullable(Timestamp),
-  timezone: { ...Timezone, description: "the IANA time zone of its cron expression" },
-  is_paused: Type.Boolean({ description: "whether it is paused and does not fire" }),
-  next_run: nullable({ ...Timestamp, description: "null while it is paused" }),
-  fired: Type.Integer({ description: "number of jobs that it has created" }),
+  timezone: { ...Timezone, description: "IANA time zone of the cron expression" },
+  is_paused: Type.Boolean({ description: "whether the task is paused and does not fire" }),
+  next_run: nullable({ ...Timestamp, description: "next tick; null while the task is paused" }),
+  fired: Type.Integer({ description: "number of jobs that the task has created" }),
   skipped: Type.Integer({ description: "number of ticks that created no job" }),
-  last_error: nullable(Type.String({ description: "why the newest tick created no job; null after one that did" })),
+  last_error: nullable(Type.String({ description: "why the newest tick created no job; null after a tick that did" })),
 };
 
 export const TaskItem = Type.Object(shownFields, { $id: "TaskItem" });
 export type TaskItem = Static<typeof TaskItem>;
 
 export const Task = Type.Object(
-  { ...shownFields, next_runs: Type.Array(Timestamp, { description: "the next five at most" }) },
+  { ...shownFields, next_runs: Type.Array(Timestamp, { description: "the next five ticks at most" }) },
   { $id: "Task" },
 );
 export type Task = Static<typeof Task>;
@@ -63,20 +63,21 @@ export const getTask = defineRoute({
 const UpdateTaskInput = Type.Object(
   {
     team_name: maybe(TeamName),
-    name: maybe(Type.String({ maxLength: fieldLimits.name, description: "a new name; empty: none" })),
+    name: maybe(Type.String({ maxLength: fieldLimits.name, description: "new name; an empty text removes the name" })),
     cron_expression: maybe(
       Type.String({
         maxLength: 255,
-        description: "five fields, or @hourly @daily @midnight @weekly @monthly @yearly @annually; empty: none",
+        description:
+          "five fields, or @hourly @daily @midnight @weekly @monthly @yearly @annually; an empty text removes it",
       }),
     ),
     start_after: maybe(
       Type.String({
         maxLength: 64,
-        description: "ISO 8601; a time without an offset is in the task's time zone; empty: none",
+        description: "ISO 8601; a time without an offset is in the task's time zone; an empty text removes it",
       }),
     ),
-    timezone: maybe({ ...Timezone, description: "an IANA name such as Europe/Berlin; empty: UTC" }),
+    timezone: maybe({ ...Timezone, description: "an IANA name such as Europe/Berlin; empty means UTC" }),
     is_paused: maybe(Type.Boolean({ description: "true pauses the task; false resumes it, from the next tick on" })),
   },
   { $id: "UpdateTaskInput" },
@@ -88,8 +89,9 @@ export const updateTask = defineRoute({
   method: "PATCH",
   path: "/api/datachain/tasks/{job_id}",
   tag: "Tasks",
-  summary: "Change, pause or resume a task; null and absent fields change nothing. Cancel its job to remove it",
-  // A task outlives the caller, so a job's own token may not change one.
+  summary:
+    "Change, pause or resume a task; null and absent fields change nothing. To remove a task, cancel the job with its id",
+  // A task continues after its caller has ended, so the token of a job may not change one.
   access: { ...access("JOB", "write", "editor"), people: true },
   params: JobParams,
   body: UpdateTaskInput,

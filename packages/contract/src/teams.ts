@@ -1,4 +1,4 @@
-/** Teams: their members work together, within the team's quotas. */
+/** Teams: groups of users who share jobs, datasets and quotas. */
 import type { Static } from "typebox";
 import { roles } from "./access.ts";
 import { oldestLibrary } from "./library.ts";
@@ -11,37 +11,52 @@ import { Type } from "./type.ts";
 export const Team = Type.Object(
   {
     name: Type.String(),
-    role: nullable(oneOf(roles, { description: "the caller's role; null if not a member" })),
+    role: nullable(oneOf(roles, { description: "role of the caller; null if the caller is not a member" })),
     members: Type.Integer(),
-    max_running: nullable(Type.Integer({ description: "jobs that may run at once; null: the server's default" })),
-    max_queued: nullable(Type.Integer({ description: "jobs that may wait; null: the server's default" })),
-    max_tasks: nullable(Type.Integer({ description: "tasks that may wait; null: the server's default" })),
-    max_schedules: nullable(Type.Integer({ description: "schedules that it may have; null: the server's default" })),
+    max_running: nullable(
+      Type.Integer({ description: "maximum number of running jobs; null means the server's default" }),
+    ),
+    max_queued: nullable(
+      Type.Integer({ description: "maximum number of waiting jobs; null means the server's default" }),
+    ),
+    max_tasks: nullable(
+      Type.Integer({ description: "maximum number of waiting tasks; null means the server's default" }),
+    ),
+    max_schedules: nullable(
+      Type.Integer({ description: "maximum number of schedules; null means the server's default" }),
+    ),
     max_dataset_bytes: nullable(
-      Type.Integer({ description: "largest size of its warehouse; null: the server's default" }),
+      Type.Integer({ description: "maximum size of the team's warehouse; null means the server's default" }),
     ),
     max_upload_bytes: nullable(
-      Type.Integer({ description: "largest size of its uploads; null: the server's default" }),
+      Type.Integer({ description: "maximum size of the team's uploads; null means the server's default" }),
     ),
     max_log_bytes: nullable(
-      Type.Integer({ description: "largest size of the logs of its ended jobs; null: the server's default" }),
+      Type.Integer({
+        description: "maximum size of the logs of the team's ended jobs; null means the server's default",
+      }),
     ),
     max_text_bytes: nullable(
       Type.Integer({
-        description: "largest size of the long texts of its jobs in the database; null: the server's default",
+        description:
+          "maximum size of the long texts of the team's jobs in the database; null means the server's default",
       }),
     ),
     max_export_bytes: nullable(
-      Type.Integer({ description: "largest size of its export files; null: the server's default" }),
+      Type.Integer({ description: "maximum size of the team's export files; null means the server's default" }),
     ),
     max_environment_bytes: nullable(
-      Type.Integer({ description: "largest size of the environments of its jobs; null: the server's default" }),
+      Type.Integer({ description: "maximum size of the team's virtualenvs; null means the server's default" }),
     ),
     library_version: nullable(
-      Type.String({ description: "datachain release for jobs that pin none; null: the server's default" }),
+      Type.String({ description: "datachain version for jobs that pin none; null means the server's default" }),
     ),
-    job_timeout: nullable(Type.Integer({ description: `default for the team's jobs: ${timeoutText}; null: no limit` })),
-    job_retries: nullable(Type.Integer({ description: `default for the team's jobs: ${retriesText}; null: never` })),
+    job_timeout: nullable(
+      Type.Integer({ description: `default for the team's jobs: ${timeoutText}; null means no limit` }),
+    ),
+    job_retries: nullable(
+      Type.Integer({ description: `default for the team's jobs: ${retriesText}; null means none` }),
+    ),
     job_retry_delay: nullable(Type.Integer({ description: `default for the team's jobs: ${retryDelayText}` })),
     created_at: Timestamp,
   },
@@ -52,38 +67,42 @@ export type Team = Static<typeof Team>;
 const used = (what: string) =>
   Type.Object({
     bytes: Type.Integer({ description: what }),
-    quota: nullable(Type.Integer({ description: "bytes; null: no limit" })),
+    quota: nullable(Type.Integer({ description: "quota in bytes; null means no limit" })),
   });
 
 export const TeamUsage = Type.Object(
   {
-    datasets: used("the team's warehouse, without its daily copies, on disk"),
-    uploads: used("uploaded files, on disk"),
-    logs: used("logs of ended jobs, on disk"),
-    texts: used("long texts of jobs in the database; a text that several jobs share counts once"),
-    exports: used("files of exports, on disk"),
-    environments: used("environments of jobs, on disk"),
+    datasets: used("bytes of the team's warehouse on disk, without its daily copies"),
+    uploads: used("bytes of uploaded files on disk"),
+    logs: used("bytes of logs of ended jobs on disk"),
+    texts: used("bytes of long texts of jobs in the database; a text that several jobs share counts once"),
+    exports: used("bytes of export files on disk"),
+    environments: used("bytes of virtualenvs on disk"),
   },
-  { $id: "TeamUsage", description: "Counted every few seconds." },
+  { $id: "TeamUsage", description: "Usage of a team, updated every few seconds." },
 );
 export type TeamUsage = Static<typeof TeamUsage>;
 
-/** The team as part of the path. */
+/** Path parameters of routes below a team. */
 export const TeamParams = Type.Object({ team_name: TeamName });
 
-/** Access that administrators of the server have in every team. */
+/** Returns the access of a team route that administrators of the server may also call. */
 export const teamAccess = (level: "read" | "write", role: "viewer" | "admin") =>
   ({ ...access("ADMIN", level, role), administrators: true }) as const;
 
 const quota = maybe(
-  Type.Integer({ minimum: 0, maximum: 1_000_000, description: "set by administrators; 0: the server's default" }),
+  Type.Integer({
+    minimum: 0,
+    maximum: 1_000_000,
+    description: "only administrators of the server set this; 0 means the server's default",
+  }),
 );
 
 const bytes = maybe(
   Type.Integer({
     minimum: 0,
     maximum: Number.MAX_SAFE_INTEGER,
-    description: "bytes, set by administrators; 0: the server's default",
+    description: "bytes; only administrators of the server set this; 0 means the server's default",
   }),
 );
 
@@ -105,8 +124,8 @@ export const listTeams = defineRoute({
   method: "GET",
   path: "/api/teams",
   tag: "Teams",
-  summary: "List your teams; administrators of the server see all",
-  access: { kind: "signed-in", why: "a token may be asked for its own teams" },
+  summary: "List your teams; administrators of the server see all teams",
+  access: { kind: "signed-in", why: "every token may list its own teams" },
   response: Type.Array(Team),
 });
 
@@ -116,7 +135,7 @@ export const createTeam = defineRoute({
   path: "/api/teams",
   tag: "Teams",
   summary: "Create a team",
-  access: { kind: "admin", scope: "ADMIN:write", why: "a team takes a share of the machine" },
+  access: { kind: "admin", scope: "ADMIN:write", why: "a team uses resources of the server" },
   body: Type.Object({
     name: Name,
     admin: maybe(
@@ -161,7 +180,7 @@ export const updateTeam = defineRoute({
   path: "/api/teams/{team_name}",
   tag: "Teams",
   summary:
-    "Rename a team, or set its library release, time limit and retries; administrators of the server also set its quotas",
+    "Rename a team, or set its library version, time limit and retries; administrators of the server also set its quotas",
   access: { ...teamAccess("write", "admin"), people: true },
   params: TeamParams,
   body: Type.Object({
@@ -169,7 +188,7 @@ export const updateTeam = defineRoute({
     library_version: maybe(
       Type.String({
         pattern: "^(\\d{1,6}\\.\\d{1,6}\\.\\d{1,6})?$",
-        description: `datachain release such as 0.62.0, ${oldestLibrary} or newer; empty: the server's default`,
+        description: `datachain version such as 0.62.0, ${oldestLibrary} or newer; empty means the server's default`,
       }),
     ),
     ...teamRetryInput,

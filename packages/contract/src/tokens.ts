@@ -1,4 +1,4 @@
-/** Tokens: programs use them instead of a password. */
+/** Tokens: programs use them to authenticate instead of a password. */
 import type { Static } from "typebox";
 import { fieldLimits } from "./limits.ts";
 import { defineRoute } from "./routes.ts";
@@ -10,11 +10,13 @@ const fields = {
   name: Type.String(),
   username: Type.String(),
   scopes: Type.Array(Type.String()),
-  team_names: nullable(Type.Array(Type.String(), { description: "null: all teams of the user, including later ones" })),
+  team_names: nullable(
+    Type.Array(Type.String(), { description: "null means all teams of the user, including teams they join later" }),
+  ),
   created_at: Timestamp,
   expires_at: nullable(Timestamp),
   last_used_at: nullable(Timestamp),
-  current: Type.Boolean({ description: "whether this request was made with it" }),
+  current: Type.Boolean({ description: "whether this request used the token" }),
 };
 
 export const Token = Type.Object(fields, { $id: "Token" });
@@ -31,13 +33,15 @@ export const listTokens = defineRoute({
   method: "GET",
   path: "/api/tokens",
   tag: "Tokens",
-  summary: "List your valid tokens, newest first; administrators of the server see anybody's",
+  summary: "List your valid tokens, newest first; administrators of the server can list the tokens of any user",
   access: { kind: "signed-in", people: true, why: "everybody may see their own tokens; values are never shown" },
   query: Type.Object({
     username: Type.Optional(
       Type.String({ maxLength: fieldLimits.name, description: "user whose tokens to list; default: the caller" }),
     ),
-    all_users: Type.Optional(Type.Boolean({ default: false, description: "tokens of all users, for administrators" })),
+    all_users: Type.Optional(
+      Type.Boolean({ default: false, description: "true lists the tokens of all users; only for administrators" }),
+    ),
     cursor: Type.Optional(Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: "from x-next-cursor" })),
   }),
   response: Type.Array(Token),
@@ -50,14 +54,14 @@ export const createToken = defineRoute({
   method: "POST",
   path: "/api/tokens",
   tag: "Tokens",
-  summary: "Create a token of your own, with no more rights than the one you use",
-  access: { kind: "signed-in", people: true, why: "the new token gets at most the rights of the caller's" },
+  summary: "Create a token of your own, with at most the rights of the token of this request",
+  access: { kind: "signed-in", people: true, why: "the new token gets at most the rights of the caller's token" },
   body: Type.Object({
     name: Type.String({ minLength: 1, maxLength: 255 }),
     scopes: maybe(
       Type.Array(Type.String({ maxLength: fieldLimits.name }), {
         maxItems: 50,
-        description: "default: those of the caller",
+        description: "default: the scopes of the caller's token",
       }),
     ),
     team_names: maybe(
@@ -77,8 +81,12 @@ export const revokeToken = defineRoute({
   method: "DELETE",
   path: "/api/tokens/{token_id}",
   tag: "Tokens",
-  summary: "Revoke a token of yours; administrators of the server revoke anybody's",
-  access: { kind: "signed-in", people: true, why: "one's own tokens; any but the one in use need the scope ADMIN" },
+  summary: "Revoke one of your tokens; administrators of the server can revoke any token",
+  access: {
+    kind: "signed-in",
+    people: true,
+    why: "everybody may revoke their own tokens; other tokens than the one in use need the scope ADMIN",
+  },
   params: Type.Object({ token_id: Type.String({ pattern: "^\\d{1,9}$" }) }),
   response: ActionFeedback,
   errors: ["forbidden", "not_found"],

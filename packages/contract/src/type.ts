@@ -1,6 +1,6 @@
 /**
- * The few schema builders that the contract uses, with TypeBox's types and a body of our own: importing the library
- * costs 75 ms at every start of the server and of every command, and all that is needed of it here is plain JSON Schema.
+ * The few schema builders that the contract uses, with the types of TypeBox and our own implementation. Importing
+ * TypeBox costs 75 ms at every start of the server and of every command, and only plain JSON Schema is needed here.
  */
 import type { Type as TypeBox } from "typebox";
 
@@ -9,7 +9,7 @@ type Builders = Pick<
   "Array" | "Boolean" | "Integer" | "Number" | "Object" | "Optional" | "Record" | "String" | "Unknown" | "Unsafe"
 >;
 
-/** Marks a property as optional; a symbol, so that it is no part of the schema's text. */
+/** Marks a property as optional. It is a symbol, so that it does not appear in the serialized schema. */
 const optional = Symbol("optional");
 
 type Json = Record<PropertyKey, unknown>;

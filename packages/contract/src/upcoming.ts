@@ -1,4 +1,4 @@
-/** What fires next: schedules and tasks together. */
+/** Upcoming runs of schedules and tasks in one list. */
 import type { Static } from "typebox";
 import { access, defineRoute } from "./routes.ts";
 import { nextCursor, nullable, oneOf, TeamName, Timestamp, Timezone } from "./schema.ts";
@@ -6,13 +6,13 @@ import { Type } from "./type.ts";
 
 export const Upcoming = Type.Object(
   {
-    at: { ...Timestamp, description: "when it fires next; a time in the past means that it is overdue" },
-    following: nullable({ ...Timestamp, description: "the tick after that; null: it fires once" }),
+    at: { ...Timestamp, description: "next tick; a time in the past means that the schedule or task is overdue" },
+    following: nullable({ ...Timestamp, description: "the tick after that; null if there is only one" }),
     kind: oneOf(["schedule", "task"]),
     id: Type.String({ description: "id of the schedule or the task" }),
     name: nullable(Type.String()),
-    cron_expression: nullable(Type.String({ description: "null: it fires once" })),
-    timezone: { ...Timezone, description: "the IANA time zone of its cron expression" },
+    cron_expression: nullable(Type.String({ description: "null if it fires once" })),
+    timezone: { ...Timezone, description: "IANA time zone of the cron expression" },
   },
   { $id: "Upcoming" },
 );
@@ -23,7 +23,7 @@ export const listUpcoming = defineRoute({
   method: "GET",
   path: "/api/datachain/upcoming",
   tag: "Tasks",
-  summary: "List what fires next, by time: each task, and with the scope PIPELINES each schedule",
+  summary: "List the next tick of each task and, with the scope PIPELINES, of each schedule, by time",
   access: access("JOB", "read", "viewer"),
   query: Type.Object({
     team_name: Type.Optional(TeamName),

@@ -1,4 +1,4 @@
-/** Users: people who may sign in, administrators of the server among them. */
+/** Users: people who may sign in, including the administrators of the server. */
 import type { Static } from "typebox";
 import { type Access, roles } from "./access.ts";
 import { fieldLimits } from "./limits.ts";
@@ -7,7 +7,7 @@ import { Email, maybe, Name, nullable, oneOf, secretText, Timestamp, Timezone } 
 import { successor } from "./succession.ts";
 import { Type } from "./type.ts";
 
-/** Reserved names: they would clash with paths of the server, or be mistaken for something else. */
+/** Reserved names, which would clash with paths of the server or be ambiguous. */
 export const reservedNames: readonly string[] =
   "all api auth docs everybody healthz local me new nobody none null readyz self settings system team teams undefined user users".split(
     " ",
@@ -22,12 +22,12 @@ export const User = Type.Object(
     last_name: Type.String(),
     email: nullable(Type.String()),
     timezone: nullable(Type.String({ description: "time zone in which times are shown" })),
-    is_admin: Type.Boolean({ description: "administers the whole server" }),
+    is_admin: Type.Boolean({ description: "whether the user administers the server" }),
     has_password: Type.Boolean(),
     created_at: Timestamp,
     disabled_at: nullable(Timestamp),
     service_account: Type.Boolean({
-      description: "whether this is a team's service account, as which nobody signs in",
+      description: "whether this is a team's service account; nobody can sign in as it",
     }),
     teams: Type.Array(TeamRole),
   },
@@ -40,7 +40,7 @@ export const personFields = {
   first_name: maybe(Type.String({ maxLength: 100 })),
   last_name: maybe(Type.String({ maxLength: 100 })),
   email: maybe(Email),
-  timezone: maybe({ ...Timezone, description: "time zone in which times are shown: an IANA name; empty: none" }),
+  timezone: maybe({ ...Timezone, description: "IANA time zone in which times are shown; an empty text removes it" }),
 };
 
 export const shortestPassword = 10;
@@ -60,7 +60,7 @@ export const listUsers = defineRoute({
   path: "/api/users",
   tag: "Users",
   summary: "List users by name",
-  access: administrator("read", "people of other teams are nobody else's business"),
+  access: administrator("read", "accounts of other teams are confidential"),
   query: Type.Object({
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 100 })),
     cursor: Type.Optional(
@@ -76,7 +76,7 @@ export const createUser = defineRoute({
   path: "/api/users",
   tag: "Users",
   summary: "Create a user; without a password, the user signs in with a link",
-  access: administrator("write", "an account lets somebody in"),
+  access: administrator("write", "an account gives access to the server"),
   body: Type.Object({
     username: Name,
     ...personFields,
@@ -93,7 +93,7 @@ export const getUser = defineRoute({
   path: "/api/users/{username}",
   tag: "Users",
   summary: "Read one user",
-  access: administrator("read", "people of other teams are nobody else's business"),
+  access: administrator("read", "accounts of other teams are confidential"),
   params: UserParams,
   response: User,
   errors: ["not_found"],
@@ -105,12 +105,12 @@ export const updateUser = defineRoute({
   path: "/api/users/{username}",
   tag: "Users",
   summary: "Change a user's names, password or administrator rights; disable or enable the user",
-  access: administrator("write", "it changes what somebody may do"),
+  access: administrator("write", "changes affect the rights of a user"),
   params: UserParams,
   body: Type.Object({
     ...personFields,
-    is_admin: maybe(Type.Boolean({ description: "the last enabled administrator stays one" })),
-    disabled: maybe(Type.Boolean({ description: "true stops the user's tokens, sessions and password at once" })),
+    is_admin: maybe(Type.Boolean({ description: "the last enabled administrator cannot be demoted" })),
+    disabled: maybe(Type.Boolean({ description: "true disables the user's tokens, sessions and password at once" })),
     password: maybe(Password),
     ...successor,
   }),

@@ -5,7 +5,7 @@ import { access, defineRoute } from "./routes.ts";
 import { ActionFeedback, maybe, nextCursor, nullable, oneOf, secretText, TeamName, Timestamp, Uuid } from "./schema.ts";
 import { Type } from "./type.ts";
 
-/** Events that can be sent, besides the states of jobs. */
+/** Events that webhooks and e-mails can receive, besides the states of jobs. */
 export const toldEvents = [
   "job.failure",
   "job.recovery",
@@ -18,7 +18,7 @@ export const toldEvents = [
 ] as const;
 export type ToldEvent = (typeof toldEvents)[number];
 
-/** States of jobs that can be sent; two are too short-lived. */
+/** States of jobs that can be sent; the two excluded ones last too short a time. */
 export const toldStatuses: readonly JobStatus[] = jobStatuses.filter(
   (status) => status !== "PROVISIONING" && status !== "CANCELING_SCHEDULED",
 );
@@ -32,38 +32,39 @@ export type WebhookMethod = (typeof webhookMethods)[number];
 export const deliveryStatuses = ["pending", "delivered", "failed"] as const;
 export type DeliveryStatus = (typeof deliveryStatuses)[number];
 
-/** Limits of a team's receivers, and of the deliveries that wait for one. */
+/** Limits of a team's receivers, and of the deliveries that wait for one receiver. */
 export const webhookLimits = { webhooks: 50, addresses: 50, waiting: 1000, failuresInRow: 10, attempts: 12 } as const;
 
 export const ToldEvents = Type.Array(oneOf(toldEvents), {
   maxItems: toldEvents.length,
-  description: "`job.failure` and `job.recovery` leave out runs of pipelines, which have events of their own",
+  description: "`job.failure` and `job.recovery` do not include runs of pipelines, which have events of their own",
 });
 
 const fields = {
-  url: Type.String({ description: "where requests are sent" }),
+  url: Type.String({ description: "URL to which requests are sent" }),
   format: oneOf(webhookFormats, {
-    description: "`json`; `form`: the same JSON in the form field `payload`; `slack`: only `text`, for Slack",
+    description:
+      "`json`: a JSON body; `form`: the same JSON in the form field `payload`; `slack`: only the field `text`, for Slack",
   }),
   method: oneOf(webhookMethods),
   verify_tls: Type.Boolean({ description: "false accepts any certificate of the receiver" }),
   events: ToldEvents,
   job_statuses: Type.Array(oneOf(toldStatuses), {
     maxItems: toldStatuses.length,
-    description: "states that are sent for every job of the team",
+    description: "states of jobs for which the webhook gets a request, for every job of the team",
   }),
 };
 
-/** State of a receiver, which is a webhook or an e-mail address. */
+/** State of a receiver: a webhook or an e-mail address. */
 export const receiverState = {
   enabled: Type.Boolean({ description: "false sends nothing; waiting deliveries are kept" }),
   disabled_reason: nullable(Type.String()),
   failures: Type.Integer({
-    description: `failed attempts since the last success; ${webhookLimits.failuresInRow} in a row disable the receiver`,
+    description: `number of failed attempts since the last success; ${webhookLimits.failuresInRow} in a row disable the receiver`,
   }),
-  waiting: Type.Integer({ description: "deliveries that have not been made yet" }),
+  waiting: Type.Integer({ description: "number of deliveries that have not been sent yet" }),
   dropped: Type.Integer({
-    description: `events that were dropped because ${webhookLimits.waiting} deliveries were waiting`,
+    description: `number of events that were dropped because ${webhookLimits.waiting} deliveries were waiting`,
   }),
   created_at: Timestamp,
   updated_at: Timestamp,
@@ -75,7 +76,7 @@ export type Webhook = Static<typeof Webhook>;
 const NewWebhook = Type.Object(
   {
     ...Webhook.properties,
-    secret: Type.String({ description: "signs every request; shown only now" }),
+    secret: Type.String({ description: "secret that signs every request; shown only now" }),
   },
   { $id: "NewWebhook" },
 );
@@ -89,7 +90,7 @@ const Url = Type.String({
   pattern: "^[Hh][Tt][Tt][Pp][Ss]?://[^\\s\\x00-\\x1f\\x7f]+$",
   description: "http:// or https://, without a user name and password",
 });
-const Secret = secretText(255, "at least 16 characters; absent: one is made");
+const Secret = secretText(255, "secret of at least 16 characters; the server generates one if it is absent");
 const WebhookId = Type.Integer({ minimum: 1, maximum: 2_147_483_647 });
 
 const choices = {
@@ -123,7 +124,7 @@ export const createWebhook = defineRoute({
   path: "/api/datachain/webhooks",
   tag: "Webhooks",
   summary:
-    "Create a webhook and send it a PING. Without events and states it gets every failure, recovery, skip and overdue schedule",
+    "Create a webhook and send it a PING. If the request names neither events nor states, the webhook gets all events",
   access: write,
   body: CreateWebhookInput,
   response: NewWebhook,
@@ -171,10 +172,13 @@ export const deleteWebhook = defineRoute({
 
 export const Delivery = Type.Object(
   {
-    id: { ...Uuid, description: "the same in every attempt; sent in the header x-millrace-delivery" },
-    webhook_id: nullable(Type.Integer({ description: "null: an e-mail" })),
-    address: nullable(Type.String({ description: "e-mail address; null: a webhook" })),
-    event: Type.String({ description: "such as `PING`, `job FAILED`, `schedule.skip`" }),
+    id: {
+      ...Uuid,
+      description: "id of the delivery, the same in every attempt; sent in the header x-millrace-delivery",
+    },
+    webhook_id: nullable(Type.Integer({ description: "null for an e-mail" })),
+    address: nullable(Type.String({ description: "e-mail address; null for a webhook" })),
+    event: Type.String({ description: "event such as `PING`, `job FAILED` or `schedule.skip`" }),
     text: Type.String({ description: "the event as a sentence" }),
     status: oneOf(deliveryStatuses),
     attempts: Type.Integer(),

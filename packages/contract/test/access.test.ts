@@ -3,20 +3,20 @@ import { describe, it } from "node:test";
 import { clientScopes, parseScope, permits, roleIncludes } from "@millrace/contract";
 
 describe("scopes", () => {
-  it("are read as people type them", () => {
+  it("are parsed as people type them", () => {
     assert.deepEqual(parseScope("job"), ["JOB:read", "JOB:write"]);
     assert.deepEqual(parseScope("JOBS:read"), ["JOB:read"]);
     assert.deepEqual(parseScope(" datasets "), ["DATASETS:read", "DATASETS:write"]);
     assert.deepEqual(parseScope("cluster:write"), ["CLUSTERS:write"]);
   });
 
-  it("of the client's login that this server has no name for grant what running jobs needs", () => {
+  it("of the client's login that this server does not know grant what running jobs needs", () => {
     assert.deepEqual(parseScope("EXPERIMENTS"), clientScopes);
     assert.deepEqual(parseScope("models"), clientScopes);
     assert.ok(permits(clientScopes, "JOB:write"));
   });
 
-  it("that do not exist are not guessed", () => {
+  it("that do not exist are refused", () => {
     assert.equal(parseScope("everything"), undefined);
     assert.equal(parseScope("JOB:own"), undefined);
     assert.equal(parseScope(""), undefined);

@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { durationWords, readDuration, retryWait } from "../src/index.ts";
 
-describe("lengths of time", () => {
-  it("are read as seconds, with or without a unit", () => {
+describe("durations", () => {
+  it("are parsed as seconds, with or without a unit", () => {
     assert.deepEqual(["90", "30s", "10m", " 2 h ", "1d", "0"].map(readDuration), [90, 30, 600, 7200, 86_400, 0]);
   });
 
-  it("are nothing where they are anything else", () => {
+  it("are undefined for anything else", () => {
     const wrong = ["", "m", "-1", "1.5h", "10 minutes", "1w", "10m30s", "9999999999"];
     assert.deepEqual(
       wrong.map(readDuration),
@@ -15,7 +15,7 @@ describe("lengths of time", () => {
     );
   });
 
-  it("are told in the largest unit that leaves no rest", () => {
+  it("are formatted in the largest unit that divides them", () => {
     const told = [1, 90, 600, 3600, 5400, 172_800, 0].map(durationWords);
     assert.deepEqual(told, ["1 second", "90 seconds", "10 minutes", "1 hour", "90 minutes", "2 days", "0 seconds"]);
   });

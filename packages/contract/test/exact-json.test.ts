@@ -5,15 +5,15 @@ import { replaceBareNumbers } from "../src/exact-json.ts";
 describe("bare numbers of the library", () => {
   const replaced = (text: string) => replaceBareNumbers(text, (word) => `<${word}>`);
 
-  it("are replaced outside of texts only", () => {
+  it("are replaced outside of strings only", () => {
     assert.equal(
       replaced('{"NaN": NaN, "a\\"NaN": -Infinity, "b\\\\": [Infinity]}'),
       '{"NaN": <NaN>, "a\\"NaN": <-Infinity>, "b\\\\": [<Infinity>]}',
     );
   });
 
-  // A text that does not end, tried again from each of its quotes, would take minutes.
-  it("are looked for once in a text that does not end", { timeout: 60_000 }, () => {
+  // Trying an unterminated string again from each of its quotes would take minutes.
+  it("are searched for once in a text with an unterminated string", { timeout: 60_000 }, () => {
     for (const end of ["", "\\", "\n\\", "\u2028"]) {
       const hostile = `"${'\\"'.repeat(130_000)}NaN${end}`;
       assert.equal(replaced(hostile), hostile);

@@ -14,7 +14,7 @@ import {
 } from "@millrace/contract";
 
 describe("the state machine of jobs", () => {
-  it("knows the thirteen states of the contract", () => {
+  it("has the thirteen states of the contract", () => {
     assert.deepEqual(
       [...jobStatuses].sort(),
       "CANCELED CANCELING CANCELING_SCHEDULED COMPLETE CREATED FAILED INIT PENDING PROVISIONING QUEUED RUNNING SCHEDULED TASK".split(
@@ -23,7 +23,7 @@ describe("the state machine of jobs", () => {
     );
   });
 
-  it("leads from every state to an end, and from an end nowhere", () => {
+  it("leads from every state to a final one, and from a final one nowhere", () => {
     const ends = jobStatuses.filter((status) => jobTransitions[status].length === 0);
     assert.deepEqual([...jobStates.final].sort(), ends.sort());
     assert.deepEqual([...Object.values(jobStates).flat(), "TASK"].sort(), [...jobStatuses].sort(), "each in one group");
@@ -45,7 +45,7 @@ describe("the state machine of jobs", () => {
     assert.ok(INACTIVE.includes("TASK"));
   });
 
-  it("allows a cancellation exactly where the machine has a way to CANCELED that has not been taken", () => {
+  it("allows a cancellation exactly in states that lead to CANCELED and are not being canceled yet", () => {
     for (const status of jobActions.cancel) assert.ok(!isIn("final", status), status);
     assert.equal(allows("cancel", "RUNNING"), true);
     assert.equal(allows("cancel", "COMPLETE"), false);
@@ -59,7 +59,7 @@ describe("the state machine of jobs", () => {
     );
   });
 
-  it("is drawn in docs/jobs.md edge by edge", async () => {
+  it("equals the diagram in docs/jobs.md, edge by edge", async () => {
     const text = await readFile(join(import.meta.dirname, "../../../docs/jobs.md"), "utf8");
     const drawn = [...text.matchAll(/^ *([A-Z_]+) --> ([A-Z_]+)/gm)].map(([, from, to]) => `${from} ${to}`).sort();
     const declared = jobStatuses.flatMap((from) => jobTransitions[from].map((to) => `${from} ${to}`)).sort();

@@ -25,7 +25,7 @@ interface Schema {
 }
 
 describe("the OpenAPI document", () => {
-  it("is of version 3.1 and describes interface version 1.0.0", () => {
+  it("has version 3.1 and describes interface version 1.0.0", () => {
     assert.match(document.openapi, /^3\.1\./);
     assert.equal(document.info.version, "1.0.0");
   });
@@ -44,7 +44,7 @@ describe("the OpenAPI document", () => {
     for (const name of references) assert.ok(name in document.components.schemas, name);
   });
 
-  it("has a limit for every text and every list that a request can bring", () => {
+  it("has a limit for every string and every list of a request", () => {
     const unlimited: string[] = [];
     const look = (schema: Schema, path: string): void => {
       const types = [schema.type].flat();
@@ -60,14 +60,14 @@ describe("the OpenAPI document", () => {
     assert.deepEqual(unlimited, []);
   });
 
-  it("says how large fields may be, and what to do instead", () => {
+  it("describes how large fields may be, and what to do instead", () => {
     const { properties } = document.components.schemas["JobInput"] as { properties: Record<string, Schema> };
     assert.equal(properties["query"]?.maxLength, fieldLimits.query);
     assert.equal(properties["params"]?.["x-max-bytes"], processLimits.params);
     assert.match(properties["environment"]?.["x-instead"] ?? "", /file/);
   });
 
-  it("says 401 of every route that needs a token, and of no other", () => {
+  it("lists 401 for every route that needs a token, and for no other", () => {
     for (const route of all) {
       const operation = document.paths[route.path]?.[route.method.toLowerCase()];
       assert.equal("401" in (operation?.responses ?? {}), route.access.kind !== "public", route.id);
@@ -75,7 +75,7 @@ describe("the OpenAPI document", () => {
   });
 });
 
-it("every error code has a status that tells whose fault it is, and a meaning", () => {
+it("every error code has a suitable status and a meaning", () => {
   for (const [code, { status, meaning }] of Object.entries(errorCodes)) {
     assert.ok(status >= 400 && status < 600, code);
     assert.ok(meaning.endsWith("."), code);

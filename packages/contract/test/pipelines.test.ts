@@ -1,4 +1,4 @@
-/** The state machine of pipelines, as data and as a drawing. */
+/** The state machine of pipelines, as data and as a diagram. */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -12,12 +12,12 @@ import {
 } from "@millrace/contract";
 
 describe("the state machine of pipelines", () => {
-  it("knows the six states of the contract", () => {
+  it("has the six states of the contract", () => {
     const known = ["CANCELED", "COMPLETED", "FAILED", "PAUSED", "PENDING", "RUNNING"];
     assert.deepEqual([...pipelineStatuses].sort(), known);
   });
 
-  it("is what docs/pipelines.md draws", async () => {
+  it("equals the diagram in docs/pipelines.md", async () => {
     const text = await readFile(join(import.meta.dirname, "../../../docs/pipelines.md"), "utf8");
     const drawing = /```mermaid\nstateDiagram-v2\n([\s\S]*?)```/.exec(text)?.[1] ?? "";
     const drawn = [...drawing.matchAll(/^ {2}(\w+) --> (\w+)$/gm)].map(([, from, to]) => `${from} ${to}`);
@@ -25,7 +25,7 @@ describe("the state machine of pipelines", () => {
     assert.deepEqual(drawn.sort(), known.sort());
   });
 
-  it("has actions that docs/pipelines.md describes with the states that allow them", async () => {
+  it("has the actions that docs/pipelines.md describes, with the states that allow them", async () => {
     const text = await readFile(join(import.meta.dirname, "../../../docs/pipelines.md"), "utf8");
     for (const [action, states] of Object.entries(pipelineActions)) {
       const [, allowed = ""] = new RegExp(`^\\| \`${action}\` +\\| ([A-Z, ]+?) +\\|`, "m").exec(text) ?? [];
@@ -33,7 +33,7 @@ describe("the state machine of pipelines", () => {
     }
   });
 
-  it("tells the end of a watched pipeline by the exit codes of a followed job", () => {
+  it("ends a watched pipeline with the exit codes of a followed job", () => {
     assert.deepEqual((["COMPLETED", "FAILED", "CANCELED"] as const).map(watchExitCode), [0, 1, 2]);
     assert.deepEqual(pipelineStatuses.filter(isUnfinished).sort(), ["PAUSED", "PENDING", "RUNNING"]);
   });

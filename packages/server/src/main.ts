@@ -1,4 +1,7 @@
-/** What the command line calls: serve, tokens, links and passwords made on the store itself, a look at what is wrong. */
+/**
+ * Entry points for the command line: serve, administration commands that work on the store directly, backup, restore
+ * and doctor.
+ */
 import { access, readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { resolve } from "node:path";
@@ -14,7 +17,6 @@ import { type RunningServer, startServer } from "./app/server.ts";
 import type { Config } from "./configuration/config.ts";
 import { connectClient, runScript } from "./datachain/client-commands.ts";
 import { libraryName } from "./datachain/library.ts";
-import { operator } from "./domain/access/audit.ts";
 import { isUntouched, prepareStore } from "./domain/lifecycle/first-start.ts";
 import { createSignInLink } from "./domain/people/sessions.ts";
 import { type AdminTokenOptions, createAdminToken } from "./domain/people/tokens.ts";
@@ -31,7 +33,7 @@ import { BackupWarehouses } from "./warehouses/backup-warehouses.ts";
 export { diagnose, type Finding } from "./admin/doctor/doctor.ts";
 export { type Config, type ConfigRow, configRows, readConfig } from "./configuration/config.ts";
 
-/** Serves until told to stop. */
+/** Runs the server until SIGTERM or SIGINT. */
 export async function serve(config: Config): Promise<void> {
   const log = pino({ level: config.logging.level, redact: secretFields }, openLogSink());
   endOnFaults(log);
@@ -39,15 +41,15 @@ export async function serve(config: Config): Promise<void> {
   process.stdout.write(`Millrace is ready at ${server.url}\n`);
   process.stdout.write((await isUntouched(server.store)) ? await welcome(server) : hint);
   const signal = await stopSignal();
-  log.info({ signal }, "stopping; jobs go on");
+  log.info({ signal }, "stopping; running jobs continue");
   await server.stop();
-  // The last lines leave by then, or nobody reads them: a stop does not wait for a reader.
+  // Leaves two seconds for the last log lines; a stop does not wait longer for a reader of the log.
   setTimeout(() => process.exit(), lastLinesMs).unref();
 }
 
 const lastLinesMs = 2000;
 
-/** Nothing logs these; should something ever do, they are not shown. */
+/** Field names that the logger redacts. No log line should contain them; this is a safeguard. */
 const secretFields = [
   "authorization",
   "cookie",
@@ -60,13 +62,13 @@ const secretFields = [
 ].flatMap((name) => [name, `*.${name}`, `*.*.${name}`]);
 
 /**
- * A fault that nobody caught leaves the server in a state that nobody knows: it ends, whoever supervises it starts it
- * again, and jobs go on. That nobody reads what it says is no fault.
+ * Exits on an uncaught error, because the state of the server is then unknown. Its supervisor restarts it, and jobs
+ * continue. Write errors on standard output and standard error are ignored: they only mean that nobody reads the log.
  */
 function endOnFaults(log: Logger): void {
   for (const stream of [process.stdout, process.stderr]) stream.removeAllListeners("error").on("error", () => {});
   process.on("uncaughtException", (error, origin) => {
-    log.fatal({ err: error, origin }, "a fault of the server; it ends, jobs go on");
+    log.fatal({ err: error, origin }, "uncaught error; the server exits, running jobs continue");
     process.exit(1);
   });
 }
@@ -93,11 +95,11 @@ Then run something:
 `;
 }
 
-const hint = "Sign in: `millrace admin link` for a browser, `millrace admin token` for a token.\n";
+const hint = "To sign in, run `millrace admin link` (for a browser) or `millrace admin token` (for a token).\n";
 
 const linkUrl = (url: string, secret: string) => `${url}/auth/sign-in?link=${secret}`;
 
-/** Works with the server up or down. */
+/** Creates a token. Works whether or not the server runs. */
 export const adminToken = (config: Config, options: AdminTokenOptions): Promise<string> =>
   withStore(config, (store) => createAdminToken(store, options, systemClock.now()));
 
@@ -116,11 +118,14 @@ export const adminRotateKey = (config: Config): Promise<Rotation> =>
 export const adminPassword = (
   config: Config,
   { user = "admin", password }: { user?: string | undefined; password: string },
-): Promise<void> => withStore(config, (store) => setAdminPassword(store, operator, user, password, systemClock.now()));
+): Promise<void> => withStore(config, (store) => setAdminPassword(store, user, password, systemClock.now()));
 
 type Progress = (text: string) => void;
 
-/** The child that opens them has its view from the level of isolation that holds here. */
+/**
+ * Opens the warehouses for a backup. The child process that reads them is confined at the strongest level of isolation
+ * available here.
+ */
 const openStores = async ({ localEngine, data }: Config, folder: DataFolder): Promise<BackupWarehouses> =>
   new BackupWarehouses(
     folder.warehouses,
@@ -128,7 +133,7 @@ const openStores = async ({ localEngine, data }: Config, folder: DataFolder): Pr
     data.diskFloor,
   );
 
-/** With the server up or down. */
+/** Takes a backup. Works whether or not the server runs. */
 export async function backup(
   config: Config,
   folder: string,
@@ -154,7 +159,7 @@ export async function restore(
   return restoring.finally(() => place.blobs.close());
 }
 
-/** Needs no server and no data folder. */
+/** Verifies a backup. Needs neither a server nor a data folder. */
 export const verify = (
   config: Config,
   folder: string,
@@ -167,7 +172,7 @@ export const verify = (
     now: systemClock.now,
   });
 
-/** Never makes a store: a token for one that no server uses would be of no use to anybody. */
+/** Runs `work` with an opened store. Never creates a store, because no server would use it. */
 async function withStore<T>(config: Config, work: (store: Store) => Promise<T>): Promise<T> {
   await requireStore(config);
   const store = await openStore(new DataFolder(config.data.dataDir).storeLocation(config.data));
@@ -190,7 +195,7 @@ async function requireStore({ data }: Config): Promise<void> {
     ))
   ) {
     throw new Error(
-      `There is no store in ${dataDir}: no server was ever started with this data folder. Run this in the folder where the server was started, or give --data-dir.`,
+      `There is no database in ${dataDir}: no server was ever started with this data folder. Run this command in the folder where the server was started, or pass --data-dir.`,
     );
   }
 }

@@ -1,4 +1,7 @@
-/** The version of this package. The file lies at the top, as a bundle does: the way to package.json is the same from both. */
+/**
+ * The version of this package. This file is at the top level, like the bundled program, so that the relative path to
+ * package.json is the same for both.
+ */
 import { readFileSync } from "node:fs";
 
 export const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {

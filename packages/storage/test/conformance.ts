@@ -1,6 +1,6 @@
 /**
- * What every kind of storage does alike, as one suite. Capabilities choose the rules that apply; what a server gets
- * wrong although its kind can is named by the caller, so that nothing is passed over in silence.
+ * Conformance suite for every storage scheme. Capabilities select the rules that apply; the caller lists what a server
+ * gets wrong although its scheme supports it, so that nothing is skipped silently.
  */
 import assert from "node:assert/strict";
 import { randomBytes, randomUUID } from "node:crypto";
@@ -20,18 +20,18 @@ import { type OddKey, oddKeys } from "./support/odd-keys.ts";
 
 export interface Subject {
   readonly capabilities: Capabilities;
-  /** Keys that this server cannot keep although others of its kind can: when it learns to, the suite fails. */
+  /** Keys that this server cannot store although others of its scheme can: when it learns to, the suite fails. */
   readonly refusedKeys?: readonly (keyof typeof oddKeys)[];
-  /** It refuses a write over an object also when its ETag is the expected one. */
+  /** The server refuses to overwrite an object even if the expected ETag matches. */
   readonly neverMatches?: true;
-  /** Opens an empty place of its own. */
+  /** Opens an empty location for one test. */
   open(): Promise<Storage>;
-  /** Puts an object there by another way, for kinds that cannot be written. */
+  /** Puts an object there in another way, for read-only schemes. */
   put?(path: string, bytes: Uint8Array): Promise<void>;
 }
 
 export function conformance(name: string, subject: Subject, skip: false | string = false): void {
-  describe(`${name} as every storage`, { skip, timeout: 240_000 }, () => {
+  describe(`${name} like every storage`, { skip, timeout: 240_000 }, () => {
     let storage: Storage;
     before(async () => {
       storage = await subject.open();
@@ -91,7 +91,7 @@ function readingRules({ storage, put }: Scope): void {
     assert.equal((await collect(storage().readStream("reading/empty"))).length, 0);
   });
 
-  it("reads a range, of which the end is not part", async () => {
+  it("reads a range, whose end is exclusive", async () => {
     await put("reading/range", "0123456789");
     assert.equal(text(await storage().read("reading/range", { start: 2, end: 5 })), "234");
     assert.equal(text(await storage().read("reading/range", { start: 7 })), "789");
@@ -99,7 +99,7 @@ function readingRules({ storage, put }: Scope): void {
     assert.equal(text(await collect(storage().readStream("reading/range", { start: 2, end: 5 }))), "234");
   });
 
-  it("cuts a range at the end of the object, and finds nothing beyond it", async () => {
+  it("cuts a range at the end of the object, and returns nothing beyond it", async () => {
     await put("reading/short", "0123456789");
     assert.equal(text(await storage().read("reading/short", { start: 8, end: 100 })), "89");
     assert.equal(text(await storage().read("reading/short", { start: 10 })), "");
@@ -107,13 +107,13 @@ function readingRules({ storage, put }: Scope): void {
     assert.equal(text(await storage().read("reading/short", { start: 4, end: 4 })), "");
   });
 
-  it("refuses a range that is none", async () => {
+  it("refuses an invalid range", async () => {
     await put("reading/refused", "0123456789");
     await rejectsWith("invalid", storage().read("reading/refused", { start: 5, end: 2 }));
     await rejectsWith("invalid", storage().read("reading/refused", { start: -1 }));
   });
 
-  it("reads the same with many ranges side by side as with one", async () => {
+  it("reads the same with many parallel ranges as with one", async () => {
     const bytes = randomBytes(1_000_003);
     await put("reading/parallel", bytes);
     const options = { concurrency: 5, blockSize: 100_000 };
@@ -123,7 +123,7 @@ function readingRules({ storage, put }: Scope): void {
     assert.ok(bytes.subarray(150_001, 777_777).equals(await storage().read("reading/parallel", part)));
   });
 
-  it("stops reading a stream that is left early", async () => {
+  it("stops reading a stream that is abandoned early", async () => {
     await put("reading/left", randomBytes(1_000_000));
     for await (const piece of storage().readStream("reading/left")) {
       assert.ok(piece.length > 0);
@@ -132,7 +132,7 @@ function readingRules({ storage, put }: Scope): void {
     assert.equal((await storage().read("reading/left", { end: 3 })).length, 3);
   });
 
-  it("tells size, time and kind of an object", async () => {
+  it("reports size, time and type of an object", async () => {
     await put("reading/told", "12345");
     const entry = await storage().stat("reading/told");
     assert.deepEqual([entry.path, entry.size, entry.type, entry.is_latest], ["reading/told", 5, "file", true]);
@@ -141,13 +141,13 @@ function readingRules({ storage, put }: Scope): void {
     assert.ok(!entry.etag.includes('"'));
   });
 
-  it("knows what exists", async () => {
+  it("reports whether a path exists", async () => {
     await put("reading/there", "1");
     assert.equal(await storage().exists("reading/there"), true);
     assert.equal(await storage().exists("reading/nowhere"), false);
   });
 
-  it("says not_found of what is not there", async () => {
+  it("reports not_found for a missing object", async () => {
     await rejectsWith("not_found", storage().read("reading/absent"));
     await rejectsWith("not_found", storage().stat("reading/absent"));
     await rejectsWith("not_found", collect(storage().readStream("reading/absent")));
@@ -167,7 +167,7 @@ async function* streamOf(pieces: number, size: number): AsyncGenerator<Uint8Arra
 }
 
 function writingRules({ storage }: Scope): void {
-  it("replaces what was there, and returns what is there now", async () => {
+  it("overwrites an object, and returns the new entry", async () => {
     await storage().write("writing/twice", "first");
     const written = await storage().write("writing/twice", "second");
     assert.equal(await storage().readText("writing/twice"), "second");
@@ -175,7 +175,7 @@ function writingRules({ storage }: Scope): void {
     assert.deepEqual([written.path, written.size, written.etag], [there.path, there.size, there.etag]);
   });
 
-  it("writes a stream that is bigger than a part, and one that is empty", async () => {
+  it("writes a stream that is larger than a part, and an empty one", async () => {
     await storage().write("writing/stream", streamOf(13, 1_000_000), { concurrency: 3 });
     const bytes = await storage().read("writing/stream");
     assert.ok(Buffer.concat(await Array.fromAsync(streamOf(13, 1_000_000))).equals(bytes));
@@ -183,7 +183,7 @@ function writingRules({ storage }: Scope): void {
     assert.equal((await storage().read("writing/nothing")).length, 0);
   });
 
-  it("writes bytes that are bigger than a part", async () => {
+  it("writes bytes that are larger than a part", async () => {
     const bytes = randomBytes(11_000_001);
     let moved = 0;
     await storage().write("writing/big", bytes, { concurrency: 2, onBytes: (count) => (moved += count) });
@@ -191,7 +191,7 @@ function writingRules({ storage }: Scope): void {
     assert.equal(moved, bytes.length);
   });
 
-  it("takes a file of several parts as it is, and gives it back so", async () => {
+  it("accepts a file of several parts unchanged, and returns it unchanged", async () => {
     const folder = await mkdtemp(join(tmpdir(), "millrace-storage-file-"));
     try {
       const [from, to] = [join(folder, "from"), join(folder, "to")];
@@ -208,7 +208,7 @@ function writingRules({ storage }: Scope): void {
     }
   });
 
-  it("copies from files of this machine, and to them", async () => {
+  it("copies from local files, and to them", async () => {
     const folder = await mkdtemp(join(tmpdir(), "millrace-storage-copies-"));
     const local = openStorage(folder);
     try {
@@ -218,7 +218,7 @@ function writingRules({ storage }: Scope): void {
         await local.copyFrom(storage(), `copying/${name}`, `back/${name}`, { size: bytes.length });
         assert.ok(bytes.equals(await readFile(join(folder, "back", name))));
       }
-      // Within one store nobody here sees the bytes.
+      // Within one store the bytes do not pass through here.
       if (storage().scheme !== "file") {
         await rejectsWith("invalid", storage().copyFrom(local, "small", "copying/short", { size: 1001 }));
         assert.equal(await storage().exists("copying/short"), false);
@@ -233,7 +233,7 @@ function writingRules({ storage }: Scope): void {
     }
   });
 
-  it("leaves what was there when a stream fails", async () => {
+  it("keeps the old object when a stream fails", async () => {
     await storage().write("writing/failed", "old");
     async function* failing(): AsyncGenerator<Uint8Array> {
       yield* streamOf(12, 1_000_000);
@@ -243,7 +243,7 @@ function writingRules({ storage }: Scope): void {
     assert.equal(await storage().readText("writing/failed"), "old");
   });
 
-  it("writes nothing of a stream that has not the size that was told", async () => {
+  it("writes nothing of a stream whose size differs from the declared one", async () => {
     for (const [pieces, size] of [
       [12, 11_900_000],
       [12, 12_100_000],
@@ -271,7 +271,7 @@ function writingRules({ storage }: Scope): void {
 }
 
 function changingRules({ storage }: Scope): void {
-  it("copies an object, over another one too", async () => {
+  it("copies an object, also over another one", async () => {
     await storage().write("changing/from", "content");
     await storage().write("changing/copy/to", "old");
     await storage().copy("changing/from", "changing/copy/to");
@@ -283,7 +283,7 @@ function changingRules({ storage }: Scope): void {
     await rejectsWith("not_found", storage().copy("changing/absent", "changing/absent"));
   });
 
-  it("copies from a storage of another kind, and to it, and within itself", async () => {
+  it("copies from and to a storage of another scheme, and within itself", async () => {
     const other = openStorage(`memory://conformance-${randomUUID()}`);
     await other.write("there", "copied over");
     await storage().copyFrom(other, "there", "changing/over/elsewhere");
@@ -303,14 +303,14 @@ function changingRules({ storage }: Scope): void {
     assert.equal(await storage().readText("changing/moved/there"), "moved");
   });
 
-  it("removes an object, and does not mind if it is gone", async () => {
+  it("removes an object, and accepts that it is already gone", async () => {
     await storage().write("changing/gone", "1");
     await storage().remove("changing/gone");
     assert.equal(await storage().exists("changing/gone"), false);
     await storage().remove("changing/gone");
   });
 
-  it("makes the changes of a batch, and its storage is closed after", async () => {
+  it("applies the changes of a batch, whose storage is closed afterwards", async () => {
     await storage().write("changing/batch/old", "1");
     const batch = await storage().batch(async (opened) => {
       await opened.write("changing/batch/new", "2");
@@ -321,13 +321,13 @@ function changingRules({ storage }: Scope): void {
     if (batch !== storage()) await rejectsWith("invalid", batch.read("changing/batch/new"));
   });
 
-  it("keeps a folder that became empty where folders exist on their own, and only there", async () => {
+  it("keeps an empty folder only if folders exist on their own", async () => {
     await storage().write("changing/emptied/a", "1");
     await storage().remove("changing/emptied/a");
     assert.equal(await storage().exists("changing/emptied"), storage().capabilities.folders);
   });
 
-  it("removes a folder with all it holds, and nothing beside it", async () => {
+  it("removes a folder with its content, and nothing else", async () => {
     for (const name of ["tree/a", "tree/b/c", "tree/b/d/e", "treehouse"])
       await storage().write(`changing/${name}`, "1");
     await storage().remove("changing/tree", { recursive: true });
@@ -336,7 +336,7 @@ function changingRules({ storage }: Scope): void {
   });
 }
 
-/** A folder of this machine for the tests of a suite. */
+/** A local folder for the tests of a suite. */
 function localFolder(): { file(name: string): string; names(): Promise<string[]> } {
   let folder: string;
   before(async () => {
@@ -354,7 +354,7 @@ const isOurs = (error: unknown) => isStorageError(error) || assert.fail(`not a S
 function downloadRules({ storage, put }: Scope): void {
   const { file, names } = localFolder();
 
-  it("downloads an object over what was there, and makes missing folders", async () => {
+  it("downloads an object over an existing file, and creates missing folders", async () => {
     const bytes = randomBytes(300_000);
     await put("downloading/whole", bytes);
     await mkdir(file("new"));
@@ -372,7 +372,7 @@ function downloadRules({ storage, put }: Scope): void {
     assert.equal((await readFile(file("empty"))).length, 0);
   });
 
-  it("downloads a range, and many side by side, each to its place", async () => {
+  it("downloads ranges, also in parallel, each to its offset", async () => {
     const bytes = randomBytes(1_000_003);
     await put("downloading/ranges", bytes);
     const options = { concurrency: 5, blockSize: 100_000 };
@@ -383,7 +383,7 @@ function downloadRules({ storage, put }: Scope): void {
     assert.ok(bytes.subarray(150_001, 777_777).equals(await readFile(file("ranges"))));
   });
 
-  it("leaves the file as it was, and nothing beside it, when a download fails or is stopped", async () => {
+  it("leaves the old file, and nothing beside it, when a download fails or is stopped", async () => {
     await put("downloading/stopped", randomBytes(300_000));
     await writeFile(file("kept"), "old");
     const there = await names();
@@ -395,7 +395,7 @@ function downloadRules({ storage, put }: Scope): void {
     assert.deepEqual(await names(), there);
   });
 
-  it("downloads neither onto a folder nor below a file", async () => {
+  it("refuses to download onto a folder or below a file", async () => {
     await put("downloading/misplaced", "1");
     await mkdir(file("folder"));
     await writeFile(file("plain"), "1");
@@ -415,7 +415,7 @@ function uploadRules({ storage }: Scope): void {
     assert.ok(Buffer.from(bytes).equals(await storage().read(`uploading/${name}`)));
   };
 
-  it("uploads a file over what was there, and an empty one", async () => {
+  it("uploads a file over an existing object, and an empty file", async () => {
     await upload("file", randomBytes(300_000));
     await upload("file", randomBytes(100));
     await upload("file", Buffer.alloc(0));
@@ -425,7 +425,7 @@ function uploadRules({ storage }: Scope): void {
     await upload("big", randomBytes(11 * 1024 * 1024 + 1), { partSize: 5 * 1024 * 1024, concurrency: 3 });
   });
 
-  it("uploads nothing of a file that is not there, or is a folder", async () => {
+  it("uploads nothing if the file is missing or is a folder", async () => {
     await mkdir(file("folder"));
     await rejectsWith("not_found", storage().upload(file("none"), "uploading/none"));
     await assert.rejects(storage().upload(file("folder"), "uploading/none"), isOurs);
@@ -457,17 +457,17 @@ function listingRules({ storage, put }: Scope): void {
     assert.deepEqual(seen, ["directory listing/b/", "directory listing/d/", "file listing/a", "file listing/b-more"]);
   });
 
-  it("takes a prefix that ends inside a name", async () => {
+  it("accepts a prefix that ends inside a name", async () => {
     assert.deepEqual(await list({ prefix: "listing/b" }), ["listing/b-more", "listing/b/"]);
     assert.deepEqual(await list({ prefix: "listing/b/c/3", recursive: true }), ["listing/b/c/3"]);
   });
 
-  it("lists nothing below a prefix that nothing has", async () => {
+  it("lists nothing below an unknown prefix", async () => {
     assert.deepEqual(await list({ prefix: "listing/none/", recursive: true }), []);
     assert.deepEqual(await list({ prefix: "nowhere/at/all/" }), []);
   });
 
-  it("lists in the order of bytes when told to, and after a path", async () => {
+  it("lists in byte order on request, and after a given path", async () => {
     const ordered = async (options: object) =>
       (await Array.fromAsync(storage().list({ prefix: "listing/", ordered: true, ...options }))).map(
         ({ path }) => path,
@@ -478,14 +478,14 @@ function listingRules({ storage, put }: Scope): void {
     assert.deepEqual(await ordered({}), ["listing/a", "listing/b-more", "listing/b/", "listing/d/"]);
   });
 
-  it("lists what a look at the object tells, too", async () => {
+  it("lists the same metadata as stat", async () => {
     const [entry] = await Array.fromAsync(storage().list({ prefix: "listing/a" }));
     const { last_modified, ...rest } = await storage().stat("listing/a");
     assert.deepEqual({ ...entry, last_modified: null }, { ...rest, last_modified: null });
     assert.equal(Math.floor(Number(entry?.last_modified) / 1000), Math.floor(Number(last_modified) / 1000));
   });
 
-  it("takes a folder for a directory when it is looked at", async () => {
+  it("reports a folder as a directory on stat", async () => {
     const entry = await storage().stat("listing/b");
     assert.deepEqual([entry.type, entry.path], ["directory", "listing/b/"]);
     assert.equal(await storage().exists("listing/d/e"), true);
@@ -528,13 +528,13 @@ function patternRules({ storage, put }: Scope): void {
     assert.deepEqual(await glob("2/z.csv"), ["2/z.csv"]);
   });
 
-  it("finds files in all folders below with two stars, here too", async () => {
+  it("finds files in all folders below with two stars, including the folder itself", async () => {
     assert.deepEqual(await glob("**/x.csv"), ["1/x.csv", "10/x.csv", "2/deep/er/x.csv", "2/x.csv", "x.csv"]);
     assert.deepEqual(await glob("2/**"), ["2/deep/er/x.csv", "2/x.csv", "2/z.csv"]);
     assert.deepEqual(await glob("*/**/er/*"), ["2/deep/er/x.csv"]);
   });
 
-  it("takes alternatives in braces, each file once", async () => {
+  it("accepts alternatives in braces, each file once", async () => {
     assert.deepEqual(await glob("{x.csv,y.txt,x.*}"), ["x.csv", "y.txt"]);
     assert.deepEqual(await glob("{1..2}/x.csv"), ["1/x.csv", "2/x.csv"]);
   });
@@ -569,14 +569,14 @@ async function keepsKey({ subject, storage, put }: Scope, name: string, odd: Odd
 }
 
 function conditionRules({ subject, storage }: Scope): void {
-  it("writes only where nothing is, when told to", async () => {
+  it("writes only if nothing exists, on request", async () => {
     await storage().write("conditions/new", "first", { ifNoneMatch: "*" });
     await rejectsWith("precondition", storage().write("conditions/new", "second", { ifNoneMatch: "*" }));
     assert.equal(await storage().readText("conditions/new"), "first");
   });
 
   if (subject.neverMatches) {
-    it("cannot write over the expected object only, on this server", async () => {
+    it("cannot overwrite only the expected object, on this server", async () => {
       const { etag } = await storage().write("conditions/never", "first");
       await rejectsWith("precondition", storage().write("conditions/never", "second", { ifMatch: etag }));
       await rejectsWith("precondition", storage().write("conditions/never", "third", { ifMatch: "another" }));
@@ -585,7 +585,7 @@ function conditionRules({ subject, storage }: Scope): void {
     return;
   }
 
-  it("writes only over the expected object, when told to", async () => {
+  it("overwrites only the expected object, on request", async () => {
     const { etag } = await storage().write("conditions/known", "first");
     await storage().write("conditions/known", "second", { ifMatch: etag });
     await rejectsWith("precondition", storage().write("conditions/known", "third", { ifMatch: etag }));
@@ -603,7 +603,7 @@ function refusalRules({ subject, storage, put }: Scope): void {
     if (!versions) await rejectsWith("unsupported", pathsOf(storage().list({ versions: true })));
   });
 
-  it("refuses a version where there are none, whatever it is asked for, and changes nothing", async () => {
+  it("refuses every version if it has none, and changes nothing", async () => {
     const { versions, namedVersions, write } = subject.capabilities;
     if (versions || namedVersions) return;
     await put("versions/file", "1");

@@ -1,4 +1,4 @@
-/** Random choices that a seed repeats. */
+/** Random choices that are reproducible by a seed. */
 export class Random {
   #state: number;
 

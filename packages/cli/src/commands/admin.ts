@@ -36,7 +36,7 @@ const password: Handler<"admin password"> = async ({ flags }, output) => {
   return 0;
 };
 
-/** Reports a local error: no server was asked, so the error does not blame one. */
+/** Returns a function that reports a local error. No request was sent, so the error does not mention a server. */
 const refuse = (thing: "token" | "link" | "password") => (error: unknown) => {
   throw new CliError(`Could not ${thing === "password" ? "set" : "create"} the ${thing}`, {
     why: messageOf(error),
@@ -79,7 +79,7 @@ function tellRotation(
     lines.push(
       waitsForJobs > 0
         ? `Kept the old keys in ${where} for ${waitsForJobs} running jobs that started before the new key existed: run this again when they have ended`
-        : `Kept the old keys in ${where}: a value was encrypted with one of them just now; run this again`,
+        : `Kept the old keys in ${where}: a value was just encrypted with one of them; run this again`,
     );
   }
   return lines;

@@ -1,4 +1,4 @@
-/** `millrace audit`: who changed what. */
+/** `millrace audit`: shows who changed what. */
 import { type AuditEntry, routes } from "@millrace/contract";
 import { connect, openConnection } from "../connection.ts";
 import type { Column } from "../output.ts";
@@ -19,7 +19,7 @@ const columns: Column<AuditEntry>[] = [
 const audit: Handler<"audit"> = async ({ flags }, output) => {
   const { client, settings } = await connect(flags);
   const { is_admin } = await client.call(routes.whoAmI, {});
-  // Administrators see all teams unless they name one; the default team applies to everybody else.
+  // Administrators see all teams unless they name one; for everybody else, the default team applies.
   const asker = is_admin && !flags.team ? openConnection({ ...settings, team: undefined }).client : client;
   const entries = await asker.call(routes.listAudit, {
     query: {

@@ -6,6 +6,7 @@ import type { Output } from "../output.ts";
 import { type Level, readSettings, readStoredSettings, settingsFile, storeSettings } from "../settings.ts";
 import type { Handler, HandlersOf } from "./handler.ts";
 
+/** Default number of days until a token expires. */
 const defaultLifeDays = 365;
 const level = (flags: { local: boolean }): Level => (flags.local ? "local" : "global");
 
@@ -26,7 +27,7 @@ const login: Handler<"auth login"> = async ({ flags }, output) => {
 };
 
 /**
- * Refuses a second login, which would leave the first token valid and forgotten. A token that no longer works is
+ * Refuses a second login, because the first token would stay valid and unused. A token that no longer works is
  * replaced, and a token of another server does not matter.
  */
 async function refuseSecondLogin(url: string, level: Level): Promise<void> {
@@ -77,7 +78,7 @@ async function deviceLogin({ client }: Connection, wishes: LoginWishes, output: 
   return pollForToken(client, login.device_code);
 }
 
-/** Polls after one second, in case the answer is quick, then every five seconds, as the client does. */
+/** Polls after one second, in case the confirmation is quick, then every five seconds, as the client does. */
 async function pollForToken(client: Connection["client"], code: string): Promise<string> {
   const { ApiError, routes } = await import("@millrace/contract");
   for (let wait = 1000; ; wait = 5000) {
@@ -102,12 +103,12 @@ async function openBrowser(page: string): Promise<void> {
   if (!program) return;
   const { spawn } = await import("node:child_process");
   const child = spawn(program, [page], { detached: true, stdio: "ignore" });
-  // The terminal shows the address too, so a browser that does not open is no error.
+  // The terminal shows the address, too, so a browser that does not open is not an error.
   child.on("error", () => {});
   child.unref();
 }
 
-/** Picks the default team: the one requested, or the only one the user has. The client needs it in its settings. */
+/** Returns the default team: the requested one, or the only one of the user. The client needs it in its settings. */
 async function defaultTeam({ client }: Connection, wanted: readonly string[]): Promise<string | null> {
   if (wanted.length > 0) return wanted.length === 1 ? (wanted[0] ?? null) : null;
   const { routes } = await import("@millrace/contract");
@@ -155,8 +156,8 @@ const team: Handler<"auth team"> = async ({ flags, arguments: { NAME: name } }, 
 };
 
 /**
- * Refuses a team that the server does not know: every later command would fail. If the server does not answer, the name
- * is accepted.
+ * Refuses a team that the server does not know, because every later command would fail. If the server does not answer,
+ * the name is accepted.
  */
 async function refuseForeignTeam(name: string): Promise<void> {
   const settings = await readSettings();

@@ -12,7 +12,7 @@ import type { Handler, HandlersOf } from "./handler.ts";
 
 const done = ({ completed, total }: BackfillItem) => `${completed}/${total}`;
 
-/** Shows the moment in its time zone; most moments are midnights, so midnight is left out. */
+/** Formats a moment in its time zone. Most moments are midnights, so midnight is left out. */
 const dayText = (moment: string, timezone: string) => wallText(moment, timezone).replace(/ 00:00$/, "");
 
 export const backfillColumns: Column<BackfillItem>[] = [
@@ -57,7 +57,7 @@ const fieldsOf = (backfill: Backfill): [string, string][] => [
   ["by", backfill.created_by],
 ];
 
-/** Suggests the next command. */
+/** Suggests the next command; undefined if there is none. */
 const nextStep = ({ id, status }: Backfill) =>
   ({
     RUNNING: `millrace backfill show ${id}`,

@@ -28,7 +28,7 @@ const backup: Handler<"backup"> = async ({ flags, arguments: { DIR } }, output) 
 
 type WarehousePart = NonNullable<Manifest["stores"]>[number];
 
-/** Prints what the backup holds and when it was made. */
+/** Prints what the backup contains and when it was taken. */
 function tell({ rows, files, bytes, startedAt, stores = [] }: Manifest, output: Output): void {
   output.note(`${rows["jobs"] ?? 0} jobs and ${files} files (${sizeText(bytes)}) as of ${startedAt}`);
   for (const part of stores) output.note(storeText(part, startedAt));

@@ -5,7 +5,7 @@ import { CliError, usageError } from "../errors.ts";
 import type { Column, Output } from "../output.ts";
 import type { Handler, HandlersOf } from "./handler.ts";
 
-/** Shows the values of variables that are not secret. */
+/** Formats the variables; values are shown only if they are not secret. */
 const variablesText = ({ variables, plain }: Credentials) =>
   variables.map((name) => (Object.hasOwn(plain, name) ? `${name}=${plain[name]}` : name)).join(", ");
 
@@ -42,7 +42,10 @@ const set: Handler<"credentials set"> = async ({ flags, arguments: { NAME: name 
   return 0;
 };
 
-/** Asks before variables disappear from the set. New values for the same variables need no question. */
+/**
+ * Asks for confirmation before variables are removed from the set. New values for the same variables need no
+ * confirmation.
+ */
 async function askToDrop(client: Client, { name, values, dotenv }: CredentialsInput, own: boolean): Promise<void> {
   const there = await findSet(client, name, own);
   const kept = new Set(values ? Object.keys(values) : namesIn(dotenv ?? ""));
@@ -55,6 +58,7 @@ async function askToDrop(client: Client, { name, values, dotenv }: CredentialsIn
 const namesIn = (dotenv: string) =>
   [...dotenv.matchAll(/^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=/gm)].map(([, variable]) => variable);
 
+/** Returns the set with this name that belongs to the user or to the team; undefined if there is none. */
 const findSet = async (client: Client, name: string, own: boolean): Promise<Credentials | undefined> =>
   (await client.call(routes.listCredentials, { query: {} })).find(
     (set) => set.name === name && (set.owner === "team") !== own,

@@ -34,7 +34,7 @@ const show: Handler<"dataset show"> = async ({ flags, arguments: { NAME: name } 
   const { client } = await connect(flags);
   const query = { name, include_removed: flags["include-removed"] };
   const text = await (await client.request(routes.getDataset, { query })).text();
-  // Row counts are printed with all their digits; everything else uses the normal parser.
+  // Numbers in rows are printed with all their digits; everything else uses the normal parser.
   const exact = parseExactly(text) as Dataset;
   if (flags.json) {
     output.json(exact);
@@ -49,7 +49,7 @@ const show: Handler<"dataset show"> = async ({ flags, arguments: { NAME: name } 
   return 0;
 };
 
-/** Returns the version that the name ends with, or the newest. */
+/** Returns the index of the version that the name ends with, or of the newest one. */
 function chosenVersion({ versions }: Dataset, name: string): number {
   const wanted = /.@v?(\d+\.\d+\.\d+)$/.exec(name.trim())?.[1];
   const index = wanted === undefined ? versions.length - 1 : versions.findIndex(({ version }) => version === wanted);
@@ -88,7 +88,7 @@ const lineage: Handler<"dataset lineage"> = async ({ flags, arguments: { NAME: d
   const lines = lineageLines(found, direction === "both" ? ["upstream", "downstream"] : [direction]);
   for (const line of lines) output.print(visible(line));
   if (lines.length === 1) output.note("No lineage is known.");
-  if (found.truncated) output.note("The graph is cut off. Use a larger --depth, or start from another dataset.");
+  if (found.truncated) output.note("The graph is incomplete. Use a larger --depth, or start from another dataset.");
   return 0;
 };
 
@@ -111,8 +111,8 @@ const edit: Handler<"dataset edit"> = async ({ flags, arguments: { NAME: name } 
 };
 
 /**
- * Asks before all versions are removed. A name that ends with a version names just that one; the server decides what
- * exists.
+ * Asks for confirmation before all versions are removed. A name that ends with a version names only that version, and
+ * needs none.
  */
 async function askToRemoveAll(client: Client, name: string): Promise<void> {
   if (/.@v?\d+\.\d+\.\d+$/.test(name.trim())) return;

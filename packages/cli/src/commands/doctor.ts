@@ -22,7 +22,7 @@ const doctor: Handler<"doctor"> = async ({ flags }, output) => {
   return findings.some(({ level }) => level === "error") ? 1 : 0;
 };
 
-/** Checks the connection: does the server answer, and does it accept the token? */
+/** Checks whether the server answers and accepts the token. */
 async function diagnoseConnection(settings: Settings): Promise<Finding[]> {
   const { client } = openConnection(settings);
   const url = settings.url.value;

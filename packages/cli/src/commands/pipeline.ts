@@ -65,7 +65,7 @@ const act =
     return showOutput(await client.call(route, { body: { name } }), flags.json, output);
   };
 
-/** Does the same for actions that start a pipeline: `--watch` follows it from there. */
+/** Returns a handler for actions that start a pipeline: with `--watch`, it then watches the pipeline. */
 const actAndWatch =
   (route: Action): Handler<"pipeline resume"> =>
   async ({ flags, arguments: { NAME: name } }, output) => {
@@ -101,8 +101,8 @@ const retryJob: Handler<"pipeline retry-job"> = async ({ flags, arguments: { NAM
 };
 
 /**
- * Finds the run with this name, or with an id that begins or ends with the text. If none matches, returns the text for
- * the server to judge.
+ * Returns the job id of the run with this name, or with an id that begins or ends with the text. If none matches,
+ * returns the text, and the server reports the error.
  */
 async function findRun({ client }: Connection, name: string, typed: string): Promise<string> {
   const { job_runs } = await client.call(routes.getPipeline, { query: { name } });

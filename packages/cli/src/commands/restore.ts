@@ -1,4 +1,4 @@
-/** `millrace restore`: turns a backup into a data folder. */
+/** `millrace restore`: restores a backup into an empty data folder. */
 import { CliError, messageOf } from "../errors.ts";
 import { loadServer, serverConfig } from "../server.ts";
 import type { Handler, HandlersOf } from "./handler.ts";

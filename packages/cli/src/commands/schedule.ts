@@ -25,7 +25,7 @@ const stateOf = ({ is_paused, next_run, waiting_since, trigger_dataset }: Pipeli
   return next_run === null && trigger_dataset === null ? "over" : "active";
 };
 
-/** Tells whether the schedule runs the newest scripts. */
+/** Tells whether the schedule has the newest scripts. */
 function scriptsOf({ newer_scripts, follow }: PipelineScheduleItem): string {
   if (follow === "latest") return "latest";
   if (newer_scripts === null) return "-";
@@ -34,7 +34,7 @@ function scriptsOf({ newer_scripts, follow }: PipelineScheduleItem): string {
 const whenOf = ({ cron_expression, start_after, trigger_dataset }: PipelineScheduleItem) =>
   cron_expression ?? (start_after === null && trigger_dataset !== null ? "on dataset" : "once");
 
-/** In a narrow terminal, the status and its reason are kept longest. */
+/** Returns the columns. On a narrow terminal, the health and its reason are kept longest. */
 export const scheduleColumns = (now: number): Column<PipelineScheduleItem>[] => [
   { title: "ID", full: ({ id }) => String(id) },
   { title: "NAME", full: ({ schedule_name }) => schedule_name, shrinks: "last" },
@@ -79,7 +79,7 @@ interface TimeFlags {
   readonly follow: string | undefined;
 }
 
-/** Omits flags that were not given. An empty time is sent as it is: it clears the time. */
+/** Returns the fields for the given flags. An empty time is sent as it is, and clears the time. */
 async function readFlags(flags: TimeFlags, command: string) {
   const start = flags["start-time"];
   const { parseStartTime } = await import("../job/start-time.ts");
@@ -186,7 +186,7 @@ const showOne: Handler<"schedule show"> = async ({ flags, arguments: { SCHEDULE 
   return show(await connection.client.call(routes.getSchedule, { query }), flags.json, output);
 };
 
-/** A name wins over an id: somebody may have named a schedule "7". */
+/** Finds a schedule by name or id. A name takes precedence, because a schedule may be named "7". */
 async function findId({ client }: Connection, text: string): Promise<number> {
   const schedules = await allPages(client, routes.listSchedules, {});
   const found = schedules.find((one) => one.schedule_name === text) ?? schedules.find(({ id }) => String(id) === text);
@@ -236,7 +236,7 @@ const fieldsOf = (schedule: PipelineSchedule): [string, string][] => [
   ["problem", schedule.owner_problem ?? ""],
 ];
 
-/** True if newer scripts exist and the schedule does not pick them up by itself. */
+/** Tells whether newer scripts exist that the schedule does not pick up by itself. */
 const takesMore = ({ newer_scripts, follow }: PipelineSchedule) => follow === "none" && !!newer_scripts?.length;
 
 const newerText = ({ dataset, name, job_id, created_at, created_by }: NewerScript) =>

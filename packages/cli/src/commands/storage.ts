@@ -84,7 +84,7 @@ function tellSync(actions: readonly SyncAction[], flags: { json: boolean; "dry-r
   }
   if (changes.length > 0) output.table(actionColumns, changes);
   const told = `${counts.copied} copied (${sizeText(bytes)}), ${counts.removed} removed, ${counts.kept} the same`;
-  output.note(flags["dry-run"] ? `Would be: ${told}` : told);
+  output.note(flags["dry-run"] ? `Dry run: ${told}` : told);
 }
 
 const rm: Handler<"storage rm"> = async ({ flags, arguments: { URI } }, output) => {

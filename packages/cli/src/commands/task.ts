@@ -1,5 +1,5 @@
 /**
- * `millrace task`: manages jobs that wait for their start time. `millrace job run` creates them with --cron or
+ * `millrace task`: manages tasks, which create jobs at set times. `millrace job run` creates a task with --cron or
  * --start-time.
  */
 import { routes, type Task, type TaskItem, type UpdateTaskInput } from "@millrace/contract";
@@ -90,7 +90,7 @@ const remove: Handler<"task rm"> = async ({ flags, arguments: { TASK } }, output
   return 0;
 };
 
-/** A name wins over part of an id. If several tasks match, none is chosen. */
+/** Finds a task by name or by part of its id; a name takes precedence. Throws if several tasks match. */
 async function findTask({ client }: Connection, text: string): Promise<TaskItem> {
   const tasks = await allPages(client, routes.listTasks, {});
   const named = tasks.filter(({ name }) => name === text);

@@ -1,4 +1,4 @@
-/** `millrace team`: teams, their members, roles and invitations. */
+/** `millrace team`: manages teams, their members, roles and invitations. */
 import {
   type Client,
   type DatasetCopy,
@@ -46,12 +46,12 @@ function memberState({ disabled, service_account }: Member): string {
 const invitationColumns: Column<Invitation>[] = [
   { title: "ID", full: (invitation) => String(invitation.id) },
   { title: "ROLE", full: (invitation) => invitation.role },
-  { title: "FOR", full: (invitation) => invitation.email || "whoever has the link", shrinks: true },
+  { title: "FOR", full: (invitation) => invitation.email || "anyone with the link", shrinks: true },
   { title: "BY", full: (invitation) => invitation.created_by },
   { title: "EXPIRES", full: (invitation) => invitation.expires_at, short: ({ expires_at }) => expires_at.slice(0, 10) },
 ];
 
-/** Uses the team of the settings, or the only team that the token has. */
+/** Connects, and uses the team of the settings, or the only team of the token. */
 async function inTeam(flags: SettingsFlags): Promise<Connection & { params: { team_name: string } }> {
   const connection = await connect(flags);
   const set = connection.settings.team?.value;
@@ -117,7 +117,7 @@ interface QuotaFlags {
 
 const units = ["B", "KiB", "MiB", "GiB", "TiB"];
 
-/** Parses 500MiB, 1GiB, 0. */
+/** Parses a size such as 500MiB, 1GiB or 0. */
 function readSize(flag: string, text: string): number {
   const match = /^(\d+)\s*(B|KiB|MiB|GiB|TiB)?$/.exec(text);
   const bytes = Number(match?.[1]) * 1024 ** units.indexOf(match?.[2] ?? "B");
@@ -192,8 +192,8 @@ const usage: Handler<"team usage"> = async ({ flags }, output) => {
 };
 
 /**
- * Asks first: a quota below the current size deletes the oldest logs. 0 means the server's default, which this command
- * cannot know.
+ * Asks for confirmation if the new quota is below the current size, because the oldest logs would be deleted. 0 means
+ * the server's default, which this command cannot know.
  */
 async function askToCutLogs(client: Client, params: { team_name: string }, quota: number | undefined): Promise<void> {
   if (!quota) return;
@@ -357,7 +357,7 @@ const copies: Handler<"team dataset-copies"> = async ({ flags }, output) => {
   const list = await client.call(routes.listDatasetCopies, { params });
   if (flags.json) output.json(list);
   else if (list.length === 0)
-    output.note("No copies yet: one is made on every day on which the team's datasets change");
+    output.note("No copies yet: one is taken on every day on which the team's datasets change");
   else output.table(copyColumns, list);
   return 0;
 };
@@ -378,7 +378,7 @@ const restoreDatasets: Handler<"team restore-datasets"> = async ({ flags }, outp
     const { askToProceed } = await import("../prompt.ts");
     await askToProceed(said, { hasDryRun: true });
   }
-  // Restores the copy that the user was asked about, even if a newer one exists by now.
+  // Restore the copy that the user confirmed, even if a newer one exists by now.
   const { message } = await client.call(routes.restoreDatasetCopy, { params, body: { created_at: copy.created_at } });
   if (flags.json) output.json({ message });
   else output.print(message);

@@ -1,4 +1,4 @@
-/** `millrace upcoming`: shows what fires next. */
+/** `millrace upcoming`: shows the next firings of schedules and tasks. */
 import { routes, type Upcoming } from "@millrace/contract";
 import { type Connection, connect } from "../connection.ts";
 import { shortId } from "../job/id.ts";
@@ -25,7 +25,7 @@ const columns = (zone: string, now: number): Column<Upcoming>[] => [
   },
 ];
 
-/** A firing counts as on time for one minute. */
+/** Tells whether a firing is overdue; it counts as on time for one minute. */
 const isOverdue = (at: string, now: number) => now - Date.parse(at) >= 60_000;
 
 const upcoming: Handler<"upcoming"> = async ({ flags }, output) => {

@@ -1,4 +1,4 @@
-/** `millrace user`: manages users, including oneself. */
+/** `millrace user`: manages users, including the caller. */
 import { routes, type User, type WhoAmI } from "@millrace/contract";
 import { connect } from "../connection.ts";
 import { usageError } from "../errors.ts";
@@ -121,7 +121,9 @@ const disable: Handler<"user disable"> = async ({ flags, arguments: { USER: user
   const work = await client.call(routes.getUserWork, { params: { username }, query });
   if (!(await agreeToLeave(username, work, flags, output))) return 0;
   await client.call(routes.updateUser, { params: { username }, body: { disabled: true, ...transferOf(flags) } });
-  output.print(`Disabled user ${username}${to === undefined ? "" : `; what ran in their name now belongs to ${to}`}`);
+  output.print(
+    `Disabled user ${username}${to === undefined ? "" : `; their schedules, tasks and pipelines now belong to ${to}`}`,
+  );
   return 0;
 };
 

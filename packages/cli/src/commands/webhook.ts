@@ -33,7 +33,7 @@ interface Choices {
   readonly "secret-file": string | undefined;
 }
 
-/** Omits flags that were not given. */
+/** Returns the fields for the given flags. */
 async function readChoices(flags: Choices) {
   const statuses = flags["job-status"];
   const { format, method } = flags;

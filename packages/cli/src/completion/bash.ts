@@ -1,4 +1,4 @@
-/** Completion for bash 3.2 and newer. */
+/** Builds the completion script for bash 3.2 and newer. */
 import type { Completion } from "../arguments.ts";
 import { allCommands, flagsOf, groupNames, spellings, topWords, verbs } from "./words.ts";
 
@@ -45,7 +45,7 @@ const groupCase = (group: string) => `    ${group})
 
 type Entry = (typeof allCommands)[number];
 
-/** The values that may follow a flag: directly after it, or, for list flags, until the next flag. */
+/** Returns the cases for values after a flag: directly after it, or, for list flags, until the next flag. */
 function valueCases(path: string, command: Entry[1], which: "each" | "list"): string[] {
   const flags = flagsOf(command).filter(([, { kind }]) => (which === "list" ? kind === "list" : kind !== "switch"));
   return flags.map(([name, flag]) => {

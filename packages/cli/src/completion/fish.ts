@@ -1,4 +1,4 @@
-/** Completion for fish. */
+/** Builds the completion script for fish. */
 import type { Completion } from "../arguments.ts";
 import { allCommands, flagsOf, groupNames, topWords, verbs } from "./words.ts";
 

@@ -1,4 +1,4 @@
-/** The words that all shells offer, taken from the command table. */
+/** Provides the words that all shells offer, taken from the command table. */
 import { type Command, commands, commonFlags, type Flag, groups } from "../arguments.ts";
 
 export interface Offer {
@@ -16,7 +16,7 @@ export const topWords: readonly Offer[] = [
   { word: "help", help: "Show help" },
 ];
 
-/** The commands of a group, by their second word. */
+/** Returns the commands of a group, by their second word. */
 export const verbs = (group: string): Offer[] =>
   Object.entries(commands)
     .filter(([path]) => path.startsWith(`${group} `))
@@ -26,5 +26,5 @@ export const allCommands = Object.entries(commands) as [string, Command][];
 
 export const flagsOf = (command: Command): [string, Flag][] => Object.entries({ ...command.flags, ...commonFlags });
 
-/** `-n` and `--name`, as typed. */
+/** Returns the forms of a flag as typed, such as `-n` and `--name`. */
 export const spellings = (name: string, flag: Flag) => [...(flag.short ? [`-${flag.short}`] : []), `--${name}`];

@@ -1,4 +1,4 @@
-/** Completion for zsh, by its own `_arguments`. */
+/** Builds the completion script for zsh, based on its function `_arguments`. */
 import type { Command, Completion, Flag } from "../arguments.ts";
 import { allCommands, flagsOf, groupNames, type Offer, spellings, topWords, verbs } from "./words.ts";
 
@@ -44,7 +44,10 @@ function commandCase([path, command]: readonly [string, Command]): string {
   return `    '${path}')\n      _arguments \\\n${specs.map((spec) => `        ${spec}`).join(" \\\n")} ;;`;
 }
 
-/** A flag and its short form exclude each other: `'(-n --name)'{-n,--name}'[help]:NAME:'`. */
+/**
+ * Returns the `_arguments` spec of a flag. The long and the short form exclude each other: `'(-n
+ * --name)'{-n,--name}'[help]:NAME:'`.
+ */
 function flagSpec(name: string, flag: Flag): string {
   const names = spellings(name, flag);
   const repeat = flag.kind === "list" || flag.kind === "texts" ? "*" : "";

@@ -1,9 +1,9 @@
-/** Draws lineage as trees: what a version was made from, and what was made from it. */
+/** Draws lineage as trees: the inputs of a version, and the versions that were created from it. */
 import type { Lineage, LineageNode } from "@millrace/contract";
 
 type Direction = "upstream" | "downstream";
 
-/** Returns the lines of both trees; an empty direction has no lines. */
+/** Returns the lines of the trees; a direction without nodes has no lines. */
 export function lineageLines(lineage: Lineage, directions: readonly Direction[]): string[] {
   const root = lineage.nodes.find(({ id }) => id === lineage.root);
   if (!root) return [];
@@ -31,14 +31,14 @@ class Graph {
     this.#next = next;
   }
 
-  /** Sorted by name, so that the same graph is always drawn the same way. */
+  /** Returns the neighbours of a node, sorted by name, so that the same graph is always drawn the same way. */
   after(id: string): LineageNode[] {
     const found = (this.#next.get(id) ?? []).flatMap((next) => this.nodes.get(next) ?? []);
     return found.sort((a, b) => (label(a, "") < label(b, "") ? -1 : 1));
   }
 }
 
-/** A version with several parents is expanded once. */
+/** Returns the lines below a node. A version with several parents is expanded only once. */
 function branches(graph: Graph, id: string, indent: string, drawn: Set<string>): string[] {
   const nodes = graph.after(id);
   return nodes.flatMap((node, index) => {

@@ -71,11 +71,11 @@ interface ColumnType {
   readonly dc_nullable?: boolean;
 }
 
-/** `list of Int64`, `String or null`. */
+/** Returns the type of a column as text, such as `list of Int64` or `String or null`. */
 const typeText = ({ type = "?", item_type, dc_nullable }: ColumnType): string =>
   `${item_type ? `list of ${typeText(item_type)}` : type}${dc_nullable ? " or null" : ""}`;
 
-/** Hides the internal columns of the datachain library. */
+/** Tells whether a column belongs to the dataset, and is not an internal column of the datachain library. */
 const isOwn = (name: string) => !name.startsWith("sys__");
 
 export const schemaRows = (schema: DatasetVersion["schema"]) =>
@@ -90,15 +90,15 @@ export const schemaColumns: Column<{ name: string; type: string }>[] = [
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** Half a path is useless: a column that would become narrower than this is left out. */
+/** Minimum width of a cell. A truncated path is useless, so a narrower column is left out. */
 const leastCell = 20;
 
-/** The columns of the rows, in order of appearance. */
+/** Returns the columns of the rows, in order of appearance. */
 export function previewColumns(rows: readonly Row[]): Column<Row>[] {
   const names = [...new Set(rows.flatMap((row) => Object.keys(row)))].filter(isOwn);
   return names.map((name) => ({ title: name, full: (row) => cell(row[name]), shrinks: true, least: leastCell }));
 }
 
-/** Shows texts as they are and everything else as JSON; numbers keep all their digits. */
+/** Formats a value: texts as they are, everything else as JSON; numbers keep all their digits. */
 const cell = (value: unknown) =>
   value === null || value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);

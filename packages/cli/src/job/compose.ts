@@ -65,10 +65,13 @@ export function retryRules(flags: RetryFlags): Pick<JobInput, "timeout" | "retri
 const set = <T extends object>(fields: T): { [Name in keyof T]?: NonNullable<T[Name]> } =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
 
-/** Most scripts are Python; for another interpreter the first line must be a shebang. */
+/**
+ * Returns a name with a suffix for a script from standard input. It is Python, unless a shebang names another
+ * interpreter.
+ */
 const nameOfInput = (query: string) => (/^#!(?!.*python)/.test(query) ? "stdin.sh" : "stdin.py");
 
-/** NAME=VALUE sets a text; a JSON object sets values of any type. Later ones win. */
+/** Parses parameters. NAME=VALUE sets a text; a JSON object sets values of any type. Later ones take precedence. */
 function readParams(items: readonly string[]): Record<string, unknown> {
   return Object.assign({}, ...items.map((item) => (item.trimStart().startsWith("{") ? jsonObject(item) : pair(item))));
 }
@@ -110,17 +113,20 @@ export function composeRerun(job: Job, ignoreCheckpoints: boolean, params: reado
   };
 }
 
-/** A single name is sent in the client's form; an empty name means no credentials. */
+/** Returns the fields for credentials. A single name is sent as the client does; an empty name means no credentials. */
 const credentials = (names: readonly string[]): Pick<JobInput, "credentials_name" | "credentials_names"> =>
   names.length > 1 ? { credentials_names: [...names] } : { credentials_name: names[0] ?? null };
 
-/** No engine runs TypeScript yet. Sending it as such lets the server refuse it; a shell would fail on its syntax. */
+/**
+ * Returns the query type for a file name. TypeScript is not supported yet; sending it as such lets the server refuse
+ * it, while a shell would fail on its syntax.
+ */
 function queryType(name: string): QueryType {
   if (name.endsWith(".py")) return "PYTHON";
   return name.endsWith(".ts") ? "TYPESCRIPT" : "SHELL";
 }
 
-/** Joins the file's text, a newline, and one line per item: the client's form, blank lines included. */
+/** Joins the text of the file and one line per item. It keeps blank lines, as the client does. */
 export function joinTexts(file: string | undefined, items: readonly string[]): string {
   const joined = items.join("\n");
   return file === undefined ? joined : `${readText(file)}\n${joined}`;
@@ -151,6 +157,6 @@ function quoted(name: string, value: string): string {
   if (quote) return quote + value + quote;
   throw new CliError(`The variable ${name} of the job cannot be sent again`, {
     why: "Its value contains all kinds of quotes, which dotenv cannot escape",
-    next: "Run the job again with millrace job run FILE --env-file FILE, and write the value in another way",
+    next: "Run the job again with millrace job run FILE --env-file FILE, and write the value differently",
   });
 }

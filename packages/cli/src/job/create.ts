@@ -8,7 +8,7 @@ import type { Output } from "../output.ts";
 const waits = [1000, 2000, 4000];
 
 export async function createJob({ client }: Connection, body: JobInput, output: Output): Promise<Job> {
-  // For a repeated key the server returns the job that the first request created.
+  // For a repeated key, the server returns the job that the first request created.
   const headers = { "idempotency-key": randomUUID() };
   for (const wait of waits) {
     try {

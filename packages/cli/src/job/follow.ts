@@ -1,8 +1,8 @@
 /**
- * Follows a job over the log socket: every piece of its log once and in order, every status once, through any number of
- * broken connections, until the job has ended.  The server sends the whole log before the final status, so a final
- * status from the socket means that the log is complete. If the socket breaks before that and the job ends meanwhile,
- * the rest is read over REST.
+ * Follows a job over the log socket until it has ended: prints every piece of the log once and in order, and every
+ * status once, even if the connection breaks.
+ * The server sends the whole log before the final status, so a final status from the socket means that the log is
+ * complete. If the connection breaks and the job ends meanwhile, the rest is read with ordinary requests.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { ApiError, isSettled, type JobStatus, type LogPage, routes } from "@millrace/contract";
@@ -14,13 +14,14 @@ import { readSocket } from "./socket.ts";
 
 const maxFailures = 15;
 const longestWait = 30_000;
-/** A connection that lasted this long counts as good, even if the job logged nothing. */
+/** Milliseconds. A connection that lasted this long counts as successful, even if the job logged nothing. */
 const goodConnection = 15_000;
 
 export interface FollowOptions {
   readonly signal: AbortSignal;
-  /** Byte offset in the log to start from; it must be the start of a piece. */
+  /** Byte offset in the log to start at; it must be the start of a piece. */
   readonly after: number;
+  /** True to receive statuses only, without the log. */
   readonly statusesOnly: boolean;
 }
 
@@ -62,7 +63,7 @@ async function endOverRest(connection: Connection, jobId: string, reading: Readi
   }
 }
 
-/** True for errors worth a retry: the server restarts, fails or is busy. */
+/** Tells whether an error is worth a retry: the server restarts, fails or is busy. */
 const isPassing = (error: unknown) =>
   error instanceof UnreachableError || (error instanceof ApiError && (error.status >= 500 || error.status === 429));
 

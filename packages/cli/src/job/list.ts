@@ -22,7 +22,10 @@ export async function listQuery(connection: Connection, flags: Input<"job ls">["
   };
 }
 
-/** Each search request examines a limited number of jobs and returns where to continue. */
+/**
+ * Reads matching jobs up to the limit. Each request examines a limited number of jobs and returns a cursor to continue
+ * from.
+ */
 export async function listJobs({ client }: Connection, query: ListJobsQuery, output: Output): Promise<Job[]> {
   const limit = query.limit ?? 20;
   const jobs: Job[] = [];

@@ -1,11 +1,9 @@
-/**
- * What a follower has read of a job, across any number of connections: nothing is printed twice, nothing is skipped.
- */
+/** Tracks what a follower has read of a job across several connections, so that nothing is printed twice or skipped. */
 import { isSettled, type JobStatus, type LogFrame, type LogPiece } from "@millrace/contract";
 import { CliError } from "../errors.ts";
 
 export interface Follower {
-  /** Returns a promise to pause the socket until the reader has caught up. */
+  /** Prints a piece of the log. A returned promise pauses the socket until the output has caught up. */
   onLog(text: string): Promise<void> | undefined;
   onStatus(status: JobStatus): void;
   onBreak(seconds: number): void;
@@ -25,7 +23,8 @@ export class Reading {
   }
 
   /**
-   * The offset to resume from: the last piece again, which is then skipped, because its length in bytes is not certain.
+   * The byte offset to resume from. It points to the last piece again, because the length of that piece in bytes is
+   * unknown; the repeated piece is skipped.
    */
   get after(): number {
     return this.#lastId > 0 ? this.#lastId - 1 : this.#start;
@@ -55,5 +54,5 @@ export class Reading {
   }
 }
 
-/** The server refused to stream the log, most often because the job does not exist. */
+/** Returns the error for a refused log, most often because the job does not exist. */
 const refusal = (why: string) => new CliError("Cannot follow the log", { why, next: "millrace job ls" });

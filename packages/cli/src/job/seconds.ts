@@ -2,7 +2,7 @@
 import { readDuration } from "@millrace/contract";
 import { usageError } from "../errors.ts";
 
-/** Returns seconds, or undefined if the flag was not given. */
+/** Parses a duration. Returns seconds, or undefined if the flag was not given. */
 export function readSeconds(flag: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const seconds = readDuration(text);

@@ -14,8 +14,8 @@ export interface SocketRequest {
 }
 
 /**
- * Resolves when the connection has ended for any reason; the caller decides whether to retry. Rejects when a retry is
- * useless: the server refused the token, or `onFrame` threw.
+ * Reads frames until the connection ends. Resolves when it ended for any reason; the caller decides whether to retry.
+ * Rejects if a retry is useless: the server refused the token, or `onFrame` threw.
  */
 export function readSocket(
   { settings }: Connection,
@@ -41,7 +41,7 @@ export function readSocket(
     try {
       holdBack(socket, onFrame(JSON.parse(String(data)) as LogFrame));
     } catch (error) {
-      // Ignores the remaining messages: after a refusal the server sends a status for clients that do not know
+      // Ignore the remaining messages: after a refusal, the server sends a status for old clients that do not know
       // refusals.
       socket.off("message", listen);
       reject(error);
@@ -49,7 +49,7 @@ export function readSocket(
     }
   };
   socket.on("message", listen);
-  // "close" follows every error, so this handler does nothing.
+  // A "close" event follows every error, so this handler does nothing.
   socket.on("error", () => {});
   socket.on("close", () => {
     stopPings();
@@ -76,7 +76,10 @@ function holdBack(socket: WebSocket, drained: Promise<void> | undefined): void {
   drained.then(() => socket.resume());
 }
 
-/** Closes a dead connection: it does not answer the ping. */
+/**
+ * Pings the server regularly, and terminates the connection if a ping is not answered. Returns a function that stops
+ * this.
+ */
 function pingRegularly(socket: WebSocket): () => void {
   let answered = true;
   const heard = () => {

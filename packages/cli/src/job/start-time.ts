@@ -10,7 +10,7 @@ export const units: Record<string, number> = {
 };
 const weekdays = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
 
-/** Returns a UTC instant: the user types local time, and the server's time zone may differ. */
+/** Parses a time and returns it in UTC: the user types local time, and the time zone of the server may differ. */
 export function parseStartTime(text: string, now = new Date(), command = "job run"): string {
   const words = text.trim().toLowerCase();
   const date = isoDate(words) ?? fromNow(words, now) ?? dayAndTime(words, now);

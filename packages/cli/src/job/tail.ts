@@ -6,14 +6,15 @@ import type { Output } from "../output.ts";
 const firstWindow = 64 * 1024;
 const largestWindow = 8 * 1024 * 1024;
 
-/** The log of a job, or of one of its attempts. */
+/** Selects the log of a job, or of one of its attempts. */
 interface LogChoice {
   readonly jobId: string;
   readonly attempt: number | undefined;
 }
 
 /**
- * Returns the offset where the last `lines` lines begin. It reads backwards, so the length of the log does not matter.
+ * Returns the byte offset at which the last `lines` lines begin. It reads backwards from the end, so the length of the
+ * log does not matter.
  */
 export async function tailOffset(connection: Connection, log: LogChoice, lines: number): Promise<number> {
   let end = await logSize(connection, log);
@@ -52,7 +53,10 @@ async function readRange(connection: Connection, log: LogChoice, start: number, 
   return Buffer.from((await response?.arrayBuffer()) ?? new ArrayBuffer());
 }
 
-/** Returns undefined if the range lies beyond the end: the log is empty, or has nothing new. */
+/**
+ * Requests the log or a range of it. Returns undefined if the range starts after the end: the log is empty, or has
+ * nothing new.
+ */
 async function requestLog(
   { client }: Connection,
   { jobId, attempt }: LogChoice,

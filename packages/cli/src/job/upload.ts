@@ -9,7 +9,7 @@ import { sizeText } from "./view.ts";
 
 const progressEvery = 100;
 
-/** Returns the ids to put into the job. It opens all files before it sends the first. */
+/** Uploads files and returns their ids for the job request. It opens all files before it sends the first. */
 export async function uploadFiles(connection: Connection, paths: readonly string[], output: Output): Promise<string[]> {
   const files: { name: string; blob: Blob }[] = [];
   for (const path of paths) files.push({ name: basename(path), blob: await openFile(path) });

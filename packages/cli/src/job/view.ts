@@ -78,7 +78,7 @@ export function jobFields(job: Job, attempts?: JobAttempts, now = Date.now()): [
   return fields.filter(([, value]) => value !== "" && value !== "-");
 }
 
-/** A job with a single attempt needs no list of attempts. */
+/** Returns the fields for attempts. A job with a single attempt needs no list of attempts. */
 function attemptFields({ attempts, next_attempt_at }: JobAttempts, now: number): [string, string][] {
   if (next_attempt_at === null && attempts.length < 2) return [];
   const lines = attempts.map((attempt) => {
@@ -102,7 +102,9 @@ const mapText = (map: Readonly<Record<string, unknown>>, separator: string) =>
     .map(([key, value]) => `${key}=${typeof value === "string" ? value : JSON.stringify(value)}`)
     .join(separator);
 
-/** A job can end without closing its stages. Their duration is then shown as unknown, not as still growing. */
+/**
+ * Returns the duration of a stage. If a job ended without closing a stage, its duration is unknown and shown as `-`.
+ */
 function stepTook(step: Step, job: Job): string {
   if (step.finished_at) return durationText((Date.parse(step.finished_at) - Date.parse(step.started_at)) / 1000);
   return job.finished_at ? "-" : "running";
@@ -130,7 +132,7 @@ export function durationText(seconds: number): string {
     : `${Math.floor(whole / 86_400)}d ${Math.floor((whole % 86_400) / 3600)}h`;
 }
 
-/** One unit is precise enough to recognise a job. */
+/** Formats an age with one unit, which is precise enough to recognize a job. */
 export function ageText(time: string, now: number): string {
   const age = Math.max(0, Math.floor((now - Date.parse(time)) / 1000));
   if (age < 60) return `${age}s ago`;

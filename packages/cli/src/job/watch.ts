@@ -8,7 +8,7 @@ import { followJob } from "./follow.ts";
 import { statusStyle, tookText } from "./view.ts";
 
 export interface WatchOptions {
-  /** If false, waits for the job without printing its log. */
+  /** False to wait for the job without printing its log. */
   readonly log: boolean;
   readonly json: boolean;
   readonly after?: number;
@@ -29,7 +29,7 @@ export async function watchJob(
       after: options.after ?? 0,
       statusesOnly: !options.log || options.json,
     });
-    return await reportEnd(connection, jobId, status, options, output);
+    return await reportEnd(connection, { id: jobId, status }, options, output);
   } catch (error) {
     if (!interruption.signal.aborted) throw error;
     return reportDetached(jobId, output);
@@ -53,7 +53,7 @@ function screen(output: Output) {
   };
 }
 
-/** Ctrl-C means "stop following", never "cancel the job". */
+/** Reports that the user stopped following. Ctrl-C never cancels the job. */
 function reportDetached(jobId: string, output: Output): number {
   output.note("\nStopped following. The job continues.");
   output.note(`  follow it again:  millrace job logs ${jobId}`);
@@ -61,14 +61,19 @@ function reportDetached(jobId: string, output: Output): number {
   return exitCodes.interrupted;
 }
 
+/** A job whose final status is known. */
+interface EndedJob {
+  readonly id: string;
+  readonly status: JobStatus;
+}
+
 async function reportEnd(
   connection: Connection,
-  jobId: string,
-  status: JobStatus,
+  { id: jobId, status }: EndedJob,
   options: WatchOptions,
   output: Output,
 ): Promise<number> {
-  // The final status is known already: if the server goes away now, only the details are missing.
+  // The final status is already known: if the server becomes unreachable now, only the details are missing.
   const job = await fetchJob(connection, jobId).catch((error: unknown) => {
     if (options.json) throw error;
     return undefined;
@@ -80,7 +85,7 @@ async function reportEnd(
   return followExitCode(status);
 }
 
-/** Returns the dataset versions that the job created or reused, or nothing if they cannot be read. */
+/** Returns the dataset versions that the job created or reused; none if they cannot be read. */
 async function versionsOf({ client }: Connection, job_id: string): Promise<string[]> {
   const found = await client.call(routes.datasetJobVersions, { query: { job_id } }).catch(() => undefined);
   return (found?.dataset_versions ?? []).map(({ dataset_name, version }) => `${dataset_name}@${version}`);

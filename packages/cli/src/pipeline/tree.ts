@@ -1,18 +1,18 @@
 /**
- * Draws a pipeline's graph as a tree: every run once, below its last parent. An only child stands straight below its
- * parent, so that a long chain is a list and not a staircase.
+ * Draws the graph of a pipeline as a tree: every run once, below its last parent. An only child is drawn without
+ * indentation, so that a long chain is a list and not a staircase.
  */
 import type { JobPipelineRun } from "@millrace/contract";
 
 export interface Branch {
   readonly run: JobPipelineRun;
-  /** The lines drawn before the name. */
+  /** Characters drawn before the name. */
   readonly stem: string;
-  /** Names of its other parents, which it is not drawn below. */
+  /** Names of its other parents, below which it is not drawn. */
   readonly also: readonly string[];
 }
 
-/** Expects parents before children in `runs`. */
+/** Returns the lines of the tree. In `runs`, parents must come before children. */
 export function branchesOf(runs: readonly JobPipelineRun[]): Branch[] {
   const position = new Map(runs.map(({ job_id }, index) => [job_id, index]));
   const children = new Map<string | undefined, JobPipelineRun[]>();
@@ -31,7 +31,7 @@ export function branchesOf(runs: readonly JobPipelineRun[]): Branch[] {
 const lastOf = (ids: readonly string[], position: ReadonlyMap<string, number>) =>
   ids.toSorted((a, b) => (position.get(b) ?? -1) - (position.get(a) ?? -1))[0];
 
-/** Avoids recursion: a chain may be longer than the stack is deep. */
+/** Builds the branches without recursion, because a chain may be longer than the stack is deep. */
 function grow(
   children: ReadonlyMap<string | undefined, readonly JobPipelineRun[]>,
   also: (run: JobPipelineRun) => string[],
@@ -52,7 +52,7 @@ function grow(
 interface Planted {
   readonly run: JobPipelineRun;
   readonly stem: string;
-  /** The lines drawn before its children. */
+  /** Characters drawn before its children. */
   readonly below: string;
 }
 

@@ -42,7 +42,7 @@ const marks: Partial<Record<JobStatus, string>> = {
   INIT: "▶",
 };
 
-/** Returns all lines, or, if there is room for fewer, the most important ones. */
+/** Returns all lines, or, if there is less space, the most important ones. */
 export function pipelineLines(pipeline: Pipeline, room = Number.POSITIVE_INFINITY, now = Date.now()): Line[] {
   const head = headLines(pipeline);
   const branches = branchesOf(pipeline.job_runs);
@@ -89,7 +89,10 @@ function bar(completed: number, total: number): string {
   return "█".repeat(filled) + "░".repeat(barWidth - filled);
 }
 
-/** Suggests the next command. A PENDING pipeline is a template for a schedule or backfill: it never runs itself. */
+/**
+ * Suggests the next command. There is none for a PENDING pipeline: it is the template of a schedule or backfill, and
+ * never runs itself.
+ */
 export function nextStep({ name, status }: Pipeline): string | undefined {
   if (status === "PENDING") return undefined;
   if (status === "PAUSED") return `millrace pipeline resume ${name}`;

@@ -7,7 +7,7 @@ import type { Output } from "../output.ts";
 import { nextStep, pipelineLines } from "./view.ts";
 
 const interval = 500;
-/** Seconds without an answer before watching ends: longer than a server restart takes. */
+/** Number of failed requests before watching ends: longer than a server restart takes. */
 const patience = 120;
 
 export async function watchPipeline(
@@ -21,7 +21,7 @@ export async function watchPipeline(
   process.on("SIGINT", interrupt);
   try {
     const show = json ? () => {} : screen(output);
-    const last = await watch(connection, name, show, output, interruption.signal);
+    const last = await watch(connection, name, { show, output, signal: interruption.signal });
     if (json) output.json(last);
     if (last.status === "FAILED") output.failure(pipelineFailure(last));
     return watchExitCode(last.status);
@@ -37,18 +37,20 @@ export async function watchPipeline(
 }
 
 const neverRuns = (name: string) =>
-  new CliError(`Cannot watch ${name}: it never runs itself`, {
-    why: "It is the template of a schedule or backfill, whose runs are copies of it",
+  new CliError(`Cannot watch ${name}: it is a template and never runs itself`, {
+    why: "Schedules and backfills run copies of their template",
     next: "millrace schedule ls, millrace backfill ls",
   });
 
-async function watch(
-  { client }: Connection,
-  name: string,
-  show: (pipeline: Pipeline) => void,
-  output: Output,
-  signal: AbortSignal,
-): Promise<Pipeline> {
+/** The person or program that watches: how each state is shown, and when to stop. */
+interface Watcher {
+  readonly show: (pipeline: Pipeline) => void;
+  readonly output: Output;
+  /** Aborted by Ctrl-C. */
+  readonly signal: AbortSignal;
+}
+
+async function watch({ client }: Connection, name: string, { show, output, signal }: Watcher): Promise<Pipeline> {
   for (let silent = 0; ; ) {
     try {
       const pipeline = await client.call(routes.getPipeline, { query: { name } }, { signal });
@@ -65,7 +67,7 @@ async function watch(
   }
 }
 
-/** A failed pipeline is over when all jobs that had started have ended. */
+/** Tells whether a pipeline has ended. A failed pipeline has, once all jobs that had started have ended. */
 const isOver = ({ status, job_runs }: Pipeline) =>
   !isUnfinished(status) && !job_runs.some((run) => statusGroups["ACTIVE"]?.includes(run.status));
 
@@ -73,12 +75,12 @@ function screen(output: Output): (pipeline: Pipeline) => void {
   if (output.rows === undefined) return changes(output);
   let drawn = 0;
   return (pipeline) => {
-    // Leaves one line for the cursor.
+    // One line is left for the cursor.
     drawn = output.redraw(pipelineLines(pipeline, (output.rows ?? 24) - 1), drawn);
   };
 }
 
-/** Prints what changed since the last look, for programs and logs. */
+/** Returns a function that prints what changed since its last call, for programs and logs. */
 function changes(output: Output): (pipeline: Pipeline) => void {
   const seen = new Map<string, string>();
   const tell = (key: string, status: string, text: string) => {

@@ -20,7 +20,7 @@ async function readPlace(path: string): Promise<string> {
   }
 }
 
-/** The error does not quote the text: it may hold secrets. */
+/** Parses JSON; undefined if it is invalid. The error must not quote the text, which may hold secrets. */
 function parse(text: string): unknown {
   try {
     return JSON.parse(text);

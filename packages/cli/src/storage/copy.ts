@@ -25,7 +25,7 @@ export async function copyTree(session: StorageSession, copy: Copy, output: Outp
   return progress.done;
 }
 
-/** The library refuses a FROM that is not a folder; this function explains the refusal. */
+/** Runs the sync. The library refuses a FROM that is not a folder; this function explains the refusal. */
 export async function syncFrom(session: StorageSession, copy: Copy, options: SyncOptions): Promise<void> {
   const { library, signal } = session;
   const { from, to, source, target } = copy;
@@ -59,7 +59,7 @@ export async function printFile(place: Place, options: ReadOptions & { signal: A
   }
 }
 
-/** FROM `-` is standard input, whose size is known only at its end. */
+/** Copies one file. FROM `-` is standard input, whose size is known only at its end. */
 export async function copyFile({ signal }: StorageSession, copy: Copy, output: Output): Promise<Amount> {
   const { from, to, source, target } = copy;
   const piped = from === "-";
@@ -79,10 +79,10 @@ export async function copyFile({ signal }: StorageSession, copy: Copy, output: O
   return progress.done;
 }
 
-/** Web servers do not always send the size. */
+/** Tells whether the size is known; web servers do not always send it. */
 const isSized = (entry: Entry | undefined): entry is Entry => entry !== undefined && Number.isFinite(entry.size);
 
-/** If the target is a folder, the file keeps its own name in it. */
+/** Returns the path to write to. If the target is a folder, the file keeps its own name in it. */
 async function placeBelow(to: string, target: Storage, name: string | undefined, signal: AbortSignal): Promise<string> {
   const isFolder = to.endsWith("/") || isBucket(to) || (await isDirectory(target, signal));
   if (!isFolder) return "";

@@ -25,7 +25,7 @@ export interface ListWishes {
   readonly recursive: boolean;
 }
 
-/** An exact name wins over a pattern. */
+/** Lists the entries of a URI. An exact name takes precedence over a pattern. */
 export async function* listEntries(session: StorageSession, wishes: ListWishes): AsyncGenerator<Entry> {
   if (!isPattern(wishes.uri)) return yield* listPlace(session, wishes);
   for (const uri of [wishes.uri, unescaped(wishes.uri)]) {
@@ -35,7 +35,10 @@ export async function* listEntries(session: StorageSession, wishes: ListWishes):
   yield* listMatches(session, wishes);
 }
 
-/** Some stores cannot hold a key that is spelled like the pattern. */
+/**
+ * Tells whether a file or folder has exactly this name. Some stores refuse a key that is spelled like the pattern; such
+ * a key cannot exist.
+ */
 async function isThere({ library, open, signal }: StorageSession, uri: string, config: ClientConfig): Promise<boolean> {
   try {
     return (await lookUpIfThere({ uri, storage: open(uri, config) }, signal)) !== undefined;
@@ -71,15 +74,15 @@ async function* listPlace({ open, signal }: StorageSession, wishes: ListWishes):
     if (found) return;
   }
   const entry = await lookUp({ uri, storage }, signal);
-  // An empty folder prints nothing and is no error.
+  // An empty folder prints nothing and is not an error.
   if (entry.type === "file") yield { ...entry, path: nameOf(uri) };
 }
 
 const batchSize = 1000;
 
 /**
- * Prints entries as they arrive, so that a listing of millions needs no memory; a terminal waits for all, to align
- * columns.
+ * Prints entries as they arrive, so that a listing of millions needs little memory. On a terminal, it waits for all
+ * entries in order to align the columns.
  */
 export async function printEntries(entries: AsyncIterable<Entry>, output: Output): Promise<void> {
   let rows: Entry[] = [];
@@ -92,7 +95,7 @@ export async function printEntries(entries: AsyncIterable<Entry>, output: Output
   if (rows.length > 0) output.table(entryColumns, rows);
 }
 
-/** Prints one array, one entry per line. */
+/** Prints a JSON array with one entry per line. */
 export async function printJsonEntries(
   entries: AsyncIterable<Entry>,
   signal: AbortSignal,

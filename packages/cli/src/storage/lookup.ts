@@ -15,7 +15,10 @@ export async function lookUp(place: Place, signal: AbortSignal): Promise<Entry> 
   throw notThere(place.uri);
 }
 
-/** A missing bucket stays an error: the user asked for something inside it. */
+/**
+ * Returns the entry that a URI names; undefined if there is none. A missing bucket is an error, because the user named
+ * something inside it.
+ */
 export async function lookUpIfThere({ storage }: Place, signal: AbortSignal): Promise<Entry | undefined> {
   const { isStorageError } = await import("@millrace/storage");
   try {
@@ -27,7 +30,7 @@ export async function lookUpIfThere({ storage }: Place, signal: AbortSignal): Pr
   }
 }
 
-/** After a read found no file: only now checks whether the path is a folder. */
+/** Explains a failed read. Only now does it check whether the path is a folder. */
 export async function explainUnread(place: Place, signal: AbortSignal, error: unknown): Promise<unknown> {
   const { isStorageError } = await import("@millrace/storage");
   if (!isStorageError(error, "not_found")) return error;

@@ -12,7 +12,7 @@ export interface RemoveWishes {
   readonly yes: boolean;
 }
 
-/** Returns what was removed, or, in a dry run, what would be. */
+/** Removes files and returns their amount; in a dry run, returns the amount that would be removed. */
 export async function removeFiles(
   uri: string,
   storage: Storage,

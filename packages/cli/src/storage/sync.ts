@@ -1,4 +1,4 @@
-/** Makes one tree like another. It plans first if files may be removed or progress is shown. */
+/** Makes one folder like another. It makes a plan first if files may be removed or progress is shown. */
 import type { SyncAction, SyncOptions } from "@millrace/storage";
 import type { Output } from "../output.ts";
 import { type Copy, syncFrom } from "./copy.ts";
@@ -11,7 +11,7 @@ export interface SyncWishes {
   readonly yes: boolean;
 }
 
-/** Returns what was done, or, in a dry run, what would be. */
+/** Returns the actions that were taken; in a dry run, those that would be taken. */
 export async function syncFolders(
   session: StorageSession,
   copy: Copy,

@@ -1,4 +1,4 @@
-/** Facts that follow from the text of a URI or local path alone. */
+/** Derives facts from the text of a URI or local path alone. */
 
 export const isLocal = (uri: string) =>
   !/^([a-z][a-z0-9_+.-]*::)*[a-z][a-z0-9+.-]*:\/\//i.test(uri) || /^(file|local):\/\//i.test(uri);
@@ -8,28 +8,32 @@ export const isBucket = (uri: string) =>
 
 const isUrl = (uri: string) => /^https?:/i.test(uri);
 
-/** Splits a chain before the outer link: `zip://inner/path` and `::s3://bucket/archive.zip`. */
+/**
+ * Splits a chained URI into its first link and the rest, such as `zip://inner/path` and `::s3://bucket/archive.zip`.
+ */
 function splitChain(uri: string): [path: string, outer: string] {
   const [, path = uri, outer = ""] =
     /^((?:fsspec\+)?[a-z]+:\/\/.*?)(::(?:\/|[a-z][a-z0-9_+.-]*(?:::|:\/\/)).*)$/is.exec(uri) ?? [];
   return [path, outer];
 }
 
-/** Whether the text may be a pattern; a file name may contain the same characters. URLs are never patterns. */
+/** Tells whether the text may be a pattern; a file name may contain the same characters. URLs are never patterns. */
 export const isPattern = (uri: string) => !isUrl(uri) && /[*?[{\\]/.test(uri);
 
-/** The name that a pattern stands for if all its special characters are escaped; undefined if some are not. */
+/** Returns the name that a pattern stands for if all its special characters are escaped; undefined if some are not. */
 export function unescaped(pattern: string): string | undefined {
   return isPattern(pattern.replace(/\\./gsu, "")) ? undefined : pattern.replace(/\\(.)/gsu, "$1");
 }
 
-/** Leaves out the trailing slash of a folder and the query of a URL, such as a signature. */
+/**
+ * Returns the last part of a path, without the trailing slash of a folder and the query of a URL, such as a signature.
+ */
 export function nameOf(uri: string): string {
   const path = (isUrl(uri) ? uri.replace(/[?#].*$/, "") : splitChain(uri)[0]).replace(/\/+$/, "");
   return path.slice(path.lastIndexOf("/") + 1);
 }
 
-/** The parent folder, if it can be listed. */
+/** Returns the parent folder; undefined if it cannot be listed. */
 export function folderAbove(uri: string): string | undefined {
   if (isUrl(uri) || isBucket(uri)) return undefined;
   const [path, outer] = splitChain(uri);

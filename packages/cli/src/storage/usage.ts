@@ -4,13 +4,16 @@ import type { Column } from "../output.ts";
 import { lookUp, type Place } from "./lookup.ts";
 
 export interface Usage {
-  /** A folder ends with a slash, `.` stands for the files directly in the folder, and the empty path for the total. */
+  /**
+   * Name of the child: a folder ends with a slash, `.` means the files directly in the folder, and an empty path means
+   * the total.
+   */
   readonly path: string;
   files: number;
   bytes: number;
 }
 
-/** The last row is the total. */
+/** Returns one row per child; the last row is the total. */
 export async function usageBelow(place: Place, signal: AbortSignal): Promise<Usage[]> {
   const rows = new Map<string, Usage>();
   const total: Usage = { path: "", files: 0, bytes: 0 };
@@ -28,7 +31,7 @@ export async function usageBelow(place: Place, signal: AbortSignal): Promise<Usa
   return [...rows.values(), total];
 }
 
-/** Adds a single file as its own total, and throws if nothing exists there. */
+/** Adds a single file to the total. Throws if nothing exists at the URI. */
 async function addFileItself(place: Place, total: Usage, signal: AbortSignal): Promise<void> {
   const { type, size } = await lookUp(place, signal);
   if (type !== "file") return;

@@ -8,10 +8,10 @@ import { isLocal } from "./uri.ts";
 
 type StorageLibrary = typeof import("@millrace/storage");
 
-/** The tools of a storage command. */
+/** What a storage command works with. */
 export interface StorageSession {
   readonly library: StorageLibrary;
-  /** Ctrl-C and other signals abort it; a multipart upload is then aborted too. */
+  /** Aborted by Ctrl-C and other signals; a multipart upload is then aborted, too. */
   readonly signal: AbortSignal;
   open(uri: string, config?: ClientConfig): Storage;
 }
@@ -29,7 +29,7 @@ export async function withStorage<T>(run: (session: StorageSession) => Promise<T
   try {
     return await run({ library, signal: stop.signal, open });
   } catch (error) {
-    // If the command was stopped, that is the reason for any error.
+    // If the command was stopped, that is the cause of any error.
     stop.signal.throwIfAborted();
     throw library.isStorageError(error) ? explain(error) : error;
   } finally {
@@ -38,7 +38,10 @@ export async function withStorage<T>(run: (session: StorageSession) => Promise<T
   }
 }
 
-/** A second Ctrl-C exits at once. The other signals may arrive twice by themselves, as when a terminal is closed. */
+/**
+ * Aborts the command on a signal. A second Ctrl-C exits at once; other signals may arrive twice by themselves, as when
+ * a terminal is closed.
+ */
 function listenForSignals(stop: AbortController): () => void {
   const interrupt = (_: NodeJS.Signals, number: number) =>
     stop.abort(new CliError("Stopped", { exitCode: exitCodes.signal + number }));
@@ -78,7 +81,7 @@ interface ConfigFlags {
   readonly "to-client-config": string | undefined;
 }
 
-/** Local files take no parameters, so the parameters belong to the other side. */
+/** Returns the parameters of both sides. Local files take no parameters, so they belong to the other side. */
 export async function configsOf(from: string, to: string, flags: ConfigFlags): Promise<[ClientConfig, ClientConfig]> {
   const both = await readClientConfig(flags["client-config"]);
   const own = flags["to-client-config"] === undefined ? both : await readClientConfig(flags["to-client-config"]);

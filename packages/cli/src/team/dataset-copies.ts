@@ -11,12 +11,12 @@ export function chooseCopy(copies: readonly DatasetCopy[], wanted: string | unde
     : copies.find(({ kind }) => kind === "daily");
   if (found) return found;
   throw new CliError(wanted ? `Copy ${wanted} does not exist` : "There is no daily copy yet", {
-    why: wanted ? undefined : "One is made on every day on which the team's datasets change",
+    why: wanted ? undefined : "One is taken on every day on which the team's datasets change",
     next: "millrace team dataset-copies",
   });
 }
 
-/** Shows at most this many names, and a count of the rest. */
+/** Maximum number of names that are shown; the rest is counted. */
 const mostNames = 10;
 
 /** Returns the versions created after the copy; restoring the copy loses them. */

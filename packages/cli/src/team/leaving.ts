@@ -1,4 +1,4 @@
-/** Before a user is disabled or leaves a team, states what runs in their name and what will happen to it. */
+/** Before a user is disabled or leaves a team, shows the work that runs as this user and what will happen to it. */
 import type { Work } from "@millrace/contract";
 import { CliError } from "../errors.ts";
 import type { Output } from "../output.ts";
@@ -9,11 +9,14 @@ export interface LeavingFlags {
   readonly yes: boolean;
 }
 
-/** Builds the new owner's part of the request. By agreeing, the user has accepted the list of missing credentials. */
+/**
+ * Returns the part of the request that names the new owner. The user has already agreed to the list of missing
+ * credentials.
+ */
 export const transferOf = ({ "transfer-to": to }: LeavingFlags) =>
   to === undefined ? {} : { transfer_to: to, force: true };
 
-/** States what will stop or change owner, and asks if there is any. Returns false for a dry run. */
+/** Shows what will stop or change owner, and asks if there is anything. Returns false for a dry run. */
 export async function agreeToLeave(
   username: string,
   work: Work,
@@ -24,7 +27,7 @@ export async function agreeToLeave(
   if (work.transfer_refused !== null) throw new CliError(work.transfer_refused);
   const said = [...whatRuns(username, work), ...whatBecomes(work, to)].join("\n");
   if (flags["dry-run"]) {
-    output.print(said === "" ? `Nothing runs in the name of ${username}` : said);
+    output.print(said === "" ? `Nothing runs as ${username}` : said);
     return false;
   }
   const changes = work.tasks.length + work.pipelines.length + stoppable(work).length > 0;
@@ -40,7 +43,7 @@ export async function agreeToLeave(
 const stoppable = ({ schedules }: Work) => schedules.filter(({ runs }) => runs > 0);
 const count = (runs: number) => (runs === 1 ? "one run" : `${runs} runs`);
 
-/** Returns one line for each thing that runs as this person. */
+/** Returns one line for each thing that runs as this user. */
 function whatRuns(username: string, work: Work): string[] {
   const lines = [
     ...work.schedules.map(({ team, name, next_run, runs }) => {
@@ -57,7 +60,7 @@ function whatRuns(username: string, work: Work): string[] {
     ...work.jobs.map(({ team, id, name, status }) => `  job ${name ?? id} (team ${team}, ${status}): continues`),
     ...work.tokens.map(({ id, name, last_used_at }) => `  token ${id} '${name}', last used ${last_used_at ?? "never"}`),
   ];
-  return lines.length === 0 ? [] : [`In the name of ${username}:`, ...lines];
+  return lines.length === 0 ? [] : [`Running as ${username}:`, ...lines];
 }
 
 function whatBecomes(work: Work, to: string | undefined): string[] {

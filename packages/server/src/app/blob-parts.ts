@@ -1,4 +1,4 @@
-/** The blobs of a server, and where it keeps the logs of ended attempts. */
+/** Opens the blob storage of a server and the archive of logs of ended attempts. */
 import type { Blobs } from "../blobs/blobs.ts";
 import { claimBlobs, openBlobs } from "../blobs/open-blobs.ts";
 import type { Config } from "../configuration/config.ts";
@@ -7,6 +7,7 @@ import type { DataFolder } from "../machine/data-folder.ts";
 import type { Faults } from "../machine/faults.ts";
 import type { Part } from "./part.ts";
 
+/** Opens the blob storage and claims it for this server; fails if another server uses it. */
 export async function claimedBlobs(folder: DataFolder, config: Config, serverId: string): Promise<Blobs> {
   const location = folder.blobs(config);
   const blobs = await openBlobs(location);
@@ -14,7 +15,10 @@ export async function claimedBlobs(folder: DataFolder, config: Config, serverId:
   return blobs;
 }
 
-/** Logs of ended attempts stay where the engine keeps them, unless blobs lie elsewhere. */
+/**
+ * Returns the archive that moves logs of ended attempts to a remote blob storage; undefined if blobs are in the data
+ * folder, where the logs already are.
+ */
 export const logArchive = (folder: DataFolder, blobs: Blobs, faults: Faults): LogArchive | undefined =>
   blobs.isLocal
     ? undefined
@@ -24,5 +28,8 @@ export const logArchive = (folder: DataFolder, blobs: Blobs, faults: Faults): Lo
         () => faults.pass("log-stored"),
       );
 
-/** Started after the loops, and so stopped before them: a loop that waits for the storage ends, and goes on at the next start. */
+/**
+ * Returns a part that closes the blob storage when it stops. It starts after the loops and therefore stops before them:
+ * closing interrupts loops that wait for the storage, and they continue at the next start.
+ */
 export const closedBlobs = (blobs: Blobs): Part => ({ start: async () => {}, stop: () => blobs.close() });

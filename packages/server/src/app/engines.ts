@@ -1,4 +1,4 @@
-/** Opens the engines of a server: the one of this machine, and others that it was started with. */
+/** Opens the engines of a server: the local one, and the ones that the caller passed in. */
 import type { Logger } from "pino";
 import { keyFilePath, keyLocation } from "../admin/keys/key-file.ts";
 import type { Config } from "../configuration/config.ts";
@@ -12,7 +12,10 @@ import type { Faults } from "../machine/faults.ts";
 import type { Signals } from "../turns/signals.ts";
 import { opened, type Part } from "./part.ts";
 
-/** Attempts that an engine reported a change of, by its kind: the loop that follows them looks at these at once. */
+/**
+ * Collects the keys of attempts that an engine reported a change of, by the kind of the engine. The loop that follows
+ * attempts checks these at once.
+ */
 export class Hints {
   readonly #signals: Signals;
   readonly #keys = new Map<string, Set<string>>();
@@ -34,7 +37,7 @@ export class Hints {
           this.keys(kind).add(key);
           this.#signals.observe.wake();
         };
-        // A beginning can wait a moment: many scripts have ended by then, and one write records both.
+        // The notice of a start is delayed: many scripts have ended by then, and one transaction records both.
         if (what === "end") notice();
         else setTimeout(notice, 25);
       },
@@ -70,17 +73,17 @@ async function openLocal(config: Config, wiring: LocalWiring): Promise<LocalEngi
     onChange: hints.of(localKind).onChange,
     onEnvironmentRemoved: (environment, error) =>
       error === undefined
-        ? log.info({ environment }, "a virtualenv was removed")
-        : log.warn({ err: error, environment }, "an old virtualenv could not be removed; it is tried again later"),
+        ? log.info({ environment }, "deleted a virtualenv")
+        : log.warn({ err: error, environment }, "could not delete an old virtualenv; it is tried again later"),
   });
   announce(engine, log);
   return engine;
 }
 
 function announce({ capabilities, warnings, missing }: LocalEngine, log: Logger): void {
-  log.info({ isolation: capabilities.isolation }, "jobs are isolated at this level");
+  log.info({ isolation: capabilities.isolation }, "level of isolation for jobs");
   for (const warning of warnings) log.warn(warning);
-  for (const reason of missing) log.warn(`a stronger isolation does not work here: ${reason}`);
+  for (const reason of missing) log.warn(`a stronger level of isolation does not work on this machine: ${reason}`);
 }
 
 interface Opening {
@@ -90,7 +93,10 @@ interface Opening {
   readonly log: Logger;
 }
 
-/** The local engine is a part of its own: it closes after what it confines. */
+/**
+ * Opens the additional engines and returns the registry of all. The local engine is a separate part, because the
+ * processes that it confines must stop before it closes.
+ */
 export const allEngines = ({ local, others, hints, log }: Opening): Part<Engines> => {
   const added: Record<string, Engine> = {};
   const closeAdded = () => Promise.all(Object.values(added).map((engine) => engine.close()));
@@ -107,6 +113,6 @@ export const allEngines = ({ local, others, hints, log }: Opening): Part<Engines
 
 const reachEvents = (log: Logger): ReachEvents => ({
   onPause: (kind, error) =>
-    log.warn({ engine: kind, why: error.message }, "the engine cannot be reached: no job of its clusters is started"),
-  onResume: (kind) => log.info({ engine: kind }, "the engine answers again: jobs of its clusters are started"),
+    log.warn({ engine: kind, why: error.message }, "the engine is unreachable: jobs of its clusters wait"),
+  onResume: (kind) => log.info({ engine: kind }, "the engine is reachable again: jobs of its clusters start"),
 });

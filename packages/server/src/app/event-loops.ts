@@ -1,4 +1,4 @@
-/** The loops that tell people and programs what happened. */
+/** Builds the loops that deliver events to webhooks and e-mail addresses. */
 import type { MailSettings } from "../configuration/groups/mail.ts";
 import type { WebhookSettings } from "../configuration/groups/webhooks.ts";
 import type { ExecutionContext } from "../execution/execution-context.ts";

@@ -1,4 +1,4 @@
-/** How many rows each file of an exported dataset has, and how many milliseconds it is kept. */
+/** Returns the number of rows per exported file, and how long an export is kept, in milliseconds. */
 import type { ExportSettings } from "../configuration/groups/exports.ts";
 import type { ExportRules } from "../domain/datasets/exports.ts";
 import { day } from "../domain/time/clock.ts";

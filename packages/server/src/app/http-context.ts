@@ -1,4 +1,4 @@
-/** What the routes are given. */
+/** Builds the context that all HTTP routes share. */
 import { Callers } from "../http/connections/callers.ts";
 import type { HttpContext } from "../http/requests/context.ts";
 import { version } from "../version.ts";

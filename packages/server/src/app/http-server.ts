@@ -1,4 +1,4 @@
-/** The HTTP server as a part: it listens from its start, and finishes its requests at its stop. */
+/** The HTTP server as a part: it listens when it starts, and finishes open requests when it stops. */
 import type { FastifyInstance } from "fastify";
 import type { Config } from "../configuration/config.ts";
 import type { ListeningSettings } from "../configuration/groups/listening.ts";
@@ -13,7 +13,7 @@ import type { Readiness } from "./readiness.ts";
 
 export interface HttpServer {
   readonly address: string;
-  /** May be called twice. */
+  /** Stops listening and finishes open requests. May be called more than once. */
   close(): Promise<void>;
 }
 
@@ -34,8 +34,8 @@ export const httpServer = (context: HttpContext): Part<HttpServer> =>
   );
 
 /**
- * Starts last and stops first: the server is ready when everything else runs, and its requests end before the loops do,
- * so that nobody is served by half a server.
+ * Returns the part that marks the server as ready. It starts last and stops first, so that requests are served only
+ * while everything else runs.
  */
 export const admission = (readiness: Readiness, server: HttpServer): Part =>
   opened(
@@ -46,7 +46,10 @@ export const admission = (readiness: Readiness, server: HttpServer): Part =>
     },
   );
 
-/** One address has at most half of all connections and one user a quarter, so that others can still connect. */
+/**
+ * Computes the connection limits. One address gets at most half of all connections and one user a quarter, so that
+ * others can still connect.
+ */
 export function openConnections({ requests, listening }: Config, callers: Callers): Connections {
   const { reservedFiles, addressConnections, requestSeconds } = requests;
   const total = connectionsWithin(openFilesLimit(), reservedFiles);
@@ -66,7 +69,7 @@ async function listen(app: FastifyInstance, { host, port }: ListeningSettings): 
     return await app.listen({ host, port });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
-    throw Object.assign(new Error(`Port ${port} of ${host} is in use, perhaps by another Millrace`), {
+    throw Object.assign(new Error(`Port ${port} on ${host} is already in use, perhaps by another Millrace server`), {
       code: "EADDRINUSE",
     });
   }

@@ -1,4 +1,4 @@
-/** The loops that start jobs and follow them to their end. */
+/** Builds the loops that start jobs and follow them to their end. */
 import type { JobSettings } from "../configuration/groups/jobs.ts";
 import type { QuotaSettings } from "../configuration/groups/quotas.ts";
 import { archiveLogs } from "../loops/archive-logs.ts";

@@ -1,4 +1,4 @@
-/** The data folder and the database of a server: nobody else uses them while it runs. */
+/** Locks and opens the data folder and the database, so that no other server uses them meanwhile. */
 import { mkdir } from "node:fs/promises";
 import type { Logger } from "pino";
 import { refuseUnfinished } from "../admin/backup/unfinished-restore.ts";
@@ -19,7 +19,7 @@ export const lockedFolder = (folder: DataFolder): Part<unknown> =>
     (lock) => lock.release(),
   );
 
-/** Gives no lock for SQLite: the lock of the data folder is enough. */
+/** Locks the database. Returns no lock for SQLite, because the lock of the data folder is enough there. */
 export const databaseLock = (location: StoreLocation, log: Logger): Part<DatabaseLock | undefined> =>
   opened(
     () => lockDatabase(location, lockEvents(log)),
@@ -34,13 +34,14 @@ export const database = (location: StoreLocation, lock: DatabaseLock | undefined
 
 /** Logs one line when the database becomes unreachable and one when it is back, however many callers notice. */
 const lockEvents = (log: Logger): LockEvents => ({
-  onWaiting: ({ message }) => log.warn({ why: message }, "the database cannot be reached yet; the start waits for it"),
+  onWaiting: ({ message }) =>
+    log.warn({ why: message }, "the database is unreachable; the server waits for it before it starts"),
   onLost: ({ message }) =>
-    log.warn({ why: message }, "the database cannot be reached; requests are answered with 503, jobs go on"),
-  onBack: (seconds) => log.info({ seconds: Math.round(seconds * 10) / 10 }, "the database is back"),
-  // This server must not write beside the other one. Its jobs go on.
+    log.warn({ why: message }, "the database is unreachable; requests get status 503, running jobs continue"),
+  onBack: (seconds) => log.info({ seconds: Math.round(seconds * 10) / 10 }, "the database is reachable again"),
+  // Two servers must not write to one database. The jobs of this server continue.
   onRival(error) {
-    log.fatal({ err: error }, "another server has the lock on the database; this one ends");
+    log.fatal({ err: error }, "another server took the lock on the database; this server exits, its jobs continue");
     process.exit(1);
   },
 });

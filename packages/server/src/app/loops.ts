@@ -1,4 +1,7 @@
-/** The loops of a server, and the part that runs them: they start together, and stop when their present runs are over. */
+/**
+ * Builds all loops of a server, and the part that runs them. They start together; stopping waits for their current
+ * runs.
+ */
 import type { Logger } from "pino";
 import { type Loop, startLoop } from "../loops/loop.ts";
 import { eventLoops } from "./event-loops.ts";

@@ -1,4 +1,4 @@
-/** What runs jobs: the engine, the teams' warehouses, and what both are used with. */
+/** Starts what runs jobs: the engines, the warehouses of the teams and the blob storage. */
 import type { Blobs } from "../blobs/blobs.ts";
 import { prepareLocalCluster } from "../domain/lifecycle/first-start.ts";
 import type { LocalEngine } from "../engines/local/local-engine.ts";
@@ -37,7 +37,8 @@ export async function startMachinery(
   const faults = readFaults(config.testing.fault);
   const disk = new Disk(folder.path, config.data.diskFloor, clock);
   const hints = new Hints(signals);
-  // The engine asks for the warehouses when it runs jobs, and they for the engine's views: both are there by then.
+  // The engine and the warehouses refer to each other. The engine calls these functions only when it runs jobs, and by
+  // then both exist.
   const places: WarehousePlaces = {
     use: (team) => warehouses.use(team),
     remember: (team, python) => warehouses.remember(team, python),

@@ -1,12 +1,12 @@
-/** The parts of a running server: they start one after another, and stop in reverse. */
+/** The parts of a running server. They start one after another and stop in reverse order. */
 
 export interface Part<Given = void> {
-  /** Resolves with what this part gives to the parts after it. A start that fails leaves nothing behind. */
+  /** Starts the part, and resolves with what later parts need from it. A failed start releases everything it opened. */
   start(): Promise<Given>;
   stop(): Promise<void>;
 }
 
-/** A part that is opened at its start and closed at its stop. */
+/** Returns a part that calls `open` when it starts and `close` when it stops. */
 export function opened<Given>(open: () => Promise<Given>, close: (given: Given) => unknown): Part<Given> {
   let given: Given;
   return {
@@ -29,7 +29,7 @@ export class StartedParts {
     return given;
   }
 
-  /** Stops the part that started last first. */
+  /** Stops all started parts, the last one first. */
   async stop(): Promise<void> {
     for (const part of this.#parts.splice(0).reverse()) await part.stop();
   }

@@ -1,4 +1,6 @@
-/** Makes a store that was just opened ready for a server: keys, first rows, what an earlier server left. */
+/**
+ * Prepares an opened store for a server: encryption keys, initial rows, and attempts that an earlier server left open.
+ */
 import { randomUUID } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { keyLocation, openKeys } from "../admin/keys/key-file.ts";
@@ -14,7 +16,7 @@ import type { Surroundings } from "./surroundings.ts";
 export interface PreparedStore {
   readonly store: Store;
   readonly keys: KeyRing;
-  /** Names the data folder. */
+  /** Id of the data folder; open attempts carry it. */
   readonly serverId: string;
 }
 
@@ -22,9 +24,10 @@ export async function preparedStore(
   store: Store,
   { config, folder, log, clock }: Surroundings,
 ): Promise<PreparedStore> {
-  const onTrouble = (error: Error) => log.error({ err: error }, "the key file cannot be used");
+  const onTrouble = (error: Error) => log.error({ err: error }, "could not use the key file");
   const keys = await openKeys(keyLocation(config), store, onTrouble);
-  // After the keys: they encrypt what an older version left in clear, and cut the write-ahead log short for that.
+  // Reserving space must follow the opening of the keys: that step encrypts values which an older version stored in
+  // plain text, and truncates the write-ahead log.
   await store.reserve();
   await prepareStore(store, clock.now());
   await continueJobIds(store);
@@ -34,16 +37,21 @@ export async function preparedStore(
   return { store, keys, serverId };
 }
 
-/** Refuses to listen for other machines before an administrator with a password can sign in and invite people. */
+/** Refuses to listen on an address that other machines can reach until an administrator has a password. */
 async function requireAdministrator({ host }: ListeningSettings, store: Store): Promise<void> {
   if (isLoopback(host) || (await hasAdministratorWithPassword(store.db))) return;
   throw Object.assign(
-    new Error(`Other machines could reach the service at ${host}, and no administrator has a password yet`),
-    { next: "millrace admin password, with the same data folder or database; or leave out --host" },
+    new Error(
+      `The server will not listen on ${host}: other machines can reach this address, and no administrator has a password yet`,
+    ),
+    { next: "Run millrace admin password with the same data folder or database, or leave out --host" },
   );
 }
 
-/** Names the data folder: open attempts carry this id, so that a server recognizes its own. */
+/**
+ * Returns the id of the data folder, and creates it on first use. Open attempts carry this id, so that a server
+ * recognizes its own.
+ */
 async function readServerId(path: string): Promise<string> {
   const known = await readFile(path, "utf8").catch(() => "");
   if (known.trim()) return known.trim();

@@ -1,11 +1,11 @@
-/** Whether the server takes requests: not while it starts, and not once it stops. */
+/** Tells whether the server accepts requests: neither during its start nor once it stops. */
 export class Readiness {
   readonly #stop = new AbortController();
   #isReady = false;
 
   readonly isReady = (): boolean => this.#isReady;
 
-  /** Aborted when the server stops: what streams without end must end, what retries must give up. */
+  /** Aborted when the server stops. Open streams then end, and retries give up. */
   get stopping(): AbortSignal {
     return this.#stop.signal;
   }

@@ -1,4 +1,4 @@
-/** The loops that begin work when its time has come. */
+/** Builds the loops that start work at its time: tasks, schedules, triggers and backfills. */
 import type { QuotaSettings } from "../configuration/groups/quotas.ts";
 import type { ExecutionContext } from "../execution/execution-context.ts";
 import { fireSchedules } from "../loops/fire-schedules.ts";

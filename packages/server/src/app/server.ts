@@ -1,4 +1,4 @@
-/** A running server: its parts started in order, each given what it needs, and stopped in reverse. */
+/** Starts a server: its parts start in order, each with what it needs, and stop in reverse order. */
 import type { Logger } from "pino";
 import type { Config } from "../configuration/config.ts";
 import { type Clock, systemClock } from "../domain/time/clock.ts";
@@ -24,13 +24,13 @@ export interface RunningServer {
   readonly url: string;
   readonly store: Store;
   readonly engines: Engines;
-  /** Finishes requests and loops; jobs go on. */
+  /** Finishes requests and loops; running jobs continue. */
   stop(): Promise<void>;
 }
 
 export interface ServerOptions {
   readonly clock?: Clock;
-  /** Engines beside the local one, by their kind: clusters of that kind run their jobs there. */
+  /** Additional engines, by kind. Clusters of a kind run their jobs on its engine. */
   readonly engines?: Readonly<Record<string, OpenEngine>>;
 }
 

@@ -1,4 +1,4 @@
-/** What every step of a start works with. */
+/** The configuration and services that every step of a server start uses. */
 import type { Logger } from "pino";
 import type { Config } from "../configuration/config.ts";
 import type { Clock } from "../domain/time/clock.ts";

@@ -1,4 +1,6 @@
-/** The loops that look after what lies on disk: warehouses, exports, virtualenvs, and what is old enough to go. */
+/**
+ * Builds the loops that maintain data on disk: warehouses, exports, virtualenvs, and what is past its retention period.
+ */
 import type { QuotaSettings } from "../configuration/groups/quotas.ts";
 import type { RetentionSettings } from "../configuration/groups/retention.ts";
 import type { WarehouseSettings } from "../configuration/groups/warehouses.ts";

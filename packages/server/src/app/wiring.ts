@@ -1,4 +1,4 @@
-/** What the HTTP server and the loops are built from. Each function takes the few things that its part needs. */
+/** The inputs from which the HTTP server and the loops are built. Each function takes only the fields it needs. */
 import type { Config } from "../configuration/config.ts";
 import type { ExportRules } from "../domain/datasets/exports.ts";
 import type { DataFolder } from "../machine/data-folder.ts";

@@ -1,4 +1,7 @@
-/** The only reader of the environment. Settings come in groups, are validated once and printed by `millrace doctor`. */
+/**
+ * Reads the environment; no other file does. Settings come in groups and are validated once; `millrace doctor` prints
+ * them.
+ */
 import { data } from "./groups/data.ts";
 import { exports } from "./groups/exports.ts";
 import { jobs } from "./groups/jobs.ts";
@@ -17,7 +20,7 @@ import { webhooks } from "./groups/webhooks.ts";
 import { jobEnvironment } from "./job-environment.ts";
 import type { Group, Setting, Values } from "./setting.ts";
 
-/** In the order of the documentation. */
+/** All groups of settings, in the order of the documentation. */
 export const groups = {
   listening,
   requests,
@@ -40,11 +43,11 @@ type Groups = { readonly [G in keyof typeof groups]: Values<(typeof groups)[G]> 
 type Source = "flag" | "environment" | "default";
 
 export interface Config extends Groups {
-  /** The variables of the server's environment that jobs may see: paths, proxies, certificates, package indexes. */
+  /** Variables of the server's environment that jobs may see: paths, proxies, certificates, package indexes. */
   readonly jobEnvironment: Readonly<Record<string, string>>;
-  /** Where the storage library looks for credentials and parameters. */
+  /** Environment in which the storage library looks for credentials and parameters. */
   readonly storageEnvironment: Readonly<Record<string, string | undefined>>;
-  /** Where each value comes from, by its environment variable. */
+  /** Source of each value, by the name of its environment variable. */
   readonly sources: Readonly<Record<string, Source>>;
 }
 
@@ -70,7 +73,7 @@ interface Given {
   readonly source: Source;
 }
 
-/** A flag wins over the environment. A variable that is empty counts as not set. */
+/** Returns the text of a setting. A flag takes precedence over the environment; an empty variable counts as not set. */
 function textOf({ flag, env: variable, fallback }: Setting<unknown>, flags: Flags, env: NodeJS.ProcessEnv): Given {
   const fromFlag = flag === undefined ? undefined : flags[flag];
   if (fromFlag !== undefined) return { text: fromFlag, source: "flag" };
@@ -109,7 +112,7 @@ export const configRows = (config: Config): ConfigRow[] =>
     }));
   });
 
-/** The name of a setting among all of them: MILLRACE_JOB_LOG is jobLog. */
+/** Returns the name of a setting in the output of doctor: MILLRACE_JOB_LOG becomes jobLog. */
 const nameOf = ({ env }: Setting<unknown>) =>
   env
     .replace("MILLRACE_", "")

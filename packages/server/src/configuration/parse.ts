@@ -1,4 +1,7 @@
-/** Parsers of settings. Each throws what it expected; the caller adds the name of the setting and what it got. */
+/**
+ * Parsers of settings. Each throws an error that says what it expected; the caller adds the name of the setting and the
+ * rejected value.
+ */
 import { isIP } from "node:net";
 import { totalmem } from "node:os";
 import { resolve } from "node:path";
@@ -6,7 +9,7 @@ import { isTooOldLibrary, oldestLibrary } from "@millrace/contract";
 
 export const text = (given: string): string => given;
 
-/** An absolute path, or nothing. */
+/** Returns an absolute path, or an empty string if none is given. */
 export const optionalPath = (given: string): string => given && resolve(given);
 
 export const flag = (given: string): boolean => choice("true", "false")(given) === "true";
@@ -35,7 +38,7 @@ export function bytes(given: string): number {
   return Number(match[1]) * 1024 ** power;
 }
 
-/** A size, or a percentage of the machine's memory. */
+/** Parses a size, or a percentage of the machine's memory. Returns bytes. */
 export function memory(given: string): number {
   const percent = /^(\d+)%$/.exec(given);
   return percent ? Math.floor((totalmem() * Number(percent[1])) / 100) : bytes(given);
@@ -49,13 +52,13 @@ export interface UserRange {
 export function userRange(given: string): UserRange {
   const match = /^(\d+)-(\d+)$/.exec(given);
   const [first, last] = [Number(match?.[1]), Number(match?.[2])];
-  // Root and the accounts of the system's own services are never given to jobs.
+  // Jobs never run as root or as an account of a system service.
   if (!match || first < 1000 || last < first || last > 4_294_967_294)
     throw new Error("expected a range of user ids such as 61000-61999");
   return { first, last };
 }
 
-/** A key of 32 bytes, as base64 with or without padding, or as hex. */
+/** Parses a key of 32 bytes, given as base64 with or without padding, or as hex. */
 export function secretKey(given: string): Buffer {
   const key = given.trim();
   const bytes = Buffer.from(key, /^[0-9a-fA-F]{64}$/.test(key) ? "hex" : "base64");
@@ -73,7 +76,7 @@ export function storageUri(given: string): string {
   if (given && !/^[a-z][a-z0-9+.-]*:\/\/[^\s/]/.test(given))
     throw new Error("expected a URI such as s3://BUCKET/PREFIX");
   if (/^[a-z][a-z0-9+.-]*:\/\/[^/]*:[^/]*@/.test(given))
-    throw new Error("expected a URI without a password: give it in a variable of the environment");
+    throw new Error("expected a URI without a password: pass the password in an environment variable");
   return given.replace(/\/+$/, "");
 }
 
@@ -91,7 +94,7 @@ export function hostNames(given: string): string[] {
   return names;
 }
 
-/** Whether this is an address, or a network such as 10.0.0.0/8. */
+/** Tells whether the text is an IP address, or a network such as 10.0.0.0/8. */
 function isNetwork(part: string): boolean {
   const [address = "", bits, ...more] = part.split("/");
   const longest = { 4: 32, 6: 128 }[isIP(address)];
@@ -101,7 +104,7 @@ function isNetwork(part: string): boolean {
 
 const networkNames = ["loopback", "linklocal", "uniquelocal"];
 
-/** A number of hops, or addresses, networks and names of networks. */
+/** Parses a number of proxy hops, or a list of addresses, networks and names of networks. */
 export function trustProxy(given: string): number | string[] {
   if (/^\d{1,3}$/.test(given)) return Number(given);
   const parts = commaSeparated(given);
@@ -110,7 +113,7 @@ export function trustProxy(given: string): number | string[] {
   return parts;
 }
 
-/** Addresses and networks, without names. */
+/** Parses a list of addresses and networks; names of networks are not accepted. */
 export function networks(given: string): string[] {
   const parts = commaSeparated(given);
   if (!parts.every(isNetwork)) throw new Error("expected addresses and networks such as 10.1.0.0/16,fd00::/8");

@@ -1,18 +1,18 @@
-/** A setting of the server, and a group of them: what one part of the program is given. */
+/** Types of a setting of the server and of a group of settings. Each part of the program gets one group. */
 
 export interface Setting<T> {
-  /** The environment variable. */
+  /** Name of the environment variable. */
   readonly env: string;
-  /** The flag of `millrace serve`, without its dashes. */
+  /** Flag of `millrace serve`, without dashes; undefined if there is none. */
   readonly flag?: string;
-  /** The default, written as an operator would write it. */
+  /** Default value, written as an operator would write it. */
   readonly fallback: string;
-  /** What the documentation says instead of a default that each machine computes for itself. */
+  /** Text that the documentation shows instead of a default that depends on the machine. */
   readonly fallbackInWords?: string;
   readonly description: string;
-  /** A page and heading of docs/ that says more. */
+  /** Page and heading in docs/ with more details. */
   readonly see?: string;
-  /** Never shown in clear, neither by doctor nor in an error. */
+  /** True if the value must never be shown in plain text, neither by doctor nor in an error. */
   readonly secret?: true;
   parse(text: string): T;
 }
@@ -25,12 +25,12 @@ export interface Group<S extends Settings = Settings> {
   readonly settings: S;
 }
 
-/** The values of a group, as its part of the program gets them. */
+/** The parsed values of a group. */
 export type Values<G extends Group> = {
   readonly [K in keyof G["settings"]]: ReturnType<G["settings"][K]["parse"]>;
 };
 
-/** Keeps the type that each `parse` returns. */
+/** Identity function that keeps the type which `parse` returns. */
 export const setting = <T>(definition: Setting<T>): Setting<T> => definition;
 
 export const group = <S extends Settings>(title: string, settings: S): Group<S> => ({ title, settings });

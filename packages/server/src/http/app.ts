@@ -1,4 +1,4 @@
-/** The HTTP server: everything it serves, put together. */
+/** Assembles the HTTP server: hooks, routes and pages. */
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { ApiError } from "@millrace/contract";
@@ -55,7 +55,7 @@ import { taskRoutes } from "./schedules/tasks.ts";
 import { metricsRoute } from "./system/metrics.ts";
 import { systemRoutes } from "./system/system.ts";
 
-/** `onRoute` hears of every registration: for the test that walks them. */
+/** Builds the Fastify application. `onRoute` is called for every registered route; a test uses it to check them all. */
 export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandler): Promise<FastifyInstance> {
   const app = fastify({
     loggerInstance: quiet(context.log),
@@ -71,7 +71,7 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
     frameworkErrors: (error, _request, reply) => void sendError(reply, new ApiError("bad_request", error.message)),
     clientErrorHandler: answerBrokenRequest(context.requests),
     genReqId: () => crypto.randomUUID(),
-    // Both forms of every path, without a redirect: the client uses either.
+    // Every path works with and without a trailing slash, without a redirect, because clients use both forms.
     routerOptions: { ignoreTrailingSlash: true },
     schemaErrorFormatter: validationError,
   });
@@ -118,7 +118,7 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
   return app;
 }
 
-/** Forms are for pages alone: the API reads JSON. */
+/** Registers the HTML pages. Only they read form bodies; the API reads JSON. */
 function pages(app: FastifyInstance, context: HttpContext): void {
   readForms(app);
   signInPages(app, context);
@@ -130,13 +130,16 @@ function pages(app: FastifyInstance, context: HttpContext): void {
   referencePage(app, context);
 }
 
-/** Only a WebSocket, and without a body: other protocols are offered by clients that are content with plain HTTP. */
+/**
+ * Accepts an upgrade only to a WebSocket and only without a body. Clients that offer other protocols also accept plain
+ * HTTP.
+ */
 const asksForSocket = ({ headers }: IncomingMessage) =>
   /^websocket$/i.test(headers.upgrade ?? "") &&
   headers["transfer-encoding"] === undefined &&
   !Number(headers["content-length"] ?? 0);
 
-/** What is not even HTTP, or not yet when the time for its headers is over, is answered in the one shape too. */
+/** Answers a connection that sends no valid HTTP, or too slowly, with the usual JSON error. */
 const answerBrokenRequest =
   ({ requestSeconds }: RequestSettings) =>
   (error: NodeJS.ErrnoException, socket: Socket): void => {
@@ -144,11 +147,14 @@ const answerBrokenRequest =
     const known =
       error.code === "ERR_HTTP_REQUEST_TIMEOUT"
         ? tooLate(requestSeconds)
-        : new ApiError("bad_request", `The request is not HTTP that can be read (${error.code}).`);
+        : new ApiError(
+            "bad_request",
+            `The request is not valid HTTP (${error.code}). Check what is sent to this port.`,
+          );
     answerAndClose(socket, known);
   };
 
-/** At the usual level the framework has nothing to say that the server does not say itself. */
+/** Silences the framework at level info: the server logs its own lines. */
 const quiet = (log: Logger) => (log.level === "info" ? log.child({}, { level: "warn" }) : log) as FastifyBaseLogger;
 
 function readBodies(app: FastifyInstance): void {
@@ -163,7 +169,7 @@ function readBodies(app: FastifyInstance): void {
   });
 }
 
-/** Before anything of the request is looked at or its body is read. */
+/** Checks a request before its body is read: waits for its turn, checks the Host header, and answers unknown paths. */
 function checkRequests(app: FastifyInstance, { listening, connections }: HttpContext): void {
   const checkHost = hostCheck(listening);
   app.addHook("onRequest", ({ raw }, reply, done) => connections.onceItsTurn(raw, reply.raw, done));
@@ -176,7 +182,10 @@ function checkRequests(app: FastifyInstance, { listening, connections }: HttpCon
   });
 }
 
-/** Of bodies that come, and of answers that wait. Uploads go to the disk as they come. */
+/**
+ * Bounds the memory of request bodies and of answers that wait to be sent. Uploads are streamed to disk and do not
+ * count.
+ */
 function boundMemory(app: FastifyInstance, { connections }: HttpContext): void {
   const bodies = new BodiesUnderWay();
   app.addHook("preParsing", (request, reply, payload, done) => {
@@ -195,12 +204,14 @@ function boundMemory(app: FastifyInstance, { connections }: HttpContext): void {
   });
 }
 
-/** One line and one count a request. The line is without query strings: they may hold the secret of a sign-in link. */
+/**
+ * Logs and counts each request. The log line has no query string, because that may hold the secret of a sign-in link.
+ */
 function logRequests(app: FastifyInstance, { metrics, requests }: HttpContext): void {
   app.addHook("onResponse", (request, reply, done) => {
     const { routeId = request.is404 ? "none" : "page", upload } = request.routeOptions.config;
     if (!request.raw.complete) dropRest(request.raw, upload ? requests.uploadLimit : requests.bodyLimit);
-    // That the store is away or a disk is full is told once, by whoever noticed.
+    // An unreachable database or a full disk (status 503 and above) is logged once by the part that noticed.
     const level = reply.statusCode >= 500 && reply.statusCode < 503 ? "error" : "debug";
     request.log[level](
       {

@@ -1,4 +1,7 @@
-/** Moves the logs of ended attempts to where blobs lie. The first run also looks for those that an earlier server left. */
+/**
+ * Moves the logs of ended attempts to the blob storage. The first run also finds logs that an earlier server process
+ * left behind.
+ */
 import type { Logger } from "pino";
 import { attemptKey } from "../engines/engine.ts";
 import { type Engines, localKind } from "../engines/registry.ts";
@@ -16,7 +19,7 @@ export interface ArchiveContext {
   readonly archive: LogArchive;
 }
 
-/** Logs that are uploaded side by side. */
+/** Number of logs that are uploaded in parallel. */
 const atOnce = 4;
 
 export function archiveLogs(context: ArchiveContext): Loop {
@@ -36,20 +39,29 @@ export function archiveLogs(context: ArchiveContext): Loop {
   };
 }
 
-/** The folders first: an attempt that begins in between is then in the second list. */
+/**
+ * Returns the keys of ended attempts that still have a local folder. It lists the folders before it queries the open
+ * attempts, so that an attempt that starts in between is in the second list and counts as open.
+ */
 async function closedAttempts({ store, engines, serverId }: ArchiveContext): Promise<string[]> {
   const keys = await engines.of({ engine: localKind }).find();
   const open = new Set((await openAttempts(store.db, serverId)).map((a) => attemptKey(a.job_id, a.attempt)));
   return keys.filter((key) => !open.has(key));
 }
 
-/** A storage that is away pauses the loop. A log that cannot be read holds up no other, and is left for the next start. */
+/**
+ * Moves the log of one attempt. An unreachable storage is rethrown and pauses the loop. A log that cannot be read is
+ * skipped until the next start, so that it does not block other logs.
+ */
 async function keep({ archive, log }: ArchiveContext, key: string): Promise<void> {
   try {
     await archive.keep(key);
   } catch (error) {
     if (isPassing(error)) throw error;
-    log.error({ err: error, attempt: key }, "the log of an ended job could not be moved; the next start tries again");
+    log.error(
+      { err: error, attempt: key },
+      "could not move the log of an ended job to the blob storage; the next start of the server tries again",
+    );
   }
   archive.pending.delete(key);
 }

@@ -1,7 +1,7 @@
 /**
- * Lets jobs that wait for a retry wait for slots, once their time has come. How long one still has to wait is read from
- * the store when it is first seen, and counted from then on by a clock that nobody sets; it is never longer than the longest
- * wait that can be planned, so a wrong clock neither loses a retry nor holds it up for long.
+ * Puts jobs that wait for a retry back into the queue when their delay is over. The remaining delay is read from the
+ * store once, when the loop first sees the job, and is then counted by the monotonic clock. It is capped at the longest
+ * delay that can be configured, so a wrong wall clock neither loses a retry nor delays it for long.
  */
 import { retryLimits } from "@millrace/contract";
 import type { Clock } from "../domain/time/clock.ts";
@@ -11,7 +11,7 @@ import type { Loop } from "./loop.ts";
 
 export type RetriesContext = Pick<ExecutionContext, "store" | "signals" | "clock">;
 
-/** Looked at, and released in one write. */
+/** Maximum number of retries that one run reads, and releases in one transaction. */
 const page = 500;
 
 export function beginRetries({ store, signals, clock }: RetriesContext): Loop {
@@ -38,7 +38,7 @@ interface Waiting {
   readonly not_before: string;
 }
 
-/** When waits are over, by a clock that nobody sets. */
+/** Keeps the end of each retry's delay, in milliseconds of the monotonic clock. */
 class Waits {
   readonly #clock: Clock;
   readonly #until = new Map<string, number>();
@@ -54,7 +54,7 @@ class Waits {
     return this.#clock.monotonic() >= until;
   }
 
-  /** Forgets all others. */
+  /** Forgets all retries that are not in the given list. */
   keep(waiting: readonly Waiting[]): void {
     const keys = new Set(waiting.map(keyOf));
     for (const key of this.#until.keys()) if (!keys.has(key)) this.#until.delete(key);

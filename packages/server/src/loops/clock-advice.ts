@@ -1,4 +1,7 @@
-/** Whether a loop may act by the wall clock now, and which time has been for sure: no tick up to it fires again. */
+/**
+ * Decides whether a loop may act on the wall clock now, and keeps the latest time that has certainly passed. Ticks up
+ * to that time do not fire again.
+ */
 import { day, iso } from "../domain/time/clock.ts";
 import { ClockWatch } from "../domain/time/clock-watch.ts";
 import type { ExecutionContext } from "../execution/execution-context.ts";
@@ -10,17 +13,19 @@ const hour = 3_600_000;
 export type ClockContext = Pick<ExecutionContext, "store" | "clock" | "log">;
 
 /**
- * Waits while the clock has just been set, and while it is behind a time that has been. That time goes on with the clock
- * that nobody sets, is in the store before a tick of it fires, and follows the wall clock only where that is believed.
+ * Makes a loop wait right after the wall clock was set, and while the wall clock is behind a time that has certainly
+ * passed.
+ * That time advances with the monotonic clock. It is stored before one of its ticks fires, and it follows the wall
+ * clock only while the wall clock is trusted.
  */
 export class ClockAdvice {
   readonly #context: ClockContext;
   readonly #watch: ClockWatch;
   #mended = { steps: -1, at: Number.NEGATIVE_INFINITY };
-  /** The newest time that was believed, and when that was by the clock that nobody sets. */
+  /** The newest trusted wall-clock time, and the monotonic time at which it was read. */
   #believed: { readonly wall: number; readonly at: number } | undefined;
   #isBelieved = false;
-  /** The mark in the store, as far as is known here. */
+  /** The stored clock mark, as this process last read or wrote it. */
   #stored = Number.NEGATIVE_INFINITY;
   #isBehind = false;
 
@@ -30,8 +35,10 @@ export class ClockAdvice {
   }
 
   /**
-   * False: not now. Else the caller takes the time at once, before it waits for anything. Times that a wrong clock wrote may be there at the start, after every step, and every hour, since
-   * another server may have written them: then `mend` comes first. It gets the time now, which is never one that has been.
+   * Returns false if the loop must wait. After true, the caller reads the time at once, before its next await.
+   * At the start, after each clock step, and every hour, `mend` runs first: a wrong clock, perhaps on another server,
+   * may have written times that need correction. `mend` gets the current time, never one before a time that has
+   * certainly passed.
    */
   async mayAct(mend: (now: number) => Promise<void> = async () => {}): Promise<boolean> {
     const { clock } = this.#context;
@@ -48,23 +55,30 @@ export class ClockAdvice {
       await mend(Math.max(clock.now(), this.#been() ?? 0));
       this.#mended = { steps, at };
     }
-    // The store may have let us wait, and the clock may have been set meanwhile.
+    // The wall clock may have been set while the store was answering.
     return this.#watch.look().steps === steps;
   }
 
-  /** Before ticks fire, the newest of which is this one. What a clock fires that is not believed does not count. */
+  /**
+   * Stores the clock mark before ticks fire; `tick` is the newest of them. Does nothing while the wall clock is not
+   * trusted.
+   */
   async note(tick: string): Promise<void> {
     if (this.#isBelieved && Date.parse(tick) > this.#stored) await this.#write();
   }
 
-  /** The time that has been for sure, by now. */
+  /**
+   * Returns the latest time that has certainly passed, in milliseconds since the epoch; undefined before the first
+   * reading.
+   */
   #been(): number | undefined {
     return this.#believed && this.#believed.wall + this.#context.clock.monotonic() - this.#believed.at;
   }
 
   /**
-   * A clock that goes on from the time that has been is believed, give or take an hour. One that is ahead, as after an
-   * outage, is believed after an hour; one that is far ahead, or behind, after a day. Returns how far it is ahead.
+   * Decides whether the wall clock is trusted, and returns how many milliseconds it is ahead of the time that has
+   * certainly passed. A clock within an hour of that time is trusted at once. A clock that is less than a week ahead,
+   * as after an outage, is trusted after a steady hour; any other after a steady day.
    */
   #believe(steadyFor: number): number {
     const { clock } = this.#context;
@@ -88,8 +102,8 @@ export class ClockAdvice {
   }
 
   /**
-   * By the time that was believed, gone on since: the clock may have been set after that. Back only by a clock that is
-   * believed although it is behind.
+   * Stores the trusted time, advanced by the monotonic clock, because the wall clock may have been set since. The
+   * stored time moves back only when a steady wall clock that is behind it has become trusted.
    */
   async #write(): Promise<void> {
     const { store, clock } = this.#context;
@@ -104,7 +118,7 @@ export class ClockAdvice {
     if (isBehind && !this.#isBehind)
       log.warn(
         { clock: iso(clock.now()), has_been: iso(clock.now() - ahead) },
-        "the clock is behind a time that has been: set it right; as it is, it is believed after a day",
+        "the wall clock is behind a time that has already passed, so schedules and tasks wait: correct the clock; unchanged, it is trusted after a day",
       );
     this.#isBehind = isBehind;
   }

@@ -1,4 +1,4 @@
-/** What deletes by the wall clock asks here first: it may have been set, or wrong for a while. */
+/** Guards deletions that depend on the wall clock, because the clock may have been set or may be wrong for a while. */
 import { type Clock, day, iso } from "../domain/time/clock.ts";
 import { ClockWatch } from "../domain/time/clock-watch.ts";
 import type { Store } from "../store/drivers/store.ts";
@@ -6,16 +6,23 @@ import { readClockMark, writeClockMark } from "../store/queries/schedules/clock-
 
 const hour = 3_600_000;
 
-/** A clock that is ahead by more than this since it was last believed, or behind, is not believed at once. */
+/**
+ * Milliseconds. A clock that is further ahead than this since it was last trusted, or behind, must first be steady for
+ * a day.
+ */
 export const mostAheadMs = 7 * day;
 
-/** A machine that was asleep: shorter than the pause between two sweeps, so that the second look is enough. */
+/**
+ * Milliseconds that the clock must be steady after a step, for example after the machine slept. It is shorter than the
+ * pause between two sweeps, so that the second sweep can proceed.
+ */
 const settledMs = 55 * 60_000;
 
 /**
- * Whether the clock can be believed. It is where it goes on from when it was last believed: at once, also over a restart,
- * or, after it was set, as when a machine wakes up, when it has been steady for an hour. Otherwise it must have been steady
- * for a day: nothing is deleted by a clock that is wrong for hours.
+ * Returns a function that tells whether the wall clock is trusted for deletions. A clock that continues from its last
+ * trusted time is trusted at once, even after a restart. If it was set since the start, it must be steady for almost an
+ * hour. A clock that jumped further must be steady for a day, so that nothing is deleted by a clock that is wrong for
+ * hours.
  */
 export function clockBelief(store: Store, clock: Clock): () => Promise<boolean> {
   const watch = new ClockWatch(clock);

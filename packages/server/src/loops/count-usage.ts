@@ -1,6 +1,6 @@
 /**
- * Counts what teams keep on disk: the logs of jobs that have ended, each once, and the warehouses. Where a team's
- * logs go over its quota the oldest are removed; the last one stays, whatever its size.
+ * Counts the disk usage of teams: the logs of ended jobs, each counted once, and the warehouses. If the logs of a team
+ * exceed its quota, the oldest are deleted; the newest log stays, whatever its size.
  */
 import { type DiskQuotas, diskQuota } from "../domain/access/quotas.ts";
 import { iso } from "../domain/time/clock.ts";
@@ -33,7 +33,8 @@ export function countUsage(context: CountContext): Loop {
       await removeLogsOverQuota(context);
       const now = context.clock.monotonic();
       if (now - measured < warehousesEvery) return;
-      // Tidied, restored, changed by hand: what grows while a job works with it is measured while it does.
+      // Garbage collection, a restore or a manual change may have altered the size. Growth during a job is measured
+      // while the job runs.
       for (const { team_id } of await allWarehouses(context.store.db)) await context.measures.measure(team_id);
       measured = now;
     },
@@ -52,7 +53,7 @@ async function countLogs(context: CountContext): Promise<void> {
   }
 }
 
-/** On disk, of every attempt; or as blobs. */
+/** Returns the bytes of the logs of all attempts of a job, on disk or in the blob storage. */
 async function sizeOfLogs(
   { engines, archive }: CountContext,
   job: { id: string; attempt: number; engine: string },

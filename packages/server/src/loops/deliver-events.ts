@@ -1,7 +1,7 @@
 /**
- * Tells what happened: empties the outbox into deliveries, and makes those that are due, teams in turn. An attempt is in
- * the store before it is made and goes on beside the loop, so that a slow receiver holds up nobody else; whoever dies in
- * between leaves a delivery that is made again, with the same id.
+ * Delivers events: turns the outbox into deliveries and sends those that are due, taking teams in turn. An attempt is
+ * stored before it is sent, and it runs outside the loop, so that a slow receiver delays nobody else. After a crash in
+ * between, the delivery is sent again with the same id.
  */
 import type { Logger } from "pino";
 import { type AttemptResult, beginAttempt, dueTimes, endAttempt } from "../domain/events/delivery-attempts.ts";
@@ -37,23 +37,28 @@ export interface DeliveriesContext extends TellContext {
   readonly metrics: Pick<ServerMetrics, "deliveries">;
   readonly sendWebhook: SendWebhook;
   readonly sendMail: SendMail;
-  /** Seconds: how long a webhook and an e-mail may take, and the first pause after a failure. */
+  /** Timeout of one webhook request, in seconds. */
   readonly webhookSeconds: number;
+  /** Timeout of one e-mail, in seconds. */
   readonly smtpSeconds: number;
+  /** Seconds to wait after the first failure of a delivery; the wait grows with each further failure. */
   readonly webhookRetry: number;
   /** Aborted when the server stops. */
   readonly stopping: AbortSignal;
 }
 
-/** Events of a team that one write turns into deliveries. */
+/** Maximum number of events of a team that one transaction turns into deliveries. */
 const toldAtOnce = 100;
-/** Attempts of a kind that are under way at a time: of all, of a team, to a receiver. A mail server that hangs holds up no webhook. */
+/**
+ * Maximum number of concurrent attempts for each kind of receiver: in total, per team and per receiver. A mail server
+ * that hangs therefore delays no webhook.
+ */
 const most = { all: 64, team: 12, receiver: 4 } as const;
-/** Longer than an attempt may take: the answer must be written down, too. */
+/** Seconds added to the timeout of an attempt, for storing its result. */
 const slackSeconds = 5;
 
 export interface DeliverEvents extends Loop {
-  /** Waits for the attempts under way. */
+  /** Resolves when no attempt is in progress. */
   settled(): Promise<void>;
 }
 
@@ -91,13 +96,14 @@ export function deliverEvents(context: DeliveriesContext): DeliverEvents {
 
 const noneDue = Promise.resolve<DueDelivery[]>([]);
 
-/** Returns whether more may be there to tell. */
+/** Turns outbox events of all teams into deliveries. Returns whether more events may be left. */
 async function tellAll(context: DeliveriesContext): Promise<boolean> {
   const { store, clock, log, faults } = context;
   let more = false;
   for (const team of await teamsWithOutbox(store.db)) {
-    if (await isOutboxFull(store.db, team)) log.warn({ team }, "so much happened at once that not all of it is told");
-    const told = await store.write((db) => tellTeam(db, context, team, toldAtOnce, clock.now()));
+    if (await isOutboxFull(store.db, team))
+      log.warn({ team }, "the outbox is full: some events of this team are not delivered");
+    const told = await store.write((db) => tellTeam({ db, now: clock.now() }, context, team, toldAtOnce));
     faults.pass("events-told");
     more ||= told === toldAtOnce;
   }
@@ -113,24 +119,26 @@ const take = async (context: DeliveriesContext, due: DueDelivery, now: number): 
   return row;
 };
 
-/** Never rejects: what could not be written down is made again. */
+/**
+ * Sends one delivery and stores the result. Never rejects: a delivery whose result could not be stored is sent again.
+ */
 async function attempt(context: DeliveriesContext, row: DeliveryRow, kind: ReceiverKind): Promise<void> {
   const { store, clock, log, stopping, webhookRetry, faults, metrics } = context;
   try {
     const result = await send(context, row);
     faults.pass("delivery-sent");
-    // Cut short by the stop: the next start makes it again.
+    // The stop of the server aborted this attempt; the next start sends it again.
     if (!result || (!result.ok && stopping.aborted)) return;
-    const outcome = await store.write((db) => endAttempt(db, row, result, webhookRetry, clock.now()));
+    const outcome = await store.write((db) => endAttempt({ db, now: clock.now() }, row, result, webhookRetry));
     const { id: delivery, team_id: team, attempts } = row;
     if (outcome) metrics.deliveries.add({ team: String(team), kind, outcome });
     if (!result.ok) log.info({ delivery, team, attempts, why: result.error }, "a delivery failed");
   } catch (error) {
-    if (!isPassing(error)) log.error({ err: error, delivery: row.id }, "a delivery was cut short; it is made again");
+    if (!isPassing(error)) log.error({ err: error, delivery: row.id }, "a delivery was interrupted; it is sent again");
   }
 }
 
-/** Undefined: the receiver is gone. */
+/** Sends one delivery. Returns undefined if its receiver was deleted. */
 async function send(context: DeliveriesContext, row: DeliveryRow): Promise<AttemptResult | undefined> {
   const { store, keys, stopping } = context;
   const receiver = await getReceiver(store.db, row.receiver_id);
@@ -140,14 +148,15 @@ async function send(context: DeliveriesContext, row: DeliveryRow): Promise<Attem
     return context.sendMail({ to: receiver.address, subject: title, text: body, deliveryId }, stopping);
   const { url, secret } = readTarget(keys, receiver);
   const { method, verify_tls } = receiver;
-  // As it was told: the webhook may have another format by now. A form has no brace at its beginning.
+  // The body keeps the format it had when the event happened, even if the webhook's format was changed since. A JSON
+  // body starts with a brace, a form does not.
   const request = { url, secret, method, isForm: !body.startsWith("{"), verifyTls: verify_tls === 1 };
   return context.sendWebhook({ ...request, kind, deliveryId, body }, stopping);
 }
 
 type Take = () => Promise<DeliveryRow | undefined>;
 
-/** Attempts under way, as many as there may be. */
+/** Keeps the attempts in progress, and enforces the limits on their number. */
 class Flights {
   readonly #flying = new Map<string, { readonly due: DueDelivery; done: Promise<void> }>();
   readonly #onEnd: () => void;
@@ -162,14 +171,17 @@ class Flights {
     return team === undefined || this.#count(isOfTeam) < most.team;
   }
 
-  /** Receivers that get no more for now. */
+  /** Returns the ids of the receivers that are at their limit. */
   busy(): number[] {
     const counts = new Map<number, number>();
     for (const { due } of this.#flying.values()) counts.set(due.receiver_id, (counts.get(due.receiver_id) ?? 0) + 1);
     return [...counts].flatMap(([id, count]) => (count >= most.receiver ? [id] : []));
   }
 
-  /** False: there is no room for it, it is under way, or somebody else has it. */
+  /**
+   * Starts an attempt. Returns false if a limit is reached, if the delivery is already in progress, or if another
+   * server took it.
+   */
   async begin(due: DueDelivery, take: Take, attempt: (row: DeliveryRow) => Promise<void>): Promise<boolean> {
     const isBusy = this.#count(({ receiver_id }) => receiver_id === due.receiver_id) >= most.receiver;
     if (isBusy || !this.hasRoom(due.receiver_kind, due.team_id) || this.#flying.has(due.id)) return false;

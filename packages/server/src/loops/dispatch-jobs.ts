@@ -1,4 +1,4 @@
-/** Starts jobs: takes them off the queue in order, as far as slots reach, and hands them to the engine. */
+/** Starts jobs: claims them from the queue in order, as long as slots are free, and submits them to the engine. */
 
 import { readSpec } from "../domain/lifecycle/job-documents.ts";
 import { attemptKey } from "../engines/engine.ts";
@@ -23,7 +23,10 @@ interface DispatchLoop extends Loop {
   settled(): Promise<void>;
 }
 
-/** For the clusters of one kind of engine: one that is slow to answer holds up no other. */
+/**
+ * Returns the loop for the clusters of one kind of engine. Each kind has its own loop, so that a slow engine delays no
+ * other.
+ */
 export function dispatchJobs(given: DispatchContext, kind = localKind): DispatchLoop {
   const context: Dispatching = { ...given, fetching: new Fetching(given) };
   const announce = waitingAnnouncer(context);
@@ -36,7 +39,7 @@ export function dispatchJobs(given: DispatchContext, kind = localKind): Dispatch
       const clusters = (await activeClusters(context.store.db)).filter(({ engine }) => engine === kind);
       for (const cluster of clusters) {
         while ((await hasRoom()) && !context.engines.isPaused(cluster) && (await dispatchCluster(context, cluster))) {
-          // As long as it started something: the queue may be longer than one look.
+          // Continues while jobs were started: the queue may be longer than one batch.
         }
         await announce(cluster);
       }
@@ -45,7 +48,9 @@ export function dispatchJobs(given: DispatchContext, kind = localKind): Dispatch
   };
 }
 
-/** Starts of jobs whose files come from another machine: no other job waits for that machine. */
+/**
+ * Tracks starts of jobs whose files come from a remote blob storage, so that other jobs do not wait for that storage.
+ */
 class Fetching {
   readonly #context: DispatchContext;
   readonly #underWay = new Set<Promise<void>>();
@@ -60,10 +65,13 @@ class Fetching {
     await Promise.all(starting.filter((_, index) => !fetches(index)));
   }
 
-  /** What fails leaves an open attempt without a claim: whoever follows attempts takes it back, and it is tried again. */
+  /**
+   * Logs a failed start. Its attempt stays open without a claim; the loop `follow-attempts` withdraws it, and the job
+   * is queued again.
+   */
   #follow(start: Promise<void>): void {
     const followed = start
-      .catch((error) => this.#context.log.error({ err: error }, "a job was not started; it is tried again"))
+      .catch((error) => this.#context.log.error({ err: error }, "a job could not be started; it is tried again"))
       .finally(() => this.#underWay.delete(followed));
     this.#underWay.add(followed);
   }
@@ -75,14 +83,17 @@ class Fetching {
 
 const takesFiles = (claimed: Claimed | undefined) => claimed !== undefined && readSpec(claimed.job).files.length > 0;
 
-/** Below the floor of free space nothing begins: what runs needs what is left. Told once each time. */
+/**
+ * Returns a function that tells whether enough disk space is free to start jobs. Below the configured minimum, the rest
+ * is reserved for running jobs. Each change is logged once.
+ */
 function diskWatcher({ disk, log }: DispatchContext) {
   let low = false;
   return async (): Promise<boolean> => {
     const now = await disk.isLow();
     if (now && !low)
-      log.warn({ free: await disk.free() }, "too little free space (MILLRACE_DISK_FLOOR): no job is started");
-    if (!now && low) log.info("there is free space again: jobs are started");
+      log.warn({ free: await disk.free() }, "too little free disk space (see MILLRACE_DISK_FLOOR): no job is started");
+    if (!now && low) log.info("enough disk space is free again: jobs are started");
     low = now;
     return !low;
   };
@@ -102,7 +113,10 @@ async function refuse({ store, signals, clock }: DispatchContext, job: RefusedJo
   if (await store.write((db) => failRefused(db, job, clock.now()))) signals.jobChanged(job.id);
 }
 
-/** Noted before anybody can see the attempts: until they are handed over, their engine does not know them. */
+/**
+ * Claims jobs and records their attempts in `signals.starting` before other loops can read the rows. Until an attempt
+ * is submitted, its engine does not know it.
+ */
 async function claimAll(context: DispatchContext, cluster: ClusterRow) {
   const { store, signals } = context;
   const keys = new Set<string>();
@@ -137,7 +151,10 @@ async function begin(context: DispatchContext, cluster: ClusterRow, claimed: Cla
   }
 }
 
-/** A job that begins again has waited for something else than us, and so has a run of a pipeline. */
+/**
+ * Records how long a job waited in the queue. Retries and runs of a pipeline are left out, because they waited for
+ * other things than a slot.
+ */
 function noteDispatch({ metrics, clock }: DispatchContext, cluster: ClusterRow, job: JobRow): void {
   if (job.attempt > 1 || job.pipeline_id !== null) return;
   const waited = Math.max(0, clock.now() - Date.parse(job.created_at)) / 1000;
@@ -145,8 +162,8 @@ function noteDispatch({ metrics, clock }: DispatchContext, cluster: ClusterRow, 
 }
 
 /**
- * Jobs that wait say so, a few times a second: each job once, found by the order of ids, so that a long queue costs
- * nothing.
+ * Returns a function that moves waiting jobs to the state QUEUED, at most five times a second. It remembers the last id
+ * for each cluster and reads only newer ids, so that a long queue costs nothing.
  */
 function waitingAnnouncer({ store, signals, clock }: DispatchContext) {
   const announced = new Map<number, string>();

@@ -1,4 +1,4 @@
-/** Watches what running jobs use: takes samples, and ends those that go over a limit. */
+/** Samples the resource usage of running jobs, and ends jobs that exceed a limit. */
 import { overTime } from "../domain/lifecycle/retries.ts";
 import type { Clock } from "../domain/time/clock.ts";
 import type { Engine } from "../engines/engine.ts";
@@ -24,16 +24,16 @@ export function enforceLimits(context: LimitsContext): Loop {
       for (const team of new Set(open.filter(worksWithWarehouse).map(({ team_id }) => team_id)))
         measures
           .measureIfDue(team)
-          .catch((error) => log.warn({ err: error, team }, "the team's warehouse was not measured"));
+          .catch((error) => log.warn({ err: error, team }, "could not measure the size of the team's warehouse"));
       await Promise.all(
         open.map(async (attempt) => {
           const engine = engines.of(attempt);
           const { key } = attemptOf(attempt);
           await engine
             .watch?.(key, attempt.store_bytes)
-            .catch((error) => log.warn({ err: error, attempt: key }, "the job was not sampled"));
+            .catch((error) => log.warn({ err: error, attempt: key }, "could not sample the resource usage of the job"));
           await endInTime(engine, clock, attempt).catch((error) =>
-            log.warn({ err: error, attempt: key }, "the job's time was not looked at"),
+            log.warn({ err: error, attempt: key }, "could not check the time limit of the job"),
           );
         }),
       );
@@ -41,7 +41,10 @@ export function enforceLimits(context: LimitsContext): Loop {
   };
 }
 
-/** The limit is in the store and the age is the engine's to tell: both hold over a restart, and whatever is set. */
+/**
+ * Ends the attempt if it is older than its time limit. The limit is in the store and the engine knows the age, so
+ * neither a restart nor a change of the wall clock affects the check.
+ */
 async function endInTime(engine: Engine, clock: Clock, attempt: OpenAttempt): Promise<void> {
   const { timeout, status } = attempt;
   if (timeout === null || status === "CANCELING") return;
@@ -50,7 +53,10 @@ async function endInTime(engine: Engine, clock: Clock, attempt: OpenAttempt): Pr
   if (age !== undefined && age > timeout * 1000) await engine.end(attemptOf(attempt), overTime(timeout));
 }
 
-/** Where the engine cannot tell: by the wall clock, since the first step that the store knows of. */
+/**
+ * Returns the age of the attempt in milliseconds for an engine that cannot tell it: by the wall clock, since the first
+ * step in the store. Undefined before the first step.
+ */
 function ageBySteps(clock: Clock, { steps }: OpenAttempt): number | undefined {
   const [first] = JSON.parse(steps ?? "[]") as { readonly started_at: string }[];
   return first && clock.now() - Date.parse(first.started_at);

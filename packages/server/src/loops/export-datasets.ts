@@ -1,6 +1,7 @@
 /**
- * Writes the files of exports: of several teams side by side, one file of a team at a time. Teams take turns file by file,
- * and so do the exports of a team: neither large ones nor a store that is locked keep others waiting. A file is there when it has its name; a server that died in between writes that one file again.
+ * Writes the files of exports: several teams in parallel, one file per team at a time. Teams take turns file by file,
+ * and so do the exports of a team, so that neither a large export nor a locked warehouse blocks others. A file gets its
+ * final name when it is complete; after a crash, only the incomplete file is written again.
  */
 import type { Logger } from "pino";
 import { exportFolder, exportName } from "../blobs/blob-names.ts";
@@ -33,9 +34,9 @@ export interface ExportsContext {
   readonly quotas: DiskQuotas;
 }
 
-/** Files that are written side by side, each of another team. */
+/** Maximum number of files that are written in parallel, each of a different team. */
 const atOnce = 4;
-/** What one is expected to take. */
+/** Expected size of one file, in bytes. */
 const roomForFile = 64 * 1024 ** 2;
 
 interface ExportLoop extends Loop {
@@ -64,7 +65,7 @@ export function exportDatasets(context: ExportsContext): ExportLoop {
     signal: signals.exports,
     interval: 5000,
     async runOnce() {
-      // What passes, such as a full disk, pauses the loop as it pauses others.
+      // A temporary failure, such as a full disk, pauses this loop like any other.
       const failed = failure;
       failure = undefined;
       if (failed) throw failed;
@@ -80,7 +81,10 @@ export function exportDatasets(context: ExportsContext): ExportLoop {
   };
 }
 
-/** Whose turn it was is known in memory only: after a start everybody begins anew. */
+/**
+ * Returns a function that picks the next export: teams in turn, and the exports of a team in turn. The last positions
+ * are only in memory, so a restart begins anew.
+ */
 function takeTurns(): (db: Db, busy: ReadonlyMap<number, unknown>) => Promise<ExportRow | undefined> {
   let lastTeam = 0;
   const lastExports = new Map<number, string>();
@@ -99,27 +103,31 @@ async function writeNext(context: ExportsContext, row: ExportRow): Promise<void>
   const { store, log } = context;
   const version = await getVersion(store.db, row.version_id);
   try {
-    if (!version?.rows_table) throw new WarehouseUnusable("The version is no longer there");
+    if (!version?.rows_table) throw new WarehouseUnusable("The dataset version was deleted");
     const full = await whyNoExports(store.db, row.team_id, context.quotas);
     if (full !== undefined) throw new WarehouseUnusable(full);
     const rows = { table: version.rows_table, columns: columnsOfSchema(version.schema) };
     const size = await writeFile(context, row, { ...rows, ...rowsOfFile(row, version.num_objects ?? 0) });
     await store.write((db) => countFile(db, row, size));
   } catch (error) {
-    // Renamed meanwhile: the next run finds it under its new name. A full disk and an absent database are waited for.
+    // The dataset was renamed in the meantime: the next run finds it under its new name. After a full disk or a lost
+    // database connection, the loop waits and tries again.
     if ((await getVersion(store.db, row.version_id))?.rows_table !== version?.rows_table) return;
     if (isPassing(error)) throw error;
     if (!(error instanceof WarehouseUnusable)) log.error({ err: error, export: row.id }, "an export failed");
-    const why = error instanceof WarehouseUnusable ? error.message : "the server could not write it; its log says why";
+    const why =
+      error instanceof WarehouseUnusable
+        ? error.message
+        : "The server could not write the file; the log of the server has the reason";
     await store.write((db) => failExport(db, row.id, why));
-    // What is left here goes with the next sweep.
+    // The next run of the loop `sweep` deletes the files that could not be deleted here.
     await removeFiles(context.blobs, row.id).catch(() => {});
   }
 }
 
 type Rows = Parameters<Warehouses["exportRows"]>[1];
 
-/** Returns the bytes that it takes. */
+/** Writes the next file of the export, and returns its size in bytes. */
 const writeFile = ({ warehouses, blobs }: ExportsContext, row: ExportRow, rows: Rows): Promise<number> =>
   blobs.make(exportName(row.id, row.files_done), (path) => warehouses.exportRows(row.team_id, rows, path));
 

@@ -1,4 +1,7 @@
-/** Fires schedules: at each tick a pipeline, once, also with several servers; after an outage as each of them asks for. */
+/**
+ * Fires schedules: each tick starts one pipeline exactly once, even with several servers. After an outage, each
+ * schedule's own setting decides about the missed ticks.
+ */
 import { ApiError } from "@millrace/contract";
 import {
   type Firing,
@@ -25,10 +28,13 @@ export interface SchedulesContext
   extends FiringContext,
     Pick<ExecutionContext, "store" | "signals" | "clock" | "log" | "metrics" | "disk"> {}
 
-/** A store may fail for a moment: what is no refusal is tried so often before it counts as failed. */
+/** Number of attempts before an unexpected failure, such as a short fault of the store, is recorded as failed. */
 const mostTries = 5;
 
-/** Milliseconds that ends are waited for which came while no server ran: less than a tick is on time for. */
+/**
+ * Milliseconds to wait at the start for jobs that ended while no server ran. This is less than the delay at which a
+ * tick counts as late.
+ */
 const endPatience = 30_000;
 
 export function fireSchedules(context: SchedulesContext): Loop {
@@ -47,9 +53,10 @@ export function fireSchedules(context: SchedulesContext): Loop {
     signal: signals.schedules,
     interval: 500,
     async runOnce() {
-      // Otherwise a run that ended in an outage would be in the way of the ticks that were missed in it.
+      // Otherwise a run that ended during the outage would still look active, and would block the ticks that were
+      // missed.
       if (!signals.endsSeen && clock.monotonic() - started < endPatience) return;
-      // Ticks that pass meanwhile count as missed when there is room again.
+      // Ticks that pass while the disk is full count as missed.
       if (await context.disk.isLow()) return;
       if (!(await advice.mayAct((now) => mendSchedules(context, now)))) return;
       const now = clock.now();
@@ -60,10 +67,16 @@ export function fireSchedules(context: SchedulesContext): Loop {
   };
 }
 
-/** Fires a tick, or what waited. False: nothing happened. */
+/**
+ * Fires a tick. Without `tick`, starts the run that was waiting for the previous run to end. Returns false if nothing
+ * happened.
+ */
 type Fire = (id: number, now: number, tick?: string) => Promise<boolean>;
 
-/** A refusal is written down at once, any other failure when it comes again and again; until then it stays due. */
+/**
+ * Returns the function that fires one schedule. A refusal is recorded at once; any other failure only after several
+ * attempts, and until then the tick stays due.
+ */
 function firing(context: SchedulesContext): Fire {
   const { store, log } = context;
   const tries = new Map<number, number>();
@@ -90,9 +103,12 @@ function firing(context: SchedulesContext): Fire {
   };
 }
 
-/** What is a refusal is for people to read; anything else is a fault, and may name what is nobody's business. */
+/**
+ * Returns the reason shown to users. Only refusals are shown as they are; the message of a server fault may contain
+ * internal details.
+ */
 const whyOf = (error: unknown) =>
-  error instanceof ApiError ? error.message : "A fault of the server; its log has the details.";
+  error instanceof ApiError ? error.message : "The server failed; its log has the details.";
 
 function report({ log, metrics, signals }: SchedulesContext, schedule: number, { outcome, team }: Firing): void {
   metrics.scheduleTicks.add({ team: String(team), outcome });

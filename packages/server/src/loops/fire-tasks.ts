@@ -1,4 +1,7 @@
-/** Fires tasks: at each tick a job, once, also with several servers; after an outage one job, not a burst. */
+/**
+ * Fires tasks: each tick creates one job exactly once, even with several servers. After an outage, a task fires once
+ * for all missed ticks.
+ */
 
 import { fireTaskTick, type TaskFiring, type TaskFiringContext } from "../domain/schedules/task-firings.ts";
 import { iso } from "../domain/time/clock.ts";
@@ -28,7 +31,7 @@ export function fireTasks(context: TasksContext): Loop {
     signal: signals.tasks,
     interval: 500,
     async runOnce() {
-      // Ticks that pass meanwhile are fired once when there is room again.
+      // Ticks that pass while the disk is full are fired once, when there is space again.
       if (await context.disk.isLow()) return;
       if (!(await advice.mayAct((time) => mendTasks(context, time)))) return;
       if (await turns.round(clock.now())) signals.tasks.wake();
@@ -36,7 +39,7 @@ export function fireTasks(context: TasksContext): Loop {
   };
 }
 
-/** A write of its own for each: one that fails is tried again, and takes nothing along. */
+/** Fires one task in its own transaction, so that a failure affects no other task. A failed task stays due. */
 async function fire(context: TasksContext, task: DueTask, now: number): Promise<boolean> {
   const { store, log } = context;
   try {

@@ -1,4 +1,7 @@
-/** Fires schedules whose dataset has a new version and has been quiet since: once, also with several servers. */
+/**
+ * Fires schedules whose dataset has a new version and has been quiet since then. Each fires once, even with several
+ * servers.
+ */
 import { ApiError } from "@millrace/contract";
 import { type FiringContext, fireTrigger, recordTriggerFailure } from "../domain/schedules/schedule-firings.ts";
 import { doubtfulFrom } from "../domain/schedules/schedule-times.ts";
@@ -19,14 +22,15 @@ export function fireTriggers(context: TriggersContext): Loop {
   const advice = new ClockAdvice(context);
   const mend = async (now: number) => {
     const mended = await store.write((db) => mendNotices(db, iso(doubtfulFrom(now)), iso(now)));
-    if (mended > 0) log.warn({ mended }, "schedules waited for datasets by times of a wrong clock");
+    if (mended > 0)
+      log.warn({ mended }, "corrected schedules that waited for a dataset until a time written by a wrong clock");
   };
   return {
     name: "fire-triggers",
     signal: signals.triggers,
     interval: 500,
     async runOnce() {
-      // Notices stay until there is room again.
+      // Notices of new versions stay in the store until there is free space again.
       if (await context.disk.isLow()) return;
       if (!(await advice.mayAct(mend))) return;
       const now = clock.now();
@@ -36,14 +40,17 @@ export function fireTriggers(context: TriggersContext): Loop {
   };
 }
 
-/** What could not begin says why, and is tried again after a while: the version is there, and nobody else tells of it. */
+/**
+ * Fires the schedule of one notice. If the run cannot start, the reason is stored and the notice is tried again later,
+ * because no second notice comes for the same version.
+ */
 async function fire(context: TriggersContext, notice: DueNotice, now: number): Promise<boolean> {
   const { store, log, metrics, signals } = context;
   const failed = (error: unknown) => {
     if (isPassing(error)) throw error;
     if (!(error instanceof ApiError))
       log.error({ err: error, schedule: notice.schedule_id }, "the schedule did not fire");
-    const why = error instanceof ApiError ? error.message : "A fault of the server; its log has the details.";
+    const why = error instanceof ApiError ? error.message : "The server failed; its log has the details.";
     return store.write((db) => recordTriggerFailure({ db, now }, notice, why));
   };
   const fired = await store.write((db) => fireTrigger({ db, now }, context, notice)).catch(failed);

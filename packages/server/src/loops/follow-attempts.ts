@@ -1,4 +1,4 @@
-/** Watches open attempts: notices phases, ends and losses, and carries out cancellations. */
+/** Follows open attempts: records their steps, ends and losses, and carries out cancellations. */
 
 import { withNamesakes } from "../domain/datasets/dataset-namesakes.ts";
 import { readSpec } from "../domain/lifecycle/job-documents.ts";
@@ -24,11 +24,11 @@ import { getJob, setSteps } from "../store/queries/jobs/jobs.ts";
 import { type Loop, loopName } from "./loop.ts";
 
 export interface FollowContext extends CollectContext {
-  /** Seconds between TERM and KILL. */
+  /** Seconds between SIGTERM and SIGKILL. */
   readonly cancelGrace: number;
-  /** Keys that the engine said something of; emptied by the loop. */
+  /** Keys of attempts that the engine reported a change of. The loop clears the set. */
   readonly hints: Set<string>;
-  /** Attempts whose datasets are being read back, by key: nobody waits for them but their own result. */
+  /** Attempts whose datasets are being read back, by key. Only the result of each such attempt waits for this. */
   readonly collecting: Map<string, Promise<void>>;
   readonly archive?: LogArchive | undefined;
 }
@@ -38,12 +38,15 @@ const fullPassEvery = 1000;
 interface Observing extends FollowContext {
   readonly closed: ClosedAttempts;
   readonly grace: Grace;
-  /** The kind of the engine whose attempts these are. */
+  /** Kind of the engine that runs these attempts. */
   readonly on: OnCluster;
   readonly engine: Engine;
 }
 
-/** The attempts of one kind of engine: one that is slow to answer holds up no other. */
+/**
+ * Returns the loop for the attempts of one kind of engine. Each kind has its own loop, so that a slow engine delays no
+ * other.
+ */
 export function followAttempts(given: FollowContext, kind = localKind): Loop {
   const grace = new Grace(given.clock, given.cancelGrace);
   const on = { engine: kind };
@@ -62,7 +65,7 @@ export function followAttempts(given: FollowContext, kind = localKind): Loop {
       context.hints.clear();
       const full = now - lastFullPass >= fullPassEvery;
       if (full) lastFullPass = now;
-      // Asked before the rows are: one that is accepted in between would look open still.
+      // Copied before the rows are read: an attempt whose result is accepted in between would still look open.
       const collected = new Set(context.collecting.keys());
       const isEnding = (key: string) => collected.has(key) || context.collecting.has(key);
       const open = (await openAttempts(context.store.db, context.serverId)).filter(({ engine }) => engine === kind);
@@ -72,7 +75,7 @@ export function followAttempts(given: FollowContext, kind = localKind): Loop {
         .filter((attempt) => full || hinted.has(keyOf(attempt)) || attempt.status === "CANCELING")
         .filter((attempt) => !isEnding(keyOf(attempt)));
       const ended: Ended[] = [];
-      // Asked also about none: that tells whether an engine can be reached again.
+      // The engine is queried even without attempts: that tells whether it is reachable again.
       if (due.length > 0 || full) ended.push(...(await look(context, due)));
       if (ended.length > 0) await finish(context, ended);
       if (full && !hasLooked) tellEndsSeen(context);
@@ -81,7 +84,10 @@ export function followAttempts(given: FollowContext, kind = localKind): Loop {
   };
 }
 
-/** The datasets of ends that were found are read back first: only then are they written down. */
+/**
+ * Signals that the ends found at the start are recorded. Their datasets are read back first, because only then are the
+ * ends stored.
+ */
 function tellEndsSeen({ signals, collecting }: Observing): void {
   void Promise.all(collecting.values()).then(() => {
     signals.endsUnseen--;
@@ -89,9 +95,9 @@ function tellEndsSeen({ signals, collecting }: Observing): void {
   });
 }
 
-/** What has become of these attempts; those that ended are returned. */
+/** Queries the engine about these attempts, stores their progress, and returns those that ended. */
 async function look(context: Observing, attempts: readonly OpenAttempt[]): Promise<Ended[]> {
-  // Asked after the rows and before the engine: whoever is not in it by now has been handed over.
+  // Copied after the rows and before the engine is queried: an attempt that is not in this copy was already submitted.
   const starting = new Set(context.signals.starting);
   const seen = await observe(context, attempts);
   const ended: Ended[] = [];
@@ -103,7 +109,9 @@ async function look(context: Observing, attempts: readonly OpenAttempt[]): Promi
   return ended;
 }
 
-/** Nothing is known while the engine cannot be reached: that is told by whoever pauses its cluster. */
+/**
+ * Queries the engine. Returns an empty map while the engine is unreachable; the part that pauses its cluster logs that.
+ */
 async function observe({ engines, on }: Observing, attempts: readonly OpenAttempt[]) {
   try {
     return await engines.ask(on, (engine) => engine.observe(attempts.map(attemptOf)));
@@ -113,7 +121,7 @@ async function observe({ engines, on }: Observing, attempts: readonly OpenAttemp
   }
 }
 
-/** An attempt that cannot be looked at holds up no other. */
+/** Stores the progress of one attempt. A failure is logged, so that one attempt does not block the others. */
 async function tryProgress(
   context: Observing,
   attempt: OpenAttempt,
@@ -125,11 +133,11 @@ async function tryProgress(
     await progress(context, attempt, observation, isStarting);
   } catch (error) {
     if (isUnavailable(error)) throw error;
-    // A full disk is told by the loop that starts jobs, once.
+    // The loop that starts jobs logs a full disk, once.
     const level = isDiskFull(error) ? "debug" : "error";
     context.log[level](
       { err: error, attempt: keyOf(attempt) },
-      "the attempt could not be looked at; it is tried again",
+      "could not check the state of the attempt; it is tried again",
     );
   }
 }
@@ -145,7 +153,7 @@ async function progress(
   const isCanceling = attempt.status === "CANCELING";
   if (observation.state === "RUNNING")
     return isCanceling ? cancel(context, attempt) : noteSteps(context, attempt, observation);
-  // It has not begun. Whoever hands it over knows what to do with it.
+  // The attempt has not started. While it is being submitted, the loop `dispatch-jobs` decides about it.
   if (isCanceling || (observation.state === "ABSENT" && !isStarting)) await takeBack(context, attempt);
 }
 
@@ -170,7 +178,7 @@ async function noteSteps(
   context.signals.jobChanged(attempt.job_id);
 }
 
-/** A start that went astray, or that is not wanted any more: the job waits again, or is canceled. */
+/** Withdraws an attempt whose start failed or was canceled. Its job is queued again, or becomes canceled. */
 async function takeBack(context: Observing, attempt: OpenAttempt): Promise<void> {
   if (!(await context.engine.withdraw(attemptOf(attempt)))) return;
   await requeueAttempt(context, fenceOf(attempt));
@@ -182,7 +190,8 @@ async function cancel(context: Observing, attempt: OpenAttempt): Promise<void> {
   const { job_id, signalled_at } = attempt;
   const force = grace.isOver(keyOf(attempt)) && signalled_at !== null;
   if (signalled_at === null) {
-    // An exit before the first signal keeps its own result; others were canceled since this one was looked at.
+    // A job that exits before the first signal keeps its own result. It is observed again, because canceling the
+    // attempts before it took time.
     const seen = (await observe(context, [attempt])).get(keyOf(attempt));
     if (seen?.state !== "RUNNING") return;
     await store.write((db) => markSignalled(db, job_id, attempt.attempt, iso(clock.now())));
@@ -195,7 +204,10 @@ interface Ended {
   observation: Observation & { state: "EXITED" | "LOST" };
 }
 
-/** Nothing outlives its job: what is left is ended before the result is accepted, or the result waits. */
+/**
+ * Stores the results of ended attempts. Processes that a job left behind are killed first; while one survives, the
+ * result of its attempt waits.
+ */
 async function finish(context: Observing, all: readonly Ended[]): Promise<void> {
   const alive = (await context.engine.sweep?.(all.map(({ attempt }) => keyOf(attempt)))) ?? [];
   for (const attempt of alive) context.log.warn({ attempt }, "a process of an ended job cannot be killed yet");
@@ -206,7 +218,10 @@ async function finish(context: Observing, all: readonly Ended[]): Promise<void> 
   await accept(context, await Promise.all(others.map((end) => resultOf(context, end))));
 }
 
-/** Only what was accepted is cleaned: the rest is looked at again, and what the job said lies in its folder. */
+/**
+ * Stores results, and deletes the working files of those that were accepted. The others keep their folder and are
+ * checked again.
+ */
 async function accept(context: Observing, results: readonly Result[]): Promise<void> {
   if (results.length === 0) return;
   context.closed.expect(results.map(({ fence }) => fence));
@@ -215,10 +230,12 @@ async function accept(context: Observing, results: readonly Result[]): Promise<v
   for (const { fence } of accepted) context.closed.clean(fence);
 }
 
-/** A job that did not come so far has not touched them. */
+/** Tells whether the attempt reached the step `datasets`; before that step a job cannot have changed datasets. */
 const usedDatasets = ({ observation }: Ended) => observation.steps.some(({ name }) => name === "datasets");
 
-/** Aside: other jobs' ends do not wait for it. */
+/**
+ * Reads back the datasets and then stores the result, in the background, so that the ends of other jobs do not wait.
+ */
 function collectLater(context: Observing, end: Ended): void {
   const key = keyOf(end.attempt);
   const { job_id: jobId, team_id: teamId, created_at: startedAt } = end.attempt;
@@ -230,20 +247,26 @@ function collectLater(context: Observing, end: Ended): void {
     .catch((error) =>
       context.log[isPassing(error) ? "debug" : "error"](
         { err: error, attempt: key },
-        "the result could not be written; it is tried again",
+        "could not store the result of the attempt; it is tried again",
       ),
     )
     .finally(() => context.collecting.delete(key));
   context.collecting.set(key, collecting);
 }
 
-/** Datasets that cannot be written must not keep a job from ending: then it ends without them, and says so. */
+/**
+ * Stores a result with its datasets. If the datasets cannot be stored, the job still ends: without them, and with a
+ * message that says so.
+ */
 async function acceptCollected(context: Observing, end: Ended, result: Result): Promise<void> {
   try {
     await accept(context, [result]);
   } catch (error) {
     if (!result.collected || isPassing(error)) throw error;
-    context.log.error({ err: error, attempt: keyOf(end.attempt) }, "what the job made could not be written");
+    context.log.error(
+      { err: error, attempt: keyOf(end.attempt) },
+      "could not store the datasets that the job created; the job ends without them",
+    );
     await accept(context, [withoutDatasets(result)]);
   }
 }
@@ -261,8 +284,8 @@ async function resultOf(context: FollowContext, { attempt, observation }: Ended)
   const overLimit = limitOf(attempt, observation);
   const told = await whatItSaid(context, attempt.job_id, { ...observation, overLimit }).catch((error) => {
     if (isUnavailable(error)) throw error;
-    // Without its secrets in hand nothing of what a job said can be shown; its end stands all the same.
-    context.log.error({ err: error, job: attempt.job_id }, "what the job said of itself cannot be read");
+    // Without the job's secrets its output cannot be masked, so none of it is shown. Its result still counts.
+    context.log.error({ err: error, job: attempt.job_id }, "could not read the output of the job");
     const why = overLimit ?? (exit.code === 0 ? null : describeExit(exit.code));
     return why === null ? {} : { error_message: why };
   });
@@ -271,13 +294,16 @@ async function resultOf(context: FollowContext, { attempt, observation }: Ended)
   return { ...base, status: good ? "COMPLETE" : "FAILED", changes };
 }
 
-/** A script that came to its end by itself, in the moment in which its time was over, has done its work. */
+/**
+ * Returns the exceeded limit, or null. A script that exits with code 0 in the moment its time limit is reached counts
+ * as complete.
+ */
 function limitOf({ timeout }: OpenAttempt, { exit, overLimit }: Observation & { state: "EXITED" }): string | null {
   const isTime = timeout !== null && overLimit === overTime(timeout);
   return isTime && exit.code === 0 ? null : overLimit;
 }
 
-/** Metrics, and the reason of a failure, without secrets. */
+/** Returns the metrics of the job and the reason of its failure, both with secrets masked. */
 async function whatItSaid(
   context: FollowContext,
   jobId: string,

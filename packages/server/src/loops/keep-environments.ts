@@ -1,6 +1,7 @@
 /**
- * Keeps the environments of each team within its quota: beyond it those go that no job has used for longest, and when the
- * disk is nearly full, whosever they are. What a running job uses stays. A job that needs one again builds it again.
+ * Keeps the virtualenvs of each team within its quota by deleting the least recently used ones. When the disk is nearly
+ * full, it also deletes virtualenvs within the quota. Virtualenvs of running jobs stay. A job that needs a deleted one
+ * builds it again.
  */
 import { type DiskQuotas, diskQuota } from "../domain/access/quotas.ts";
 import { attemptKey, type EnvironmentKeeper, type KeptEnvironment } from "../engines/engine.ts";
@@ -18,9 +19,9 @@ export interface KeepEnvironmentsContext extends Omit<EnvironmentsContext, "envD
   readonly serverId: string;
 }
 
-/** So long after it was taken, the job that took it says so in its folder. */
+/** Milliseconds after which a job that took a virtualenv has certainly recorded so in its folder. */
 const settling = 60_000;
-/** The same on a full disk, where nobody can wait. */
+/** The same period on a full disk, where waiting longer is not possible. */
 const aboutToBegin = 5000;
 
 export function keepEnvironments(context: KeepEnvironmentsContext): Loop {
@@ -34,7 +35,7 @@ export function keepEnvironments(context: KeepEnvironmentsContext): Loop {
   };
 }
 
-/** Those that one engine keeps. */
+/** Enforces quotas and free space for the virtualenvs of one engine. */
 async function keepAll(context: KeepEnvironmentsContext, keeper: EnvironmentKeeper): Promise<void> {
   const { store, serverId } = context;
   const teams = await keeper.teams();
@@ -47,7 +48,7 @@ async function keepAll(context: KeepEnvironmentsContext, keeper: EnvironmentKeep
 
 const longestUnused = (a: KeptEnvironment, b: KeptEnvironment) => a.used - b.used;
 
-/** Returns those that stay and nobody uses. */
+/** Deletes virtualenvs of one team until it is within its quota. Returns the remaining ones that no job uses. */
 async function keepWithinQuota(
   { store, clock, quotas }: KeepEnvironmentsContext,
   keeper: EnvironmentKeeper,
@@ -57,17 +58,17 @@ async function keepWithinQuota(
   const own = await quotasOf(store.db, team);
   const quota = diskQuota(own, "environments", quotas);
   let bytes = await keeper.bytes(team);
-  // One that was taken just now may be about to be used.
+  // A job may be about to use a virtualenv that was taken just now.
   const before = clock.now() - settling;
   const unused = (await keeper.list(team)).filter(({ id }) => !inUse.has(id));
   const idle = unused.filter(({ used }) => used < before).sort(longestUnused);
   while (quota > 0 && bytes > quota) {
     const oldest = idle.shift();
     if (!oldest) break;
-    // What is shared with others, or with the cache, which goes too, is not told by its size.
+    // Its size does not tell how much space was freed: other virtualenvs or the cache share some of its files.
     if (await removeUnused(keeper, oldest)) bytes = await keeper.bytes(team);
   }
-  // Packages of builds that failed lie there, too.
+  // The cache may hold packages of failed builds.
   if (quota > 0 && bytes > quota) {
     await keeper.removeCache(team);
     bytes = await keeper.bytes(team);
@@ -77,7 +78,7 @@ async function keepWithinQuota(
   return unused;
 }
 
-/** While the disk is below its floor, as long as there is something to give: first what only saves time. */
+/** While the disk is below its minimum of free space, deletes first the package caches and then unused virtualenvs. */
 async function makeRoom(
   { clock, disk }: KeepEnvironmentsContext,
   keeper: EnvironmentKeeper,
@@ -92,6 +93,6 @@ async function makeRoom(
   }
 }
 
-/** Whoever has taken it since it was looked at keeps it. */
+/** Deletes a virtualenv unless a job has taken it since it was listed. */
 const removeUnused = (keeper: EnvironmentKeeper, environment: KeptEnvironment) =>
   keeper.remove(environment, environment.used + 1000);

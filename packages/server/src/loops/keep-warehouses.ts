@@ -1,6 +1,7 @@
 /**
- * Looks after the stores of teams: a copy every day while jobs go on, and the library's own garbage collection, which
- * must have the store to itself. A team that is never idle is paused for that once in a while: its jobs wait meanwhile.
+ * Maintains the warehouses of teams: copies each once a day while jobs continue, and runs the library's garbage
+ * collection, which needs exclusive access. A team that is never idle is paused for the collection after a configured
+ * number of days; its jobs wait meanwhile.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
@@ -29,9 +30,9 @@ export interface KeepWarehousesContext {
   readonly log: Logger;
   readonly disk: Disk;
   readonly warehouses: Warehouses;
-  /** Copies that are kept; 0 makes none. */
+  /** Number of copies to keep; 0 disables copies. */
   readonly warehouseCopies: number;
-  /** 0: never. */
+  /** Hours between two garbage collections; 0 disables them. */
   readonly warehouseTidyHours: number;
   readonly warehousePauseDays: number;
 }
@@ -42,7 +43,10 @@ interface Measuring {
 
 const hour = 3_600_000;
 
-/** Times before the first are long ago; those after the second were written by a clock that was wrong. */
+/**
+ * Returns the range of times that count as recent. A warehouse is due if its last time is before this range. It is also
+ * due if that time is after the range, because only a wrong clock can have written it.
+ */
 const span = (clock: Clock, age: number) => [iso(clock.now() - age), iso(clock.now() + hour)] as const;
 
 export function copyWarehouses(context: KeepWarehousesContext): Loop {
@@ -63,24 +67,28 @@ async function copy(
   { store, clock, log, disk, warehouses, warehouseCopies }: KeepWarehousesContext,
   team: number,
 ): Promise<void> {
-  // What is left is for jobs: the copy of yesterday is there.
+  // The remaining space is reserved for jobs; an older copy exists.
   if (await disk.isLow(warehouses.length(team))) return;
   const backed_up_at = iso(clock.now());
   try {
     await warehouses.copy(team, backed_up_at, warehouseCopies);
   } catch (error) {
-    // Older copies stay: they may be all that is left. Tried again tomorrow, and told every time.
+    // Older copies stay, because they may be all that is left. The copy is tried again tomorrow, and each failure is
+    // logged.
     log.error({ err: error, team }, "the team's warehouse could not be copied");
   }
   await store.write((db) => updateWarehouse(db, team, { backed_up_at }));
 }
 
 export function tidyWarehouses(context: KeepWarehousesContext & Measuring): Loop {
-  /** Paused, or about to be. */
+  /** Warehouses of teams that are paused, or are about to be paused, by team id. */
   const paused = new Map<number, WarehouseRow>();
   const advice = new ClockAdvice(context);
   let first = true;
-  /** Decided anew each time: the clock may have been wrong when it was, and the database may not have taken it. */
+  /**
+   * Decides again in each run whether the team is paused: the clock may have been wrong at the last decision, or the
+   * database may have rejected the change.
+   */
   const goOn = async (row: WarehouseRow, wasPaused: boolean) => {
     const { team_id: team } = row;
     const isPaused = await pause(context, row);
@@ -98,10 +106,10 @@ export function tidyWarehouses(context: KeepWarehousesContext & Measuring): Loop
       first = false;
       for (const row of paused.values()) await goOn(row, true);
       if (warehouseTidyHours === 0 || !(await advice.mayAct())) return;
-      // One team after another: none waits while another's store is tidied.
+      // One team after another, so that a team is paused only for its own collection.
       for (const row of await warehousesToTidy(store.db, ...span(clock, warehouseTidyHours * hour))) {
         if (paused.has(row.team_id)) continue;
-        // Noted first: whatever fails in between, the team is resumed in the end.
+        // Recorded first, so that the team is resumed even if a later step fails.
         paused.set(row.team_id, row);
         await goOn(row, false);
       }
@@ -109,7 +117,7 @@ export function tidyWarehouses(context: KeepWarehousesContext & Measuring): Loop
   };
 }
 
-/** One that is idle now, or has not been for too long. False: it goes on for now. */
+/** Pauses the team if it is idle, or if its garbage collection is overdue. Returns false if the team is not paused. */
 const pause = (context: KeepWarehousesContext, row: WarehouseRow): Promise<boolean> =>
   context.store.write(async (db) => {
     if (!isOverdue(context, row) && (await isTeamBusy(db, row.team_id))) return false;
@@ -129,16 +137,16 @@ const isOverdue = (
   warehousePauseDays > 0 &&
   clock.now() - Date.parse(tidied_at ?? "") >= warehouseTidyHours * hour + warehousePauseDays * day;
 
-/** False: jobs of the team still run. */
+/** Runs the garbage collection. Returns false while jobs of the team still run. */
 async function tidy(context: KeepWarehousesContext & Measuring, team: number): Promise<boolean> {
   const { store, signals, clock, log, warehouses, measures } = context;
   if (await isTeamBusy(store.db, team)) return false;
   try {
     const said = await warehouses.tidy(team);
-    log.info({ team, said }, "the team's warehouse was tidied");
+    log.info({ team, said }, "garbage collection of the team's warehouse finished");
     await compact(context, team);
   } catch (error) {
-    log.error({ err: error, team }, "the team's warehouse could not be tidied");
+    log.error({ err: error, team }, "garbage collection of the team's warehouse failed");
   }
   await measures.measure(team);
   await store.write((db) => updateWarehouse(db, team, { paused_at: null, tidied_at: iso(clock.now()) }));
@@ -146,17 +154,23 @@ async function tidy(context: KeepWarehousesContext & Measuring, team: number): P
   return true;
 }
 
-/** A store that is larger cannot be written anew in the time that its team may stand still for it. */
+/** Bytes. Rewriting a larger warehouse would pause its team for too long. */
 const mostCompacted = 50 * 1024 ** 3;
 
-/** Gives the space of removed versions back. The store is written anew twice for that: as a copy, and as a log of it. */
+/**
+ * Returns the space of deleted versions to the disk. This writes the warehouse twice: once as a copy and once as a
+ * write-ahead log, so both must fit.
+ */
 async function compact({ log, disk, warehouses }: KeepWarehousesContext, team: number): Promise<void> {
   const bytes = warehouses.length(team);
   if (bytes > mostCompacted || (await disk.isLow(2 * bytes)))
-    return log.warn({ team, bytes }, "the space of removed versions is not given back: the store is too large for it");
+    return log.warn(
+      { team, bytes },
+      "the warehouse was not compacted: it is too large, or the disk has too little free space",
+    );
   try {
     await warehouses.compact(team);
   } catch (error) {
-    log.error({ err: error, team }, "the space of removed versions could not be given back");
+    log.error({ err: error, team }, "could not compact the team's warehouse");
   }
 }

@@ -1,4 +1,4 @@
-/** A loop: rereads state, does what is due, sleeps until woken or until its interval has passed. */
+/** A loop: rereads state, does what is due, and sleeps until it is woken or its interval has passed. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import { localKind } from "../engines/registry.ts";
@@ -6,20 +6,23 @@ import { isPassing } from "../machine/passing.ts";
 import { isUnavailable } from "../store/drivers/unavailable.ts";
 import type { Signal } from "../turns/signals.ts";
 
-/** Names a loop that there is one of for each kind of engine. */
+/** Returns the name of a loop that exists once for each kind of engine. */
 export const loopName = (name: string, kind: string) => (kind === localKind ? name : `${name} (${kind})`);
 
 export interface Loop {
   readonly name: string;
   readonly signal: Signal;
-  /** Milliseconds between two runs that nobody woke. */
+  /** Milliseconds between two runs when nothing wakes the loop. */
   readonly interval: number;
   runOnce(): Promise<void>;
-  /** Resolves when what earlier runs left under way has ended; absent: runs leave nothing. */
+  /** Resolves when the background work of earlier runs has ended; absent if runs leave none. */
   settled?(): Promise<void>;
 }
 
-/** Returns how to stop it; the stop waits for the run under way, and for what earlier runs left under way. */
+/**
+ * Starts the loop and returns a function that stops it. Stopping waits for the current run and for the background work
+ * of earlier runs.
+ */
 export function startLoop(loop: Loop, log: Logger): () => Promise<void> {
   const abort = new AbortController();
   const failures = new Failures(loop.name, log);
@@ -30,7 +33,7 @@ export function startLoop(loop: Loop, log: Logger): () => Promise<void> {
         failures.end();
       } catch (error) {
         await sleep(failures.count(error), undefined, { signal: abort.signal }).catch(() => {});
-        // Its interval may be an hour, and what failed is due.
+        // The interval may be an hour, and the failed work is still due.
         if (isPassing(error)) continue;
       }
       await loop.signal.wait(loop.interval, abort.signal);
@@ -46,7 +49,7 @@ export function startLoop(loop: Loop, log: Logger): () => Promise<void> {
 const tellEvery = 60_000;
 const longestPause = 1000;
 
-/** Failures of a loop, one after another: told when they begin, every minute while they last, and when they are over. */
+/** Logs consecutive failures of a loop: the first, then one every minute, and the recovery. */
 class Failures {
   readonly #loop: string;
   readonly #log: Logger;
@@ -58,13 +61,16 @@ class Failures {
     this.#log = log;
   }
 
-  /** Returns how many milliseconds to wait. */
+  /** Counts a failure. Returns the back-off in milliseconds. */
   count(error: unknown): number {
     this.#inRow++;
     const now = performance.now();
     if (!this.#isKnown(error) && (this.#told === undefined || now - this.#told >= tellEvery)) {
       this.#told = now;
-      this.#log.error({ err: error, loop: this.#loop, failures: this.#inRow }, "loop failed; it runs again");
+      this.#log.error(
+        { err: error, loop: this.#loop, failures: this.#inRow },
+        "the loop failed; it runs again after a pause",
+      );
     }
     return Math.min(100 * 2 ** this.#inRow, longestPause);
   }
@@ -75,7 +81,10 @@ class Failures {
     this.#told = undefined;
   }
 
-  /** That the database is away was told by whoever noticed. A connection that breaks first is part of that. */
+  /**
+   * Tells whether the failure needs no log line. The store itself logs that the database is unreachable, and a broken
+   * connection is the first sign of that.
+   */
   #isKnown(error: unknown): boolean {
     return isUnavailable(error) && (error.cause === undefined || this.#inRow < 3);
   }

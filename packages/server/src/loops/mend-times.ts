@@ -1,4 +1,4 @@
-/** Brings back schedules and tasks that wait for a time far away, because a clock that was wrong moved them there. */
+/** Corrects schedules and tasks whose next run is far in the future because a wrong clock moved it there. */
 
 import { doubtfulFrom, mendedRun } from "../domain/schedules/schedule-times.ts";
 import { taskTimes } from "../domain/schedules/tasks.ts";
@@ -18,7 +18,10 @@ export async function mendSchedules({ store, clock, log }: MendContext, now = cl
     for (const row of rows) {
       const next = row.next_run && mendedRun(row, row.next_run, now);
       if (!next || !(await store.write((db) => advanceSchedule(db, row.id, row.next_run ?? "", next)))) continue;
-      log.warn({ schedule: row.id, from: row.next_run, to: next }, "the schedule waited for a time of a wrong clock");
+      log.warn(
+        { schedule: row.id, from: row.next_run, to: next },
+        "corrected the next run of a schedule, which a wrong clock had set",
+      );
     }
     if (rows.length < page) return;
     last = rows.at(-1)?.id ?? 0;
@@ -32,7 +35,7 @@ export async function mendTasks({ store, clock, log }: MendContext, now = clock.
       const task = await getJob(store.db, id);
       const next = task && mendedRun(taskTimes(task), next_run, now);
       if (!next || !(await store.write((db) => postponeTask(db, { jobId: id, from: next_run, to: next })))) continue;
-      log.warn({ job: id, from: next_run, to: next }, "the task waited for a time of a wrong clock");
+      log.warn({ job: id, from: next_run, to: next }, "corrected the next run of a task, which a wrong clock had set");
     }
     if (rows.length < page) return;
     last = rows.at(-1)?.job_id ?? "";

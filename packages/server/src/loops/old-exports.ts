@@ -1,4 +1,4 @@
-/** Removes exports that are older than their time, and files that belong to none. */
+/** Deletes expired exports, and files that belong to no export. */
 import { exportsFolder } from "../blobs/blob-names.ts";
 import type { Blobs } from "../blobs/blobs.ts";
 import { type Clock, iso } from "../domain/time/clock.ts";
@@ -14,11 +14,14 @@ export interface OldExportsContext {
 
 const batch = 500;
 
-/** The rows first: without one no file is served. A server that dies in between leaves files, which the next pass finds. */
+/**
+ * Deletes the rows first, because a file without a row is not served. Files that a crash in between leaves are found by
+ * the next pass.
+ */
 export async function removeOldExports({ store, clock, exports, blobs }: OldExportsContext): Promise<void> {
   const before = iso(clock.now() - exports.life);
   while ((await store.write((db) => deleteExportsBefore(db, before, batch))).length === batch) {
-    // As long as a batch was full.
+    // A full batch means that more rows may be left.
   }
   const useless = new Map<string, boolean>();
   for await (const { name } of blobs.list(exportsFolder)) {

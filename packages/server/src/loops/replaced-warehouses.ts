@@ -1,4 +1,4 @@
-/** Removes warehouses that a copy took the place of, once nobody has wanted them back for long enough. */
+/** Deletes warehouses that were replaced by a restored copy, after a configured number of days. */
 import type { Logger } from "pino";
 import { type Clock, day, iso } from "../domain/time/clock.ts";
 import type { Store } from "../store/drivers/store.ts";
@@ -10,7 +10,7 @@ export interface ReplacedWarehousesContext {
   readonly clock: Clock;
   readonly log: Logger;
   readonly warehouses: Warehouses;
-  /** 0 keeps them for ever. */
+  /** Days to keep a replaced warehouse; 0 keeps it forever. */
   readonly warehouseReplacedDays: number;
 }
 
@@ -21,7 +21,7 @@ export async function removeReplacedWarehouses(context: ReplacedWarehousesContex
   for (const { team_id: team } of await allWarehouses(store.db)) {
     for (const moment of (await warehouses.replaced(team)).filter((one) => one < before)) {
       await warehouses.forgetReplaced(team, moment);
-      log.info({ team, moment }, "a warehouse that a copy took the place of was removed");
+      log.info({ team, moment }, "deleted a warehouse that a restored copy had replaced");
     }
   }
 }

@@ -1,4 +1,7 @@
-/** Removes what is older than its time: logs, long texts, idempotency keys, audit rows, invitations, deliveries. A little at a time. */
+/**
+ * Deletes data past its retention period, in small batches: logs, long texts, idempotency keys, audit rows, invitations
+ * and deliveries.
+ */
 import type { Logger } from "pino";
 import { jobIdAt } from "../domain/lifecycle/job-ids.ts";
 import { type Clock, day, iso } from "../domain/time/clock.ts";
@@ -20,27 +23,27 @@ export interface RetentionContext {
   readonly clock: Clock;
   readonly log: Logger;
   readonly engines: Engines;
-  /** Days; 0 keeps for ever. */
+  /** Days to keep logs and scripts of ended jobs; 0 keeps them forever. */
   readonly logDays: number;
   readonly auditDays: number;
   readonly deliveryDays: number;
   readonly archive?: LogArchive | undefined;
 }
 
-/** Rows in one write, so that none is long. */
+/** Maximum number of rows in one transaction, so that no transaction is long. */
 const batch = 500;
-/** Texts in one write: each may have a megabyte. */
+/** Maximum number of texts in one transaction; a text may have a megabyte. */
 const textsAtOnce = 20;
 const keyDays = 7;
 const invitationDays = 30;
-/** What has not succeeded for so long is given up on: a later success is no recovery any more. */
+/** Days after which a failure that never recovered is deleted: a later success no longer counts as its recovery. */
 const failingDays = 365;
 
 export async function removeOldRows({ store, clock, auditDays, deliveryDays }: RetentionContext): Promise<void> {
   const now = clock.now();
   const removeAll = async (remove: (db: Db) => Promise<number>) => {
     while ((await store.write(remove)) === batch) {
-      // As long as a batch was full.
+      // A full batch means that more rows may be left.
     }
   };
   await removeAll((db) => deleteKeysBefore(db, jobIdAt(now - keyDays * day), batch));
@@ -51,8 +54,8 @@ export async function removeOldRows({ store, clock, auditDays, deliveryDays }: R
 }
 
 /**
- * The log first, the mark after it: a server that dies in between leaves a job whose log is empty, which the next
- * pass marks; the other way round it would leave logs that nobody looks for any more.
+ * Deletes logs of jobs past their retention period. The log is deleted before the job is marked: after a crash in
+ * between, the next pass marks the job. In the reverse order, a crash would leave logs that no pass looks for.
  */
 export async function removeOldLogs(context: RetentionContext): Promise<void> {
   const { store, clock, logDays } = context;
@@ -70,13 +73,13 @@ export async function removeOldLogs(context: RetentionContext): Promise<void> {
   }
 }
 
-/** Jobs as old as logs may be let go of their long texts; then what nothing refers to goes, whoever left it. */
+/** Drops the long texts of jobs past the retention period of logs, then deletes all texts that no row refers to. */
 export async function removeOldTexts({ store, clock, logDays }: RetentionContext): Promise<void> {
   const now = clock.now();
   const before = iso(now - logDays * day);
   if (logDays > 0)
     while ((await store.write((db) => settleOldTexts(db, before, iso(now), batch))) === batch) {
-      // As long as a batch was full.
+      // A full batch means that more jobs may be left.
     }
   for (let after = beforeAll; ; ) {
     const texts = await textsAfter(store.db, after, batch);
@@ -91,7 +94,7 @@ export async function removeOldTexts({ store, clock, logDays }: RetentionContext
   }
 }
 
-/** Everything that the engine and the archive have of a job that ended. */
+/** Deletes all logs that the engine and the archive have of an ended job. Returns false if that failed. */
 export async function removeLogs(
   { engines, archive, log }: RetentionContext,
   job: { id: string; attempt: number; engine: string },
@@ -105,7 +108,7 @@ export async function removeLogs(
     }
     return true;
   } catch (error) {
-    log.warn({ err: error, job: job.id }, "an old log could not be removed; it is tried again later");
+    log.warn({ err: error, job: job.id }, "could not delete the logs of an ended job; it is tried again later");
     return false;
   }
 }

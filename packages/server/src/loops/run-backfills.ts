@@ -1,4 +1,6 @@
-/** Runs backfills: begins their moments as runs end. All that it goes by is in the store, so a restart goes on from there. */
+/**
+ * Runs backfills: starts their next runs as earlier runs end. All state is in the store, so a restart continues there.
+ */
 import { ApiError } from "@millrace/contract";
 import { advanceBackfill, type BackfillContext } from "../domain/schedules/backfill-progress.ts";
 import type { ExecutionContext } from "../execution/execution-context.ts";
@@ -10,14 +12,14 @@ export interface BackfillsContext
   extends BackfillContext,
     Pick<ExecutionContext, "store" | "signals" | "clock" | "log" | "disk"> {}
 
-/** Milliseconds until one that could not begin its next moment is tried again. */
+/** Milliseconds before a backfill that was refused tries its next run again. */
 const patience = 5000;
-/** Moments that a backfill begins before the others have their turn. */
+/** Maximum number of runs that a backfill starts before other backfills get their turn. */
 const atOnce = 10;
 
 export function runBackfills(context: BackfillsContext): Loop {
   const { store, signals, clock, disk } = context;
-  /** By the clock that nobody sets. */
+  /** Time until which a refused backfill pauses, by id, in milliseconds of the monotonic clock. */
   const restingUntil = new Map<number, number>();
   return {
     name: "run-backfills",
@@ -26,7 +28,7 @@ export function runBackfills(context: BackfillsContext): Loop {
     async runOnce() {
       const ids = await runningBackfills(store.db);
       for (const id of restingUntil.keys()) if (!ids.includes(id)) restingUntil.delete(id);
-      // What has begun goes on; nothing new begins until there is room.
+      // Runs that have started continue; new ones wait for free disk space.
       if (ids.length === 0 || (await disk.isLow())) return;
       let isMore = false;
       for (const id of ids) {
@@ -41,7 +43,7 @@ export function runBackfills(context: BackfillsContext): Loop {
   };
 }
 
-/** A refusal is for people to read, a fault for the log; both are tried again. */
+/** Starts runs of a backfill. A refusal is stored for users, a fault is logged; both are tried again. */
 async function advance(context: BackfillsContext, id: number): Promise<"idle" | "more" | "refused"> {
   const { store, signals, clock, log } = context;
   try {
@@ -53,7 +55,7 @@ async function advance(context: BackfillsContext, id: number): Promise<"idle" | 
   } catch (error) {
     if (isPassing(error)) throw error;
     if (error instanceof ApiError) await store.write((db) => updateBackfill(db, id, { last_error: error.message }));
-    else log.error({ err: error, backfill: id }, "the backfill did not go on; it is tried again");
+    else log.error({ err: error, backfill: id }, "the backfill could not start its next run; it is tried again");
     return "refused";
   }
 }

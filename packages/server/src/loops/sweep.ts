@@ -1,6 +1,6 @@
 /**
- * Removes what is of no use any more: what is older than its time, expired sign-ins, files that no job took, folders
- * whose cleaning was cut short.
+ * Deletes what is no longer needed: data past its retention period, expired sign-ins, uploads that no job used, and
+ * folders whose cleanup was interrupted.
  */
 import { lastPart, logsFolder, uploadName, uploadsFolder } from "../blobs/blob-names.ts";
 import type { Blobs } from "../blobs/blobs.ts";
@@ -28,7 +28,7 @@ export interface SweepContext
   readonly blobs: Blobs;
 }
 
-/** Files that one write removes: others wait for it. */
+/** Maximum number of files that one transaction deletes, so that other writes do not wait long. */
 const batch = 500;
 
 export function sweep(context: SweepContext): Loop {
@@ -46,7 +46,7 @@ export function sweep(context: SweepContext): Loop {
       cleaned = true;
       if (!(await isBelieved())) {
         context.log.warn(
-          "nothing is deleted by age for now: the clock was set, and has not been steady for long enough",
+          "nothing is deleted by age for now: the wall clock was set, and has not been steady for long enough since",
         );
         return;
       }
@@ -60,7 +60,7 @@ export function sweep(context: SweepContext): Loop {
       await removeReplacedWarehouses(context);
       await context.blobs.tidy({ leftBefore: begun, unusedSince: clock.now() - day });
       if (!first) return;
-      // Once a start: only a server that died can have left these behind.
+      // Once per start: only a server process that crashed can have left these.
       await sweepUploads(context, begun);
       await sweepLogs(context, begun);
       first = false;
@@ -77,15 +77,18 @@ async function sweepFiles({ store, clock, unusedFileDays, blobs }: SweepContext)
   }
 }
 
-/** Uploads that were cut short, and bytes whose row was never written. Younger ones may be under way. */
+/**
+ * Deletes interrupted uploads, and bytes whose row was never written. Files that are newer than this server process may
+ * still be in progress.
+ */
 async function sweepUploads({ store, blobs }: SweepContext, begun: number): Promise<void> {
-  // Another machine's clock may be wrong.
+  // The clock of a remote storage may be wrong, so a day is added.
   const before = blobs.isLocal ? begun : begun - day;
   for await (const { name, modifiedAt } of blobs.list(uploadsFolder))
     if (modifiedAt < before && !(await hasFile(store.db, lastPart(name)))) await blobs.remove(name);
 }
 
-/** Logs whose time was over while they were on their way. */
+/** Deletes archived logs of jobs whose retention period ended while the log was being uploaded. */
 async function sweepLogs({ store, blobs }: SweepContext, begun: number): Promise<void> {
   if (blobs.isLocal) return;
   for await (const { name, modifiedAt } of blobs.list(logsFolder)) {
@@ -94,19 +97,19 @@ async function sweepLogs({ store, blobs }: SweepContext, begun: number): Promise
   }
 }
 
-/** What engines still have of attempts that are over. */
+/** Deletes what engines still have of attempts that are over. */
 async function sweepAttempts({ store, engines, serverId, log }: SweepContext): Promise<void> {
   for (const engine of engines.all()) {
-    // The engine first: an attempt that begins in between is then in the second list.
+    // The engine is queried first: an attempt that starts in between is then in the second list.
     const keys = await engine.find().catch((error: unknown) => {
-      log.warn({ err: error }, "an engine did not say what it still has; it is asked at the next start");
+      log.warn({ err: error }, "could not list the attempts of an engine; the next start of the server tries again");
       return [];
     });
     const open = new Set((await openAttempts(store.db, serverId)).map((a) => attemptKey(a.job_id, a.attempt)));
     for (const key of keys.filter((candidate) => !open.has(candidate))) {
       await engine
         .cleanup(key)
-        .catch((error) => log.warn({ err: error, attempt: key }, "a job's folder was not cleaned"));
+        .catch((error) => log.warn({ err: error, attempt: key }, "could not clean up the folder of a job"));
     }
   }
 }

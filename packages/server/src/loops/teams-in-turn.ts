@@ -1,25 +1,28 @@
-/** Fires what is due, teams in turn: one team's thousands hold up no other team's one. */
+/** Fires due items of teams in turn, so that a team with thousands of them does not delay the others. */
 
-/** Fired at a time, so that they share a commit: at midnight much is due at once. */
+/** Number of items that are fired together, so that they share a commit: at midnight many are due at once. */
 export const page = 50;
-/** What a team has of a round at least, however many teams there are. */
+/** Minimum number of items per team in one round, however many teams there are. */
 const leastShare = 5;
 
-/** What a loop knows of its kind of thing that comes due. */
+/** The queries and the action of a loop for its kind of due item, such as schedules or tasks. */
 export interface Firing<Due> {
-  /** Teams that have something due. */
+  /** Returns the ids of teams that have due items. */
   teams(now: number): Promise<readonly number[]>;
-  /** The first of the team's that are due, after this one. */
+  /** Returns the team's next due items after the given one, in order; from the first one if `after` is undefined. */
   of(team: number, now: number, after: Due | undefined, limit: number): Promise<Due[]>;
-  /** Before ticks fire, the newest of which is this one. */
+  /** Called before items fire; `tick` is the newest time among them. */
   note(tick: string): Promise<void>;
-  /** False: nothing happened. Rejects only with what ends the round. */
+  /** Fires one item. Returns false if nothing happened. Rejects only if the whole round must end. */
   fire(due: Due, now: number): Promise<boolean>;
 }
 
 export class TeamsInTurn<Due extends { readonly next_run: string }> {
   readonly #firing: Firing<Due>;
-  /** How far the walk over a team's has got. What stays due, whatever the reason, is passed over until it begins anew. */
+  /**
+   * Last item that was read, by team. Items that stay due for any reason are skipped until the pass over the team's
+   * items begins anew.
+   */
   readonly #places = new Map<number, Due>();
 
   constructor(firing: Firing<Due>) {
@@ -27,8 +30,8 @@ export class TeamsInTurn<Due extends { readonly next_run: string }> {
   }
 
   /**
-   * A share of each team. All of it is by one time, which the caller has reason to believe. Returns whether another round
-   * may find something: then no pause comes first.
+   * Fires a share of each team's due items, all by the same time `now`. Returns whether another round may find more;
+   * the caller then runs one without a pause.
    */
   async round(now: number): Promise<boolean> {
     const teams = await this.#firing.teams(now);
@@ -57,7 +60,7 @@ export class TeamsInTurn<Due extends { readonly next_run: string }> {
     return found;
   }
 
-  /** One that fails takes no other along, and is over before the next round begins. */
+  /** Fires a batch and waits for all of it. A failure of one item does not affect the others. */
   async #fireAll(batch: readonly Due[], now: number): Promise<boolean> {
     const newest = batch
       .map(({ next_run }) => next_run)
@@ -69,7 +72,7 @@ export class TeamsInTurn<Due extends { readonly next_run: string }> {
   }
 }
 
-/** Waits for all of them, then throws what one of them threw. Returns whether anything happened. */
+/** Waits for all promises, then throws the first failure, if any. Returns whether anything happened. */
 export async function settled(firings: readonly Promise<boolean>[]): Promise<boolean> {
   const results = await Promise.allSettled(firings);
   for (const result of results) if (result.status === "rejected") throw result.reason;

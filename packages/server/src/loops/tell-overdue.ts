@@ -1,6 +1,6 @@
 /**
- * Tells of schedules whose time has passed and that did not fire: once for each time. They must be late at two looks, so that
- * neither a clock that is wrong for a moment nor the start of a server tells of all of them.
+ * Emits an event for each schedule that did not fire at its time, once per missed time. A schedule must be late in two
+ * consecutive runs, so that neither a short clock error nor a server start reports all of them.
  */
 
 import { noteSchedule } from "../domain/lifecycle/told-events.ts";

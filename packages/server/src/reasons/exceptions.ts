@@ -1,17 +1,24 @@
-/** Which of the exceptions in a log ended a Python program, and what it says. */
+/** Finds the exception in a log that ended a Python program, and its message. */
 import { carrier, isOfLibrary, runnerFailed, workerGone } from "../datachain/messages.ts";
 import { isSilent, linesOf } from "./log-lines.ts";
 import { findTracebacks, separateHeaders, type Traceback } from "./tracebacks.ts";
 
+/** The exception that ended a Python program. */
 export interface Raised {
   readonly message: string;
-  /** The tracebacks that led to it, oldest first. */
+  /** Tracebacks of the exception and of its causes, oldest first. */
   readonly stack: string;
-  /** Lines that were written after it, but for other tracebacks; indented ones are of its message. */
+  /**
+   * Number of lines after the traceback. Other tracebacks do not count, nor do indented lines, which belong to the
+   * message.
+   */
   readonly after: number;
 }
 
-/** Undefined: there is none. */
+/**
+ * Returns the exception that ended the program; undefined if the log has none. `cut`: the text is only the end of the
+ * log.
+ */
 export function raisedIn(plain: string, cut: boolean): Raised | undefined {
   const lines = separateHeaders(linesOf(plain));
   const all = findTracebacks(lines, cut);
@@ -26,10 +33,10 @@ export function raisedIn(plain: string, cut: boolean): Raised | undefined {
   };
 }
 
-/** Lines that say whose a traceback is, before it. */
+/** Lines before a traceback that name its thread or process. */
 const introduction = 2;
 
-/** Counts lines between tracebacks and after the last. */
+/** Counts the lines between the tracebacks and after the last one. */
 function spokenAfter(lines: readonly string[], tracebacks: readonly Traceback[]): number {
   const spoken = (line: string) => /^\S/.test(line) && !isSilent(line);
   const gaps = tracebacks.map(({ end }, index) => {
@@ -40,18 +47,19 @@ function spokenAfter(lines: readonly string[], tracebacks: readonly Traceback[])
   return gaps.reduce((sum, gap) => sum + gap, 0);
 }
 
-/** Without the bars that were drawn meanwhile. */
+/** Returns the text of a traceback without progress bars that were drawn in between. */
 function textOf(lines: readonly string[], { start, end, message }: Traceback): string {
   const said = lines.slice(start, end).filter((line) => line.trim() === "" || !isSilent(line));
   return [...said, ...message.slice(1)].join("\n").trimEnd();
 }
 
-/** Processes that one after another only say that the next failed. */
+/** Longest chain of processes of which each only reports that the next one failed. */
 const deepest = 8;
 
 /**
- * The traceback, and before it those of the processes that it only says failed: oldest first. The library runs functions
- * in workers, started by a process between: the exception of the worker is the reason.
+ * Returns a traceback and the tracebacks that caused it, oldest first. The library runs functions in worker processes
+ * behind an intermediate process, and both only report that a process failed. The exception in the worker is the real
+ * reason.
  */
 function causes(lines: readonly string[], told: readonly Traceback[], last: number): Traceback[] {
   const chain: Traceback[] = [];
@@ -61,7 +69,7 @@ function causes(lines: readonly string[], told: readonly Traceback[], last: numb
   return chain;
 }
 
-/** -1: it is its own reason. */
+/** Returns the index of the traceback that caused this one; -1 if no other did. */
 function causeOf(lines: readonly string[], told: readonly Traceback[], index: number): number {
   const { start, message } = told[index] as Traceback;
   const [line = ""] = message;
@@ -82,12 +90,13 @@ function causeOf(lines: readonly string[], told: readonly Traceback[], index: nu
   return adjacent && line.startsWith("subprocess.CalledProcessError: ") ? index - 1 : -1;
 }
 
-/** What a line says without the exception that only carried it. */
+/** Removes the name of a wrapper exception from the beginning of a message. */
 const passedOn = (line: string) => (line.startsWith(carrier) ? line.slice(carrier.length) : line).replace(/: $/, "");
 
-/** Lines of a message that goes on where the first line says too little. */
+/** Most further lines of a message whose first line is incomplete. */
 const moreLines = 3;
 
+/** Returns the message of an exception in one line, with further lines if the first one is incomplete. */
 function messageOf(lines: readonly string[], { message: [first = "", ...rest], start, end }: Traceback): string {
   const line = passedOn(first);
   const goesOn = line.endsWith(":") || /: ?$/.test(first) || /\d+ validation errors? for /.test(line.slice(0, 1000));
@@ -100,7 +109,7 @@ function messageOf(lines: readonly string[], { message: [first = "", ...rest], s
   return [line.trimEnd(), ...more].join(" ") + placeOf(line, lines.slice(start, end));
 }
 
-/** Where a script does not parse: that is no frame of any function. */
+/** Returns file and line of a syntax error; empty for other exceptions, whose stack shows the location. */
 function placeOf(line: string, lines: readonly string[]): string {
   if (!/^(?:SyntaxError|IndentationError|TabError): /.test(line)) return "";
   const place = lines.findLast((text) => /^\s+File "/.test(text));

@@ -1,30 +1,33 @@
-/** What the number that a script ended with means. */
+/** Explains exit codes and signals. */
 import { constants } from "node:os";
 
-/** What usually sends a signal, and what helps. */
+/** Usual cause of each signal, and what to do. */
 const signals: Record<string, string> = {
   SIGKILL: "Running out of memory is the usual cause.",
   SIGTERM: "Millrace did not send it: the script itself, a program that it started or somebody on the machine did.",
   SIGSEGV:
-    "That is a segmentation fault: native code, usually of a package, used memory that it may not use. With PYTHONFAULTHANDLER=1 in its environment a Python script says where.",
-  SIGBUS: "A file that was mapped into memory was cut, or /dev/shm is full.",
-  SIGABRT: "It ended itself after an error, such as one of native code or a failed allocation of memory.",
-  SIGILL: "Native code, usually of a package, was built for another processor.",
-  SIGFPE: "Native code, usually of a package, divided by zero or the like.",
-  SIGPIPE: "It wrote to a program that had ended.",
-  SIGXFSZ: "A file grew beyond the larger of MILLRACE_JOB_LOG and MILLRACE_JOB_DISK of the server.",
+    "That is a segmentation fault: native code, usually in a package, accessed invalid memory. Set PYTHONFAULTHANDLER=1 in the environment of a Python job to see where.",
+  SIGBUS: "A memory-mapped file was truncated, or /dev/shm is full.",
+  SIGABRT: "The program aborted itself, for example after an error in native code or a failed memory allocation.",
+  SIGILL: "Native code, usually in a package, was built for another processor.",
+  SIGFPE: "Native code, usually in a package, made an arithmetic error such as a division by zero.",
+  SIGPIPE: "The program wrote to a pipe whose reader had ended.",
+  SIGXFSZ:
+    "A file exceeded the size limit, which is the larger of the server settings MILLRACE_JOB_LOG and MILLRACE_JOB_DISK.",
 };
 
+/** Meaning of the exit codes that shells use themselves. */
 const codes: Record<number, string> = {
-  126: "A file that was to run cannot be run: it is not executable, or made for another machine.",
+  126: "A program could not be started: its file is not executable, or was built for another kind of machine.",
   127: "A program was not found.",
 };
 
-/** Undefined: the number is not that of a signal. */
+/** Returns the name of the signal in an exit code of 128 + signal number; undefined for other exit codes. */
 export function signalOf(code: number): string | undefined {
   return Object.entries(constants.signals).find(([, number]) => number === code - 128)?.[0];
 }
 
+/** Describes an exit code in one or two sentences. */
 export function describeExit(code: number): string {
   const signal = signalOf(code);
   const what = signal

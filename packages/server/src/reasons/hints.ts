@@ -1,8 +1,8 @@
-/** What helps against an error that a job met, where its words do not say. */
+/** Hints on how to fix common errors of jobs. */
 import { endedBySignal } from "../datachain/messages.ts";
 import { describeExit } from "./exits.ts";
 
-/** Packages that have another name than what is imported. */
+/** Package names of modules whose import name differs from the package name. */
 const packages: Readonly<Record<string, string>> = {
   attr: "attrs",
   bs4: "beautifulsoup4",
@@ -23,7 +23,7 @@ const packages: Readonly<Record<string, string>> = {
   yaml: "PyYAML",
 };
 
-/** A file system without room, in the words of whoever met it. */
+/** Messages of programs about a full file system. */
 export const fullDevice = /\[Errno 28\]|no space left on device|database or disk is full/i;
 
 type Hint = (match: RegExpExecArray) => string;
@@ -36,23 +36,28 @@ const hints: readonly (readonly [RegExp, Hint])[] = [
   ],
   [
     /ImportError: \S{1,200}\.so[\w.]*: cannot open shared object file/,
-    () => "A library of the system is missing: require a package that brings it along, or ask the server's operator.",
+    () =>
+      "A system library is missing. Use a Python package that includes it, or ask the server's operator to install it.",
   ],
   [
     fullDevice,
     () =>
       "The file system is full: the server's disk, or a small one such as /dev/shm. Write less there, or ask the server's operator to make room.",
   ],
-  [/\[Errno 122\]|disk quota exceeded/i, () => "The quota of the file system is used up: ask the server's operator."],
+  [
+    /\[Errno 122\]|disk quota exceeded/i,
+    () => "The file system quota is used up. Delete files, or ask the server's operator for more space.",
+  ],
   [
     /\[Errno 27\]/,
-    () => "A file may be as large as the larger of MILLRACE_JOB_LOG and MILLRACE_JOB_DISK of the server.",
+    () =>
+      "A file exceeded the size limit, which is the larger of the server settings MILLRACE_JOB_LOG and MILLRACE_JOB_DISK.",
   ],
   [/^MemoryError\b/, () => "There was not enough memory for the script."],
   [endedBySignal, ([, worker, runner]) => describeExit(128 + Number(worker ?? runner)).replace("The script", "It")],
   [
     /process pool was terminated abruptly/,
-    () => "One of its processes was ended, by a signal as a rule: running out of memory is the usual cause.",
+    () => "One of its worker processes was killed, usually by a signal. Running out of memory is the usual cause.",
   ],
   [
     /(?:exec: \.\/\S+: not found|failed to execute \.\/\S+: No such file or directory)$/,
@@ -62,7 +67,7 @@ const hints: readonly (readonly [RegExp, Hint])[] = [
   [/Illegal option -o pipefail/, () => "That is an option of bash: begin the script with #!/bin/bash."],
 ];
 
-/** Empty: nothing is known. */
+/** Returns a hint for an error message; empty if there is none. */
 export function hintFor(message: string): string {
   for (const [pattern, hint] of hints) {
     const match = pattern.exec(message.slice(0, 4096));

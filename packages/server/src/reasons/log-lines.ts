@@ -1,29 +1,31 @@
-/** The end of a log as lines of text: without colours, and with progress bars told apart from what was said. */
+/** Splits the end of a log into lines: removes colours, and recognizes progress bars. */
 
-/** None spans lines: one that was never ended would take a traceback along. */
+/**
+ * Terminal escape sequences. None spans lines, because an unterminated sequence would otherwise swallow a traceback.
+ */
 const escapes =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences are what this is about
   /\u001b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\u0007\u001b\r\n]*(?:\u0007|\u001b\\)?|[ -/]*[0-~])/g;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: the shared store cannot hold NUL, and nobody wants the rest
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this removes
 const controls = /[\u0001-\u0008\u000b\u000c\u000e-\u001f\u007f]/g;
 
-/** Text without escape sequences and control characters; line ends stay. */
+/** Removes escape sequences and control characters; line ends stay. */
 export const plainText = (text: string): string =>
   text.replace(escapes, "").replace(controls, "").replaceAll("\0", "\ufffd").replaceAll("\r\n", "\n");
 
-/** Every line, also those that a carriage return was to replace on a screen. */
+/** Returns all lines, including those that a carriage return would overwrite on a terminal. */
 export const linesOf = (plain: string): string[] =>
   plain
     .split("\n")
     .flatMap((line) => (line.includes("\r") ? line.split("\r").filter((part) => part.trim() !== "") : line));
 
-/** What a bar of tqdm has: `[00:01<00:05, 3.2 rows/s]`. */
+/** The part that identifies a progress bar of tqdm: `[00:01<00:05, 3.2 rows/s]`. */
 const bar = /\[\d+:\d\d(?::\d\d)?(?:<[^\][,]{1,20})?, [^\][]{1,40}(?:\/s|s\/\w)/;
 
-/** A line that says nothing: blank, or drawn by a progress bar. */
+/** Returns whether a line is blank or a progress bar. */
 export const isSilent = (line: string) => line.trim() === "" || bar.test(line.slice(0, 1000));
 
-/** The last lines as a screen would show them, without progress bars and blank lines. */
+/** Returns the last lines as a terminal would show them, without progress bars and blank lines. */
 export function lastLines(plain: string, most: number): string[] {
   const shown: string[] = [];
   const lines = plain.split("\n");

@@ -1,44 +1,48 @@
-/** Why a job failed, in words: from its exit and the end of its log, as a pure function of both. */
+/** Explains why a job failed, as a pure function of its exit code and the end of its log. */
 import type { Runtime } from "../runtimes/runtime.ts";
 import { raisedIn } from "./exceptions.ts";
 import { describeExit, signalOf } from "./exits.ts";
 import { fullDevice, hintFor } from "./hints.ts";
 import { lastLines, linesOf } from "./log-lines.ts";
 
+/** How an attempt ended. */
 export interface Ending {
-  /** 128 + n for signal n. */
+  /** Exit code; 128 + n if signal n ended the script. */
   readonly code: number;
-  /** In which phase. */
+  /** Phase in which the attempt failed, such as `environment` or `query`. */
   readonly phase: string;
-  /** Undefined: nobody knows. */
+  /** Runtime of the job; undefined if it is unknown. */
   readonly runtime: Pick<Runtime, "linesAfterException"> | undefined;
-  /** Whether the log, too, could not be written to its end. */
+  /** Whether the server's disk was full, so that the log may lack its end. */
   readonly diskFull: boolean;
 }
 
-/** The end of a log, as plain text; `cut`: there is more before it. */
+/** The end of a log as plain text. `cut` says whether the log has more before it. */
 export interface Tail {
   readonly plain: string;
   readonly cut: boolean;
 }
 
+/** Why a job failed, as the API shows it. */
 export interface Reason {
   readonly message: string;
   readonly stack: string | null;
-  /** False: the log may say more than its end does. */
+  /** Whether the reason was found; if false, a longer part of the log may contain it. */
   readonly found: boolean;
 }
 
-/** Most bytes of each: the log has the rest. */
+/** Most bytes of a message and of a stack; the log has the rest. */
 export const reasonLimits = { message: 4096, stack: 64 * 1024 };
 
+/** Beginning of the message for each phase before the script runs. */
 const setups: Record<string, string> = {
   repository: "The repository could not be cloned",
   files: "The files could not be placed",
   environment: "The environment could not be built",
-  datasets: "The team's datasets could not be made ready",
+  datasets: "The team's datasets could not be prepared",
 };
 
+/** Returns why a job failed, with a hint where there is one, within the size limits. */
 export function reasonOf(ending: Ending, tail: Tail): Reason {
   const { message, stack, found } = unbounded(ending, tail);
   return {
@@ -62,12 +66,12 @@ function unbounded(ending: Ending, { plain, cut }: Tail): Reason {
   return { ...byExit(ending, plain, ended ? raised.stack : undefined), found: ended || !cut };
 }
 
-/** Lines that may follow a traceback that ended a script. */
+/** Returns how many lines may follow the traceback that ended a script. */
 const patience = ({ runtime, code }: Ending) => runtime?.linesAfterException(code) ?? 0;
 
 function byExit(ending: Ending, plain: string, traceback: string | undefined): Omit<Reason, "found"> {
   const lines = endOf(plain);
-  // Programs such as dd say more after what matters.
+  // Programs such as dd print more lines after the one about the full disk.
   const telling = lines.slice(0, -messageLines).findLast((line) => fullDevice.test(line));
   const said = [...(telling ? [telling] : []), ...lines.slice(-messageLines)].map((line) => line.trim());
   const end = said.length === 0 ? "It wrote nothing to its log." : `Its log ends with: ${said.join("\n")}`;
@@ -84,21 +88,26 @@ const endOf = (plain: string) => lastLines(plain, stackLines).map((line) => begi
 const fullDisk = ({ diskFull }: Ending) =>
   diskFull ? " The server's disk is full, so the log may lack its end: ask the server's operator to make room." : "";
 
-/** What Python says of a signal where it was asked to: where each thread was. */
+/**
+ * Returns the report of Python's faulthandler after a fatal signal: where each thread was. Undefined if the log has
+ * none.
+ */
 function fatalError(plain: string): string | undefined {
   const lines = linesOf(plain);
   const start = lines.findLastIndex((line) => line.startsWith("Fatal Python error: "));
   return start === -1 ? undefined : lines.slice(start).join("\n").trimEnd();
 }
 
-/** What an installer or git marks as the error, with what it says below it; or else the last line that says anything. */
+/**
+ * Returns the error that an installer or git reports, with its indented lines; or else the last line that is not blank.
+ */
 function lastError(plain: string): string | undefined {
   const lines = lastLines(plain, Number.POSITIVE_INFINITY).filter(
     (line) => !line.startsWith("The virtualenv could not"),
   );
   const marked = lines.findLastIndex((line) => /^\s*(?:(?:ERROR|error|fatal):|× )/.test(line));
   if (marked === -1) return lines.at(-1)?.trim();
-  // A remote says why by itself, and git only that it could not go on.
+  // The line before is the remote's reason; git's own line only says that it gave up.
   const first = lines[marked]?.startsWith("fatal: Could not read from remote") ? Math.max(0, marked - 1) : marked;
   const next = lines.findIndex((line, index) => index > marked && !/^\s/.test(line));
   const end = Math.min(next === -1 ? lines.length : next, marked + 1 + causeLines);
@@ -108,10 +117,10 @@ function lastError(plain: string): string | undefined {
     .join(" ");
 }
 
-/** Lines below an error that belong to it: installers indent them. */
+/** Most indented lines below an error that belong to it. */
 const causeLines = 6;
 
-/** The message is cut rather than what helps. */
+/** Appends the hint to a message. If both are too long, the message is shortened and the hint is kept. */
 function withHint(message: string): string {
   const hint = hintFor(message);
   if (hint === "") return beginningOfBytes(message, reasonLimits.message);
@@ -119,7 +128,7 @@ function withHint(message: string): string {
   return `${beginningOfBytes(message, room).replace(/\.$/, "")}. ${hint}`;
 }
 
-/** No character is cut in two. */
+/** Returns the beginning of a text, at most `most` bytes, without cutting a character in two. */
 function beginningOfBytes(text: string, most: number): string {
   const bytes = Buffer.from(text);
   if (bytes.length <= most) return text;
@@ -128,7 +137,7 @@ function beginningOfBytes(text: string, most: number): string {
   return bytes.toString("utf8", 0, end);
 }
 
-/** The beginning names the functions, the end the exception. */
+/** Shortens a stack in the middle, because its beginning names the functions and its end the exception. */
 function withoutMiddle(text: string, most: number): string {
   const bytes = Buffer.from(text);
   if (bytes.length <= most) return text;

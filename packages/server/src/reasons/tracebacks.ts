@@ -1,16 +1,17 @@
-/** Tracebacks in the lines of a log, wherever they begin: after a progress bar, in the middle of a line, cut in front. */
+/** Finds Python tracebacks in a log, even after a progress bar, in the middle of a line, or without their beginning. */
 import { isSilent } from "./log-lines.ts";
 
+/** A traceback in the lines of a log. */
 export interface Traceback {
-  /** The first line, with the tracebacks that it is chained to. */
+  /** Index of the first line. For a chained traceback this is the first line of the first one in the chain. */
   readonly start: number;
-  /** After the line that names the exception. */
+  /** Index after the line that names the exception. */
   readonly end: number;
-  /** The line that names the exception, and those that may belong to its message. */
+  /** The line that names the exception, and the following lines that may belong to its message. */
   readonly message: readonly string[];
   /**
-   * Whose it is: that of a worker process is known by its name; one of a thread ends no process, and one that Python
-   * ignored or a task left behind is told when the process has ended for another reason.
+   * Where the exception was raised: in the main thread, in another thread, or in a named worker process. `aside` is an
+   * exception that Python only reports, for example from a destructor or a forgotten task; it ends no process.
    */
   readonly of: "main" | "thread" | "aside" | { readonly worker: string };
 }
@@ -18,39 +19,43 @@ export interface Traceback {
 const header = "Traceback (most recent call last)";
 const group = /^ {2}[+|] (?:Exception Group Traceback \(most recent call last\):$|\S.*\(\d+ sub-exceptions?\)$)/;
 const link = /^(?:During handling of the above exception, another|The above exception was the direct cause of)/;
-/** A script that does not parse prints no header. */
+/** Line of a syntax error in the script itself, which Python prints without a header. */
 const syntax = /^(?:SyntaxError|IndentationError|TabError): /;
 const frame = /^ {2}File "/;
-/** `module.Name: message`, or the name alone. */
+/** Line that names an exception: `module.Name: message`, or the name alone. */
 const exception = /^[\p{L}_][\p{L}\p{N}_.<>]*(?::|$)/u;
-/** Frames are indented; in a box where `rich` drew them; behind a mark where loguru did. */
+/** Line inside a traceback: indented, or with the box characters of `rich`, or with the marker of loguru. */
 const body = /^(?:\s|[│╭╰├|+]|> |$)/;
 const boxed = /^[╭+][─-]+ Traceback \(most recent call last\) /;
-/** What the next part of a log may begin with: it belongs to no message. */
+/** Line that begins another report of Python, so it does not belong to the message before it. */
 const boundary = /^(?:Exception (?:ignored|in thread)|Process [\w.-]+:$|Task exception was never|""")/;
-/** Lines of a message beyond its first. */
+/** Most further lines of a message after its first. */
 const messageLines = 20;
 
-/** Puts the header of a traceback on a line of its own, whatever was written in front of it. */
+/** Puts the header of a traceback on its own line if other text precedes it on the same line. */
 export function separateHeaders(lines: readonly string[]): string[] {
   return lines.flatMap((line, index) => {
     const text = line.trimEnd();
     const at = text.length - header.length - 1;
     if (at <= 0 || !text.endsWith(`${header}:`)) return [line];
     const before = text.slice(0, at);
-    // A group has a margin, and a text that quotes a traceback indents its frames as well.
+    // The header stays on its line in an exception group, which has a margin, and in a quoted traceback, which is
+    // indented.
     if (/^[\s|+]*(?:Exception Group )?$/.test(before) && !frame.test(lines[index + 1] ?? "")) return [line];
     return [before, text.slice(at)];
   });
 }
 
-/** In their order. `cut`: the lines begin somewhere in the log, so a traceback may have lost its beginning. */
+/**
+ * Returns all tracebacks in order. `cut`: the lines begin in the middle of the log, so the first one may lack its
+ * header.
+ */
 export function findTracebacks(lines: readonly string[], cut: boolean): Traceback[] {
   const found: Traceback[] = [];
   let inFirst = cut;
   for (let index = 0; index < lines.length; ) {
     const block = blockAt(lines, index, inFirst);
-    // Of the first line only the end is there.
+    // The first line may itself be cut, so it does not count as the end of a cut traceback.
     if (index > 0 && !body.test(lines[index] ?? "")) inFirst = false;
     if (block?.message !== undefined) {
       const { start, of, chained } = origin(lines, index);
@@ -63,7 +68,9 @@ export function findTracebacks(lines: readonly string[], cut: boolean): Tracebac
   return found;
 }
 
-/** A log may hold thousands of tracebacks, and few are asked for their message. */
+/**
+ * Computes its message on demand, because a log may have thousands of tracebacks and only a few messages are needed.
+ */
 class FoundTraceback implements Traceback {
   readonly start: number;
   readonly end: number;
@@ -84,12 +91,13 @@ class FoundTraceback implements Traceback {
   }
 }
 
-/** Lines that belong together. Without a message it is none: no exception is named. */
+/** Lines that look like a traceback. Without a message it is no traceback, because no line names an exception. */
 interface Block {
   readonly end: number;
   readonly message: string | undefined;
 }
 
+/** Returns the traceback that begins at this line; undefined if none does. */
 function blockAt(lines: readonly string[], index: number, cut: boolean): Block | undefined {
   const line = lines[index] ?? "";
   if (group.test(line)) return groupAt(lines, index);
@@ -97,27 +105,30 @@ function blockAt(lines: readonly string[], index: number, cut: boolean): Block |
   if (syntax.test(line)) return { end: index + 1, message: line };
   if (!frame.test(line)) return undefined;
   const block = plainAt(lines, index + 1);
-  // The last line is looked at again: it may begin another.
+  // The last line is examined again, because it may begin another traceback.
   return cut || syntax.test(block.message ?? "")
     ? block
     : { end: Math.max(index + 1, block.end - 1), message: undefined };
 }
 
-/** From the first frame on. */
+/** Reads an ordinary traceback from its first frame to the line that names the exception. */
 function plainAt(lines: readonly string[], from: number): Block {
   for (let index = from; index < lines.length; index++) {
     const line = lines[index] ?? "";
     if (body.test(line) || isSilent(line)) continue;
-    // Another process wrote at once, or this one was killed.
+    // Another process wrote at the same time, or this one was killed.
     if (line.startsWith(header)) return { end: index, message: undefined };
     if (exception.test(line.slice(0, 1000))) return { end: index + 1, message: line };
-    // Somebody else's line among the frames; where no frame follows it, it is what there is.
+    // A line of another program among the frames is skipped. If no frame follows, the line counts as the message.
     if (!/^ +\S/.test(lines[index + 1] ?? "")) return { end: index + 1, message: line };
   }
   return { end: lines.length, message: undefined };
 }
 
-/** A group of exceptions stands in a margin of its own; its message is that of the group, and those of its members. */
+/**
+ * Reads the traceback of an exception group, which Python prints with a margin. The message names the group and its
+ * members.
+ */
 function groupAt(lines: readonly string[], from: number): Block {
   let end = from + 1;
   while (end < lines.length && /^\s+[|+]/.test(lines[end] ?? "")) end++;
@@ -130,14 +141,20 @@ function groupAt(lines: readonly string[], from: number): Block {
   return { end, message: [first, leaves.slice(0, 5).join("; ")].filter(Boolean).join(": ") };
 }
 
-/** What stands after `| `; empty: the line has no margin. Without an expression, which could look at a long margin again and again. */
+/**
+ * Returns the text after the margin `| `; empty if there is no margin. No regular expression, because it could
+ * backtrack.
+ */
 function behindMargin(line: string): string {
   let at = 0;
   while (line[at] === "|" || line[at] === " " || line[at] === "\t") at++;
   return line.slice(at - 2, at) === "| " ? line.slice(at) : "";
 }
 
-/** Lines that may belong to the message; what was written after it cannot be told from them. */
+/**
+ * Returns the lines that may belong to the message of an exception. Later output of the program looks the same, so it
+ * may be included.
+ */
 function continuation(lines: readonly string[], from: number): string[] {
   const more: string[] = [];
   for (const line of lines.slice(from, from + 2 * messageLines)) {
@@ -149,7 +166,7 @@ function continuation(lines: readonly string[], from: number): string[] {
   return more.slice(0, messageLines);
 }
 
-/** What stands before a traceback: whose it is, and whether it goes on from the one before. */
+/** Reads from the lines before a traceback where it was raised, and whether it is chained to the previous traceback. */
 function origin(lines: readonly string[], index: number): { start: number; of: Traceback["of"]; chained: boolean } {
   const [first, second] = spokenBefore(lines, index);
   const line = lines[first] ?? "";
@@ -163,7 +180,7 @@ function origin(lines: readonly string[], index: number): { start: number; of: T
   return { start: index, of: aside ? "aside" : thread ? "thread" : "main", chained: false };
 }
 
-/** The last two lines before this one that are not blank. */
+/** Returns the indexes of the last two lines before this one that are not blank. */
 function spokenBefore(lines: readonly string[], index: number): [number, number] {
   const before = (from: number) => {
     let at = from - 1;

@@ -1,4 +1,4 @@
-/** One e-mail, over the mail server of the operator. */
+/** Sends an e-mail through the operator's mail server. */
 import type { AttemptResult } from "../domain/events/delivery-attempts.ts";
 
 interface Mail {
@@ -9,18 +9,20 @@ interface Mail {
 }
 
 export interface MailRules {
-  /** Empty: there is none. */
+  /** URL of the mail server; empty if none is configured. */
   readonly smtpUrl: string;
   readonly from: string;
-  /** In which one must be taken by the mail server. */
+  /** Seconds within which the mail server must accept an e-mail. */
   readonly seconds: number;
 }
 
 export type SendMail = (mail: Mail, stop: AbortSignal) => Promise<AttemptResult>;
 
+/** Returns the function that sends e-mails. Its result says why an e-mail was not sent; it does not throw. */
 export function mailSender({ smtpUrl, from, seconds }: MailRules): SendMail {
   return async (mail, stop) => {
-    if (smtpUrl === "") return notSent("E-mail is not set up on this server (MILLRACE_SMTP_URL).");
+    if (smtpUrl === "")
+      return notSent("This server has no mail server configured. Its operator can set MILLRACE_SMTP_URL.");
     const { createTransport } = await import("nodemailer");
     const timeout = seconds * 1000;
     const limits = { connectionTimeout: timeout, greetingTimeout: timeout, socketTimeout: timeout };
@@ -37,7 +39,7 @@ export function mailSender({ smtpUrl, from, seconds }: MailRules): SendMail {
   };
 }
 
-/** The same id in every attempt: mail programs show the message once. */
+/** Builds the message. Its id is the same in every attempt, so that mail programs show a repeated message once. */
 const messageOf = ({ to, subject, text, deliveryId }: Mail, from: string) => ({
   from,
   to,
@@ -47,19 +49,24 @@ const messageOf = ({ to, subject, text, deliveryId }: Mail, from: string) => ({
   headers: { "x-millrace-delivery": deliveryId, "auto-submitted": "auto-generated" },
 });
 
+/** Rejects when the signal aborts. */
 const aborted = (signal: AbortSignal, seconds: number) =>
   new Promise<never>((_, reject) => {
-    const stop = () => reject(new Error(`the mail server did not take it within ${seconds} seconds`));
+    const stop = () => reject(new Error(`no answer within ${seconds} seconds`));
     if (signal.aborted) stop();
     else signal.addEventListener("abort", stop, { once: true });
   });
 
+/** Returns the result for an e-mail that was not sent, which does not count as a failure of the receiver. */
 const notSent = (error: string): AttemptResult => ({ ok: false, status: null, error, isReceivers: false });
 
-/** Only an address that the mail server refuses for good is the receiver's fault. */
+/**
+ * Returns the result of a failed attempt. It counts against the receiver only if the mail server rejects the address
+ * permanently.
+ */
 function failure(error: unknown): AttemptResult {
   const { code, responseCode, message } = error as { code?: string; responseCode?: number; message: string };
   const isReceivers = code === "EENVELOPE" && (responseCode ?? 0) >= 500;
-  const what = `The mail server did not take the e-mail: ${message.replace(/\s+/g, " ").slice(0, 200)}`;
+  const what = `The mail server did not accept the e-mail: ${message.replace(/\s+/g, " ").slice(0, 200)}`;
   return { ok: false, status: responseCode ?? null, error: what, isReceivers };
 }

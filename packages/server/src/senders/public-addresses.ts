@@ -1,12 +1,12 @@
-/** Which addresses requests may be sent to: public ones, and private ones that the operator names. */
+/** Checks whether webhooks may connect to an IP address: public ones, and private ones that the operator allows. */
 import { BlockList, isIP, isIPv4, isIPv6 } from "node:net";
 
-/** Networks that are not the public internet, and those that lead to others in disguise. */
+/** Networks that are not public, and IPv6 networks that embed or tunnel other addresses. */
 const notPublic = [
   ...["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24"],
   ...["192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24"],
   ...["224.0.0.0/4", "240.0.0.0/4"],
-  // Of IPv6 only 2000::/3 is public; these lie in it and are not, or carry an IPv4 address.
+  // Only 2000::/3 is public IPv6. These networks are inside it, but are not public or embed an IPv4 address.
   ...["2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"],
 ];
 
@@ -24,7 +24,7 @@ function blockList(networks: readonly string[]): BlockList {
 const refused = blockList(notPublic);
 const global6 = blockList(["2000::/3"]);
 
-/** An IPv4 address that is written as an IPv6 one is that address. Without a zone. */
+/** Returns the address without a zone; an IPv4-mapped IPv6 address becomes the IPv4 address. */
 function plainOf(address: string): string {
   const plain = address.replace(/%.*$/, "");
   if (!isIPv6(plain)) return plain;
@@ -37,7 +37,7 @@ function plainOf(address: string): string {
   return bytes.join(".");
 }
 
-/** What may be reached, with networks that the operator allows beside the public ones. */
+/** Returns a function that says whether an address may be reached. `allowed` has the operator's additional networks. */
 export function addressCheck(allowed: readonly string[]): (address: string) => boolean {
   const named = blockList(allowed);
   return (address) => {

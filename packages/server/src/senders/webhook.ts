@@ -1,7 +1,7 @@
 /**
- * One request of a webhook. The address is looked up here, checked, and connected to as it was checked: a name that
- * changes its address in between changes nothing. Redirects are not followed, no proxy is used, and neither a slow nor a
- * long answer holds anything up.
+ * Sends one webhook request. It resolves the host name, checks the addresses, and connects to exactly those addresses,
+ * so that DNS rebinding has no effect. It follows no redirects and uses no proxy. Time and size of the answer are
+ * limited.
  */
 import { createHmac } from "node:crypto";
 import { Resolver } from "node:dns/promises";
@@ -17,30 +17,36 @@ interface WebhookRequest {
   readonly method: string;
   readonly isForm: boolean;
   readonly verifyTls: boolean;
-  /** Of the header that names what happened. */
+  /** Value of the header that names the kind of event. */
   readonly kind: string;
   readonly deliveryId: string;
   readonly body: string;
 }
 
 export interface WebhookRules {
-  /** Private addresses and networks that may be reached. */
+  /** Private addresses and networks that webhooks may reach. */
   readonly networks: readonly string[];
+  /** Seconds within which a receiver must answer. */
   readonly seconds: number;
-  /** Of the program. */
+  /** Version of Millrace, for the User-Agent header. */
   readonly version: string;
-  /** Addresses of a name. Not by the system's own lookup: slow ones would keep its few threads from reading files. */
+  /**
+   * Resolves a host name. The default uses DNS directly, because slow lookups of the system would block Node's thread
+   * pool.
+   */
   readonly resolve?: (name: string, stop: AbortSignal) => Promise<string[]>;
 }
 
 export type SendWebhook = (request: WebhookRequest, stop: AbortSignal) => Promise<AttemptResult>;
 
-/** Bytes that a receiver may send, heads included, and how many characters of its answer are kept. */
+/** Most bytes that a receiver may send, including headers. */
 const answerBytes = 64 * 1024;
+/** Characters of an answer that are stored in the delivery's error. */
 const shownCharacters = 200;
-/** Session tickets of TLS: servers send a few. */
+/** Most TLS session tickets that a receiver may send; servers usually send a few. */
 const mostTickets = 16;
 
+/** Returns the function that sends webhook requests. Its result says why a request failed; it does not throw. */
 export function webhookSender({ networks, seconds, version, resolve = resolveName }: WebhookRules): SendWebhook {
   const isAllowed = addressCheck(networks);
   return async (request, stop) => {
@@ -59,13 +65,14 @@ export function webhookSender({ networks, seconds, version, resolve = resolveNam
   };
 }
 
-/** In hexadecimal, over the bytes of the body. */
+/** Returns the value of the signature header: an HMAC-SHA256 of the body. */
 const signatureOf = (secret: string, body: string) =>
   `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`;
 
-/** Why a delivery failed, in words for the webhook's owner. */
+/** An error whose message is shown to the webhook's owner. */
 class DeliveryProblem extends Error {}
 
+/** Returns the addresses of a host that may be reached. Throws if there are none. */
 async function addressesOf(
   { hostname }: URL,
   isAllowed: (address: string) => boolean,
@@ -75,7 +82,8 @@ async function addressesOf(
   const name = hostname.replace(/^\[|\]$/g, "");
   const all = isIP(name) ? [name] : await resolve(name, signal);
   signal.throwIfAborted();
-  if (all.length === 0) throw new DeliveryProblem(`The name ${name} has no address.`);
+  if (all.length === 0)
+    throw new DeliveryProblem(`The host name ${name} has no address. Check the URL of the webhook.`);
   const allowed = all.filter(isAllowed);
   if (allowed.length > 0) return allowed;
   throw new DeliveryProblem(
@@ -83,6 +91,7 @@ async function addressesOf(
   );
 }
 
+/** Resolves a host name to its IPv4 and IPv6 addresses over DNS. */
 async function resolveName(name: string, stop: AbortSignal): Promise<string[]> {
   const resolver = new Resolver({ timeout: 2000, tries: 2 });
   const cancel = () => resolver.cancel();
@@ -134,11 +143,11 @@ function send(url: URL, request: WebhookRequest, { addresses, signal, version }:
   return new Promise((resolve, reject) => {
     const asking: ClientRequest = (url.protocol === "https:" ? httpsRequest : httpRequest)(url, options);
     const sent = countAnswer(asking);
-    // Once there is an answer, reading it says how this ends.
+    // Once the response has begun, `readAnswer` decides the result.
     let answered = false;
     const fail = (error: Error) => answered || reject(error);
     asking.on("error", fail);
-    // Some connections end without an error, and the delivery must not wait for them for ever.
+    // Some connections close without an error event, and the delivery must not wait for them forever.
     asking.on("close", () => fail(new DeliveryProblem("The receiver closed the connection without an answer.")));
     asking.on("upgrade", ({ statusCode = 0 }, socket) => {
       socket.destroy();
@@ -155,13 +164,13 @@ function send(url: URL, request: WebhookRequest, { addresses, signal, version }:
 }
 
 interface Sent {
-  /** The receiver sent more than it may. */
+  /** Whether the receiver sent more than is allowed. */
   isTooLong: boolean;
 }
 
 /**
- * Ends a request whose receiver sends too much, whatever it sends. Node parses interim answers and tiny chunks without a
- * limit, on the event loop that everybody shares.
+ * Aborts a request whose receiver sends too many bytes of any kind. Node parses interim responses and tiny chunks
+ * without a limit, which would block the event loop.
  */
 function countAnswer(asking: ClientRequest): Sent {
   const sent: Sent = { isTooLong: false };
@@ -176,7 +185,7 @@ function countAnswer(asking: ClientRequest): Sent {
       bytes += chunk.length;
       if (bytes > answerBytes) end(`${answerBytes / 1024} KiB`);
     });
-    // These are no data, and TLS does not limit them.
+    // Session tickets do not count as data, and TLS does not limit their number.
     socket.on("session", () => {
       tickets += 1;
       if (tickets > mostTickets) end(`${mostTickets} session tickets`);
@@ -185,7 +194,7 @@ function countAnswer(asking: ClientRequest): Sent {
   return sent;
 }
 
-/** Reads the beginning of an answer; of one that is too long, what had come by then. */
+/** Reads an answer. If it is too long, returns the part that was received until then. */
 async function readAnswer(response: IncomingMessage, sent: Sent): Promise<Answer> {
   const chunks: Buffer[] = [];
   try {
@@ -206,7 +215,7 @@ function outcomeOf({ status, text }: Answer): AttemptResult {
   return { ok: false, status, error: `The receiver answered ${status}${said ? `: ${said}` : "."}${redirect}` };
 }
 
-/** Never with more than the receiver's name: a URL may be a secret. */
+/** Describes an error of a request. It never includes the URL, which may be a secret. */
 function why(error: unknown): string {
   if (error instanceof DeliveryProblem) return error.message;
   const { code, message } = error as NodeJS.ErrnoException;

@@ -1,32 +1,37 @@
-/** Who the work is for that is being done: known to everything below a request, and to nothing that a loop does. */
+/** The HTTP request that the current code works for. Loops work for no request. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { ApiError } from "@millrace/contract";
 
+/** The request that code works for, passed along implicitly through all its asynchronous calls. */
 export interface Asker {
-  /** Whose turns it takes: callers share what is scarce. */
+  /** Key of the caller; callers take turns on scarce resources. */
   readonly caller: unknown;
-  /** In which team; undefined: in none. */
+  /** Id of the team that the request is about; undefined if there is none. */
   readonly team?: number | undefined;
+  /** Returns whether the caller has closed the connection. */
   readonly hasGone: () => boolean;
-  /** Whether a write has begun for it. What follows is done then, whoever has gone: nothing is left half done. */
+  /** Whether the request has begun a write. From then on it is completed even if the caller disconnects. */
   hasWritten?: boolean;
-  /** Gives a place back that was taken for the answer. */
+  /** Releases the slot that was taken for a large answer; undefined if none was taken. */
   leave?: () => void;
 }
 
 const askers = new AsyncLocalStorage<Asker>();
 
+/** Runs code on behalf of a request. */
 export const askedBy = <T>(asker: Asker, work: () => Promise<T>): Promise<T> => askers.run(asker, work);
 
-/** Undefined: nobody asked, a loop does it. */
+/** Returns the request that the current code works for; undefined in a loop. */
 export const currentAsker = (): Asker | undefined => askers.getStore();
 
-/** Nothing more is done for a caller that has closed the connection. */
+/** Throws if the caller has closed the connection, so that no more work is done for the request. */
 export function requireStillThere(asker: Asker | undefined): void {
-  if (asker?.hasGone()) throw new ApiError("bad_request", "Whoever asked for this has closed the connection.");
+  if (asker?.hasGone()) throw new ApiError("bad_request", "The caller has closed the connection.");
 }
 
-/** The same before a write: only the first of a request is dropped. */
+/**
+ * Throws before the first write of a request if the caller has disconnected. Later writes of the request always go on.
+ */
 export function requireWriter(asker: Asker | undefined): void {
   if (!asker) return;
   if (!asker.hasWritten) requireStillThere(asker);

@@ -1,4 +1,4 @@
-/** The items of an answer as JSON texts, up to as many bytes as one answer holds. */
+/** Collects the items of an answer as JSON texts, up to the size limit of an answer. */
 import { answerLimits } from "@millrace/contract";
 import { nextStretch, stretchBytes } from "./large-answers.ts";
 
@@ -6,7 +6,7 @@ export class BoundedList {
   readonly texts: string[] = [];
   readonly #most: number;
   #bytes = 0;
-  /** Of these, since the last stretch began. */
+  /** Bytes that were added since the event loop last ran other work. */
   #stretch = 0;
 
   constructor(most: number = answerLimits.bytes) {
@@ -18,8 +18,8 @@ export class BoundedList {
   }
 
   /**
-   * False: the list is full, and the text is not in it. The first always is, so that whoever pages comes on. What has
-   * grown by a stretch waits for its turn.
+   * Adds an item. Returns false if the list is full and the item was not added. The first item is always added, so that
+   * paging makes progress. After each stretch of bytes it lets other requests run.
    */
   async add(text: string): Promise<boolean> {
     const bytes = Buffer.byteLength(text) + 1;

@@ -1,20 +1,24 @@
 /**
- * Large answers are built in stretches. Before each the event loop goes round, and in one round a single stretch of all
- * answers is built, callers in turn: whoever asks for something small waits for one of them, however many ask for much.
+ * Builds large answers in stretches of limited size, so that they do not block the event loop. In each iteration of the
+ * event loop only one stretch of all answers is built, and callers take turns. So a small request waits for one stretch
+ * at most.
  */
 import { type Asker, askedBy, currentAsker, requireStillThere } from "./asker.ts";
 import { Turns } from "./turns.ts";
 
-/** Bytes that are read and written without a break. */
+/** Size of a stretch in bytes: the part of an answer that is built without yielding to the event loop. */
 export const stretchBytes = 512 * 1024;
 
-/** One for the process, as the event loop is. */
+/** Queue of all stretches: one at a time in the whole process, which has one event loop. */
 const turns = new Turns(1);
 
-/** Large answers that are under way at a time, of all and of one caller: each takes memory until it is whole. */
+/**
+ * Limits the large answers that are built at a time, eight in all and two for one caller, because each is held in
+ * memory.
+ */
 const places = new Turns(8, 2);
 
-/** What builds an answer for this caller. */
+/** Builds an answer on behalf of a request, and releases its slot for large answers afterwards. */
 export async function answering<T>(asker: Omit<Asker, "leave">, build: () => Promise<T>): Promise<T> {
   const placed: Asker = { ...asker };
   try {
@@ -24,25 +28,33 @@ export async function answering<T>(asker: Omit<Asker, "leave">, build: () => Pro
   }
 }
 
-/** Resolves with what gives the place back. */
+/** Waits for a slot for a large answer. Resolves with a function that releases the slot. */
 const takePlace = (caller: unknown): Promise<() => void> =>
   new Promise((taken) => void places.run(() => new Promise<void>(taken), caller));
 
-/** Resolves when it is this answer's turn: its first waits for a place. */
+/**
+ * Waits until the next stretch of the current answer may be built. The first stretch also waits for a slot for large
+ * answers.
+ */
 export async function nextStretch(): Promise<void> {
   const asker = currentAsker();
   if (asker) asker.leave ??= await takePlace(asker.caller);
   await nextLook();
 }
 
-/** The same for whoever looks for something, and keeps little of it. Nothing more is done for a caller that has gone. */
+/**
+ * Yields to the event loop during a long search that needs little memory, and thus no slot. Throws if the caller has
+ * disconnected.
+ */
 export async function nextLook(): Promise<void> {
   const asker = currentAsker();
   await turns.run(async () => {}, asker?.caller);
   requireStillThere(asker);
 }
 
-/** Items in order, in runs that are a stretch each, or a single item that is larger. */
+/**
+ * Splits items into groups of at most one stretch each. An item that is larger than a stretch forms a group of its own.
+ */
 export function stretchesOf<T>(items: readonly T[], bytesOf: (item: T) => number): T[][] {
   const found: T[][] = [[]];
   let bytes = 0;

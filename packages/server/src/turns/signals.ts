@@ -1,16 +1,17 @@
-/** Wake-ups between the parts of one server. Only a hint: whoever wakes rereads the store. */
+/** Wake-up signals between the parts of one server. A signal is only a hint: a loop that wakes up rereads the store. */
 
+/** Wakes loops that wait for it. */
 export class Signal {
   #waiting = new Set<() => void>();
   #pending = false;
 
-  /** Wakes everybody who waits; with nobody waiting, the next to wait does not. */
+  /** Wakes all waiters. If nobody waits, the next call of `wait` returns at once. */
   wake(): void {
     if (this.#waiting.size === 0) this.#pending = true;
     for (const resume of [...this.#waiting]) resume();
   }
 
-  /** Resolves at the next wake-up, after the time, or when aborted. */
+  /** Resolves at the next wake-up, after the timeout, or when aborted. */
   wait(milliseconds: number, abort?: AbortSignal): Promise<void> {
     if (this.#pending || abort?.aborted) {
       this.#pending = false;
@@ -30,49 +31,53 @@ export class Signal {
   }
 }
 
-/** What a server's parts tell each other. */
+/** All signals of a server. */
 export class Signals {
-  /** Something may be startable: a job was created, a slot came free. */
+  /** A job may be startable: a job was created, or a slot was freed. */
   readonly dispatch = new Signal();
   /**
-   * Writes under way that may put jobs into the queue: whoever looks at what is committed does not see those yet, and
-   * one who takes part in the commit does.
+   * Number of open transactions that may add jobs to the queue. A query outside their commit does not see those jobs
+   * yet; dispatch that shares the commit does.
    */
   enqueuing = 0;
-  /** Keys of attempts that are open and that this server is about to hand over. */
+  /** Keys of open attempts that this server is about to submit to an engine. */
   readonly starting = new Set<string>();
-  /** How many loops that observe jobs have not yet looked at all of theirs once. */
+  /** Number of loops that have not yet checked all running attempts once since the server started. */
   endsUnseen = 0;
-  /** An attempt changed, or a cancellation is wanted. */
+  /** An attempt changed, or a job is to be cancelled. */
   readonly observe = new Signal();
   /** A job waits for a retry. */
   readonly retries = new Signal();
   /** A task was created or cancelled. */
   readonly tasks = new Signal();
-  /** A job has worked with its team's warehouse. */
+  /** A job has used its team's warehouse. */
   readonly stores = new Signal();
-  /** An export was asked for. */
+  /** An export was requested. */
   readonly exports = new Signal();
   /** A schedule was created or changed. */
   readonly schedules = new Signal();
-  /** A dataset that fires schedules may have been quiet for long enough. */
+  /** A dataset that triggers schedules may have had no new version for long enough. */
   readonly triggers = new Signal();
-  /** A backfill was created, or goes on. */
+  /** A backfill was created, or can continue. */
   readonly backfills = new Signal();
-  /** Something is to be told at once: a test, a redelivery, a receiver that is enabled again. */
+  /** A delivery is due at once: a test, a redelivery, or the first one of a receiver that was enabled again. */
   readonly deliveries = new Signal();
   readonly #jobs = new Map<string, Set<() => void>>();
 
-  /** Whether ends that came while no server ran are written down: until then a run that is over looks as if it went on. */
+  /**
+   * Whether all attempts that ended while no server ran are recorded. Until then such attempts still look as if they
+   * were running.
+   */
   get endsSeen(): boolean {
     return this.endsUnseen === 0;
   }
 
+  /** Notifies the listeners of a job. */
   jobChanged(id: string): void {
     for (const listener of this.#jobs.get(id) ?? []) listener();
   }
 
-  /** Returns how to stop listening. */
+  /** Calls the listener whenever the job changes. Returns a function that removes the listener. */
   onJobChange(id: string, listener: () => void): () => void {
     const listeners = this.#jobs.get(id) ?? new Set();
     this.#jobs.set(id, listeners.add(listener));

@@ -1,4 +1,7 @@
-/** Takes turns: a few at once, owners in turn and inside an owner its callers, and the event loop goes round between them. */
+/**
+ * Limits concurrent work fairly: a few tasks at a time, owners take turns, and the callers of one owner take turns. The
+ * event loop runs other work between two tasks.
+ */
 import { Lines } from "./lines.ts";
 
 export class Turns {
@@ -7,19 +10,20 @@ export class Turns {
   readonly #ofOneOwner: number;
   #free: number;
 
+  /** `atOnce` limits all tasks, `ofOneOwner` those of one owner. */
   constructor(atOnce: number, ofOneOwner = atOnce) {
     this.#free = atOnce;
     this.#ofOneOwner = ofOneOwner;
   }
 
-  /** `owner` is a caller, or what several callers share, such as a team. */
+  /** Runs a task when it is its turn. `owner` is a caller, or something that several callers share, such as a team. */
   async run<T>(work: () => Promise<T>, owner?: unknown, caller: unknown = owner): Promise<T> {
     if (this.#free > 0 && this.#mayBegin(owner)) this.#begin(owner);
     else await new Promise<void>((resolve) => this.#wait(owner, caller, resolve));
     try {
       return await work();
     } finally {
-      // Not at once: whoever asks for something small would wait for everybody in the line.
+      // Deferred to the next iteration of the event loop, so that other requests run between two queued tasks.
       setImmediate(() => this.#end(owner));
     }
   }
@@ -47,6 +51,7 @@ export class Turns {
     this.#pass();
   }
 
+  /** Starts the next task whose owner is below its limit. */
   #pass(): void {
     for (const [owner, lines] of this.#waiting) {
       if (!this.#mayBegin(owner)) continue;

@@ -1,4 +1,4 @@
-/** What blobs promise, wherever they lie. */
+/** Conformance suite for blobs, run on every implementation. */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
@@ -10,7 +10,7 @@ import { BlobMissing, type Blobs, BlobTooLong } from "../../src/blobs/blobs.ts";
 
 export interface BlobsFixture {
   readonly blobs: Blobs;
-  /** Opens the same place again, as a server does that was killed and started anew. */
+  /** Opens the same blobs again, like a server that is started again after a kill. */
   again(): Promise<Blobs>;
   stop(): Promise<void>;
 }
@@ -43,7 +43,7 @@ export function describeBlobs(place: string, make: () => Promise<BlobsFixture>, 
     });
     after(() => fixture?.stop());
 
-    it("are read as they were put, and say their size and digest", async () => {
+    it("are read back unchanged, with their size and digest", async () => {
       const content = Buffer.alloc(300_000, "0123456789");
       const pieces = [content.subarray(0, 7), content.subarray(7, 200_000), content.subarray(200_000)];
       const measured = await blobs.put("files/aa/put", bytes(pieces));
@@ -60,7 +60,7 @@ export function describeBlobs(place: string, make: () => Promise<BlobsFixture>, 
       await opened.close();
     });
 
-    it("are read in ranges; beyond the end there is nothing", async () => {
+    it("are read in ranges; a range beyond the end is empty", async () => {
       await blobs.put("files/aa/ranges", text("0123456789"));
       const opened = await blobs.open("files/aa/ranges");
       const range = async (offset: number, length: number) => (await opened.read(offset, length)).toString();
@@ -72,18 +72,18 @@ export function describeBlobs(place: string, make: () => Promise<BlobsFixture>, 
       await opened.close();
     });
 
-    it("may be put again: the last one counts", async () => {
+    it("can be overwritten: the last write counts", async () => {
       for (const value of ["one", "two, longer", "3"]) await blobs.put("files/aa/again", text(value));
       assert.equal(await contentOf(blobs, "files/aa/again"), "3");
     });
 
-    it("put at once under one name are one of them, whole", async () => {
+    it("written concurrently under one name end as one of them, complete", async () => {
       const values = ["a", "b", "c", "d"].map((letter) => letter.repeat(50_000));
       await Promise.all(values.map((value) => blobs.put("files/aa/race", text(value))));
       assert.ok(values.includes(await contentOf(blobs, "files/aa/race")));
     });
 
-    it("are not there before they are whole", async () => {
+    it("become visible only when they are complete", async () => {
       let release = () => {};
       const held = new Promise<void>((resolve) => {
         release = resolve;
@@ -108,7 +108,7 @@ export function describeBlobs(place: string, make: () => Promise<BlobsFixture>, 
       assert.equal(await contentOf(blobs, "files/bb/slow"), "first and last");
     });
 
-    it("whose content fails are not stored; what had the name stays, and the failure is told as it was", async () => {
+    it("are not stored if their content fails: the old blob stays, and the caller gets the original error", async () => {
       await blobs.put("files/aa/kept", text("before"));
       const failure = new Error("the sender went away");
       async function* breaking() {
@@ -121,13 +121,13 @@ export function describeBlobs(place: string, make: () => Promise<BlobsFixture>, 
       assert.equal(await blobs.size("files/cc/never"), undefined);
     });
 
-    it("longer than their limit are refused; as long as it they are stored", async () => {
+    it("are refused beyond their size limit and stored up to it", async () => {
       await assert.rejects(blobs.put("files/cc/long", text("12345"), { limit: 4 }), BlobTooLong);
       assert.equal(await blobs.size("files/cc/long"), undefined);
       assert.equal((await blobs.put("files/cc/long", text("1234"), { limit: 4 })).size, 4);
     });
 
-    it("are made of a file that somebody writes; nothing is stored when the writing fails", async () => {
+    it("can be created from a file that a callback writes; nothing is stored if the callback fails", async () => {
       const taken = await blobs.make("exports/one/0", (path) => writeFile(path, "rows"));
       assert.ok(taken >= 4);
       assert.equal(await contentOf(blobs, "exports/one/0"), "rows");
@@ -139,7 +139,7 @@ export function describeBlobs(place: string, make: () => Promise<BlobsFixture>, 
       assert.deepEqual(await names(blobs, "exports/one/"), ["exports/one/0"]);
     });
 
-    it("that are not there are missing, and may be removed; removed ones are gone", async () => {
+    it("that do not exist are reported as missing, and removing them is no error", async () => {
       assert.equal(await blobs.size("files/aa/absent"), undefined);
       await assert.rejects(blobs.open("files/aa/absent"), BlobMissing);
       await assert.rejects(blobs.fetch("files/aa/absent"), BlobMissing);
@@ -158,14 +158,14 @@ export function describeBlobs(place: string, make: () => Promise<BlobsFixture>, 
       );
       assert.deepEqual(await names(blobs, "exports/aa/"), ["exports/aa/1", "exports/aa/2"]);
       assert.deepEqual(await names(blobs, "nothing/"), []);
-      // A store may keep whole seconds.
+      // A store may record whole seconds.
       for await (const { size, modifiedAt } of blobs.list("exports/aa/")) {
         assert.equal(size, 12);
         assert.ok(modifiedAt >= before - 2000, `${modifiedAt} is before ${before}`);
       }
     });
 
-    it("are fetched as files that everybody may read", async () => {
+    it("are downloaded as world-readable files", async () => {
       await blobs.put("files/aa/fetched", text("for a job"));
       const [path, same] = await Promise.all([blobs.fetch("files/aa/fetched"), blobs.fetch("files/aa/fetched")]);
       assert.equal(path, same);
@@ -173,7 +173,7 @@ export function describeBlobs(place: string, make: () => Promise<BlobsFixture>, 
       assert.equal((await stat(path)).mode & 0o777, 0o444);
     });
 
-    it("that are open are read to their end, although somebody removes them meanwhile, or fail; never half", async () => {
+    it("that somebody removes during a read are read to their end or fail, never truncated", async () => {
       await blobs.put("files/aa/removed", text("x".repeat(100_000)));
       const opened = await blobs.open("files/aa/removed");
       await blobs.remove("files/aa/removed");
@@ -182,7 +182,7 @@ export function describeBlobs(place: string, make: () => Promise<BlobsFixture>, 
       await opened.close();
     });
 
-    it("have no names that lead elsewhere", async () => {
+    it("refuse names that lead out of their folder", async () => {
       const hostile = [
         ...["", "/", "a", "files", "files/", "files//a", "/files/a", "files/../secret.key", "files/a/../../x"],
         ...["files/.", "files/..", "files/.hidden", "files/a\0b", "files/a b", "files/ä", "files/a\n", "files/a\\b"],
@@ -205,7 +205,7 @@ export function describeBlobs(place: string, make: () => Promise<BlobsFixture>, 
         await assert.rejects(names(blobs, folder), /is not a valid blob folder/, folder);
     });
 
-    it("outlive whoever put them; what a write left that was cut short is removed", async () => {
+    it("survive the process that wrote them; remains of an interrupted write are removed", async () => {
       await blobs.put("files/aa/outlives", text("still here"));
       let begun = () => {};
       const beginning = new Promise<void>((resolve) => {
@@ -227,7 +227,7 @@ export function describeBlobs(place: string, make: () => Promise<BlobsFixture>, 
       await other.close();
     });
 
-    it("are streamed to whoever is slow without being read ahead whole", async () => {
+    it("are streamed to a slow reader without buffering the whole content", async () => {
       await blobs.put("files/aa/stream", text("y".repeat(500_000)));
       const stream = (await blobs.open("files/aa/stream")).stream();
       await once(stream, "readable");

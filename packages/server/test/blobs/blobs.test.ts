@@ -1,4 +1,4 @@
-/** Blobs in a folder and on an S3 server keep the same promises. */
+/** Runs the blob conformance suite on a folder and on an S3 server. */
 import { openBlobs } from "../../src/blobs/open-blobs.ts";
 import { readConfig } from "../../src/configuration/config.ts";
 import { DataFolder } from "../../src/machine/data-folder.ts";

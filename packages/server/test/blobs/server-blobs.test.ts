@@ -1,4 +1,4 @@
-/** A server whose blobs lie on an S3 server: what is where, and what happens when that server is away. */
+/** A server with its blobs on an S3 server: what is stored where, and what happens while S3 cannot be reached. */
 import assert from "node:assert/strict";
 import { access, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -22,7 +22,7 @@ import { type S3Blobs, startS3Blobs, whyNoVersitygw } from "../support/s3-blobs.
 
 const skip = await whyNoVersitygw();
 
-/** Asks until it holds; the bound is for a test that would otherwise hang. */
+/** Polls until the condition holds; the limit ends a test that would hang. */
 async function until(holds: () => Promise<boolean>, seconds = 60): Promise<void> {
   for (const deadline = Date.now() + seconds * 1000; !(await holds()); ) {
     if (Date.now() > deadline) throw new Error("it does not become true");
@@ -62,7 +62,7 @@ describe("a server with MILLRACE_BLOBS", { skip, timeout: 300_000 }, () => {
     await blobs.stop();
   });
 
-  it("keeps uploads and logs of ended jobs there, and nothing of them in the data folder", async () => {
+  it("stores uploads and logs of ended jobs there, and leaves none of them in the data folder", async () => {
     const file = await upload(client, "payload", "data.txt");
     const { job, log } = await runJob(client, shell("cat data.txt; echo; echo hello", { files: [file] }));
     assert.deepEqual([job.status, log], ["COMPLETE", "payload\nhello\n"]);
@@ -71,7 +71,7 @@ describe("a server with MILLRACE_BLOBS", { skip, timeout: 300_000 }, () => {
     assert.equal(await exists(join(server.dataDir, "files")), false);
   });
 
-  it("counts logs there against the quota of their team", async () => {
+  it("counts logs at the URI toward the quota of their team", async () => {
     const { job } = await runJob(client, shell("head -c 100000 /dev/zero | tr '\\0' x"));
     await archived(server.dataDir, job.id);
     const counted = async () =>
@@ -80,7 +80,7 @@ describe("a server with MILLRACE_BLOBS", { skip, timeout: 300_000 }, () => {
     await until(async () => Number(await counted()) >= 100_000);
   });
 
-  it("answers 503 to uploads while the storage is away; nothing is kept of them", async () => {
+  it("answers 503 to uploads while the storage is unreachable and stores nothing of them", async () => {
     away = true;
     const form = new FormData();
     form.set("file", new Blob(["x"]), "x");
@@ -90,13 +90,13 @@ describe("a server with MILLRACE_BLOBS", { skip, timeout: 300_000 }, () => {
     assert.deepEqual([response.status, response.headers.get("retry-after")], [503, "2"]);
     assert.match(
       message,
-      /^The storage of the server's files cannot be reached; running jobs go on\. Nothing was changed/,
+      /^The file storage of the server is unreachable; running jobs continue\. Nothing was changed/,
     );
     const rows = await server.store.db.selectFrom("files").select("filename").where("filename", "=", "x").execute();
     assert.equal(rows.length, 0);
   });
 
-  it("starts jobs without files while the storage is away; one with files waits, and runs when it is back", async () => {
+  it("starts jobs without files while the storage is unreachable; a job with files waits until the storage is back", async () => {
     const file = await upload(client, "late", "late.txt");
     away = true;
     const waiting = await createJob(client, shell("cat late.txt", { files: [file] }));
@@ -111,7 +111,7 @@ describe("a server with MILLRACE_BLOBS", { skip, timeout: 300_000 }, () => {
     assert.equal(await readLog(client, job.id), "meanwhile\n");
   });
 
-  it("answers 503 to readers of a log that is there while the storage is away", async () => {
+  it("answers 503 to readers of an archived log while the storage is unreachable", async () => {
     const { job } = await runJob(client, shell("echo there"));
     await archived(server.dataDir, job.id);
     away = true;
@@ -121,7 +121,7 @@ describe("a server with MILLRACE_BLOBS", { skip, timeout: 300_000 }, () => {
     assert.equal(await readLog(client, job.id), "there\n");
   });
 
-  it("is alone there: another server is refused, and so is another place for the same data folder", async () => {
+  it("has the URI to itself: another server is refused, and so is another URI for the same data folder", async () => {
     const other = await mkdtemp(join(tmpdir(), "millrace-other-"));
     const start = startServer(
       readConfig({}, { ...blobs.settings, MILLRACE_DATA_DIR: other }),
@@ -137,7 +137,7 @@ describe("a server with MILLRACE_BLOBS", { skip, timeout: 300_000 }, () => {
     );
   });
 
-  it("may start again while the storage is away, but not for the first time", async () => {
+  it("can restart while the storage is unreachable, but not start for the first time", async () => {
     const claim = async (dataDir: string) => {
       const place = new DataFolder(dataDir).blobs(readConfig({}, { ...blobs.settings, AWS_MAX_ATTEMPTS: "1" }));
       await claimBlobs(await openBlobs(place), place, "any");
@@ -150,7 +150,7 @@ describe("a server with MILLRACE_BLOBS", { skip, timeout: 300_000 }, () => {
     await rm(fresh, { recursive: true });
   });
 
-  it("has all of it in a backup, which restores into a data folder, and into another bucket", async () => {
+  it("includes the blobs in a backup, which can be restored into a data folder and into another bucket", async () => {
     const file = await upload(client, "in the backup", "kept.txt");
     const { job } = await runJob(client, shell("cat kept.txt", { files: [file] }));
     await archived(server.dataDir, job.id);
@@ -181,12 +181,14 @@ describe("a server with MILLRACE_BLOBS", { skip, timeout: 300_000 }, () => {
     }
     const taken = await dataPlace(config(join(folder, "third"), blobs.settings));
     const options = { ...quiet, openStores: async () => stores(taken.folder), cancelQueued: false };
-    await assert.rejects(restoreBackup(taken, backup, options), /there are files of a server already/);
+    await assert.rejects(restoreBackup(taken, backup, options), /a location with files of a server/);
     await rm(folder, { recursive: true, force: true });
   });
 });
 
-it("a log is whole after a server was killed that had stored it, and not yet removed its copy", { skip }, async () => {
+it("a log stays complete if the server is killed after uploading it and before deleting the local copy", {
+  skip,
+}, async () => {
   const blobs = await startS3Blobs();
   const env = { ...blobs.settings, MILLRACE_FAULT: "log-stored:1", MILLRACE_ISOLATION: "none" };
   const server = await TestServer.start({ env });

@@ -1,4 +1,4 @@
-/** What happens to a team's datasets between the rows of a backup and the copy of its store; with the real library. */
+/** Changes to a team's datasets between the rows of a backup and the copy of its warehouse; with the real library. */
 import assert from "node:assert/strict";
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -27,7 +27,7 @@ const quiet = { onProgress: () => {}, now: Date.now };
 const needsRoot = process.getuid?.() === 0 ? false : "needs root";
 const unconfined = ({ warehouses }: DataFolder) => new BackupWarehouses(warehouses, () => []);
 
-/** Does something to the store after the rows were written, and before it is copied. */
+/** Changes the warehouse after the rows were written and before the warehouse is copied. */
 class RacingStores extends BackupWarehouses {
   readonly #race: () => Promise<void>;
 
@@ -42,7 +42,7 @@ class RacingStores extends BackupWarehouses {
   }
 }
 
-describe("between the rows of a backup and the copy of a store", { skip }, () => {
+describe("between the rows of a backup and the copy of a warehouse", { skip }, () => {
   let server: InProcessServer;
   let client: Client;
   let folder: string;
@@ -75,7 +75,7 @@ describe("between the rows of a backup and the copy of a store", { skip }, () =>
     return { manifest, dataDir };
   }
 
-  /** Registered versions that are live, by name; true: their rows are in the store. */
+  /** Registered live versions by name; true if their rows are in the warehouse. */
   async function registered(dataDir: string): Promise<Record<string, boolean>> {
     const store = await openStore(storeIn(dataDir));
     const rows = new DatabaseSync(join(dataDir, "team-stores/1/data/rows.db"), { readOnly: true });
@@ -103,7 +103,7 @@ describe("between the rows of a backup and the copy of a store", { skip }, () =>
         .executeTakeFirstOrThrow()
     ).uuid;
 
-  it("what a job saved that was still running is in the registry after a restore; the job is FAILED", async () => {
+  it("a running job saves a version: after a restore the version is in the registry and the job is FAILED", async () => {
     const gate = join(folder, "open");
     const script = `import datachain as dc, os, time
 dc.read_values(n=[1]).save('of_a_running_job')
@@ -122,7 +122,7 @@ while not os.path.exists(${JSON.stringify(gate)}): time.sleep(0.05)
   });
 
   for (const wanted of ["bwrap", "uid"] as const)
-    it(`at isolation ${wanted} the child copies, reads and places stores all the same`, {
+    it(`at isolation ${wanted} the child process still copies, reads and places warehouses`, {
       skip: needsRoot,
     }, async () => {
       const open = async ({ warehouses, engine }: DataFolder) =>
@@ -135,7 +135,7 @@ while not os.path.exists(${JSON.stringify(gate)}): time.sleep(0.05)
       assert.deepEqual(await registered(dataDir), { goes: true, of_a_running_job: true, renamed: true, stays: true });
     });
 
-  it("a warehouse whose copy would fill the disk is left out, and that is told; the rest is backed up", async () => {
+  it("a warehouse whose copy would fill the disk is omitted with a warning; the rest is backed up", async () => {
     const stores = new BackupWarehouses(new DataFolder(server.dataDir).warehouses, () => [], 2 ** 60);
     const options = { ...quiet, stores, keyFile: undefined };
     const manifest = await takeBackup(await placeIn(server.dataDir), join(folder, "full"), options);
@@ -144,7 +144,7 @@ while not os.path.exists(${JSON.stringify(gate)}): time.sleep(0.05)
     assert.match(part?.why ?? "", /too little free space for a copy of the warehouse \(\d+\.\d GiB\)/);
   });
 
-  it("a version that is removed is told, and removed after the restore; a dataset that is renamed keeps its name", async () => {
+  it("a removed version is reported, and removed after the restore; a renamed dataset keeps its old name", async () => {
     const warehouses = new Warehouses(new DataFolder(server.dataDir).warehouses, confinement);
     const [goes, renamed] = [await uuidOf("goes"), await uuidOf("renamed")];
     const stores = new RacingStores(server.dataDir, async () => {

@@ -1,4 +1,4 @@
-/** Copies of a team's warehouse: what jobs may have made of its files. */
+/** Copies of a team's warehouse whose files a job has manipulated. */
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,7 +11,7 @@ import { copyWarehouse } from "../../src/warehouses/programs/copy-warehouse.ts";
 import { WarehouseFolder } from "../../src/warehouses/warehouse-folder.ts";
 import { WarehouseProcesses } from "../../src/warehouses/warehouse-processes.ts";
 
-/** An empty store, and a place for its copy. */
+/** Creates an empty warehouse and a folder for its copy. */
 function openFixture(t: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), "millrace-copy-"));
   t.after(() => rmSync(folder, { recursive: true }));
@@ -28,14 +28,14 @@ function openFixture(t: TestContext) {
   return { store, to: filesIn("copy") };
 }
 
-it("a store whose files have holes is not copied: the copy would be a thousand times as large", async (t) => {
+it("a warehouse with sparse files is not copied, because the copy would be a thousand times as large", async (t) => {
   const { store, to } = openFixture(t);
   truncateSync(store.rows, 5 * 1024 ** 3);
   await assert.rejects(copyWarehouse(store, { to, registered: [] }), /its files are sparse/);
   assert.equal(statSync(to.rows, { throwIfNoEntry: false }), undefined);
 });
 
-/** The sum that a write-ahead log carries, over what came before and these bytes. */
+/** Computes the checksum of a SQLite write-ahead log over the previous sums and these bytes. */
 function checksum(bytes: Buffer, [a, b]: readonly [number, number]): readonly [number, number] {
   let [first, second] = [a, b];
   for (let at = 0; at < bytes.length; at += 8) {
@@ -51,7 +51,7 @@ const numbers = (...values: number[]) => {
   return bytes;
 };
 
-/** A log with one commit, after which the database is said to have so many pages. */
+/** Builds a write-ahead log with one commit that sets the number of pages of the database. */
 function writeLog(path: string, pages: number): void {
   const size = 4096;
   const page = readFileSync(path).subarray(0, size);
@@ -64,7 +64,7 @@ function writeLog(path: string, pages: number): void {
   writeFileSync(`${path}-wal`, Buffer.concat([head, numbers(...begun), frame, salt, numbers(...ended), page]));
 }
 
-it("a store whose log says that it has more pages than there are is not copied: the copy would have them all", async (t) => {
+it("a warehouse whose write-ahead log claims more pages than exist is not copied, because the copy would contain them all", async (t) => {
   const { store, to } = openFixture(t);
   writeLog(store.rows, 3_000_000);
   const db = new DatabaseSync(store.rows, { readOnly: true });
@@ -75,7 +75,7 @@ it("a store whose log says that it has more pages than there are is not copied: 
   assert.equal(statSync(to.rows, { throwIfNoEntry: false }), undefined);
 });
 
-it("a store with all its pages is copied, also those that are in its log alone", async (t) => {
+it("a copy contains all pages of a warehouse, including those that are only in its write-ahead log", async (t) => {
   const { store, to } = openFixture(t);
   const writer = new DatabaseSync(store.rows);
   t.after(() => writer.close());
@@ -87,7 +87,7 @@ it("a store with all its pages is copied, also those that are in its log alone",
   copy.close();
 });
 
-it("a process that works with a store writes no file that is longer than it may", async (t) => {
+it("a process that works with a warehouse cannot write a file beyond its size limit", async (t) => {
   const { store, to } = openFixture(t);
   const writer = new DatabaseSync(store.rows);
   writer.exec("create table filled (bytes blob)");
@@ -110,7 +110,7 @@ it("a process that works with a store writes no file that is longer than it may"
   assert.ok(statSync(to.rows).size > 2_000_000);
 });
 
-it("a store that is damaged is not written anew: pages that rows share would be written once for each of them", (t) => {
+it("a damaged warehouse is not compacted, because pages that rows share would be written once per row", (t) => {
   const { store } = openFixture(t);
   const db = new DatabaseSync(store.rows);
   db.exec("create table filled (bytes text)");

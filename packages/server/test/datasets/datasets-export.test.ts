@@ -1,4 +1,4 @@
-/** Exports: rows that the real library wrote, as files that the real readers read, and the way to them. */
+/** Exports: rows that the real library wrote, as files that real Parquet readers read, and their download. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
@@ -18,7 +18,7 @@ import { putVersion } from "../support/datasets.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 import { refused } from "../support/people.ts";
 
-/** Every kind of column, with the values that are lost first. */
+/** One column of every type, with the values that are most easily corrupted. */
 const kinds = `
 import datetime, json
 from typing import Optional
@@ -54,7 +54,7 @@ dc.read_dataset("kinds").filter(dc.C("s") == "nobody").save("empty")
 dc.read_values(n=list(range(25))).save("many")
 `;
 
-/** What the client does with a file, and how its values look then. */
+/** Reads a file as the client does and prints its values. */
 const readBack = `
 import io, json, os, sys, lz4.frame, pandas
 data = pandas.read_parquet(io.BytesIO(lz4.frame.decompress(open(sys.argv[1], "rb").read())))
@@ -111,7 +111,7 @@ describe("an export", { skip: await whyNoDatachain() }, () => {
     return JSON.parse(stdout) as Record<string, unknown[]>;
   }
 
-  it("has every value of every kind of column as the library wrote it", async () => {
+  it("has every value of every column type as the library wrote it", async () => {
     const { export_id, signed_urls } = await ask("kinds");
     assert.equal((await ended(export_id)).status, "complete");
     const { sys__id, sys__rand, ...columns } = await read(signed_urls[0] ?? "");
@@ -152,7 +152,7 @@ describe("an export", { skip: await whyNoDatachain() }, () => {
     });
   });
 
-  it("of many rows is several files, whose URLs are there from the start", async () => {
+  it("of many rows consists of several files, whose URLs are known from the start", async () => {
     const { export_id, signed_urls } = await ask("many");
     assert.equal(signed_urls.length, 3);
     assert.deepEqual(await ended(export_id), { status: "complete", files_done: 3, num_files: 3, error_message: "" });
@@ -167,14 +167,14 @@ describe("an export", { skip: await whyNoDatachain() }, () => {
     );
   });
 
-  it("of wide rows has more and smaller files, to judge by the first rows", async () => {
+  it("of wide rows has more and smaller files, estimated from the first rows", async () => {
     const preview = JSON.stringify([{ text: "x".repeat(32 * 1024 ** 2) }]);
     await putVersion(server.store, "wide", { rows_table: "ds_nowhere", num_objects: 9, preview });
     assert.equal((await ask("wide")).signed_urls.length, 9);
     assert.equal((await ask("many")).signed_urls.length, 3);
   });
 
-  it("of more rows than any team has is refused, not counted up", async () => {
+  it("of an implausible number of rows is refused instead of counted", async () => {
     await putVersion(server.store, "untrue", { rows_table: "ds_nowhere", num_objects: Number.MAX_SAFE_INTEGER });
     await refused(ask("untrue"), "wrong_state", /more than 10000 files hold/);
     await putVersion(server.store, "negative", { rows_table: "ds_nowhere", num_objects: -5 });
@@ -187,12 +187,12 @@ describe("an export", { skip: await whyNoDatachain() }, () => {
     assert.equal((await statusOf(export_id)).status, "complete");
   });
 
-  it("is shared by all who ask for the same version while it lives", async () => {
+  it("is shared by all requests for the same version while it is kept", async () => {
     const [one, two] = [await ask("many"), await ask("@admin.default.many@1.0.0")];
     assert.deepEqual(one, two);
   });
 
-  it("is fetched without a token, and only with the signature that it was given", async () => {
+  it("is downloaded without a token, but only with its signature", async () => {
     const { export_id, signed_urls } = await ask("many");
     await ended(export_id);
     const url = new URL(signed_urls[0] ?? "");
@@ -212,7 +212,7 @@ describe("an export", { skip: await whyNoDatachain() }, () => {
     assert.equal((await changed((copy) => (copy.pathname = copy.pathname.replace(/0$/, "..%2f0")))).status, 422);
   });
 
-  it("begun before the server died goes on after it", async () => {
+  it("continues after the server was killed", async () => {
     const row = await server.store.write(async (db) => {
       const { id } = await db
         .selectFrom("dataset_versions")
@@ -237,7 +237,7 @@ describe("an export", { skip: await whyNoDatachain() }, () => {
     assert.deepEqual((await readdir(join(server.dataDir, "exports", row.id))).sort(), ["1", "2"]);
   });
 
-  it("of a version that is removed ends: its files are not given any more", async () => {
+  it("ends when its version is removed: its files are no longer served", async () => {
     await runWithLibrary(server.dataDir, 'dc.read_values(n=[1]).save("short")');
     await recordWarehouse(server.store, server.dataDir);
     const { export_id, signed_urls } = await ask("short");
@@ -248,7 +248,7 @@ describe("an export", { skip: await whyNoDatachain() }, () => {
     await refused(ask("short@1.0.0"), "not_found", /was removed/);
   });
 
-  it("whose rows cannot be read fails, and says why", async () => {
+  it("fails with a reason if its rows cannot be read", async () => {
     await putVersion(server.store, "lost", { rows_table: "ds_nowhere" });
     const { export_id, signed_urls } = await ask("lost");
     const { status, error_message } = await ended(export_id);
@@ -256,14 +256,14 @@ describe("an export", { skip: await whyNoDatachain() }, () => {
     assert.equal((await fetch(signed_urls[0] ?? "")).status, 409);
   });
 
-  it("of rows that lie elsewhere is a 409, of what is not there a 404", async () => {
+  it("is a 409 for rows that are stored elsewhere and a 404 for an unknown version", async () => {
     await client.call(routes.registerVersion, { body: { name: "registered" } });
-    await refused(ask("registered"), "wrong_state", /do not lie on this server/);
+    await refused(ask("registered"), "wrong_state", /are not stored on this server/);
     await refused(ask("nothing"), "not_found");
     await refused(statusOf("nothing"), "not_found", /There is no export nothing/);
   });
 
-  it("is removed after its time, with its files, and so are files that belong to none", async () => {
+  it("is deleted with its files when it expires, and orphaned files are deleted, too", async () => {
     const { export_id } = await ask("kinds");
     await ended(export_id);
     const exports = { folder: join(server.dataDir, "exports"), life: day };
@@ -275,7 +275,7 @@ describe("an export", { skip: await whyNoDatachain() }, () => {
     assert.notEqual((await ask("kinds")).export_id, export_id);
   });
 
-  describe("of a store that a hostile job wrote", () => {
+  describe("of a warehouse that a hostile job wrote", () => {
     const columns = [
       { name: "sys__id", type: "UInt64" },
       { name: "n", type: "Int64" },
@@ -297,7 +297,7 @@ describe("an export", { skip: await whyNoDatachain() }, () => {
       );
     });
 
-    it("refuses values that a column cannot have, and names the column", () => {
+    it("refuses values that do not fit their column, and names the column", () => {
       for (const value of ["'text'", "1.5", "x'00'"])
         assert.throws(
           exporting(`create table t (sys__id integer primary key, n); insert into t values (1, ${value})`),
@@ -305,14 +305,14 @@ describe("an export", { skip: await whyNoDatachain() }, () => {
         );
     });
 
-    it("refuses a table without the columns that the version should have", () => {
+    it("refuses a table that lacks columns of the version", () => {
       assert.throws(
         exporting("create table t (sys__id integer primary key)"),
         /has a column n, but the table t does not store it/,
       );
     });
 
-    it("takes each stored column once: other spellings and computed columns would make files of any size", () => {
+    it("exports each stored column once: other spellings and computed columns could produce files of any size", () => {
       const fill = "insert into t (sys__id) values (1)";
       assert.throws(exporting(`create table t (sys__id integer primary key, N); ${fill}`), /does not store it/);
       assert.throws(
@@ -330,7 +330,7 @@ describe("an export", { skip: await whyNoDatachain() }, () => {
       return found.map(({ name }) => String(name));
     };
 
-    it("follow a change of name together: jobs and exports find the rows under the new one", async () => {
+    it("are renamed together: jobs and exports find the rows under the new name", async () => {
       await runWithLibrary(server.dataDir, 'dc.read_values(n=[1, 2]).save("before")');
       await recordWarehouse(server.store, server.dataDir);
       await client.call(routes.editDataset, {
@@ -344,7 +344,7 @@ describe("an export", { skip: await whyNoDatachain() }, () => {
       assert.equal((await ended(export_id)).status, "complete");
     });
 
-    it("follow a removal together: the rows are gone, and the library gives the next number", async () => {
+    it("are removed together: the rows are gone, and the library assigns the next number", async () => {
       await runWithLibrary(server.dataDir, 'dc.read_values(n=[1]).save("dropped")');
       await recordWarehouse(server.store, server.dataDir);
       await client.call(routes.removeDataset, { body: { name: "dropped@1.0.0" } });
@@ -353,7 +353,7 @@ describe("an export", { skip: await whyNoDatachain() }, () => {
       assert.equal((await runWithLibrary(server.dataDir, script)).trim(), "1.0.1");
     });
 
-    it("that cannot be changed leave the registry as it is, with a 409 that says why", async () => {
+    it("stay unchanged together, with a 409 that says why, if the warehouse cannot be changed", async () => {
       await runWithLibrary(server.dataDir, 'dc.read_values(n=[1]).save("stuck")');
       await recordWarehouse(server.store, server.dataDir);
       const rows = new DatabaseSync(warehouseFolder(server.dataDir, 1).rows);

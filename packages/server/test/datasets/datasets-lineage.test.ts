@@ -1,4 +1,4 @@
-/** Versions that their makers register, and the way from version to version. */
+/** Versions that external producers register, and the lineage between versions. */
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, describe, it } from "node:test";
@@ -23,7 +23,7 @@ describe("registering a version", () => {
     by.call(routes.registerVersion, { body: { name, ...rest } });
   const versionOf = async (name: string) => (await client.call(routes.getDataset, { query: { name } })).versions.at(-1);
 
-  it("gives the first number, then the next, and takes one that is asked for", async () => {
+  it("assigns the first number, then the next, and accepts a requested one", async () => {
     const first = await register("counted");
     assert.deepEqual([first.dataset_name, first.version], ["@admin.default.counted", "1.0.0"]);
     assert.equal((await register("counted")).version, "1.0.1");
@@ -32,7 +32,7 @@ describe("registering a version", () => {
     assert.equal((await register("counted")).version, "3.0.1");
   });
 
-  it("never gives a number again, neither one that is there nor one that was removed", async () => {
+  it("never reuses a number, neither of an existing nor of a removed version", async () => {
     await register("taken");
     await refused(register("taken", { version: "1.0.0" }), "wrong_state", /is there already/);
     await client.call(routes.removeDataset, { body: { name: "taken@1.0.0" } });
@@ -40,19 +40,19 @@ describe("registering a version", () => {
     assert.equal((await register("taken")).version, "1.0.1");
   });
 
-  it("many times at once gives every caller a number of their own", async () => {
+  it("concurrently gives every caller a different number", async () => {
     const given = await Promise.all(Array.from({ length: 10 }, () => register("race")));
     assert.equal(new Set(given.map(({ version }) => version)).size, 10);
   });
 
-  it("again with the same uuid gives the version that is there; for another dataset it is a 409", async () => {
+  it("again with the same uuid returns the existing version; for another dataset it is a 409", async () => {
     const uuid = randomUUID();
     const first = await register("repeated", { uuid });
     assert.deepEqual(await register("repeated", { uuid: uuid.toUpperCase() }), first);
     await refused(register("elsewhere", { uuid }), "wrong_state", /uuid/);
   });
 
-  it("keeps schema, counts, description and the first rows, numbers digit by digit", async () => {
+  it("stores schema, counts, description and first rows with all digits of numbers", async () => {
     const preview = '[{"id":9007199254740993,"score":0.1000000000000000055}]';
     const body = `{"team_name":"main","name":"kept","schema":{"id":{"type":"Int64"}},"num_objects":7,"size":99,
       "description":"what it is","attrs":["a"],"query_script":"script","preview":${preview}}`;
@@ -70,7 +70,7 @@ describe("registering a version", () => {
     assert.equal((await client.call(routes.getDataset, { query: { name: "kept" } })).description, "what it is");
   });
 
-  it("of names and URIs that the stores could not keep as they are is a 422", async () => {
+  it("with names or URIs that a database could not store is a 422", async () => {
     const wide = "\u6f22".repeat(990);
     await refused(register("wide", { dependencies: [`s3://${wide}`] }), "invalid", /at most 1000 bytes/);
     await refused(register("wide", { dependencies: ["s3://\ud800"] }), "invalid", /whole characters/);
@@ -88,13 +88,13 @@ describe("registering a version", () => {
     );
   });
 
-  it("with a larger schema or more first rows than lists can show is a 422 that says the bound", async () => {
+  it("with a schema or first rows that are too large for lists is a 422 that names the limit", async () => {
     const text = "x".repeat(262_144);
     await refused(register("large", { preview: [{ text }] }), "invalid", /preview: expected at most 262144 bytes/);
     await refused(register("large", { schema: { text } }), "invalid", /schema: expected at most 262144 bytes/);
   });
 
-  it("with a job's own token is for that job and for no other", async () => {
+  it("with a job's own token works for that job only", async () => {
     const { job, token, end } = await runningJob(client);
     const own = createClient({ url: server.url, token, team: "main" });
     await register("by-job", {}, own);
@@ -107,19 +107,19 @@ describe("registering a version", () => {
     await refused(register("by-job", {}, own), "unauthorized");
   });
 
-  it("for a job is for whoever made it and for admins of the team: pipelines run it again as its creator", async () => {
+  it("for a job is allowed for its creator and for team admins, because pipelines run the job again as its creator", async () => {
     const [maker, stranger] = [
       await addPerson(server, "maker", { team: "main" }),
       await addPerson(server, "stranger", { team: "main" }),
     ];
     const { id: job_id } = await createJob(maker.client, shell("true"));
-    await refused(register("claimed", { job_id }, stranger.client), "forbidden", /is maker's\. Only they/);
+    await refused(register("claimed", { job_id }, stranger.client), "forbidden", /is maker's\. Only its owner/);
     await register("claimed", { job_id }, maker.client);
     await register("claimed", { job_id }, client);
     assert.equal((await versionOf("claimed"))?.job_id, job_id);
   });
 
-  it("for a job that is not there, or from what is not there, is a 404, and nothing is registered", async () => {
+  it("for an unknown job or with unknown dependencies is a 404 and registers nothing", async () => {
     await refused(register("orphan", { job_id: randomUUID() }), "not_found", /There is no job/);
     await refused(register("orphan", { dependencies: ["nothing"] }), "not_found", /@admin\.default\.nothing/);
     await register("known");
@@ -128,9 +128,9 @@ describe("registering a version", () => {
     await refused(client.call(routes.getDataset, { query: { name: "orphan" } }), "not_found");
   });
 
-  it("where the library writes, or under a name that is not for people, is refused", async () => {
+  it("under a name that the library writes or reserves is refused", async () => {
     await putVersion(server.store, "by-library", { rows_table: "ds_@admin_default_by-library_1_0_0" });
-    await refused(register("by-library"), "wrong_state", /made by jobs with the library/);
+    await refused(register("by-library"), "wrong_state", /created by jobs on this server/);
     for (const name of ["system.listing.x", "local.local.x", "lst__x", "session_x", "a.b.c.d"])
       await refused(register(name), "invalid");
   });
@@ -142,7 +142,7 @@ describe("lineage", () => {
   before(async () => {
     server = await startInProcess();
     client = await server.client();
-    // bucket -> raw -> clean -> left, right -> final; the diamond's sides share a parent.
+    // bucket -> raw -> clean -> left, right -> final; both sides of the diamond share a parent.
     const bucket = "s3://bucket/raw";
     await register("raw", { dependencies: [bucket] });
     await register("clean", { dependencies: ["raw", bucket] });
@@ -154,13 +154,13 @@ describe("lineage", () => {
   const register = (name: string, rest: object) => client.call(routes.registerVersion, { body: { name, ...rest } });
   const lineage = (query: object) => client.call(routes.getLineage, { query });
 
-  /** Edges as `from > to`, in short names. */
+  /** Edges as `from > to`, with short names. */
   const edgesOf = ({ nodes, edges }: Lineage) => {
     const names = new Map(nodes.map(({ id, name }) => [id, name.replace("@admin.default.", "")]));
     return edges.map(({ from, to }) => `${names.get(from)} > ${names.get(to)}`).sort();
   };
 
-  it("upstream is everything that a version was made from", async () => {
+  it("upstream contains everything that a version was created from", async () => {
     const found = await lineage({ dataset: "final", direction: "upstream" });
     assert.deepEqual(edgesOf(found), [
       "clean > left",
@@ -175,19 +175,19 @@ describe("lineage", () => {
     assert.equal(found.nodes.filter(({ kind }) => kind === "storage").length, 1);
   });
 
-  it("downstream is everything that was made from it", async () => {
+  it("downstream contains everything that was created from a version", async () => {
     const found = await lineage({ dataset: "clean", direction: "downstream" });
     assert.deepEqual(edgesOf(found), ["clean > left", "clean > right", "left > final", "right > final"]);
   });
 
-  it("goes both ways unless told, as deep as asked, and says when there is more", async () => {
+  it("goes both ways by default, to the requested depth, and reports when there is more", async () => {
     const near = await lineage({ dataset: "clean", depth: 1 });
     assert.deepEqual(edgesOf(near), ["clean > left", "clean > right", "raw > clean", "s3://bucket/raw > clean"]);
     assert.equal(near.truncated, true);
     assert.equal((await lineage({ dataset: "clean", depth: 2 })).truncated, false);
   });
 
-  it("names the jobs that made the versions", async () => {
+  it("names the jobs that created the versions", async () => {
     const { job, token, end } = await runningJob(client);
     const own = createClient({ url: server.url, token, team: "main" });
     await own.call(routes.registerVersion, { body: { name: "of-job", dependencies: ["final"] } });
@@ -198,7 +198,7 @@ describe("lineage", () => {
     assert.ok(found.edges.some(({ from, to, kind }) => from === job.id && to === found.root && kind === "made"));
   });
 
-  it("of a removed version is still there, by its uuid", async () => {
+  it("of a removed version is still available by its uuid", async () => {
     const { uuid } = await register("short-lived", { dependencies: ["raw"] });
     await client.call(routes.removeDataset, { body: { name: "short-lived@1.0.0" } });
     const found = await lineage({ uuid, direction: "upstream" });
@@ -206,16 +206,16 @@ describe("lineage", () => {
     assert.ok(edgesOf(found).includes("raw > short-lived"));
   });
 
-  it("asked for wrongly is a 422, and of what is not there a 404", async () => {
+  it("is a 422 for an invalid request and a 404 for an unknown version", async () => {
     await refused(lineage({}), "invalid", /dataset/);
-    await refused(lineage({ dataset: "raw", uuid: randomUUID() }), "invalid", /not both/);
+    await refused(lineage({ dataset: "raw", uuid: randomUUID() }), "invalid", /either a dataset or the uuid/);
     await refused(lineage({ dataset: "raw", depth: 0 }), "invalid", /depth/);
     await refused(lineage({ dataset: "raw", direction: "sideways" }), "invalid", /direction/);
     await refused(lineage({ dataset: "nothing" }), "not_found");
     await refused(lineage({ uuid: randomUUID() }), "not_found");
   });
 
-  it("tells nothing of a job of another team, whatever the team's warehouse says", async () => {
+  it("shows nothing of a job of another team, whatever the team's warehouse says", async () => {
     await client.call(routes.createTeam, { body: { name: "theirs" } });
     const body = { query: ":", query_type: "SHELL", query_name: "their secret", team_name: "theirs" } as const;
     const { id } = await client.call(routes.createJob, { body });
@@ -224,7 +224,7 @@ describe("lineage", () => {
     assert.ok(!JSON.stringify(nodes).includes("their secret"), JSON.stringify(nodes));
   });
 
-  it("that goes round in circles ends", async () => {
+  it("with a cycle still ends", async () => {
     const [one, two] = [randomUUID(), randomUUID()];
     await putVersion(server.store, "one", { uuid: one });
     await putVersion(server.store, "two", { uuid: two, needs: [{ uuid: one }] });
@@ -235,7 +235,7 @@ describe("lineage", () => {
     assert.deepEqual(edgesOf(await lineage({ dataset: "one", direction: "upstream" })), ["one > two", "two > one"]);
   });
 
-  it("of a large graph is bounded, and says so", async () => {
+  it("of a large graph is truncated and says so", async () => {
     await server.store.write(async (db) => {
       const { id } = await db.selectFrom("dataset_versions").select("id").executeTakeFirstOrThrow();
       for (let start = 0; start < 6000; start += 500)

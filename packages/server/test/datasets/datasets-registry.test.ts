@@ -1,4 +1,4 @@
-/** The registry as the client and people see it: lists, info, changes, removal, what jobs made. */
+/** The registry as the client and people see it: lists, info, changes, removal, versions of jobs. */
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, beforeEach, describe, it } from "node:test";
@@ -37,12 +37,12 @@ describe("the registry of datasets", () => {
       [action, target, detail].join(" "),
     );
 
-  it("names a dataset of the same name elsewhere in the team where a short name finds none", async () => {
+  it("suggests a dataset of the same name elsewhere in the team if a short name is not found", async () => {
     await put("final", { namespace: "@alice" });
     await put("final", { namespace: "prod", project: "zoo" });
     await put("gone", { namespace: "@alice", status: 8, removed_at: "2030-01-02T00:00:00.000Z" });
     const hint =
-      /no dataset @admin\.default\.final in the team main\. .* there is @alice\.default\.final, prod\.zoo\.final: .*full name/;
+      /no dataset @admin\.default\.final in the team main\. .* there is @alice\.default\.final, prod\.zoo\.final\. .*full name/;
     await refused(info("final"), "not_found", hint);
     await refused(info("gone"), "not_found", /no dataset @admin\.default\.gone in the team main\.$/);
     await assert.rejects(info("gone"), { hint: "list_datasets" }, "what a client turns into a command or a link");
@@ -50,16 +50,16 @@ describe("the registry of datasets", () => {
     await refused(trigger, "not_found", /no dataset @admin\.default\.final .*@alice\.default\.final/);
   });
 
-  it("names it in the reason of a job that did not find it, too", async () => {
+  it("makes the same suggestion in the reason of a job that did not find its dataset", async () => {
     await put("final", { namespace: "@alice" });
     const said = "Dataset final not found in namespace @admin and project default";
     const job = await createJob(client, python(`raise KeyError("${said}")`));
     const { error_message } = await waitForEnd(client, job.id);
-    assert.match(error_message ?? "", /not found in namespace @admin .*\n.* there is @alice\.default\.final:/);
+    assert.match(error_message ?? "", /not found in namespace @admin .*\n.* there is @alice\.default\.final\./);
   });
 
   describe("lists", () => {
-    it("every dataset with its versions in the order of their numbers, by name", async () => {
+    it("show every dataset by name, with its versions in the order of their numbers", async () => {
       for (const version of ["1.0.10", "1.0.9", "2.0.0"]) await put("cats", { version });
       await put("ants", { namespace: "prod", project: "zoo" });
       assert.deepEqual(await shown(), [
@@ -70,7 +70,7 @@ describe("the registry of datasets", () => {
       ]);
     });
 
-    it("leave out listings of storage, what sessions leave behind, and removed versions unless asked", async () => {
+    it("omit storage listings, remains of sessions, and removed versions unless requested", async () => {
       await put("lst__s3_x3a_x2f_x2fbucket", { namespace: "system", project: "listing" });
       await put("session_abc");
       await put("gone", { status: 8, removed_at: "2030-01-02T00:00:00.000Z" });
@@ -82,7 +82,7 @@ describe("the registry of datasets", () => {
       ]);
     });
 
-    it("can be limited to a beginning of the name, or of the name in full", async () => {
+    it("can be filtered by a prefix of the short or the full name", async () => {
       for (const name of ["cats", "cars", "dogs"]) await put(name);
       assert.deepEqual(await shown({ prefix: "ca" }), ["@admin.default.cars@1.0.0", "@admin.default.cats@1.0.0"]);
       assert.deepEqual(await shown({ prefix: "@admin.default.d" }), ["@admin.default.dogs@1.0.0"]);
@@ -104,7 +104,7 @@ describe("the registry of datasets", () => {
   });
 
   describe("info", () => {
-    it("has every key that the client needs, and never null where the client cannot take it", async () => {
+    it("has every key that the client needs, and no null where the client does not accept it", async () => {
       await put("cats", { preview: null });
       const dataset = (await info("cats")) as Dataset & Record<string, unknown>;
       const [version] = dataset.versions;
@@ -116,14 +116,14 @@ describe("the registry of datasets", () => {
       assert.ok(!("_versions" in dataset));
     });
 
-    it("passes numbers through digit by digit, also those that a double cannot hold", async () => {
+    it("passes numbers through with all digits, even those that a double cannot hold", async () => {
       const preview = '[{"sys__rand":9223372036854775807,"i":-9223372036854775808,"f":0.1000000000000000055}]';
       await put("cats", { preview });
       const text = await (await server.fetch("/api/datachain/datasets/info?team_name=main&name=cats")).text();
       assert.ok(text.includes(`"preview":${preview}`), text);
     });
 
-    it("of many large versions is bounded: older ones go without what is large, the named one never", async () => {
+    it("of many large versions is bounded: older ones omit large fields, a named one never does", async () => {
       const text = "x".repeat(200_000);
       const large = { preview: JSON.stringify([{ text }]), query_script: text, schema: JSON.stringify({ text }) };
       for (let patch = 0; patch < 60; patch++) await put("cats", { version: `1.0.${patch}`, ...large });
@@ -139,13 +139,13 @@ describe("the registry of datasets", () => {
       assert.deepEqual([named?._preview_loaded, named?.preview, named?.schema], [true, [{ text }], { text }]);
     });
 
-    it("is JSON also where the library wrote NaN and Infinity", async () => {
+    it("is valid JSON even if the library wrote NaN and Infinity", async () => {
       await put("cats", { preview: '[{"f":NaN,"g":-Infinity,"s":"NaN \\"Infinity\\""}]' });
       const { versions } = await info("cats");
       assert.deepEqual(versions[0]?.preview, [{ f: null, g: null, s: 'NaN "Infinity"' }]);
     });
 
-    it("shows nothing in the place of texts that are no JSON, so that a script cannot write into answers", async () => {
+    it("omits texts that are not JSON, so that a script cannot inject into answers", async () => {
       await put("cats", {
         preview: '[]},{"version":"9.9.9"',
         schema: "]",
@@ -170,20 +170,20 @@ describe("the registry of datasets", () => {
       for (const way of ways) assert.equal((await info(way.name, way)).name, "cats", JSON.stringify(way));
     });
 
-    it("of what is not there, or was removed, is a 404 that names it", async () => {
+    it("of an unknown or removed version is a 404 that names it", async () => {
       await refused(info("cats"), "not_found", /There is no dataset @admin\.default\.cats in the team main/);
       await put("cats", { status: 8, removed_at: "2030-01-02T00:00:00.000Z" });
-      await refused(info("cats"), "not_found", /all were removed/);
+      await refused(info("cats"), "not_found", /All versions of .* were removed/);
       assert.equal((await info("cats", { include_removed: true })).versions[0]?.status, 8);
     });
 
-    it("of a name that cannot be one is a 422", async () => {
+    it("of an invalid name is a 422", async () => {
       for (const name of ["a.b.c.d", "a@b", "a..b", "", "a b"]) await refused(info(name), "invalid");
     });
   });
 
   describe("editing", () => {
-    it("changes what is given, and leaves the rest", async () => {
+    it("changes the given fields only", async () => {
       await put("cats", { dataset: { uuid: randomUUID(), description: "old", attrs: '["a"]' } });
       const first = await edit("cats", { new_name: null, description: "new", attrs: null });
       assert.deepEqual([first.name, first.description, first.attrs], ["cats", "new", ["a"]]);
@@ -196,12 +196,12 @@ describe("the registry of datasets", () => {
       ]);
     });
 
-    it("keeps uuids: whoever fetched a version knows it again", async () => {
+    it("keeps uuids, so that clients recognise a downloaded version", async () => {
       const uuid = await put("cats");
       assert.equal((await edit("cats", { new_name: "felines" })).versions[0]?.uuid, uuid);
     });
 
-    it("to a name that is taken is a 409, to one that cannot be a name a 422, and nothing changes", async () => {
+    it("to a name that is in use is a 409, to an invalid name a 422, and nothing changes", async () => {
       await put("cats");
       await put("dogs");
       await refused(edit("cats", { new_name: "dogs" }), "wrong_state", /@admin\.default\.dogs is there already/);
@@ -213,7 +213,7 @@ describe("the registry of datasets", () => {
   });
 
   describe("removal", () => {
-    it("keeps the version's row: status 8, and its number is not given again", async () => {
+    it("keeps the version's row with status 8, and its number is not reused", async () => {
       await put("cats");
       await put("cats", { version: "1.0.1" });
       const body = { name: "cats", namespace: "local", project: "local", version: "1.0.0", force: null };
@@ -226,20 +226,20 @@ describe("the registry of datasets", () => {
       assert.equal((await audited())[0], "dataset.remove @admin.default.cats 1.0.0");
     });
 
-    it("of all versions wants force, else it is a 400", async () => {
+    it("of all versions needs force, otherwise it is a 400", async () => {
       for (const version of ["1.0.0", "1.0.1"]) await put("cats", { version });
       await refused(remove("cats", { version: null, force: false }), "bad_request", /version/);
       assert.equal((await remove("cats", { force: true })).message, "2 versions are removed.");
       assert.deepEqual(await shown(), []);
-      await refused(remove("cats", { force: true }), "not_found", /all were removed/);
+      await refused(remove("cats", { force: true }), "not_found", /All versions of .* were removed/);
     });
 
-    it("of what is not there, or is removed already, is a 404 that says so", async () => {
+    it("of an unknown or already removed version is a 404 that says so", async () => {
       await put("cats");
       await refused(remove("dogs", { version: "1.0.0" }), "not_found", /There is no dataset @admin\.default\.dogs/);
       await refused(remove("cats@2.0.0"), "not_found", /There are 1\.0\.0/);
       await remove("cats@v1.0.0");
-      await refused(remove("cats@1.0.0"), "not_found", /it was removed 20/);
+      await refused(remove("cats@1.0.0"), "not_found", /it was removed at 20/);
       await refused(remove("cats", { version: "one" }), "invalid", /version: expected three numbers/);
     });
   });
@@ -247,16 +247,16 @@ describe("the registry of datasets", () => {
   describe("exports", () => {
     const ask = (name: string) => client.call(routes.exportDataset, { query: { name } });
 
-    it("of rows that lie elsewhere, or that nobody can count, are refused for what they are", async () => {
+    it("of rows that are stored elsewhere, or that cannot be counted, are refused with the reason", async () => {
       await put("elsewhere");
       await put("uncounted", { rows_table: "ds_uncounted", num_objects: null });
-      await refused(ask("elsewhere"), "wrong_state", /registered by its maker/);
-      await refused(ask("uncounted"), "wrong_state", /How many rows @admin\.default\.uncounted@1\.0\.0 has/);
+      await refused(ask("elsewhere"), "wrong_state", /an external producer registered it/);
+      await refused(ask("uncounted"), "wrong_state", /how many rows @admin\.default\.uncounted@1\.0\.0 has/);
     });
   });
 
   describe("of a job", () => {
-    it("names the versions it made and reused in full, and no internal or removed ones", async () => {
+    it("names the versions that it created and reused in full, and no internal or removed ones", async () => {
       const { id } = await createJob(client, shell(":"));
       await waitForEnd(client, id);
       await put("made", { madeBy: id });

@@ -1,4 +1,4 @@
-/** What a team may keep on disk: uploads, logs and its warehouse. */
+/** Disk quotas of a team: uploads, logs and its warehouse. */
 import assert from "node:assert/strict";
 import { stat } from "node:fs/promises";
 import { type IncomingMessage, request as post } from "node:http";
@@ -30,7 +30,7 @@ describe("quotas of uploads and logs", () => {
 
   const upload = (bytes: number) => client.upload(routes.uploadFile, new Blob(["x".repeat(bytes)]), "file");
 
-  it("uploads are counted in blocks, shown beside the quota, and refused beyond it; nothing of them stays", async () => {
+  it("uploads are counted in blocks, shown beside the quota, and refused beyond it without leaving anything behind", async () => {
     await upload(1);
     await upload(50_000);
     assert.deepEqual((await usageOf(client)).uploads, { bytes: 4096 + 53_248, quota: 65_536 });
@@ -40,7 +40,7 @@ describe("quotas of uploads and logs", () => {
     await assert.rejects(upload(1), isRefused(/MILLRACE_TEAM_UPLOADS/));
   });
 
-  it("many uploads at once never lead beyond it", async () => {
+  it("concurrent uploads never exceed the quota together", async () => {
     const { client: own } = await addTeam("rush");
     const all = await Promise.allSettled(
       [...Array(12)].map(() => own.upload(routes.uploadFile, new Blob(["x".repeat(10_000)]), "file")),
@@ -48,7 +48,7 @@ describe("quotas of uploads and logs", () => {
     assert.equal(all.filter(({ status }) => status === "fulfilled").length, 5);
   });
 
-  it("uploads that are still arriving count together, before any of them is whole", async () => {
+  it("uploads in progress count together before any of them is complete", async () => {
     const { client: own } = await addTeam("slow");
     const params = { team_name: "slow" };
     await client.call(routes.updateTeam, { params, body: { max_upload_bytes: 4 * mebibyte } });
@@ -64,7 +64,7 @@ describe("quotas of uploads and logs", () => {
     );
   });
 
-  /** Sends so much of a file, and then neither more nor an end. */
+  /** Sends part of a file and then neither more data nor the end. */
   async function startUpload(team: string, bytes: number) {
     const url = `${server.url}${routes.uploadFile.path}?team_name=${team}`;
     const headers = {
@@ -88,7 +88,7 @@ describe("quotas of uploads and logs", () => {
     return { client: createClient({ url: server.url, token: await server.token(), team: name }) };
   }
 
-  it("a quota of the team's own wins over the server's, 0 takes it away, and metrics show both", async () => {
+  it("a team's own quota overrides the server's, 0 removes it, and metrics show both", async () => {
     const params = { team_name: "main" };
     const set = (max_upload_bytes: number) => client.call(routes.updateTeam, { params, body: { max_upload_bytes } });
     assert.equal((await set(10 * mebibyte)).max_upload_bytes, 10 * mebibyte);
@@ -100,7 +100,7 @@ describe("quotas of uploads and logs", () => {
     assert.match(text, /^millrace_team_bytes\{team="main",kind="uploads"\} 1\d{5}$/m);
   });
 
-  it("long texts of jobs are shown beside their quota, counted once, and refused beyond it; metrics show both", async () => {
+  it("long texts of jobs are counted once, shown beside their quota, and refused beyond it; metrics show both", async () => {
     const { client: own } = await addTeam("texts");
     const params = { team_name: "texts" };
     const set = await client.call(routes.updateTeam, { params, body: { max_text_bytes: mebibyte } });
@@ -117,7 +117,7 @@ describe("quotas of uploads and logs", () => {
     assert.match(metrics, /^millrace_team_bytes\{team="texts",kind="texts"\} 600002$/m);
   });
 
-  it("texts of versions that are registered count to the same quota", async () => {
+  it("texts of registered versions count toward the same quota", async () => {
     const { client: own } = await addTeam("registering");
     const params = { team_name: "registering" };
     await client.call(routes.updateTeam, { params, body: { max_text_bytes: mebibyte } });
@@ -132,7 +132,7 @@ describe("quotas of uploads and logs", () => {
     assert.equal((await client.call(routes.getTeamUsage, { params })).texts.bytes, texts.bytes, "nothing was kept");
   });
 
-  it("beyond the quota of logs the oldest are removed, counted on disk, and the last one stays", async () => {
+  it("beyond the log quota the oldest logs are deleted, counted on disk, and the newest stays", async () => {
     const jobs: Job[] = [];
     for (let i = 0; i < 4; i++) jobs.push((await runJob(client, shell("head -c 400000 /dev/zero | tr '\\0' x"))).job);
     const [first, , , last] = jobs;
@@ -149,7 +149,7 @@ describe("quotas of uploads and logs", () => {
   });
 });
 
-/** Seen as using the library, and quick: it is not imported. */
+/** A job that is detected as using the library but is fast, because it does not import it. */
 const filling = (megabytes: number, then = "") =>
   python(`
 if False:
@@ -174,24 +174,24 @@ describe("the warehouse of a team on disk", { skip }, () => {
   });
   after(() => server.dispose());
 
-  it("what a job adds to it counts to the job's own limit of disk", async () => {
+  it("its growth by a job counts toward that job's disk limit", async () => {
     const job = await createJob(client, filling(100, waits));
     const ended = await waitForEnd(client, job.id);
     assert.equal(ended.status, "FAILED");
     assert.match(ended.error_message ?? "", /limit of 40 MiB in its folders and its team's warehouse/);
   });
 
-  it("over the team's quota the job that made it grow is ended, and jobs that use the library are refused", async () => {
+  it("over the team's quota the job that caused the growth is killed, and jobs that use the library are refused", async () => {
     const params = { team_name: "main" };
     const before = (await usageOf(client)).datasets.bytes;
     await client.call(routes.updateTeam, { params, body: { max_dataset_bytes: before + 10 * mebibyte } });
     const job = await createJob(client, filling(30, waits));
     const ended = await waitForEnd(client, job.id);
-    assert.match(ended.error_message ?? "", /the warehouse of its team went over its quota of/);
+    assert.match(ended.error_message ?? "", /the warehouse of its team exceeded its quota of/);
     assert.ok((await usageOf(client)).datasets.bytes > before + 10 * mebibyte);
     await assert.rejects(
       createJob(client, filling(1)),
-      isRefused(/warehouse of the team main takes .*Remove versions of datasets/),
+      isRefused(/warehouse of the team main takes .*Remove dataset versions/),
     );
     await runJob(client, shell("echo others go on"));
     await client.call(routes.updateTeam, { params, body: { max_dataset_bytes: 0 } });

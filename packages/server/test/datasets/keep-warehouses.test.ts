@@ -1,4 +1,4 @@
-/** Stores of teams are looked after: copied every day, tidied while idle, brought back; with the real library. */
+/** Maintenance of warehouses: daily copies, garbage collection while idle, restoring; with the real library. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdtemp, rename, rm, stat, writeFile } from "node:fs/promises";
@@ -52,7 +52,7 @@ describe("the warehouse of a team", { skip }, () => {
     passed += time;
   };
   before(async () => {
-    // The server's own loop keeps still: a loop of the test, with a clock of its own, takes its place.
+    // The server's own loop does nothing: a loop of the test, with its own clock, replaces it.
     server = await startInProcess({
       ...withLibrary,
       MILLRACE_STORE_COPIES: "0",
@@ -92,7 +92,7 @@ describe("the warehouse of a team", { skip }, () => {
     return found.map(({ name }) => String(name));
   };
 
-  it("is copied on the first day and on every day that it changed; the newest copies stay", async () => {
+  it("is copied on the first day and on every day on which it changed; the newest copies are kept", async () => {
     await run(save("first"));
     await copyWarehouses(context()).runOnce();
     assert.equal((await warehouses.copies(1)).length, 1);
@@ -112,7 +112,7 @@ describe("the warehouse of a team", { skip }, () => {
     );
   });
 
-  it("is tidied while none of its team's jobs run: what killed jobs left is gone, datasets are not", async () => {
+  it("is garbage-collected while none of its team's jobs run: remains of killed jobs are removed, datasets are not", async () => {
     const db = new DatabaseSync(data("rows.db"));
     db.exec("create table tmp_abcdef (sys__id integer primary key)");
     db.close();
@@ -124,7 +124,7 @@ describe("the warehouse of a team", { skip }, () => {
     assert.equal((await row()).paused_at, null);
   });
 
-  it("gives back the space of what was removed, and the team's usage shows it", async () => {
+  it("returns the space of removed versions to the disk, and the team's usage shows it", async () => {
     const db = new DatabaseSync(data("rows.db"));
     db.exec("create table tmp_large (sys__id integer primary key, bytes blob)");
     db.exec("insert into tmp_large (bytes) values (randomblob(20000000))");
@@ -141,7 +141,7 @@ describe("the warehouse of a team", { skip }, () => {
     assert.ok(usage.datasets.bytes > 0 && usage.datasets.bytes < 4_000_000);
   });
 
-  it("waits for running jobs; a team that is never idle is paused at last, and its jobs begin when it is done", async () => {
+  it("waits for running jobs; a team that is never idle is paused at last, and its jobs start after garbage collection", async () => {
     const gate = join(await mkdtemp(join(tmpdir(), "millrace-gate-")), "open");
     const running = await createJob(client, shell(`while [ ! -e ${gate} ] && [ -e job.sh ]; do sleep 0.05; done`));
     await waitForStatus(client, running.id, ["RUNNING"]);
@@ -183,7 +183,7 @@ describe("the warehouse of a team", { skip }, () => {
     await rm(join(gate, ".."), { recursive: true });
   });
 
-  it("is put back from a copy: versions made after it are gone, numbers go on from there", async () => {
+  it("is restored from a copy: later versions are gone, and numbering continues from there", async () => {
     ahead = 0;
     const moment = new Date().toISOString();
     await warehouses.copy(1, moment, 9);
@@ -192,12 +192,12 @@ describe("the warehouse of a team", { skip }, () => {
       params: { team_name: "main" },
       body: { created_at: moment },
     });
-    assert.match(message, /1 versions that were made after it are gone/);
+    assert.match(message, /1 versions that were created after the copy are lost/);
     await run(python("import datachain as dc\nassert dc.read_dataset('first').count() == 2\n"));
     await run(save("later"));
   });
 
-  it("is not put back while a job runs, nor from a copy that is not there", async () => {
+  it("is not restored while a job runs, nor from an unknown copy", async () => {
     const { id } = await createJob(client, shell("sleep 30"));
     await waitForStatus(client, id, ["RUNNING"]);
     const ask = (created_at?: string) =>
@@ -209,7 +209,7 @@ describe("the warehouse of a team", { skip }, () => {
     await waitForEnd(client, id);
     const unknown = await ask("2020-01-01T00:00:00Z");
     assert.equal(unknown.status, 404);
-    assert.match(await unknown.text(), /There are: 20/);
+    assert.match(await unknown.text(), /There are copies of these times: 20/);
   });
 
   const config = (dataDir: string) =>
@@ -219,7 +219,7 @@ describe("the warehouse of a team", { skip }, () => {
     );
   const quiet = { onProgress: () => {} };
 
-  it("is in a backup as it is at that moment: a restored server has it at once", async () => {
+  it("is in a backup as of that moment: a restored server has it at once", async () => {
     await warehouses.copy(1, new Date().toISOString(), 9);
     await run(save("after_the_copy"));
     const folder = await mkdtemp(join(tmpdir(), "millrace-backup-"));
@@ -245,7 +245,7 @@ describe("the warehouse of a team", { skip }, () => {
     }
   });
 
-  it("that is damaged is in a backup as its newest daily copy, and the backup says what is not in it", async () => {
+  it("is in a backup as its newest daily copy if it is damaged, and the backup reports what is missing", async () => {
     const moment = new Date().toISOString();
     await warehouses.copy(1, moment, 9);
     await run(save("not_in_the_copy"));
@@ -270,7 +270,7 @@ describe("the warehouse of a team", { skip }, () => {
     }
   });
 
-  it("is waited for while another job has it for a moment, and the job fails clearly where something else lies", async () => {
+  it("is waited for while another job locks it, and the job fails with a clear reason if something else is in its place", async () => {
     const mark = data("library");
     await rm(mark);
     await promisify(execFile)("mkfifo", [mark]);
@@ -289,7 +289,7 @@ describe("the warehouse of a team", { skip }, () => {
     assert.equal((await waitForEnd(client, id)).status, "COMPLETE");
   });
 
-  it("is not given to a library that is older than the one that wrote it", async () => {
+  it("is refused to a library that is older than the one that last wrote it", async () => {
     await writeFile(data("library"), "99.1.0\n");
     const { id } = await createJob(client, save("old"));
     const job = await waitForEnd(client, id);
@@ -300,7 +300,7 @@ describe("the warehouse of a team", { skip }, () => {
 
 describe("the space of removed versions", () => {
   const gibibyte = 1024 ** 3;
-  /** Stores and disks of any size: a stand-in, since no machine has them all. */
+  /** Warehouses and disks of any size: a mock, because no machine has them all. */
   async function compacted({ store, free }: { store: number; free: number }) {
     const dataDir = await mkdtemp(join(tmpdir(), "millrace-keep-"));
     const own = await openStore(storeIn(dataDir));
@@ -330,14 +330,14 @@ describe("the space of removed versions", () => {
     return [...done, ...lines];
   }
 
-  it("is given back where the disk has room for the store twice", async () => {
+  it("is returned if the disk has room for the warehouse twice", async () => {
     assert.deepEqual(await compacted({ store: 10 * gibibyte, free: 22 * gibibyte }), ["tidied", "compacted"]);
   });
-  const isNot = ["tidied", "the space of removed versions is not given back: the store is too large for it"];
-  it("is not where the disk would be full", async () => {
+  const isNot = ["tidied", "the warehouse was not compacted: it is too large, or the disk has too little free space"];
+  it("is not returned if that would fill the disk", async () => {
     assert.deepEqual(await compacted({ store: 10 * gibibyte, free: 20 * gibibyte }), isNot);
   });
-  it("is not where the store is larger than 50 GiB, however large the disk is", async () => {
+  it("is not returned if the warehouse is larger than 50 GiB, however large the disk is", async () => {
     assert.deepEqual(await compacted({ store: 50 * gibibyte, free: 9000 * gibibyte }), ["tidied", "compacted"]);
     assert.deepEqual(await compacted({ store: 51 * gibibyte, free: 9000 * gibibyte }), isNot);
   });

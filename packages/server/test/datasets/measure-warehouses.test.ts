@@ -1,4 +1,7 @@
-/** What a job is charged for its team's warehouse. Sizes come from a stand-in: a real store cannot be made to shrink on cue. */
+/**
+ * What a job is charged for its team's warehouse. Sizes come from a mock, because a real warehouse cannot shrink on
+ * demand.
+ */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { after, before, beforeEach, describe, it } from "node:test";
@@ -40,7 +43,7 @@ describe("the measured size of a team's warehouse", () => {
     measures = new WarehouseMeasures({ store: server.store, engines, warehouses, serverId, quotas });
   };
 
-  /** A job that works with the team's warehouse, as its rows tell: no process is needed for that. */
+  /** Inserts the rows of a job that uses the team's warehouse; no process is needed. */
   async function working(): Promise<string> {
     const { job } = await runJob(client, shell("true"));
     const at = { created_at: job.created_at, signalled_at: null };
@@ -61,7 +64,7 @@ describe("the measured size of a team's warehouse", () => {
     }
   }
 
-  it("files that come and go are charged once; what a job adds is charged in full", async () => {
+  it("temporary files are charged once; what a job adds is charged in full", async () => {
     open(0);
     await measure(100);
     const job = await working();
@@ -71,7 +74,7 @@ describe("the measured size of a team's warehouse", () => {
     assert.equal(await charged(job), 50);
   });
 
-  it("over quota, a store that only comes and goes ends no job", async () => {
+  it("a temporary size over quota kills no job", async () => {
     open(102 * mebibyte);
     await measure(104);
     const job = await working();
@@ -81,7 +84,7 @@ describe("the measured size of a team's warehouse", () => {
     assert.deepEqual(ended, [`${job}.2`]);
   });
 
-  it("a size that cannot be told changes nothing: neither the team's usage nor what jobs are charged with", async () => {
+  it("a size that cannot be measured changes neither the team's usage nor the charges of jobs", async () => {
     open(0);
     await measure(300);
     const job = await working();
@@ -93,7 +96,7 @@ describe("the measured size of a team's warehouse", () => {
     assert.equal(await charged(job), 1);
   });
 
-  it("of two measurements at once the later one stands", async () => {
+  it("the later of two concurrent measurements counts", async () => {
     open(0);
     const first = Promise.withResolvers<number>();
     const sizes = [() => first.promise, async () => 200 * mebibyte];
@@ -109,7 +112,7 @@ describe("the measured size of a team's warehouse", () => {
   });
 });
 
-it("a size is told or refused: a server without a free file does not take a folder for empty", async () => {
+it("a measurement returns a size or fails: a server without a free file descriptor does not report a folder as empty", async () => {
   const script = `
     import { openSync } from "node:fs";
     import { diskUsage } from "${new URL("../../src/engines/disk-usage.ts", import.meta.url)}";

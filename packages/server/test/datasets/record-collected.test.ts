@@ -1,4 +1,6 @@
-/** What is read back from a team's warehouse is checked, and put into the registry once: whatever a script wrote there. */
+/**
+ * The server validates what it reads back from a team's warehouse and records it once, whatever a script wrote there.
+ */
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -22,14 +24,14 @@ const found = (rest: Record<string, unknown> = {}) => ({
   ...rest,
 });
 
-/** As the child writes them: what the job did, then its versions. */
+/** Lines as the child process writes them: what the job did, then its versions. */
 const linesOf = (head: unknown, versions: readonly unknown[] = []) =>
   [head, ...versions].map((line) => Buffer.from(JSON.stringify(line)));
 
 describe("what is read back from a team's warehouse", () => {
   const read = async (version: Record<string, unknown>) => (await readCollected(linesOf({}, [version]))).versions[0];
 
-  it("keeps a preview with values that are no JSON, and numbers of any size, as text", async () => {
+  it("stores a preview with values that are not JSON, and numbers of any size, as text", async () => {
     const preview = '[{"a": NaN, "b": 9223372036854775807, "c": Infinity}]';
     assert.equal((await read(found({ preview })))?.preview, preview);
     assert.equal((await read(found({ preview: "[oops" })))?.preview, null);
@@ -40,7 +42,7 @@ describe("what is read back from a team's warehouse", () => {
     );
   });
 
-  it("keeps metrics of which one is no number", async () => {
+  it("stores metrics even if one of them is not a number", async () => {
     assert.equal(
       (await readCollected(linesOf({ metrics: '{"a": 0.5, "loss": NaN}' }))).metrics,
       '{"a": 0.5, "loss": null}',
@@ -48,7 +50,7 @@ describe("what is read back from a team's warehouse", () => {
     assert.equal((await readCollected(linesOf({ metrics: "[1]" }))).metrics, null);
   });
 
-  it("leaves out what has no right name, number, moment or uuid", async () => {
+  it("omits entries with an invalid name, number, time or uuid", async () => {
     for (const wrong of [
       { name: "" },
       { name: "喵".repeat(400) },
@@ -67,7 +69,7 @@ describe("what is read back from a team's warehouse", () => {
     );
   });
 
-  it("is refused as a whole where there is more than any registry could keep", async () => {
+  it("is refused completely if it exceeds the limits of the registry", async () => {
     const needing = (count: number) => found({ needs: Array.from({ length: count }, () => ({ uuid: randomUUID() })) });
     const refused = (versions: readonly unknown[]) => assert.rejects(readCollected(linesOf({}, versions)), TooMuch);
     await refused(Array.from({ length: 2001 }, () => found()));
@@ -82,7 +84,7 @@ describe("what is read back from a team's warehouse", () => {
       await assert.rejects(readCollected(lines), TooMuch, "what the job did is not taken for nothing");
   });
 
-  it("is looked through a version at a time: the event loop goes round between two of them", async () => {
+  it("is parsed one version at a time, with a turn of the event loop between two", async () => {
     const documents = `{"a": [${"[],".repeat(80_000)}1]}`;
     const lines = linesOf(
       {},
@@ -96,7 +98,7 @@ describe("what is read back from a team's warehouse", () => {
     assert.ok(rounds >= versions.length - 1, `it went round ${rounds} times for ${versions.length} versions`);
   });
 
-  it("leaves out a version that is longer than its limits allow, without reading it", async () => {
+  it("omits a version whose line is too long, without parsing it", async () => {
     const { versions } = await readCollected(linesOf({}, [found({ needs: "x".repeat(17 * 1024 * 1024) }), found()]));
     assert.equal(versions.length, 1);
   });
@@ -115,7 +117,7 @@ describe("the child that reads a team's warehouse", () => {
     insert into namespaces values (1, '@admin'); insert into projects values (1, 'default', 1);
     insert into datasets values (1, 'x', 1, 'cats', null, '[]')`;
 
-  it("answers with what a job made and removed, whatever else the job wrote there", async (t) => {
+  it("returns what a job created and removed, whatever else the job wrote there", async (t) => {
     const folder = await mkdtemp(join(tmpdir(), "millrace-collect-"));
     t.after(() => rm(folder, { recursive: true }));
     const metadata = join(folder, "metadata.db");
@@ -152,13 +154,13 @@ describe("the registry", () => {
       .where("datasets.name", "=", name)
       .execute();
 
-  it("takes one of two versions with the same uuid", async () => {
+  it("records one of two versions with the same uuid", async () => {
     const uuid = randomUUID();
     await record(found({ name: "twins", uuid }), found({ name: "twins", version: "1.0.1", uuid }));
     assert.deepEqual(await rows("twins"), [{ uuid, version: "1.0.0", status: 4 }]);
   });
 
-  it("leaves a version removed that was read before it was removed", async () => {
+  it("keeps a version removed that was read before it was removed", async () => {
     const version = found({ name: "gone" });
     await record(version);
     await server.store.write((db) => markRemoved(db, 1, [version.uuid], now));
@@ -169,14 +171,14 @@ describe("the registry", () => {
     );
   });
 
-  it("takes a number that the store gave anew for the new version", async () => {
+  it("records the new version if the warehouse assigned a number again", async () => {
     await record(found({ name: "anew" }));
     const second = found({ name: "anew" });
     assert.deepEqual(await record(second), []);
     assert.deepEqual(await rows("anew"), [{ uuid: second.uuid, version: "1.0.0", status: 4 }]);
   });
 
-  it("does not overwrite a number that was registered by its maker, and says so", async () => {
+  it("does not overwrite a number that an external producer registered, and says so", async () => {
     const uuid = await putVersion(server.store, "registered");
     assert.deepEqual(await record(found({ name: "registered" })), ["@admin.default.registered@1.0.0"]);
     assert.deepEqual(

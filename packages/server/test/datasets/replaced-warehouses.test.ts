@@ -1,4 +1,4 @@
-/** Warehouses that a copy took the place of: kept for their days, and no longer. */
+/** Retention of warehouses that were replaced by a copy. */
 import assert from "node:assert/strict";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -15,7 +15,7 @@ import { openStore } from "../../src/store/opening/open-store.ts";
 import { touchWarehouse } from "../../src/store/queries/datasets/warehouses.ts";
 import { Warehouses } from "../../src/warehouses/warehouses.ts";
 
-it("a replaced store is removed after its days; 0 days keep it for ever", async (t) => {
+it("a replaced warehouse is deleted after its days; 0 days keep it forever", async (t) => {
   const dataDir = await mkdtemp(join(tmpdir(), "millrace-replaced-"));
   const store = await openStore(storeIn(dataDir));
   t.after(async () => {

@@ -1,6 +1,6 @@
 /**
- * Where the garbage of a team's warehouse is collected, by the library that the team's last job had: that may be anybody's
- * code, so it has the limits of a job, and nothing of it stays.
+ * Where garbage collection of a team's warehouse runs. It uses the library of the team's last job, which may be
+ * anybody's code, so it has the limits of a job and leaves nothing behind.
  */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -14,10 +14,10 @@ import { type LocalFixture, localFixture, whyNot } from "../support/local-engine
 
 const mebibyte = 1024 ** 2;
 const isRoot = process.getuid?.() === 0;
-/** The user of a store: nobody else has it. */
+/** The user id of a warehouse, which nobody else has. */
 const user = 2_600_000 + (process.pid % 100_000);
 
-/** Those that live: who has ended may still be in the table, until its parent asks. */
+/** Processes that are alive. A process that has ended stays in the table until its parent reaps it. */
 const processesOf = (uid: number) =>
   readdirSync("/proc").filter((name) => {
     if (!/^\d+$/.test(name)) return false;
@@ -31,7 +31,7 @@ const processesOf = (uid: number) =>
 
 for (const level of ["uid", "bwrap"] as const) {
   const skip = isRoot ? await whyNot(level) : "needs root";
-  describe(`a place for strangers' code at ${level}`, { skip }, () => {
+  describe(`a sandbox for untrusted code at ${level}`, { skip }, () => {
     let fixture: LocalFixture;
     let engine: LocalEngine;
     before(async () => {
@@ -61,12 +61,12 @@ for (const level of ["uid", "bwrap"] as const) {
       await assert.rejects(run("i=0; while [ $i -lt 60 ]; do sleep 5 & i=$((i + 1)); done; wait"), /ork/);
     });
 
-    it("keeps nothing that the command left behind", async () => {
+    it("removes everything that the command left behind", async () => {
       await run("(setsid sleep 300 >/dev/null 2>&1 &); (setsid sh -c 'setsid sleep 300' >/dev/null 2>&1 &)");
       assert.deepEqual(processesOf(user), []);
     });
 
-    it("shows folders deep in the data folder that it is given, whoever made those above", async () => {
+    it("shows the given folders deep in the data folder, whoever created their parents", async () => {
       const folder = join(fixture.dataDir, "envs/some/environment");
       await mkdir(folder, { recursive: true });
       await writeFile(join(folder, "file"), "seen");

@@ -1,11 +1,11 @@
-/** Changes of teams' warehouses: what a team asks for at once is one process, not as many as there are requests. */
+/** Changes of teams' warehouses: concurrent requests of a team share one process. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { Changes } from "../../src/warehouses/changes.ts";
 import { WarehouseBusy } from "../../src/warehouses/warehouses.ts";
 
-/** A change that ends when it is told to. */
+/** A change that ends when the test says so. */
 function change() {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const work = { begun: false, end: resolve, fail: reject };
@@ -17,7 +17,7 @@ function change() {
 }
 
 describe("changes of a team's warehouse", () => {
-  it("come one after another; another team's do not wait for them", async () => {
+  it("run one after another; changes of another team do not wait for them", async () => {
     const changes = new Changes();
     const [first, second, other] = [change(), change(), change()];
     const asked = [changes.inTurn(1, first.run), changes.inTurn(1, second.run), changes.inTurn(2, other.run)];
@@ -36,7 +36,7 @@ describe("changes of a team's warehouse", () => {
     await later;
   });
 
-  it("wait no longer than the one before them, when somebody keeps the store", async () => {
+  it("fail with the change before them if something keeps the warehouse locked", async () => {
     const changes = new Changes();
     const [first, second] = [change(), change()];
     const asked = [changes.inTurn(1, first.run), changes.inTurn(1, second.run)];
@@ -45,7 +45,7 @@ describe("changes of a team's warehouse", () => {
     assert.equal(second.begun, false);
   });
 
-  it("wait up to a number; more are refused at once", async () => {
+  it("queue up to a limit; further ones are refused at once", async () => {
     const changes = new Changes();
     const first = change();
     const asked = [

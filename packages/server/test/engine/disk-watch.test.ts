@@ -1,4 +1,4 @@
-/** How the disk that an attempt takes is counted. */
+/** How the disk usage of an attempt is counted. */
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,7 +10,7 @@ import { DiskWatch } from "../../src/engines/local/attempt/limits.ts";
 const mebibyte = 1024 * 1024;
 const limits = { seconds: 0, memory: 0, processes: 0, openFiles: 0, log: 0, disk: mebibyte };
 
-/** Its build ends while its files are counted. */
+/** The build ends while its files are counted. */
 class EndsItsBuild extends AttemptFolder {
   override building() {
     const building = super.building();
@@ -19,7 +19,7 @@ class EndsItsBuild extends AttemptFolder {
   }
 }
 
-it("what lay in the team's cache before is not the attempt's, though the build ends while it is counted", async (t) => {
+it("files that were in the team's cache before do not count, even if the build ends during counting", async (t) => {
   const data = mkdtempSync(join(tmpdir(), "millrace-watch-"));
   t.after(() => rmSync(data, { recursive: true }));
   const cache = join(data, "envs/1/cache");
@@ -32,7 +32,7 @@ it("what lay in the team's cache before is not the attempt's, though the build e
   assert.equal(await new DiskWatch().over(folder, limits, 0), undefined);
 });
 
-it("what the cache grows by is shared out among those who build from it", async (t) => {
+it("the growth of the cache is divided among the attempts that build from it", async (t) => {
   const data = mkdtempSync(join(tmpdir(), "millrace-watch-"));
   t.after(() => rmSync(data, { recursive: true }));
   const cache = join(data, "envs/1/cache");

@@ -1,4 +1,4 @@
-/** What every engine must do, whatever it runs on. */
+/** Conformance suite for engines, run on every engine. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { attemptKey, CannotStart, type Engine, type JobSpec, type Observation } from "../../src/engines/engine.ts";
@@ -7,13 +7,13 @@ import { fileAt } from "../../src/execution/job-file.ts";
 import { attemptNamed, observeOne } from "../support/attempts.ts";
 
 export interface EngineFixture {
-  /** A server's engine on the fixture's folder; a second one stands for a server that was started again. */
+  /** An engine on the fixture's folder; a second one represents a restarted server. */
   open(options?: { claimDelay?: string }): Promise<Engine>;
   /** Pids that still belong to an attempt. */
   processes(key: string): number[];
-  /** With a job's end, the kernel ends what it started: nothing is ever left to sweep. */
+  /** True if the kernel kills all processes of a job at its end, so that nothing is left to sweep. */
   readonly leavesNothing: boolean;
-  /** Ends whatever the engine has beside an attempt to wait for its end, with -9. */
+  /** Kills the process that waits for the end of an attempt, with SIGKILL. */
   killSupervisor(key: string): Promise<void>;
   stop(): Promise<void>;
 }
@@ -41,7 +41,7 @@ const spec = (query: string, rest: Partial<JobSpec> = {}): JobSpec => {
   };
 };
 
-/** `skip`: why this machine or user cannot run it. */
+/** `skip`: why this machine or user cannot run the suite. */
 export function engineConformance(
   kind: string,
   start: () => Promise<EngineFixture>,
@@ -73,7 +73,7 @@ export function engineConformance(
       await source.close();
       return bytes.toString("latin1");
     };
-    /** The script has begun, and has said so. */
+    /** Waits until the script has started and said so. */
     const untilUp = async (key: string) => {
       while ((await log(key)) === "") await new Promise((resolve) => setTimeout(resolve, 5));
     };
@@ -83,16 +83,16 @@ export function engineConformance(
       return { code: exit.code, steps: steps.map((s) => s.name), log: await log(job.key), metrics };
     };
 
-    it("runs a job and tells its exit code, its phases and every byte it wrote", async () => {
+    it("runs a job and reports its exit code, its phases and every byte it wrote", async () => {
       const result = await run(spec(String.raw`printf 'out\0\377\r\n'; echo err >&2; exit 7`));
       assert.deepEqual(result, { code: 7, steps: ["query"], log: "out\0\xff\r\nerr\n", metrics: null });
     });
 
-    it("says 128 + n of a job that a signal ended", async () => {
+    it("reports 128 + n for a job that signal n ended", async () => {
       assert.equal((await run(spec("kill -9 $$"))).code, 137);
     });
 
-    it("gives a job its own environment and nothing of the server's", async () => {
+    it("gives a job its own environment and no variable of the server's", async () => {
       process.env["MILLRACE_SECRET_OF_SERVER"] = "hidden";
       const environment = { MINE: "it's $HOME\nand two lines", key: "k", IFS: "x" };
       const { log: text } = await run(spec(`echo "$MINE|$key"; env`, { environment, params: { limit: 3 } }));
@@ -101,23 +101,23 @@ export function engineConformance(
       assert.match(text, /^DATACHAIN_QUERY_PARAMS=\{"limit":3\}$/m);
     });
 
-    it("leaves a job's signals as they were: INT and PIPE end what does not catch them", async () => {
+    it("leaves a job's signal handling unchanged: INT and PIPE end programs that do not catch them", async () => {
       const { log: text } = await run(spec("grep SigIgn /proc/self/status; yes | head -n 1"));
       assert.equal(text, "SigIgn:\t0000000000000000\ny\n");
     });
 
-    it("honours a script's own interpreter line", async () => {
+    it("uses the interpreter in a script's first line", async () => {
       assert.equal((await run(spec("#!/usr/bin/env cat\nhello\n"))).log, "#!/usr/bin/env cat\nhello\n");
     });
 
-    it("reads back the metrics that a job leaves, and nothing that is no small JSON object", async () => {
+    it("reads back the metrics that a job leaves, but only a small JSON object", async () => {
       assert.equal((await run(spec(`echo '{"rows": 3}' > "$MILLRACE_METRICS_FILE"`))).metrics, '{"rows":3}');
       assert.equal((await run(spec(`ln -s /etc/passwd "$MILLRACE_METRICS_FILE"`))).metrics, null);
       assert.equal((await run(spec(`mkfifo "$MILLRACE_METRICS_FILE"`))).metrics, null);
       assert.equal((await run(spec(`echo '[1' > "$MILLRACE_METRICS_FILE"`))).metrics, null);
     });
 
-    it("tells how old an attempt is while it runs, also to a server that was started again, and nothing else", async () => {
+    it("reports the age of a running attempt, also to a restarted server, and of no other", async () => {
       // Optional in the interface.
       if (!engine.age) return;
       const job = spec("sleep 100");
@@ -127,7 +127,7 @@ export function engineConformance(
       const first = (await engine.age(job.key)) ?? Number.NaN;
       const again = await fixture.open();
       const other = (await again.age?.(job.key)) ?? Number.NaN;
-      // Process starts are counted in hundredths of a second.
+      // Process start times have a resolution of a hundredth of a second.
       assert.ok(first >= 0 && other >= first - 20 && ((await engine.age(job.key)) ?? 0) >= first, `${first}, ${other}`);
       await again.close();
       await engine.end(attemptNamed(job.key), "enough");
@@ -136,7 +136,7 @@ export function engineConformance(
       await engine.sweep?.([job.key]);
     });
 
-    it("ends an attempt for a reason, and says it with the end", async () => {
+    it("kills an attempt for a reason and reports the reason with its end", async () => {
       const job = spec("echo up; sleep 100");
       await engine.submit(job);
       await untilUp(job.key);
@@ -158,7 +158,7 @@ export function engineConformance(
       }
     });
 
-    it("never begins what was withdrawn before it began", async () => {
+    it("never starts an attempt that was withdrawn first", async () => {
       const slow = await fixture.open({ claimDelay: "0.3" });
       const job = spec("echo ran");
       await slow.submit(job);
@@ -171,7 +171,7 @@ export function engineConformance(
       await slow.close();
     });
 
-    it("does not withdraw what has begun", async () => {
+    it("does not withdraw an attempt that has started", async () => {
       const job = spec("sleep 0.2; echo ran");
       await engine.submit(job);
       await until(job.key, "RUNNING");
@@ -180,7 +180,7 @@ export function engineConformance(
       assert.equal(await log(job.key), "ran\n");
     });
 
-    it("lets a job outlive its server: another one attaches, reads the whole log and the exit", async () => {
+    it("lets a job outlive its server: another one attaches, reads the whole log and the exit code", async () => {
       const first = await fixture.open();
       const job = spec("echo before; sleep 0.3; echo after; exit 3");
       await first.submit(job);
@@ -193,7 +193,7 @@ export function engineConformance(
       await second.close();
     });
 
-    it("asks a cancelled job to end, and lets it end by itself", async () => {
+    it("signals a cancelled job and lets it exit by itself", async () => {
       const job = spec("trap 'echo bye; exit 5' TERM; echo up; while :; do sleep 0.05; done");
       await engine.submit(job);
       await untilUp(job.key);
@@ -202,7 +202,7 @@ export function engineConformance(
       assert.match(await log(job.key), /bye/);
     });
 
-    it("ends a job that ignores TERM, forks and makes sessions of its own", async () => {
+    it("kills a job that ignores TERM, forks and creates its own sessions", async () => {
       const job = spec(
         `trap '' TERM; setsid sh -c 'trap "" TERM; while :; do sleep 1; done' & (setsid sleep 1000 &) ; echo up; while :; do sleep 0.05; done`,
       );
@@ -215,7 +215,7 @@ export function engineConformance(
       assert.deepEqual(fixture.processes(job.key), []);
     });
 
-    it("asks once, and leaves alone what a script starts to tidy up", async () => {
+    it("signals once and does not interrupt the cleanup that a script starts", async () => {
       const job = spec(
         "trap 'echo asked; sleep 0.2 && echo tidied; exit 5' TERM; echo up; while :; do sleep 0.01; done",
       );
@@ -232,7 +232,7 @@ export function engineConformance(
       assert.deepEqual((await log(job.key)).match(/asked|tidied/g), ["asked", "tidied"]);
     });
 
-    it("misses nobody who is between two programs when the job ends", async () => {
+    it("misses no process that is in the middle of exec when the job ends", async () => {
       const jobs = [...Array(30).keys()].map(() =>
         spec("for i in 1 2 3 4 5 6; do sh -c 'exec sleep 100' & done; exit 0"),
       );
@@ -244,7 +244,7 @@ export function engineConformance(
       }
     });
 
-    it("sweeps what a job left behind when it ended by itself", async () => {
+    it("kills processes that a job left behind when it exited", async () => {
       const job = spec("setsid sleep 1000 & (setsid setsid sleep 1000 &); exit 0");
       await engine.submit(job);
       await until(job.key, "EXITED");
@@ -253,7 +253,7 @@ export function engineConformance(
       assert.deepEqual(fixture.processes(job.key), []);
     });
 
-    it("starts no further phase of a job that is cancelled between two", async () => {
+    it("starts no further phase of a job that is cancelled between two phases", async () => {
       const job = spec("echo ran", { files: [fileAt(import.meta.filename, "file")] });
       const slow = await fixture.open({ claimDelay: "0.2" });
       await slow.submit(job);
@@ -263,8 +263,8 @@ export function engineConformance(
       await slow.close();
     });
 
-    it("calls a job lost whose supervisor was killed, and ends what it left", async () => {
-      // Several times: whoever was seen a moment before it became part of the job must not be overlooked.
+    it("reports a job as lost if its supervisor was killed, and kills its remaining processes", async () => {
+      // Repeated, because a process that was seen just before it became part of the job must not be overlooked.
       for (let i = 0; i < 10; i++) {
         const job = spec("sleep 1000");
         await engine.submit(job);
@@ -277,7 +277,7 @@ export function engineConformance(
       }
     });
 
-    it("says of many at once what became of them, also of one that it was never given", async () => {
+    it("reports on many attempts at once, including one that it was never given", async () => {
       const [ended, running] = [spec("exit 4"), spec("echo up; sleep 100")];
       await engine.submit(running);
       await run(ended);
@@ -292,7 +292,7 @@ export function engineConformance(
       await until(running.key, "EXITED");
     });
 
-    it("never begins what was withdrawn before it was given", async () => {
+    it("never starts an attempt that was withdrawn before it was submitted", async () => {
       const job = spec("echo ran");
       assert.equal(await engine.withdraw(attemptNamed(job.key)), true);
       await engine.submit(job);
@@ -300,7 +300,7 @@ export function engineConformance(
       assert.equal(await log(job.key), "");
     });
 
-    it("refuses a Python version that is not there, and names those that are", async () => {
+    it("refuses an unavailable Python version and lists the available ones", async () => {
       const job = spec("print(1)", { queryType: "PYTHON", pythonVersion: "3.99" });
       await assert.rejects(
         engine.submit(job),
@@ -308,7 +308,7 @@ export function engineConformance(
       );
     });
 
-    it("keeps the log and drops the rest when it cleans up", async () => {
+    it("keeps the log and deletes the rest when it cleans up", async () => {
       const job = spec("echo kept; echo secret > file", { environment: { SECRET: "s" } });
       await run(job);
       await engine.cleanup(job.key);

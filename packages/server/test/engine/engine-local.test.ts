@@ -32,7 +32,7 @@ const job = (query: string): JobSpec => ({
   repository: null,
 });
 
-it("a supervisor whose folder was removed ends", async () => {
+it("a supervisor exits if its folder was removed", async () => {
   const fixture = await localFixture("none");
   const engine = await fixture.open();
   await engine.submit(job("sleep 0.3"));
@@ -50,7 +50,7 @@ engineConformance("local, isolation none", () => localFixture("none"));
 engineConformance("local, isolation uid", () => localFixture("uid"), await whyNot("uid"));
 engineConformance("local, isolation bwrap", () => localFixture("bwrap"), await whyNot("bwrap"));
 
-it("a job of another boot is lost, unless it had ended", async () => {
+it("a job from an earlier boot is lost, unless it had ended", async () => {
   const fixture = await localFixture("none");
   const engine = await fixture.open();
   await engine.submit(job("exit 4"));
@@ -61,7 +61,7 @@ it("a job of another boot is lost, unless it had ended", async () => {
   await fixture.stop();
 });
 
-it("a start that another server handed over, and that nobody has claimed, has gone astray", async () => {
+it("a start that another server submitted and that no supervisor claimed is withdrawn", async () => {
   const fixture = await localFixture("none");
   const before = await fixture.open({ claimDelay: "3" });
   await before.submit(job("echo ran"));
@@ -94,7 +94,7 @@ it("a job that was started without isolation is found by a server that isolates"
   await fixture.stop();
 });
 
-it("a job gets no descriptor that the server was started with", async () => {
+it("a job inherits no file descriptor that the server was started with", async () => {
   const script = `
     import { localFixture, whyNot } from ${JSON.stringify(join(import.meta.dirname, "../support/local-engine.ts"))};
     const fixture = await localFixture("none");
@@ -107,7 +107,7 @@ it("a job gets no descriptor that the server was started with", async () => {
     await fixture.stop();`;
   const words = ["--input-type=module", "-e", script, JSON.stringify(job("readlink /proc/self/fd/40"))];
   const leaked = openSync(import.meta.filename, "r");
-  // Node closes the first few by itself.
+  // Node closes the first few descriptors itself.
   const stdio: StdioOptions = ["ignore", "pipe", "inherit", ...Array(37).fill("ignore"), leaked];
   const child = spawn(
     process.execPath,
@@ -141,7 +141,7 @@ describe("users of jobs", () => {
       registry: join(folder, "registry.db"),
     });
 
-  it("are given to one attempt at a time, and back by that attempt only; the last is nobody's", async () => {
+  it("belong to one attempt at a time, which alone returns them; the last id is never assigned", async () => {
     const users = open("one");
     const taken = await Promise.all(["a", "b", "c"].map((key) => users.take(key)));
     assert.deepEqual(taken, [58_000, 58_001, 58_002]);
@@ -155,7 +155,7 @@ describe("users of jobs", () => {
     users.close();
   });
 
-  it("that folders of an earlier life need are not given away, though the registry was lost", async () => {
+  it("that folders of an earlier server need are not assigned again, even if the registry was lost", async () => {
     await rm(join(folder, "registry.db"), { force: true });
     const users = open("one", [[58_000, "old"]]);
     assert.deepEqual([await users.take("a"), await users.take("b")], [58_001, 58_002]);
@@ -164,7 +164,7 @@ describe("users of jobs", () => {
     users.close();
   });
 
-  it("of a living server are nobody else's", async () => {
+  it("of a living server are not assigned to another", async () => {
     await rm(join(folder, "registry.db"), { force: true });
     const [one, two] = [open("one"), open("two")];
     const taken = [await one.take("a"), await one.take("b"), await one.take("c")];
@@ -175,7 +175,7 @@ describe("users of jobs", () => {
   });
 });
 
-it("a cancellation does not reach the namespace that got the number of one that is gone", {
+it("a cancellation does not reach a namespace that reuses the number of an ended one", {
   skip: await whyNot("bwrap"),
 }, async () => {
   const fixture = await localFixture("bwrap");
@@ -183,7 +183,7 @@ it("a cancellation does not reach the namespace that got the number of one that 
   await engine.submit({ ...job("while [ -e query.sh ]; do sleep 0.05; done"), key: "other.1" });
   while (fixture.folder("other.1").sandbox() === undefined) await sleep(5);
   const { namespace } = fixture.folder("other.1").sandbox() ?? { namespace: "" };
-  // The state of an attempt that waits between two phases: its last sandbox is gone, and its number is another's now.
+  // The state of an attempt between two phases: its last sandbox has ended, and another one has its number now.
   const waiting = fixture.folder("waiting.1");
   waiting.make();
   waiting.write("sandbox", `{ "child-pid": 4194303, "pid-namespace": ${namespace} }`);
@@ -197,7 +197,7 @@ it("a cancellation does not reach the namespace that got the number of one that 
 });
 
 for (const processes of [0, 100])
-  it(`a sandbox that could not begin on a full disk is ended, ${processes ? "in a control group" : "without one"}`, {
+  it(`a sandbox that could not start on a full disk is killed, ${processes ? "in a control group" : "without one"}`, {
     skip: (process.getuid?.() !== 0 && "needs root") || (await whyNot("bwrap")),
   }, async (t) => {
     const fixture = await localFixture("bwrap");
@@ -223,7 +223,7 @@ for (const processes of [0, 100])
     await engine.cleanup("job.1");
   });
 
-it("a job that began under a clock that was behind is as old as it is, for the next server too", async () => {
+it("the age of a job that started while the clock was behind is right, also for the next server", async () => {
   const fixture = await localFixture("none");
   const limits = { seconds: 60, memory: 0, processes: 0, openFiles: 0, log: 0, disk: 0 };
   const engine = await fixture.open({ limits });
@@ -245,13 +245,13 @@ it("a job that began under a clock that was behind is as old as it is, for the n
   await fixture.stop();
 });
 
-it("whoever looks beyond the end of a log changes nothing of it", async () => {
+it("reading beyond the end of a log does not change the log", async () => {
   const fixture = await localFixture("none");
   const engine = await fixture.open();
   await engine.submit(job("echo shown; while [ ! -e go ]; do sleep 0.02; done"));
   const log = await engine.openLog("job.1");
   while ((await log.size()) < 6) await sleep(10);
-  // It is looked at from half a second of age on.
+  // A log is checked only when it is at least half a second old.
   await sleep(600);
   await engine.watch("job.1", 0);
   assert.equal((await log.read(99_000_000_000, 100)).length, 0);
@@ -266,12 +266,12 @@ it("whoever looks beyond the end of a log changes nothing of it", async () => {
   await fixture.stop();
 });
 
-describe("a job that cuts its own log", () => {
+describe("a job that truncates its own log", () => {
   for (const [what, act] of Object.entries({
     "to nothing": "os.ftruncate(1, 0)",
     "and writes it anew, longer than before": "os.ftruncate(1, 0); os.write(1, b'y' * 5000)",
   })) {
-    it(`${what} does not take back what was shown: the log says that it is gone, and is no shorter`, async () => {
+    it(`${what} does not remove what was shown: the log reports the truncation and keeps its length`, async () => {
       const fixture = await localFixture("none");
       const engine = await fixture.open();
       const script = `python3 -c "import os, time
@@ -282,7 +282,7 @@ time.sleep(0.1)"`;
       await engine.submit(job(script));
       const log = await engine.openLog("job.1");
       while ((await log.size()) < 2500) await sleep(10);
-      // It is looked at from half a second of age on.
+      // A log is checked only when it is at least half a second old.
       await sleep(600);
       await engine.watch("job.1", 0);
       assert.equal((await log.read(0, 4000)).length, 2500);

@@ -1,4 +1,4 @@
-/** The fake remote engine does what every engine must do, found by the kind of its cluster. */
+/** Runs the engine conformance suite on the fake remote engine, found by the kind of its cluster. */
 import { Engines } from "../../src/engines/registry.ts";
 import { engineConformance } from "./engine-conformance.ts";
 import { RemoteEngine } from "./remote/remote-engine.ts";

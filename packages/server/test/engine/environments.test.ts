@@ -1,7 +1,6 @@
 /**
- * Environments that several jobs share: what is in one follows from its key, whoever built it. Each attack is a first job
- * that builds an environment, and a second one of a colleague with the same requirements that must not find the
- * planted code in it.
+ * Shared environments: the key determines the content, whoever built it. In each attack a first job builds an
+ * environment, and a second job of a colleague with the same requirements must not find the planted code in it.
  */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -22,10 +21,10 @@ import { makeWheel } from "../support/wheels.ts";
 
 const run = promisify(execFile);
 
-// A second name can be given to a file only where jobs may write on the same file system: wherever else the tests' folders lie.
+// A hard link needs a file system that jobs can write to: the tests' own folders are on it.
 process.env["TMPDIR"] = "/tmp";
 
-/** Code that puts itself into the environment under construction, wherever it is run. */
+/** Code that copies itself into the environment under construction, wherever it runs. */
 const planted = `import glob, os, sys
 print("PLANTED CODE RUNS")
 for place in [os.path.join(os.environ.get("VENV", "/nowhere"), "lib/*/site-packages"), *sys.path, sys.prefix + "/lib/*/site-packages"]:
@@ -33,7 +32,7 @@ for place in [os.path.join(os.environ.get("VENV", "/nowhere"), "lib/*/site-packa
         if "site-packages" in folder and "/envs/" in folder:
             open(os.path.join(folder, "planted.pth"), "w").write("import sys; print('PLANTED CODE RUNS')\\n")
 `;
-/** A source archive whose own code builds it, without anything from elsewhere. */
+/** A source archive that builds itself without any dependency. */
 const makeArchive = `import io, sys, tarfile
 path, code = sys.argv[1:3]
 with tarfile.open(path, "w:gz") as archive:
@@ -53,14 +52,14 @@ const levels = [
 ] as const;
 
 /**
- * A build takes seconds, and much of what keeps code out is the same at both levels: where both work here, each test runs
- * at one of them, and in the long form (MILLRACE_LONG_TESTS=1) at both.
+ * A build takes seconds, and much of the protection is the same at both levels. If both work here, each test runs at
+ * one of them; the long form (MILLRACE_LONG_TESTS=1) runs it at both.
  */
 const runsAtBoth = process.env["MILLRACE_LONG_TESTS"] === "1" || levels.some(({ skip }) => skip !== false);
 for (const { level, skip } of levels) describe(`environments at ${level}`, { skip }, () => environments(level));
 
 describe("an environment that is being built", () => {
-  it("counts to the limit of disk of the job that builds it", async () => {
+  it("counts toward the disk limit of the job that builds it", async () => {
     const dataDir = await mkdtemp(join(tmpdir(), "millrace-building-"));
     const folder = new AttemptFolder(dataDir, "job.1");
     folder.make();
@@ -72,7 +71,7 @@ describe("an environment that is being built", () => {
     assert.equal(await why(), undefined);
     folder.write("building", `${built}\n`);
     assert.match((await why()) ?? "", /exceeded its limit of 1 MiB in its folders/);
-    // From a cache: only what it grew by.
+    // With a cache only its growth counts.
     await rm(join(built, "large"));
     await mkdir(join(dataDir, "cache"));
     await writeFile(join(dataDir, "cache/package"), Buffer.alloc(2 * 1024 ** 2, 1));
@@ -94,7 +93,7 @@ function environments(level: IsolationLevel): void {
     fixture = await localFixture(level);
     folder = await mkdtemp(join(tmpdir(), "millrace-planted-"));
     await chmod(folder, 0o755);
-    // Nothing answers there: what is not in the job's own files cannot be installed.
+    // Nothing listens there, so only packages among the job's own files can be installed.
     const index = {
       PIP_INDEX_URL: "http://127.0.0.1:9/simple",
       PIP_RETRIES: "0",
@@ -141,7 +140,7 @@ function environments(level: IsolationLevel): void {
     await engine.cleanup(job.key);
     return log;
   };
-  /** A file that a job takes along. */
+  /** A file that is attached to a job. */
   const file = async (name: string, text: string) => {
     const path = join(folder, `${++count}-${name}`);
     await writeFile(path, text);
@@ -219,7 +218,7 @@ function environments(level: IsolationLevel): void {
     });
   }
 
-  at("bwrap", "hand a colleague nothing that was planted with PYTHONPATH and a sitecustomize.py", async () => {
+  at("bwrap", "contain no code that was planted with PYTHONPATH and a sitecustomize.py", async () => {
     const requirements = "# with variables of the builder's";
     const files = [await file("sitecustomize.py", planted)];
     const built = await start({ requirements, files, environment: { PYTHONPATH: "." } });
@@ -231,9 +230,9 @@ function environments(level: IsolationLevel): void {
     assert.doesNotMatch(await start({ requirements }), /PLANTED CODE RUNS/, built);
   });
 
-  at("uid", "hand a colleague nothing that a process put there which the clone of a repository left", async () => {
+  at("uid", "contain no code of a process that the clone of a repository left running", async () => {
     const place = await commit(await repository({ file: "" }));
-    // It looks for the builder, which has the same user, and writes where that one builds.
+    // The code looks for the builder, which has the same user, and writes into its folder.
     const watcher = `import glob, os, time
 end = time.time() + 60
 while time.time() < end:
@@ -265,7 +264,7 @@ while time.time() < end:
     assert.doesNotMatch(await start({ requirements }), /PLANTED CODE RUNS/);
   });
 
-  at("bwrap", "lie with their team's, and say how large they are", async () => {
+  at("bwrap", "are stored with their team's, with their size", async () => {
     await start({ requirements: "# sized", teamId: 5 });
     const names = await readdir(join(fixture.dataDir, "envs/5"));
     const size = names.find((name) => name.endsWith(".size")) ?? "";
@@ -273,7 +272,7 @@ while time.time() < end:
     assert.match(await start({ requirements: "# sized", teamId: 5 }), /Using cached virtualenv/);
   });
 
-  at("uid", "that are larger than the job may take are thrown away, however quickly they were built", async () => {
+  at("uid", "that exceed the job's disk limit are discarded, however quickly they were built", async () => {
     const limits = { seconds: 0, memory: 0, processes: 0, openFiles: 0, log: 0, disk: 1024 ** 2 };
     const small = await fixture.open({ limits, jobEnvironment: { PATH: process.env["PATH"] ?? "" } });
     const job = spec({ requirements: "# too large", teamId: 6 });
@@ -298,7 +297,7 @@ while time.time() < end:
     );
   });
 
-  at("bwrap", "differ where a file that a named file names differs, and are shared where it does not", async () => {
+  at("bwrap", "differ if a file that a named file names differs, and are shared otherwise", async () => {
     const named = async (says: string) => ({
       requirements: "-r more.txt",
       query: "import named",
@@ -310,7 +309,7 @@ while time.time() < end:
     assert.match(await start(one), /Using cached virtualenv\none\n/);
   });
 
-  at("uid", "that install a folder of the job's, or a path of the machine's, are the job's alone", async () => {
+  at("uid", "that install a folder of the job, or a path of the machine, are private to the job", async () => {
     const there = await wheel("elsewhere", "from elsewhere");
     for (const requirements of [there.path, `elsewhere @ file://${there.path}`, there.path]) {
       const job = { requirements, query: "import elsewhere" };
@@ -336,11 +335,11 @@ while time.time() < end:
       assert.doesNotMatch(log, /Using cached virtualenv|PLANTED CODE RUNS/, attack);
     }
   };
-  // At bwrap a job does not see the place.
+  // At bwrap a job does not see that directory.
   if (level === "uid")
-    at("uid", "hand a colleague nothing of a list on the machine that is gone, however it is spelled", listThatIsGone);
+    at("uid", "contain nothing from a removed package list on this machine, however it is spelled", listThatIsGone);
 
-  at("bwrap", "of a job with secrets of a person are that person's; others share the team's", async () => {
+  at("bwrap", "of a job with a person's secrets are that person's; others share the team's", async () => {
     const requirements = "# whose is it";
     const first = async (rest: Partial<JobSpec>) => /Building/.test(await start({ requirements, ...rest }));
     const built = [];
@@ -349,8 +348,8 @@ while time.time() < end:
     assert.deepEqual(built, [true, true, true, false, false, true]);
   });
 
-  at("uid", "are not used when a file of theirs has a second name that their builder keeps", async () => {
-    // At bwrap there is no place for one: the folder is a file system of its own to whoever builds.
+  at("uid", "are not used if their builder keeps a hard link to one of their files", async () => {
+    // At bwrap a hard link is impossible: for the builder, the folder is a separate file system.
     const code = `import os, sys
 def build_wheel(folder, *_):
     for name in (os.environ["TMPDIR"] + "/kept", "/var/tmp/millrace-kept-${process.pid}"):

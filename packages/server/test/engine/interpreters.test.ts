@@ -1,4 +1,4 @@
-/** Which interpreters of the machine jobs are offered. */
+/** Which interpreters of the machine jobs can use. */
 import assert from "node:assert/strict";
 import { chmod, copyFile, mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -20,7 +20,7 @@ describe("an interpreter", { skip: await whyNot("uid") }, () => {
     return found.map(({ path }) => path).includes(join(folder, "python3"));
   };
 
-  it("is offered where a job's user can reach it, and not below a folder that only the server may enter", async () => {
+  it("is offered if a job's user can reach it, and not if it is below a folder that only the server may enter", async () => {
     await chmod(folder, 0o755);
     assert.equal(await offered(), true);
     await chmod(folder, 0o700);

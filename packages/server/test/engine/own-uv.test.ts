@@ -1,4 +1,4 @@
-/** Environments that uv builds, which the server brings along: from the real index, once for a data folder. */
+/** Environments built by the uv that the server installs: from the real index, once per data folder. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
@@ -14,19 +14,19 @@ import { observeOne } from "../support/attempts.ts";
 import { type LocalFixture, localFixture, whyNot } from "../support/local-engine.ts";
 import { serveWheel } from "../support/wheels.ts";
 
-/** What an operator sets for jobs to reach an index. */
+/** Settings with which an operator lets jobs reach an index. */
 const settings = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => /^(PATH|PIP_.*|UV_.*|SSL_CERT_.*|https?_proxy|no_proxy)$/i.test(name)),
 ) as Record<string, string>;
 
-/** Lines of twenty bytes, each of which is a constant of 4 KiB when it is compiled. */
+/** Lines of twenty bytes that each compile to a constant of 4 KiB. */
 const bloat = (first: number, lines: number) =>
   Array.from(
     { length: lines },
     (_, index) => `a = "${(first * 10_000 + index).toString(16).padStart(8, "0")}" * 512\n`,
   ).join("");
 
-/** Without the index nothing of this can be tried. */
+/** Returns why the index cannot be reached; these tests need it. */
 async function whyNoIndex(): Promise<false | string> {
   const folder = await mkdtemp(join(tmpdir(), "millrace-index-"));
   const words = ["-m", "pip", "download", "-q", "--no-deps", "--retries", "1", "-d", folder, "six==1.17.0"];
@@ -88,7 +88,7 @@ function ownUv(level: IsolationLevel): void {
       assert.ok(Date.now() < deadline, "it is still to be compiled");
   }
 
-  it("the first installs it, the others find it; what is installed is imported", async () => {
+  it("install uv once, and later ones reuse it; installed packages can be imported", async () => {
     const first = await run("six==1.17.0", "import six; print('six', six.__version__)");
     assert.match(first, /^Installing uv [\d.]+, .*\nBuilding virtualenv with Python 3[\s\S]*six 1\.17\.0\n$/);
     const second = await run("six==1.17.0\nidna==3.10", "import idna, six; print('idna', idna.__version__)");
@@ -96,7 +96,7 @@ function ownUv(level: IsolationLevel): void {
     assert.match(await run("six==1.17.0", "import six; print('again')"), /^Using cached virtualenv\nagain\n$/);
   });
 
-  it("share the files of a package that they have in common, which no job can change", async () => {
+  it("share the files of common packages, which no job can change", async () => {
     const [one = "", other = ""] = await environments();
     const inodes = [one, other].map((name) => statSync(join(packages(name), "six.py")));
     assert.equal(inodes[0]?.ino, inodes[1]?.ino);
@@ -111,14 +111,14 @@ function ownUv(level: IsolationLevel): void {
       assert.equal(statSync(path).mode & 0o777, 0o600, path);
   });
 
-  it("are compiled, after the job that needed them has begun", async () => {
+  it("are compiled to bytecode after the job that needed them has started", async () => {
     for (const name of await environments()) {
       await compiled(name);
       assert.match(readdirSync(join(packages(name), "__pycache__")).join(), /six\.cpython-\d+\.pyc/);
     }
   });
 
-  it("that a server did not come to are compiled by the next, though their cache is gone", async () => {
+  it("that a server did not compile are compiled by the next one, even if their cache is gone", async () => {
     const [name = ""] = await environments();
     const python = realpathSync(join(team(), name, "bin/python"));
     await engine.close();
@@ -130,7 +130,7 @@ function ownUv(level: IsolationLevel): void {
     assert.match(readdirSync(join(packages(name), "__pycache__")).join(), /six\.cpython-\d+\.pyc/);
   });
 
-  it("are compiled without running anything of their packages, and without what would take gigabytes", async () => {
+  it("are compiled without running code of their packages, and without files that would compile to gigabytes", async () => {
     const index = await serveWheel("startled", {
       "startled.pth": "import os, sys; open(os.path.join(sys.prefix, 'lib', 'ran'), 'w')\n",
       "startled.py": "print('imported')\n",
@@ -151,18 +151,18 @@ function ownUv(level: IsolationLevel): void {
     assert.ok(!readdirSync(join(team(), name, "lib")).includes("ran"));
   });
 
-  it("of packages that must be built are built, and sealed", async () => {
+  it("with packages that must be built are built and sealed", async () => {
     const log = await run("docopt==0.6.2", "import docopt; print('docopt', docopt.__version__)");
     assert.match(log, /^Building virtualenv[\s\S]*docopt 0\.6\.2\n$/);
   });
 
-  it("that cannot be had say why, once", async () => {
+  it("that cannot be built report the reason once", async () => {
     const log = await run("there-is-no-such-package-of-ours==1.0", "print('never')");
     assert.match(log, /there-is-no-such-package-of-ours[\s\S]*The virtualenv could not be built\n$/);
     assert.equal(log.match(/Building virtualenv/g)?.length, 1);
   });
 
-  it("that are too large leave nothing of theirs in the cache of the team", async () => {
+  it("that exceed the disk limit leave nothing in the team's cache", async () => {
     const index = await serveWheel("fat", { "fat.txt": "x".repeat(30 * 1024 * 1024) });
     const limits = { seconds: 0, memory: 0, processes: 0, openFiles: 0, log: 0, disk: 20 * 1024 * 1024 };
     await engine.close();
@@ -176,9 +176,9 @@ function ownUv(level: IsolationLevel): void {
     );
   });
 
-  // Long, and nothing of it depends on the level.
+  // Slow, and independent of the isolation level.
   if (level !== "uid") return;
-  it("are built by pip where uv cannot be had, and the log says why", async () => {
+  it("are built by pip if uv is not available, and the log says why", async () => {
     await engine.close();
     await rm(join(fixture.dataDir, "tools"), { recursive: true });
     const nowhere = { ...settings, PIP_INDEX_URL: "http://127.0.0.1:9/simple", PIP_FIND_LINKS: "" };

@@ -1,6 +1,7 @@
 /**
- * Jobs on a cluster of the fake remote engine (remote/service.ts says what is fake about it), through the HTTP API of a real
- * server that is killed with -9: no job is lost, none runs twice, logs are whole. And an engine that is away holds up nobody.
+ * Jobs on a cluster of the fake remote engine (remote/service.ts says what is fake), through the HTTP API of a real
+ * server that is killed with SIGKILL: no job is lost, none runs twice, logs are complete. An unreachable engine delays
+ * no other cluster.
  */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
@@ -22,7 +23,7 @@ import { TestServer } from "@millrace/testing/millrace/server.ts";
 import { DataFolder } from "../../src/machine/data-folder.ts";
 import { RemoteService } from "./remote/remote-service.ts";
 
-/** Generous: other tests may have the machine. */
+/** Generous, because other tests may use the machine. */
 const patience = 240;
 const words = [process.execPath, "--conditions=millrace-source", "--disable-warning=ExperimentalWarning"];
 
@@ -46,13 +47,13 @@ describe("a server with a remote engine", () => {
   });
 
   const away = (query: string) => shell(query, { compute_cluster_name: "away" });
-  /** Says on a list of its own machine that it ran, and writes a log for a while. */
+  /** A script that records its run in a list on its own machine and writes a log for a while. */
   const counted = (lines: number) =>
     away(`echo "$MILLRACE_JOB_ID" >> ${tally}; for i in $(seq ${lines}); do echo "line $i"; sleep 0.1; done`);
   const logOf = (lines: number) => [...Array(lines).keys()].map((index) => `line ${index + 1}\n`).join("");
   const runs = async () => (await readFile(tally, "utf8").catch(() => "")).split("\n").filter(Boolean);
 
-  /** As the server keeps it. */
+  /** The row as the server stores it. */
   const handleOf = (id: string) => {
     const db = new DatabaseSync(new DataFolder(server.dataDir).storeFile, { readOnly: true });
     try {
@@ -62,7 +63,7 @@ describe("a server with a remote engine", () => {
     }
   };
 
-  it("runs a job there, keeps its handle meanwhile, and shows its log and its exit", async () => {
+  it("runs a job there, stores its handle meanwhile, and shows its log and its exit code", async () => {
     const job = await createJob(client, away("echo up; sleep 1; echo over; exit 3"));
     await waitForStatus(client, job.id, ["RUNNING"], patience);
     assert.equal(handleOf(job.id), `fake-run-of-${job.id}.1`);
@@ -71,7 +72,7 @@ describe("a server with a remote engine", () => {
     assert.equal(await readLog(client, job.id), "up\nover\n");
   });
 
-  it("refuses what the engine never could start, with its reason", async () => {
+  it("refuses a job that the engine can never start, with the engine's reason", async () => {
     const { id } = await createJob(client, { ...away("x"), requirements: "something" });
     const { status, error_message } = await waitForEnd(client, id, patience);
     assert.equal(status, "FAILED");
@@ -86,12 +87,12 @@ describe("a server with a remote engine", () => {
     assert.match(await readLog(client, id), /bye/);
   });
 
-  it("loses no job and runs none twice, wherever it is killed", async () => {
+  it("loses no job and runs none twice, whenever it is killed", async () => {
     const asked: string[] = [];
     const ask = async (count: number) => {
       for (let index = 0; index < count; index++) asked.push((await createJob(client, counted(5))).id);
     };
-    // A server that dies has not answered all of them: what it answered counts.
+    // A killed server has not answered all requests; only acknowledged ones count.
     const askUntilItDies = () => ask(4).catch(() => {});
     const points = ["attempt-committed:2", "attempt-submitted:2", "exit-observed:1", "result-committed:1"];
     for (const fault of points) {
@@ -120,7 +121,7 @@ describe("a server with a remote engine", () => {
     );
   });
 
-  it("pauses the cluster of an engine that cannot be reached, and costs nobody an attempt", async () => {
+  it("pauses the cluster of an unreachable engine, and no job loses an attempt", async () => {
     const inFlight = await createJob(client, counted(20));
     while (!(await runs()).includes(inFlight.id)) await sleep(20);
     await service.kill();
@@ -143,6 +144,6 @@ describe("a server with a remote engine", () => {
       assert.equal(attempts.length, 1);
     }
     const told = (text: string) => server.output.split(text).length - 1;
-    assert.deepEqual([told("the engine cannot be reached"), told("the engine answers again")], [1, 1]);
+    assert.deepEqual([told("the engine is unreachable"), told("the engine is reachable again")], [1, 1]);
   });
 });

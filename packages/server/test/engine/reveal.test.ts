@@ -33,22 +33,22 @@ describe("code in a folder that only root may enter", {
     return run(first, rest);
   };
 
-  it("cannot be reached by another user, and needs no words where it can", async () => {
+  it("cannot be reached by another user, and needs no bind mount if it can", async () => {
     await assert.rejects(run("setpriv", [...somebody.slice(1), "cat", join(code, "file")]), /Permission denied/);
     assert.deepEqual(reveal(["/usr/bin", "/bin/sh"]), []);
   });
 
-  it("is revealed to a child that becomes another user, at the same path", async () => {
+  it("is made visible to a child process of another user, at the same path", async () => {
     assert.equal((await as("cat", join(code, "file"))).stdout, "code\n");
     assert.equal((await as(program)).stdout, "ran\n");
   });
 
-  it("is all that the child sees of the folder", async () => {
+  it("is the only part of the folder that the child sees", async () => {
     assert.equal((await as("ls", home)).stdout, "bin\nit's code\n");
     await assert.rejects(as("cat", join(home, "secret")), /No such file/);
   });
 
-  it("is seen by that child alone", async () => {
+  it("is visible to that child only", async () => {
     assert.equal((await run("ls", [home])).stdout, "bin\nit's code\nsecret\n");
   });
 });

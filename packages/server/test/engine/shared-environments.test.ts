@@ -1,7 +1,7 @@
 /**
- * Which environments are shared: those whose key tells all that is in them. The decision itself, without a build: the
- * plan says whether requirements are looked at, and stage.py, which then runs in the job's folder, whether what they
- * name can be told.
+ * Which environments are shared: those whose key covers their whole content. Tests the decision itself, without a
+ * build: the plan says whether requirements must be inspected, and stage.py, which runs in the job's folder, whether a
+ * key can cover the named files.
  */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -17,7 +17,7 @@ import { indexIsLocal, namesFiles } from "../../src/engines/local/environments/e
 const run = promisify(execFile);
 const script = fileURLToPath(new URL("../../src/engines/local/stage.py", import.meta.url));
 
-/** Many cases in one process: stage.py itself, each time from its beginning. */
+/** Runs many cases in one process; each runs stage.py from the start. */
 const runAll = `import contextlib, io, json, os, runpy, sys
 answers = []
 for case in json.loads(sys.argv[1]):
@@ -59,13 +59,13 @@ describe("environments that are shared", () => {
     await writeFile(requirements, `${text}\n`);
     return { work, target, words: [script, requirements, target, ...settled] };
   };
-  /** What stage.py says of each: `own`, or what tells the files apart. Also the folder that it copied to. */
+  /** What stage.py prints for each case: `own`, or the hashes of the files. Also the folder that it copied to. */
   const stage = async (cases: readonly Case[]) => {
     const prepared = await Promise.all(cases.map(prepare));
     const { stdout } = await run("python3", ["-I", "-c", runAll, JSON.stringify(prepared)]);
     return (JSON.parse(stdout) as string[]).map((says, at) => ({ says, target: prepared[at]?.target ?? "" }));
   };
-  /** `plain`: the text says it all. `own`: the job's alone. Else what the key has beside the text. */
+  /** `plain`: the text alone is the key. `own`: private to the job. Otherwise what the key has beside the text. */
   const decide = async (cases: readonly Case[]) =>
     (await stage(cases)).map(({ says }, at) => (namesFiles(cases[at]?.text ?? "") ? says : "plain"));
   const assertAlone = async (cases: readonly Case[], texts: readonly string[]) =>
@@ -84,7 +84,7 @@ describe("environments that are shared", () => {
     "--no-binary :all:\n--only-binary=numpy,pandas\n--pre\n--trusted-host example.org:8080",
     "tool @ https://example.org/tool-1.0.tar.gz\nother[x]@ git+https://example.org/other@v1.0",
   ];
-  it("are known by the text where it names packages and indexes only", async () => {
+  it("are identified by the text if it names packages and indexes only", async () => {
     const cases = plain.map((text) => ({ text }));
     assert.deepEqual(
       (await decide(cases)).filter((decision) => decision !== "plain"),
@@ -101,7 +101,7 @@ describe("environments that are shared", () => {
     "-c https://example.org/constraints.txt",
     "# -*- coding: utf-8 -*-\nnumpy",
   ];
-  it("are known by the text where a closer look finds no file", async () => {
+  it("are identified by the text if a closer look finds no file", async () => {
     const nothing = createHash("sha256").digest("hex");
     const decisions = await decide(looked.map((text) => ({ text })));
     assert.deepEqual(
@@ -211,12 +211,12 @@ describe("environments that are shared", () => {
     ],
   };
   for (const [what, texts] of Object.entries(alone)) {
-    it(`are none with ${what}: the job has one of its own`, () =>
+    it(`do not exist with ${what}: the job gets a private one`, () =>
       assertAlone(
         texts.map((text) => ({ text })),
         texts,
       ));
-    it(`are none where a file of the job's brings ${what}`, () => {
+    it(`do not exist if a file of the job contains ${what}`, () => {
       const files = (text: string) => ({ "a/one.txt": "numpy\n-r two.txt\n", "a/two.txt": `${text}\n` });
       return assertAlone(
         texts.map((text) => ({ text: "-c a/one.txt", files: files(text) })),
@@ -225,13 +225,13 @@ describe("environments that are shared", () => {
     });
   }
 
-  it("are none where a file is not UTF-8", async () => {
+  it("do not exist if a file is not UTF-8", async () => {
     const utf16 = Buffer.from(`\ufeff-r ${path}\n`, "utf16le");
     const cases = [utf16, Buffer.from("# \xc5\n", "latin1")].map((bytes) => ({ "more.txt": bytes }));
     assert.deepEqual(await decide(cases.map((files) => ({ text: "-r more.txt", files }))), ["own", "own"]);
   });
 
-  it("have the contents of all files in the key that requirements name, and are built with these alone", async () => {
+  it("have the contents of all named files in their key, and are built with only these", async () => {
     const name = "named-1.0-py3-none-any.whl";
     const files = {
       "lists/one.txt": `-c ../two.in\n${name}[extra] ; python_version > "3" --hash=sha256:0a1b\n`,
@@ -256,7 +256,7 @@ describe("environments that are shared", () => {
     assert.equal(new Set(all).size, 4, "each change makes another key");
   });
 
-  it("are none where the job chose an index of this machine", async () => {
+  it("do not exist if the job chose an index on this machine", async () => {
     const isLocal = (environment: Record<string, string>) => indexIsLocal({ environment });
     for (const value of ["file:///tmp/simple", "/tmp/simple", "FILE:/tmp", "https://example.org/simple /tmp/x", "./x"])
       for (const name of ["PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_INDEX", "UV_DEFAULT_INDEX"])

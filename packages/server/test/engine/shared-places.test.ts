@@ -1,4 +1,4 @@
-/** What jobs leave where everybody may write, at the level `uid`: many users, one look at everything. */
+/** What jobs leave in world-writable directories at the level `uid`: many users, one pass. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -15,7 +15,7 @@ import { JobUsers } from "../../src/engines/local/isolation/users.ts";
 import { DataFolder } from "../../src/machine/data-folder.ts";
 import { localFixture, whyNot } from "../support/local-engine.ts";
 
-// The places themselves, wherever else the tests' folders lie.
+// The directories themselves, even if the tests' folders are elsewhere.
 process.env["TMPDIR"] = "/tmp";
 
 const run = promisify(execFile);
@@ -39,7 +39,7 @@ describe("what jobs leave in shared places", { skip }, () => {
   });
   after(() => rm(root, { recursive: true, force: true }));
 
-  /** The real program, counted. */
+  /** The real program, with its calls counted. */
   async function counted(first = ""): Promise<string> {
     const path = join(root, "find");
     await writeFile(path, `#!/bin/sh\necho call >>'${calls}'\n${first}\nexec /usr/bin/find "$@"\n`, { mode: 0o755 });
@@ -60,7 +60,7 @@ describe("what jobs leave in shared places", { skip }, () => {
     await writeFile(join(place, `of-${user}`, "file"), "left");
     await chown(join(place, `of-${user}`), user, user);
   }
-  /** Something that nobody can remove: a mount. */
+  /** Creates something that nobody can remove: a mount. */
   async function mounted(user: number, act: (path: string) => Promise<void>): Promise<void> {
     const path = join(place, `of-${user}`);
     await mkdir(path, { recursive: true });
@@ -73,7 +73,7 @@ describe("what jobs leave in shared places", { skip }, () => {
   }
   const users = Array.from({ length: 40 }, (_, index) => range.first + index);
 
-  it("of many users that wait is removed together: looked for, removed, and looked for again", async () => {
+  it("of many waiting users is removed together: one pass finds, one removes, one checks", async () => {
     for (const user of users) await leave(user);
     const places = await open();
     await Promise.all(users.map((user) => places.clear([user])));
@@ -81,7 +81,7 @@ describe("what jobs leave in shared places", { skip }, () => {
     assert.equal(await passes(), 3);
   });
 
-  it("of users that come while others are cleared is removed in the next pass, together", async () => {
+  it("of users that arrive during a pass is removed together in the next pass", async () => {
     for (const user of users) await leave(user);
     const places = await open();
     const [first = 0, ...others] = users;
@@ -92,19 +92,19 @@ describe("what jobs leave in shared places", { skip }, () => {
     assert.equal(await passes(), 6);
   });
 
-  it("is looked for once where there is nothing, for all who wait", async () => {
+  it("is searched for once for all waiting users if there is nothing", async () => {
     const places = await open();
     await Promise.all(users.map((user) => places.clear([user])));
     assert.equal(await passes(), 1);
   });
 
-  it("of others stays", async () => {
+  it("is not removed if it belongs to other users", async () => {
     for (const user of users.slice(0, 2)) await leave(user);
     await (await open()).clear([users[0] as number]);
     assert.deepEqual(await readdir(place), [`of-${users[1]}`]);
   });
 
-  it("and cannot be removed keeps that user, and nobody else's", async () => {
+  it("reserves its user's id, and only that one, if it cannot be removed", async () => {
     const [stuck = 0, other = 0] = users;
     await leave(other);
     await mounted(stuck, async () => {
@@ -117,7 +117,7 @@ describe("what jobs leave in shared places", { skip }, () => {
     });
   });
 
-  it("is not said to be gone where the program that looks for it is missing or fails", async () => {
+  it("is not reported as removed if the search program is missing or fails", async () => {
     await leave(range.first);
     await assert.rejects((await open(join(root, "nothing"))).clear([range.first]), /ENOENT/);
     await assert.rejects(
@@ -131,16 +131,16 @@ describe("what jobs leave in shared places", { skip }, () => {
     );
   });
 
-  it("is looked for again after a failure that passes", async () => {
+  it("is searched for again after a temporary failure", async () => {
     await leave(range.first);
-    // Killed the first time.
+    // Killed at the first call.
     const places = await open(await counted(`[ "$(wc -l <'${calls}')" -gt 1 ] || kill -KILL $$`));
     await places.clear([range.first]);
     assert.deepEqual(await readdir(place), []);
     assert.equal(await passes(), 4);
   });
 
-  it("keeps ids of servers that are gone from being taken, however much there is", async () => {
+  it("prevents ids of ended servers from being reused, however much there is", async () => {
     const small = { first: range.first, last: range.first + 4 };
     await leave(small.first);
     const many = Array.from({ length: 3000 }, (_, index) => join(place, `file-${index}`));
@@ -161,7 +161,7 @@ describe("what jobs leave in shared places", { skip }, () => {
   });
 });
 
-it("a sandbox works also where the data folder lies below /var/tmp, which a job takes for /tmp", {
+it("a sandbox works even if the data folder is below /var/tmp, which is the job's own /tmp inside", {
   skip,
 }, async (t) => {
   const dataDir = await mkdtemp("/var/tmp/millrace-places-");
@@ -182,7 +182,7 @@ it("a sandbox works also where the data folder lies below /var/tmp, which a job 
 });
 
 describe("a start at uid", { skip }, () => {
-  // Others for each: this process lives on, and with it what it took.
+  // Different ids for each, because this process keeps the ids that it took.
   let ids = { first: 57_900, last: 57_906 };
   beforeEach(() => {
     ids = { first: ids.first + 10, last: ids.last + 10 };
@@ -197,7 +197,7 @@ describe("a start at uid", { skip }, () => {
     countsMemory: true,
   });
 
-  it("where something cannot be removed does without those ids, and says so", async () => {
+  it("skips ids whose files cannot be removed, and says so", async () => {
     const fixture = await localFixture("uid");
     await (await fixture.open({ users: ids })).close();
     const left = await mkdtemp(join(tmpdir(), "millrace-left-"));
@@ -218,10 +218,10 @@ describe("a start at uid", { skip }, () => {
     }
   });
 
-  it("that cannot look for what jobs left is refused, never made weaker", async () => {
+  it("is refused if it cannot search for remains of jobs, and never falls back to a weaker level", async () => {
     const fixture = await localFixture("uid");
     await (await fixture.open({ users: ids })).close();
-    // Sandboxes cannot be started without `env`: what is next is `uid`.
+    // Sandboxes cannot start without `env`, so the next level is `uid`.
     const programs = { ...(await findPrograms({})), env: "/nonexistent", find: "/bin/false" };
     const opening = openIsolation({ ...options(fixture.dataDir), wanted: "auto" }, programs);
     await assert.rejects(
@@ -231,7 +231,7 @@ describe("a start at uid", { skip }, () => {
     await fixture.stop();
   });
 
-  it("whose ids are all in use is refused, never made weaker", async () => {
+  it("is refused if all its ids are in use, and never falls back to a weaker level", async () => {
     const fixture = await localFixture("uid");
     const other = await localFixture("uid");
     const programs = await findPrograms({});
@@ -246,7 +246,7 @@ describe("a start at uid", { skip }, () => {
   });
 });
 
-it("a job that could not be cleaned is cleaned when another can be", { skip }, async () => {
+it("a job that could not be cleaned up is cleaned up when another job ends", { skip }, async () => {
   const fixture = await localFixture("uid");
   const engine = await fixture.open({ users: { first: 57_980, last: 57_985 } });
   const left = await mkdtemp(join(tmpdir(), "millrace-left-"));

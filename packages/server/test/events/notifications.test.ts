@@ -1,4 +1,4 @@
-/** E-mails about what happens, through a real SMTP server. */
+/** Notification e-mails, through a real SMTP server. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
@@ -48,7 +48,7 @@ describe("notifications by e-mail", () => {
     }
   }
 
-  it("go to the addresses of the team that want the event, from the operator's address, signed in", async () => {
+  it("go to the team's addresses that subscribe to the event, from the operator's address, after authentication", async () => {
     const told = await set("ops@example.com", { events: ["job.failure", "job.recovery"] });
     assert.deepEqual(told.events, ["job.failure", "job.recovery"]);
     await set("others@example.com", { events: ["schedule.skip"] });
@@ -68,7 +68,7 @@ describe("notifications by e-mail", () => {
     assert.equal(mail.mails.length, 2);
   });
 
-  it("are tested by one that says so", async () => {
+  it("can be tested with a message that says so", async () => {
     await set("tested@example.com");
     const before = mail.mails.length;
     const { id, event } = await client.call(routes.testNotification, { body: { address: "tested@example.com" } });
@@ -77,7 +77,7 @@ describe("notifications by e-mail", () => {
     assert.match(mail.mails.at(-1)?.message ?? "", new RegExp(`X-Millrace-Delivery: ${id}`, "i"));
   });
 
-  it("are sent again with the same id where the mail server refuses for now", async () => {
+  it("are retried with the same id if the mail server refuses temporarily", async () => {
     await set("later@example.com");
     let tries = 0;
     mail.refuse = (address) => (address === "later@example.com" && ++tries < 3 ? 451 : undefined);
@@ -93,7 +93,7 @@ describe("notifications by e-mail", () => {
     assert.deepEqual([delivery?.id, delivery?.attempts], [id, 3]);
   });
 
-  it("to an address that the mail server refuses for good count against it", async () => {
+  it("count against an address that the mail server refuses permanently", async () => {
     await set("nobody@example.com");
     mail.refuse = (address) => (address === "nobody@example.com" ? 550 : undefined);
     await client.call(routes.testNotification, { body: { address: "nobody@example.com" } });
@@ -103,7 +103,7 @@ describe("notifications by e-mail", () => {
     assert.ok((all.find(({ address }) => address === "nobody@example.com")?.failures ?? 0) > 0);
   });
 
-  it("end when the address is taken away", async () => {
+  it("stop when the address is removed", async () => {
     await set("gone@example.com");
     await client.call(routes.deleteNotification, { body: { address: "gone@example.com" } });
     await refused(client.call(routes.testNotification, { body: { address: "gone@example.com" } }), "not_found");
@@ -117,12 +117,12 @@ describe("notifications by e-mail", () => {
     );
   });
 
-  it("show the password of the mail server to nobody", () => {
+  it("never reveal the password of the mail server", () => {
     assert.ok(log.length > 0);
     assert.doesNotMatch(log, /mail(%20| )secret/);
   });
 
-  it("fail where the mail server says nothing for as long as the operator lets it", async () => {
+  it("fail if the mail server is silent for longer than the operator's limit", async () => {
     const silent = createServer(() => {}).listen(0, "127.0.0.1");
     await once(silent, "listening");
     const { port } = silent.address() as AddressInfo;
@@ -140,14 +140,14 @@ describe("notifications by e-mail", () => {
         delivery?.error === null && Date.now() < deadline;
         [delivery] = await read()
       );
-      assert.match(delivery?.error ?? "", /The mail server did not take the e-mail/);
+      assert.match(delivery?.error ?? "", /The mail server did not accept the e-mail/);
     } finally {
       await other.dispose();
       silent.close();
     }
   });
 
-  it("are refused where the operator has set up no mail server", async () => {
+  it("are refused if the operator has configured no mail server", async () => {
     const other = await startInProcess();
     try {
       const call = (await other.client()).call(routes.setNotification, { body: { address: "a@example.com" } });

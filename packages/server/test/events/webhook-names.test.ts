@@ -1,6 +1,6 @@
 /**
- * Where a webhook goes by its name: a real server, a real name server and real connections, in a network that has no way
- * out. There, a public address and 127.0.0.1 lead to two receivers at the same port.
+ * How the name of a webhook is resolved: a real server, a real name server and real connections, in a network namespace
+ * without a route out. A public address and 127.0.0.1 lead to two different receivers at the same port there.
  */
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -13,14 +13,14 @@ import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 import { NameServer } from "../support/name-server.ts";
 import { isInside, runInside, whyNoOwnNetwork } from "../support/own-network.ts";
 
-/** Nobody's but this network's: none of it leads out. */
+/** An address that exists only in this network namespace. */
 const publicAddress = "93.184.216.34";
 const publicAddress6 = "2606:2800:220:1::1";
 const port = 8080;
 
 if (isInside) describe("a webhook with a name", { timeout: 300_000 }, inside);
 else
-  it("a webhook goes where its name leads, if that is public, and nowhere else", {
+  it("a webhook connects to the public addresses of its name and to no other", {
     skip: whyNoOwnNetwork(),
   }, async () => {
     const folder = await mkdtemp(join(tmpdir(), "millrace-names-"));
@@ -59,7 +59,7 @@ function inside(): void {
     names.asked.length = 0;
   });
 
-  /** What became of the attempt that the last request led to. */
+  /** Returns the result of the attempt that the last request caused. */
   async function attempted(id: string, attempts = 1): Promise<Delivery> {
     for (const deadline = Date.now() + 60_000; ; ) {
       const [one] = await client.call(routes.listDeliveries, { query: { delivery_id: id } });
@@ -68,7 +68,7 @@ function inside(): void {
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   }
-  /** The PING of a new webhook. */
+  /** Returns the result of the PING of a new webhook. */
   async function told(host: string): Promise<Delivery> {
     const { id } = await client.call(routes.createWebhook, { body: { url: `http://${host}:${port}/hook` } });
     const [ping] = await client.call(routes.listDeliveries, { query: { webhook_id: id } });
@@ -79,7 +79,7 @@ function inside(): void {
     return attempted(id);
   };
 
-  it("goes to its public address, by which it was looked up once, and says the name", async () => {
+  it("connects to its public address, resolves the name once, and sends the name in the request", async () => {
     names.answer = () => [publicAddress];
     const { status, error } = await told("hook.example");
     assert.deepEqual([status, error], ["delivered", null]);
@@ -87,27 +87,27 @@ function inside(): void {
     assert.deepEqual(names.asked.sort(), ["a hook.example", "aaaa hook.example"]);
   });
 
-  it("goes to a public address of IPv6", async () => {
+  it("connects to a public IPv6 address", async () => {
     names.answer = () => [publicAddress6];
     assert.equal((await told("six.example")).status, "delivered");
     assert.equal(open6.received.length, 1);
   });
 
   for (const addresses of [["127.0.0.1"], ["::1"], ["::ffff:127.0.0.1"], ["127.0.0.1", "10.0.0.1", "fe80::1"]])
-    it(`goes nowhere where the name is that of ${addresses.join(" and ")}`, async () => {
+    it(`does not connect if the name resolves to ${addresses.join(" and ")}`, async () => {
       names.answer = () => addresses;
       assert.match((await told("inside.example")).error ?? "", /inside\.example is a private address/);
     });
 
-  it("never goes to 127.0.0.1 where the name leads there after it was checked", async () => {
-    // Each query but those of the first lookup is answered with the address of this machine.
+  it("never connects to 127.0.0.1 if the name resolves there after it was checked", async () => {
+    // Every query after the first lookup is answered with the address of this machine.
     names.answer = () => (names.asked.length <= 2 ? [publicAddress] : ["127.0.0.1"]);
     const first = await told("rebound.example");
     assert.deepEqual([first.status, open.received.length], ["delivered", 1]);
     assert.match((await again(first)).error ?? "", /rebound\.example is a private address/);
   });
 
-  it("goes to the public ones of several addresses, and to none else where those do not answer", async () => {
+  it("connects only to the public ones of several addresses, even if those do not answer", async () => {
     names.answer = () => ["127.0.0.1", publicAddress];
     const first = await told("both.example");
     assert.equal(first.status, "delivered");
@@ -116,7 +116,7 @@ function inside(): void {
     open = await Receiver.start(undefined, { host: publicAddress, port });
   });
 
-  it("is not followed where it is redirected, to an address or to a name", async () => {
+  it("does not follow redirects, neither to an address nor to a name", async () => {
     names.answer = (name) => [name === "inside.example" ? "127.0.0.1" : publicAddress];
     for (const location of [`http://127.0.0.1:${port}/`, `http://inside.example:${port}/`]) {
       open.answer = (_got, response) => {
@@ -130,12 +130,12 @@ function inside(): void {
     assert.ok(!names.asked.some((asked) => asked.endsWith("inside.example")));
   });
 
-  it("is not looked up in the hosts file: localhost has no address where the name server knows none", async () => {
+  it("is not resolved with the hosts file: localhost has no address if the name server does not know it", async () => {
     names.answer = () => [];
     assert.match((await told("localhost")).error ?? "", /could not be reached: ENOTFOUND/);
   });
 
-  it("says that there was no answer where the name server gives none", async () => {
+  it("reports that the name server does not answer", async () => {
     names.answer = () => undefined;
     assert.match(
       (await told("silent.example")).error ?? "",

@@ -1,4 +1,4 @@
-/** The receivers of docs/notifications.md, run as they stand there: what we send is genuine, what others send is not. */
+/** Runs the receivers of docs/notifications.md unchanged: they accept our requests and reject forged ones. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type Client, routes } from "@millrace/contract";
@@ -46,16 +46,16 @@ describe("the recipe that checks signatures", () => {
     ["python", "Python"],
     ["typescript", "TypeScript"],
   ] as const)
-    it(`takes what we send in ${name}, and nothing else`, { skip: whyNoRecipe(language) }, () => check(language));
+    it(`accepts our requests in ${name}, and nothing else`, { skip: whyNoRecipe(language) }, () => check(language));
 });
 
-/** What somebody sends who does not know the secret. */
+/** Sends a request as somebody who does not know the secret would. */
 async function forged(url: string): Promise<number> {
   const headers = { "x-datachain-signature-256": `sha256=${"0".repeat(64)}`, "x-millrace-delivery": "forged" };
   return (await fetch(url, { method: "POST", headers, body: '{"forged":true}' })).status;
 }
 
-/** The bound is for a test that would otherwise hang. */
+/** The limit ends a test that would otherwise hang. */
 async function until<T>(ask: () => Promise<T>): Promise<NonNullable<T>> {
   for (const deadline = Date.now() + 60_000; ; ) {
     const answer = await ask().catch(() => undefined);

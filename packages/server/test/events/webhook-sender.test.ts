@@ -1,4 +1,4 @@
-/** Where a webhook may go: by the address that is connected to, whatever its name said before. */
+/** Where a webhook may connect: the address decides, whatever its name resolved to before. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -12,7 +12,7 @@ import { Receiver } from "@millrace/testing/servers/receiver.ts";
 import { addressCheck } from "../../src/senders/public-addresses.ts";
 import { type WebhookRules, webhookSender } from "../../src/senders/webhook.ts";
 
-/** Takes a request, sends hundreds of tickets, and never answers. */
+/** Accepts a request, sends hundreds of TLS session tickets, and never answers. */
 const ticketServer = `import socket, ssl, sys, time
 context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 context.load_cert_chain(sys.argv[1], sys.argv[2])
@@ -31,7 +31,7 @@ const delivery = { ...request, deliveryId: "an-id", body: "{}" };
 describe("addresses that a webhook may be sent to", () => {
   const isPublic = addressCheck([]);
   for (const address of ["8.8.8.8", "1.1.1.1", "172.32.0.1", "100.128.0.1", "2606:4700::1111", "::ffff:8.8.8.8"])
-    it(`are public: ${address} is`, () => assert.equal(isPublic(address), true));
+    it(`include the public address ${address}`, () => assert.equal(isPublic(address), true));
   for (const address of [
     ...[
       "127.0.0.1",
@@ -56,9 +56,9 @@ describe("addresses that a webhook may be sent to", () => {
     ...["::", "::1", "::ffff:127.0.0.1", "::ffff:7f00:1", "::ffff:a9fe:a9fe", "fe80::1", "fe80::1%eth0", "fc00::1"],
     ...["fd12:3456::1", "ff02::1", "64:ff9b::7f00:1", "2002:7f00:1::", "2001:db8::1", "::7f00:1", "not an address", ""],
   ])
-    it(`are not private: ${address || "nothing"} is refused`, () => assert.equal(isPublic(address), false));
+    it(`exclude ${address || "an empty address"}`, () => assert.equal(isPublic(address), false));
 
-  it("are those that the operator names, too, and no others", () => {
+  it("include those that the operator allows, and no others", () => {
     const isAllowed = addressCheck(["10.1.0.0/16", "fd00::/8", "127.0.0.1"]);
     const asked = ["10.1.2.3", "::ffff:10.1.2.3", "fd12::1", "127.0.0.1", "10.2.0.1", "127.0.0.2", "fe80::1"];
     assert.deepEqual(asked.filter(isAllowed), asked.slice(0, 4));
@@ -83,7 +83,7 @@ describe("a webhook", () => {
       assert.equal(receiver.connections, connections, "no connection was opened");
     });
 
-  it("does not reach a private address by a name", async () => {
+  it("does not reach a private address through a name", async () => {
     const seen: string[] = [];
     const resolve = async (name: string) => {
       seen.push(name);
@@ -95,7 +95,7 @@ describe("a webhook", () => {
     assert.deepEqual([seen, receiver.connections], [["hook.example"], connections]);
   });
 
-  it("goes to the address that was checked: the name is looked up once, and what it says later does not matter", async () => {
+  it("connects to the address that was checked: the name is resolved once, and later answers do not matter", async () => {
     const answers = [["127.0.0.1"], ["127.0.0.2"], ["127.0.0.3"]];
     let asked = 0;
     const resolve = async () => answers[asked++] ?? [];
@@ -108,7 +108,7 @@ describe("a webhook", () => {
     assert.match((await send(to("hook.example"), never)).error ?? "", /private address/, "looked up anew each time");
   });
 
-  it("says what a name without an address is", async () => {
+  it("reports a name without an address", async () => {
     const resolve = async () => {
       throw Object.assign(new Error("no such name"), { code: "ENOTFOUND" });
     };
@@ -116,7 +116,7 @@ describe("a webhook", () => {
     assert.deepEqual(result, { ok: false, status: null, error: "The receiver could not be reached: ENOTFOUND." });
   });
 
-  it("does not tell more of an answer than its beginning, in one line", async () => {
+  it("reports only the beginning of an answer, on one line", async () => {
     receiver.answer = (_got, response) => {
       response.writeHead(400).end(`invalid\r\n\u001b[31m${"x".repeat(10_000)}`);
       return undefined;
@@ -157,7 +157,7 @@ describe("a webhook", () => {
     },
   ];
   for (const { what, answer, result } of strange)
-    it(`ends in one attempt, without waiting for its time limit, when the receiver answers with ${what}`, async () => {
+    it(`ends in one attempt, without waiting for its timeout, when the receiver answers with ${what}`, async () => {
       const server = createServer((socket) => {
         socket.on("error", () => {});
         socket.once("data", () => void answer(socket));
@@ -173,11 +173,11 @@ describe("a webhook", () => {
       }
     });
 
-  it("ends when the receiver sends session tickets of TLS without an answer", { skip }, async (t) => {
+  it("ends when the receiver sends TLS session tickets but no answer", { skip }, async (t) => {
     const folder = await mkdtemp(join(tmpdir(), "millrace-webhook-"));
     t.after(() => rm(folder, { recursive: true }));
     const certificate = await makeCertificate(folder, "receiver");
-    // No server of Node's can be told how many to send.
+    // A Node server cannot be configured to send a given number of tickets.
     const server = spawn("python3", ["-c", ticketServer, certificate.certFile, certificate.keyFile], { stdio: "pipe" });
     t.after(() => server.kill("SIGKILL"));
     const [port] = (await once(server.stdout, "data")) as [Buffer];
@@ -187,7 +187,7 @@ describe("a webhook", () => {
     assert.deepEqual([ok, error], [false, "The receiver sent more than 16 session tickets and has not answered yet."]);
   });
 
-  it("checks the certificate of its receiver unless it is told not to", { skip }, async () => {
+  it("checks the certificate of its receiver unless that is disabled", { skip }, async () => {
     const folder = await mkdtemp(join(tmpdir(), "millrace-webhook-"));
     const secured = await Receiver.start(await makeCertificate(folder, "receiver"));
     try {

@@ -1,4 +1,4 @@
-/** Webhooks on a running server, with a real receiver: what is sent, to whom, and what becomes of it. */
+/** Webhooks on a running server, with a real receiver: what is sent, to whom, and with which result. */
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
@@ -59,7 +59,7 @@ describe("webhooks", () => {
   const delivered = (count: number) => (deliveries: Delivery[]) =>
     deliveries.filter(({ status }) => status === "delivered").length >= count;
 
-  it("send a PING when they are made, signed with HMAC-SHA256 of the raw body", async () => {
+  it("send a PING when they are created, signed with HMAC-SHA256 of the raw body", async () => {
     const webhook = await create();
     await came(1);
     const [ping] = receiver.received;
@@ -77,7 +77,7 @@ describe("webhooks", () => {
     assert.deepEqual([delivery?.event, delivery?.attempts, delivery?.response_status], ["PING", 1, 204]);
   });
 
-  it("tell the states of jobs that they ask for, as the contract writes them", async () => {
+  it("report the job states that they subscribe to, as the contract writes them", async () => {
     const webhook = await create({ job_statuses: ["CREATED", "INIT", "FAILED"] });
     const { job } = await runJob(client, shell("echo no >&2; exit 3", { query_name: "nightly.sh" }));
     await came(4);
@@ -103,7 +103,7 @@ describe("webhooks", () => {
     await settled(webhook.id, delivered(4));
   });
 
-  it("tell a failure once where both the state and the event are asked for", async () => {
+  it("report a failure once if they subscribe to both the state and the event", async () => {
     const webhook = await create({ job_statuses: ["FAILED"], events: ["job.failure"] });
     await runJob(client, shell("exit 1"));
     await settled(webhook.id, delivered(2));
@@ -114,7 +114,7 @@ describe("webhooks", () => {
     );
   });
 
-  it("tell a rerun that succeeds after a failure as a recovery, and no other success", async () => {
+  it("report a rerun that succeeds after a failure as a recovery, and no other success", async () => {
     const webhook = await create({ events: ["job.recovery"] });
     await runJob(client, shell("exit 0"));
     const { job } = await runJob(client, shell("exit 1"));
@@ -126,7 +126,7 @@ describe("webhooks", () => {
     assert.match(String(told?.["text"]), /complete again after a failure/);
   });
 
-  it("send the same JSON in the form field payload, or only a text for Slack, as they ask for", async () => {
+  it("send the same JSON in the form field payload, or only a text for Slack, according to their format", async () => {
     const form = await create({ url: receiver.url("/form"), format: "form", method: "PUT", events: ["job.failure"] });
     await create({ url: receiver.url("/slack"), format: "slack", events: ["job.failure"] });
     await runJob(client, shell("echo '<b>&' >&2; exit 1", { query_name: "a<b>.sh" }));
@@ -145,7 +145,7 @@ describe("webhooks", () => {
     assert.match(String(slack?.["text"]), /a&lt;b&gt;\.sh/);
   });
 
-  it("are asked again with the same id and the same bytes after a failure, and a success ends it", async () => {
+  it("are retried with the same id and the same bytes after a failure, until a success", async () => {
     const webhook = await create({ events: ["job.failure"] });
     await settled(webhook.id, delivered(1));
     receiver.answer = () => (receiver.received.length < 3 ? 503 : 200);
@@ -159,7 +159,7 @@ describe("webhooks", () => {
     assert.deepEqual([shown?.failures, shown?.waiting], [0, 0]);
   });
 
-  it("are made again on demand: the same delivery, the same id", async () => {
+  it("are redelivered on request: the same delivery, the same id", async () => {
     const webhook = await create();
     const [ping] = await settled(webhook.id, delivered(1));
     const again = await client.call(routes.redeliver, { body: { delivery_id: ping?.id ?? "" } });
@@ -170,7 +170,7 @@ describe("webhooks", () => {
     assert.deepEqual([second?.body, second?.headers], [first?.body, { ...first?.headers }]);
   });
 
-  it("follow no redirect", async () => {
+  it("follow no redirects", async () => {
     receiver.answer = ({ path }, response) => {
       if (path === "/elsewhere") return 200;
       response.writeHead(302, { location: receiver.url("/elsewhere") }).end();
@@ -186,7 +186,7 @@ describe("webhooks", () => {
     );
   });
 
-  it("fail when there is no answer in time, and read no more of an endless one than they must", async () => {
+  it("fail if no answer arrives in time, and read only the beginning of an endless one", async () => {
     receiver.answer = () => undefined;
     const silent = await create();
     const [first] = await settled(silent.id, ([one]) => typeof one?.error === "string");
@@ -203,11 +203,11 @@ describe("webhooks", () => {
     };
     const endless = await create();
     await settled(endless.id, delivered(1));
-    // What the sockets between them hold comes on top of what is read.
+    // Socket buffers may hold more than what is read.
     assert.ok(sent < 32 * 1024 * 1024, `${sent} bytes were sent`);
   });
 
-  it("keep secret and URL out of lists, logs, audit and the store", async () => {
+  it("keep the secret and the URL out of lists, logs, audit and the store", async () => {
     const secret = "a-secret-of-my-own-1234567890";
     const webhook = await create({ secret, url: receiver.url("/T0/B0/token-in-the-url") });
     assert.equal(webhook.secret, secret);
@@ -234,7 +234,7 @@ describe("webhooks", () => {
     }
   });
 
-  it("belong to the admins of their team", async () => {
+  it("can be managed only by admins of their team", async () => {
     const webhook = await create();
     const editor = await addPerson(server, "webhook-editor", { team: "main", role: "editor" });
     await refused(editor.client.call(routes.listWebhooks, { query: {} }), "forbidden");
@@ -242,7 +242,7 @@ describe("webhooks", () => {
     await refused(editor.client.call(routes.deleteWebhook, { body: { webhook_id: webhook.id } }), "forbidden");
   });
 
-  it("are refused without anything to tell, with credentials in the URL, and beyond their number", async () => {
+  it("are refused without events, with credentials in the URL, and beyond their maximum number", async () => {
     await refused(create({ events: [] }), "invalid", /at least one event/);
     await refused(create({ url: "http://user:password@example.com/" }), "invalid", /without a user name/);
     await refused(create({ url: "ftp://example.com/" }), "invalid");
@@ -262,7 +262,7 @@ describe("webhooks", () => {
     );
   });
 
-  it("that are disabled are told nothing, but can be tested", async () => {
+  it("that are disabled get no events, but can be tested", async () => {
     const webhook = await create({ job_statuses: ["COMPLETE"] });
     await settled(webhook.id, delivered(1));
     await client.call(routes.updateWebhook, { body: { webhook_id: webhook.id, enabled: false } });

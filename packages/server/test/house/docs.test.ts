@@ -1,4 +1,4 @@
-/** What the documentation lists is what the program has. */
+/** The documentation lists exactly what the program has. */
 import assert from "node:assert/strict";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -105,12 +105,12 @@ it("docs/security.md has every level of isolation, and no page says that one com
   }
 });
 
-it("README.md installs the client with all that its commands need, and signs in before the first of them", async () => {
+it("README.md installs the client with everything that its commands need, and signs in before the first of them", async () => {
   const text = await readFile(join(root, "README.md"), "utf8");
   const installs = [...text.matchAll(/pip install [^`\n]*datachain\S*/g)].map(([words]) => words);
   assert.ok(installs.length > 0);
   for (const words of installs) assert.match(words, /'datachain\[remote\]'/);
-  // Several commands of the client take the token from its settings file only, never from the environment.
+  // Several commands of the client read the token only from its settings file, never from the environment.
   const login = text.search(/^\$ millrace auth login/m);
   assert.ok(login !== -1 && login < text.search(/^\$ (datachain|millrace job)/m), "auth login comes first");
 });

@@ -1,4 +1,4 @@
-/** A job ends in one place, so that whoever waits for its end is told. */
+/** A job ends in one place, so that everything that waits for its end is updated. */
 import assert from "node:assert/strict";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import { it } from "node:test";
 
 const source = join(import.meta.dirname, "../../src");
 
-/** Files of the server whose text matches, without those excepted. */
+/** Files of the server whose text matches, except the listed ones. */
 async function filesWith(pattern: RegExp, exceptions: readonly string[]): Promise<string[]> {
   const found: string[] = [];
   for (const name of (await readdir(source, { recursive: true })).filter((file) => file.endsWith(".ts")))
@@ -17,9 +17,9 @@ async function filesWith(pattern: RegExp, exceptions: readonly string[]): Promis
 const moves = "store/queries/jobs/job-moves.ts";
 const locks = await filesWith(/\blockPipelinesOf\(/, []);
 
-it("only end-job.ts ends jobs: nobody else may call finishJob or finishJobs, which alone take a final state", async () => {
+it("only end-job.ts ends jobs: no other file calls finishJob or finishJobs, which alone accept a final state", async () => {
   assert.deepEqual(await filesWith(/\bfinishJobs?\b/, [moves]), ["domain/lifecycle/end-job.ts"]);
-  // The types keep moveJob and moveJobs from final states; nobody may cast around them.
+  // The types keep final states out of moveJob and moveJobs; a cast must not bypass that.
   assert.deepEqual(await filesWith(/\b(moveJobs?|beginDraftJobs)\([^;]*\bas (any|never|unknown)\b/, []), []);
 });
 
@@ -40,7 +40,7 @@ it("whoever ends jobs locks their pipelines first, so that it never waits for wh
 });
 
 it("only job-moves.ts writes the state of a job", async () => {
-  // The program that collects a job's datasets writes to the team's warehouse, which has a table of that name, too.
+  // The program that collects a job's datasets writes to the team's warehouse, which also has a table of that name.
   const exceptions = [moves, "warehouses/programs/collect.ts"];
   const kysely = /updateTable\("jobs"\)\s*\.set\((?=[^;]*?\))[^;]*?\bstatus:/;
   const sql = /update\s+jobs\s+set[^;`"]*\bstatus\s*=/i;

@@ -1,4 +1,4 @@
-/** The house has floors: imports point down, and the parts that must not know each other do not. */
+/** The folders of the server are layered: imports point down, and independent parts do not import each other. */
 import assert from "node:assert/strict";
 import { readdir, readFile } from "node:fs/promises";
 import { dirname, join, normalize, relative } from "node:path";
@@ -6,10 +6,10 @@ import { describe, it } from "node:test";
 
 const root = join(import.meta.dirname, "../../../..");
 
-/** What each part may import of the others. */
+/** What each part may import from the others. */
 type Floors = Readonly<Record<string, readonly string[]>>;
 
-/** Engines and domain never meet: execution joins them. */
+/** Engines and domain never import each other; execution connects them. */
 const server: Floors = {
   turns: [],
   datachain: [],
@@ -115,7 +115,7 @@ const store: Floors = {
   opening: ["drivers", "migrations", "queries", "schema"],
 };
 
-/** What several nouns need. */
+/** Files that several nouns need. */
 const texts = ["batches.ts", "pages.ts", "short-texts.ts"];
 
 const queries: Floors = {
@@ -157,7 +157,7 @@ const localEngine: Floors = {
   "local-engine.ts": ["attempt", "engine-folders.ts", "environments", "isolation", "plan.ts", "processes"],
 };
 
-/** What all kinds of storage stand on. */
+/** The base of all storage schemes. */
 const ground = [
   "errors.ts",
   "check-count.ts",
@@ -169,7 +169,7 @@ const ground = [
   "options.ts",
 ];
 
-/** The interface that callers see, types only, which names what random access gives. */
+/** The public interface, types only, which refers to the types of random access. */
 const face = ["storage.ts", "random-access"];
 
 const storage: Floors = {
@@ -234,7 +234,7 @@ const houses: Readonly<Record<string, Floors>> = {
   "testing/src": testing,
 };
 
-/** What each package may import of ours. */
+/** What each package may import from our other packages. */
 const packages: Record<string, readonly string[]> = {
   contract: [],
   server: ["@millrace/contract", "@millrace/storage"],
@@ -253,7 +253,7 @@ async function importsOf(file: string): Promise<string[]> {
   return [...text.matchAll(/(?:from|import)\s*\(?\s*"([^"]+)"/g)].map((match) => match[1] ?? "");
 }
 
-/** The files of one circle, in its order; none where there is none. */
+/** Returns the files of one import cycle, in order; empty if there is none. */
 function circleIn(graph: ReadonlyMap<string, readonly string[]>): string[] {
   const done = new Set<string>();
   const path: string[] = [];
@@ -293,7 +293,7 @@ describe("imports", () => {
     });
   }
 
-  it("go in no circle, not even those of types", async () => {
+  it("form no cycle, not even of types", async () => {
     for (const name of Object.keys(packages)) {
       const files = await sources(join(root, "packages", name, "src"));
       const graph = new Map<string, string[]>();
@@ -312,7 +312,7 @@ describe("imports", () => {
     }
   });
 
-  it("of the local engine are of those who open it: everybody else asks for the engine of a cluster", async () => {
+  it("of the local engine occur only where it is opened: all other parts use the engine of a cluster", async () => {
     const src = join(root, "packages/server/src");
     for (const file of await sources(src)) {
       if (/^(engines|app|admin|main\.ts)/.test(relative(src, file))) continue;
@@ -321,7 +321,7 @@ describe("imports", () => {
     }
   });
 
-  it("of one kind of storage are of no other kind", async () => {
+  it("of one storage scheme occur in no other scheme", async () => {
     const src = join(root, "packages/storage/src/schemes");
     const kind = (path: string) => relative(src, path).split("/")[0];
     for (const file of await sources(src)) {
@@ -343,7 +343,7 @@ describe("imports", () => {
     }
   });
 
-  it("of the environment happen in one place per program", async () => {
+  it("of the environment occur in one place per program", async () => {
     const readers = { server: ["configuration/config.ts"], cli: ["settings.ts"], contract: [] as string[] };
     for (const [name, allowed] of Object.entries(readers)) {
       const src = join(root, "packages", name, "src");
@@ -354,7 +354,7 @@ describe("imports", () => {
     }
   });
 
-  it("of the data folder's layout are in one place: everybody else is given paths", async () => {
+  it("of the data folder's layout occur in one place: all other parts get paths", async () => {
     const src = join(root, "packages/server/src");
     for (const file of await sources(src)) {
       const text = await readFile(file, "utf8");
@@ -366,7 +366,7 @@ describe("imports", () => {
     }
   });
 
-  it("of every folder are explained in ARCHITECTURE.md", async () => {
+  it("have a line in ARCHITECTURE.md for every folder", async () => {
     const text = await readFile(join(root, "ARCHITECTURE.md"), "utf8");
     for (const name of Object.keys(server))
       assert.ok(new RegExp(`^ {4}${name}/? `, "m").test(text), `${name} is not in ARCHITECTURE.md`);

@@ -1,4 +1,7 @@
-/** The server speaks to every client: what it says names no command of the command line. The client adds its own next step. */
+/**
+ * Messages of the server are for every client, so they name no command of the command line. Each client adds its own
+ * next step.
+ */
 import assert from "node:assert/strict";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -7,7 +10,7 @@ import { commands } from "../../../cli/src/arguments.ts";
 
 const packages = join(import.meta.dirname, "../../..");
 
-/** Parts that speak to people at the command line or in a browser, each with the reason. */
+/** Parts whose messages appear on the command line or in a browser, each with the reason. */
 const exceptions: Readonly<Record<string, string>> = {
   "server/src/admin/": "what an operator runs on the machine of the server",
   "server/src/main.ts": "what the command line calls",
@@ -27,7 +30,7 @@ async function sources(): Promise<string[]> {
   return found.flat().filter((name) => /\.(ts|py|sh)$/.test(name));
 }
 
-/** `millrace job ls`, `job ls`, and commands of the client of the same names. */
+/** Matches `millrace job ls`, `job ls`, and commands of the client with the same names. */
 const aCommand = new RegExp(`(millrace|datachain|\`) ?(${Object.keys(commands).join("|")})\\b`);
 const isComment = (line: string) => /^\s*(\/\/|\/?\*)/.test(line);
 

@@ -1,4 +1,4 @@
-/** What is a fact about something that is not ours has one home: elsewhere in the server its words do not appear. */
+/** Facts about external software are in one folder: elsewhere in the server their words do not appear. */
 import assert from "node:assert/strict";
 import { readdir, readFile } from "node:fs/promises";
 import { join, relative } from "node:path";
@@ -9,9 +9,9 @@ const src = join(import.meta.dirname, "../../src");
 interface Home {
   /** A folder of the server's source. */
   readonly folder: string;
-  /** What may stand there alone. */
+  /** Words that may occur only there. */
   readonly words: RegExp;
-  /** Other places, by the beginning of their path, and why the word stands there. */
+  /** Other places, by the beginning of their path, and why the word occurs there. */
   readonly exceptions: Readonly<Record<string, string>>;
 }
 
@@ -37,7 +37,7 @@ async function sources(): Promise<string[]> {
   return entries.filter((e) => e.isFile()).map((e) => relative(src, join(e.parentPath, e.name)));
 }
 
-/** A path to the home itself is how others are meant to use it. */
+/** An import from that folder is the intended use. */
 const withoutImports = (text: string) => text.replaceAll(/from "[^"]*"/g, "");
 
 async function linesWith({ folder, words }: Home): Promise<Map<string, string[]>> {
@@ -51,10 +51,10 @@ async function linesWith({ folder, words }: Home): Promise<Map<string, string[]>
 }
 
 for (const [what, home] of Object.entries(homes)) {
-  describe(`what is a fact about ${what}`, () => {
+  describe(`a fact about ${what}`, () => {
     const places = Object.keys(home.exceptions);
 
-    it(`stands in ${home.folder}/ alone`, async () => {
+    it(`is in ${home.folder}/ only`, async () => {
       const strays = [...(await linesWith(home))].filter(([file]) => !places.some((place) => file.startsWith(place)));
       assert.deepEqual(
         strays.flatMap(([, lines]) => lines),
@@ -62,7 +62,7 @@ for (const [what, home] of Object.entries(homes)) {
       );
     });
 
-    it("stands elsewhere only where an exception says why", async () => {
+    it("is elsewhere only if an exception says why", async () => {
       const files = [...(await linesWith(home)).keys()];
       for (const place of places)
         assert.ok(

@@ -1,4 +1,4 @@
-/** What the server answers is what the contract says, field by field: checked with the schemas themselves. */
+/** The server's answers match the contract field by field, checked with the schemas themselves. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type Client, type Route, routes } from "@millrace/contract";
@@ -8,7 +8,7 @@ import { Check, Errors } from "typebox/schema";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 import { waitForPipelineEnd } from "../support/pipelines.ts";
 
-describe("answers fit their schemas", () => {
+describe("answers match their schemas", () => {
   let server: InProcessServer;
   let client: Client;
   before(async () => {
@@ -70,7 +70,7 @@ describe("answers fit their schemas", () => {
     fits(routes.listJobs, await client.call(routes.listJobs, { query: { name: "answered.sh" } }));
   });
 
-  it("for everything else that answers with JSON", async () => {
+  it("for everything else that returns JSON", async () => {
     const { job } = await runJob(client, shell("echo 1"));
     fits(routes.getJobLogs, await client.call(routes.getJobLogs, { params: { job_id: job.id }, query: {} }));
     fits(routes.listClusters, await client.call(routes.listClusters, { query: {} }));
@@ -86,8 +86,8 @@ describe("answers fit their schemas", () => {
   });
 });
 
-describe("the description of the API, which anybody may ask for", () => {
-  it("is written once, as a document and as a page", async (t) => {
+describe("the API description, which is public", () => {
+  it("is generated once, as a document and as a page", async (t) => {
     const server = await startInProcess();
     t.after(() => server.dispose());
     let written = 0;

@@ -1,4 +1,4 @@
-/** Every row of the API's document, proven on a running server. */
+/** Every row of the API's description, checked on a running server. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type Client, type Job, type Pipeline, type PipelineSchedule, routes } from "@millrace/contract";
@@ -41,20 +41,20 @@ const types: Record<string, (value: unknown) => boolean> = {
   User: (value) => fits("User", value),
 };
 
-/** Every field is there, and is null or of its type. */
+/** Every field is present, and is null or of its type. */
 const fits = (name: ObjectName, value: unknown): boolean =>
   isObject(value) &&
   Object.entries(objects[name]).every(
     ([field, type]) => field in value && (value[field] === null || types[type]?.(value[field])),
   );
 
-/** Null in every answer, with the reason. */
+/** Fields that are null in every answer, with the reason. */
 const neverHere: readonly string[] = [
-  // The local cluster is this machine: it needs no credentials of a cloud.
+  // The local cluster is this machine and needs no cloud credentials.
   "ComputeClusterOutput.cloud_credentials",
 ];
 
-describe("the document of the API", () => {
+describe("the description of the API", () => {
   let server: InProcessServer;
   let client: Client;
   const answers = new Map<ObjectName, Json[]>();
@@ -69,7 +69,7 @@ describe("the document of the API", () => {
   let template: string;
   let failedPipeline: Pipeline;
 
-  /** Calls an endpoint of the document; what it answers is kept as an example of what it should be. */
+  /** Calls an endpoint of the description and keeps the answer as an example. */
   async function call(name: EndpointName, path: string, init: RequestInit & { json?: unknown } = {}): Promise<Json> {
     calls.set(name, { path, init });
     const method = name.split(" ")[0] ?? "";
@@ -246,7 +246,7 @@ describe("the document of the API", () => {
         assert.ok(calls.has(name), "it was called");
       });
 
-      it(`${name} wants a token, of a member of the team, with the scope`, async () => {
+      it(`${name} needs a token with the scope, of a member of the team`, async () => {
         const { path, init } = calls.get(name) ?? { path: "", init: {} };
         const method = name.split(" ")[0] ?? "";
         const status = async (token: string | null, team = "main") => {
@@ -269,7 +269,7 @@ describe("the document of the API", () => {
 
   type Proof = () => unknown;
   const shown = (field: keyof Job, value: unknown) => () => assert.deepEqual(described[field], value);
-  /** The same request, with this field naming another team, is refused: the field counts. */
+  /** The same request with another team in this field is refused, which shows that the field is used. */
   const namesTeam = (name: EndpointName) => async () => {
     const { path, init } = calls.get(name) ?? { path: "", init: {} };
     const json = { ...(init.json as object), team_name: "no-such-team" };
@@ -397,12 +397,12 @@ describe("the document of the API", () => {
   describe("fields of requests", () => {
     for (const [body, fields] of Object.entries(inputs))
       for (const field of fields)
-        it(`${body} takes ${field}`, async () => {
+        it(`${body} accepts ${field}`, async () => {
           const proof = proofs[`${body}.${field}`];
           assert.ok(proof, "it has a proof");
           await proof();
         });
-    it("proofs are of rows that the document has", () => {
+    it("every proof belongs to a row of the description", () => {
       const known = Object.entries(inputs).flatMap(([body, fields]) => fields.map((field) => `${body}.${field}`));
       assert.deepEqual(Object.keys(proofs).sort(), known.sort());
     });
@@ -568,7 +568,7 @@ describe("the document of the API", () => {
     assert.equal((await waitForEnd(client, job.id)).status, "CANCELED");
   }
 
-  /** A GET with a body, which fetch refuses to send. */
+  /** Sends a GET with a body, which fetch does not support. */
   async function listByBody(statuses: string[]): Promise<string[]> {
     const { request } = await import("node:http");
     const token = await server.token();

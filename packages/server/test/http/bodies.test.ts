@@ -1,4 +1,4 @@
-/** Bodies of requests: what is read of them, after which question, and what that may cost. */
+/** Request bodies: how much of them is read, after which checks, and at which cost. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { after, before, describe, it } from "node:test";
@@ -43,11 +43,11 @@ describe("JSON", () => {
       assert.deepEqual(readsOf(t as never, text), ["body: expected text without NUL characters", 0], text.slice(-20));
   });
 
-  it("with an escaped backslash before u0000 has no NUL character", () => {
+  it("with an escaped backslash before u0000 contains no NUL character", () => {
     assert.deepEqual(readJson(Buffer.from('["\\\\u0000", "\\u0001"]')), ["\\u0000", "\u0001"]);
   });
 
-  it("with half of a character in any text is refused before it is parsed, and whole ones are taken", (t) => {
+  it("with an unpaired surrogate in any text is refused before it is parsed; pairs are accepted", (t) => {
     for (const text of ['["\\ud800 x"]', '["\\udc00"]', '["\\ud83d\\u0041"]', '{"\\uD83D":1}', '["\\ude00\\ud83d"]'])
       assert.deepEqual(readsOf(t as never, text), [
         "body: expected text of whole characters, got half of a surrogate pair",
@@ -57,13 +57,13 @@ describe("JSON", () => {
     assert.deepEqual(readJson(Buffer.from(whole)), ["😀😀", "\\ud800"]);
   });
 
-  it("is taken with as many values as are allowed, and with anything inside of texts", () => {
+  it("is accepted with the maximum number of values and any content inside texts", () => {
     assert.equal((readJson(Buffer.from(`[${"0,".repeat(maxValues - 3)}0]`)) as unknown[]).length, maxValues - 2);
     const text = '[{,"\\é😀'.repeat(100_000);
     assert.deepEqual(readJson(Buffer.from(JSON.stringify({ text }))), { text });
   });
 
-  it("that is refused is looked at no further than its beginning is shown", () => {
+  it("that is refused is scanned no further than the part that the error shows", () => {
     let looks = 0;
     const items = Array.from({ length: 100_000 }, () => ({ toJSON: () => Math.sign(++looks) }));
     assert.match(invalid("x", "text", items).message, /^x: expected text, got \[1,1,1.*\.\.\.$/);
@@ -73,7 +73,7 @@ describe("JSON", () => {
 });
 
 describe("the limit of a body", () => {
-  it("is small on every route that anybody may call, and large only where the caller is known", () => {
+  it("is small on every public route, and large only where the caller is authenticated", () => {
     for (const route of all) {
       if (route.access.kind === "public") assert.ok(bodyLimitOf(route, 16 * mebibyte) <= 64 * 1024, route.id);
       if (route.access.kind === "public" && route.method !== "GET") {
@@ -84,14 +84,14 @@ describe("the limit of a body", () => {
     assert.ok(all.some(({ bodyLimit }) => bodyLimit === "large"));
   });
 
-  it("is above whatever the schema of the route takes", () => {
+  it("is above the maximum of the route's schema", () => {
     for (const route of all.filter((r) => r.body && r.bodyLimit !== "large")) {
       const most = mostBytes(route.body as Schema);
       assert.ok(most <= bodyLimitOf(route, 16 * mebibyte), `${route.id} takes ${most} bytes`);
     }
   });
 
-  it("is said in the OpenAPI document", async () => {
+  it("is in the OpenAPI document", async () => {
     const server = await startInProcess();
     const { paths } = (await (await server.fetch("/api/openapi.json")).json()) as {
       paths: Record<string, Record<string, { requestBody?: { description?: string } }>>;
@@ -119,7 +119,7 @@ function mostBytes(schema: Schema): number {
     return Object.entries(schema.properties ?? {}).reduce((sum, [name, s]) => sum + name.length + 4 + mostBytes(s), 2);
   if (types.includes("array")) return 2 + (schema.maxItems ?? 0) * (mostBytes(schema.items ?? {}) + 1);
   if (!types.includes("string")) return 24;
-  // Patterns of the contract bound themselves; they are all short.
+  // All patterns of the contract are short and bound their length.
   return 2 + (schema.maxLength ?? 256);
 }
 
@@ -130,7 +130,7 @@ describe("a body", () => {
   });
   after(() => server.dispose());
 
-  /** The answer to a head alone. */
+  /** Returns the answer to the headers alone. */
   const askFor = async (url: string, line: string, headers: Record<string, string | number>) => {
     const raw = await openRaw(url, head(line, headers));
     const answer = await raw.until(/\r\n\r\n/);
@@ -138,7 +138,7 @@ describe("a body", () => {
     return answer.split("\r\n")[0];
   };
 
-  it("that is too large is refused by what its head says", { timeout: 60_000 }, async () => {
+  it("that is too large is refused by its headers", { timeout: 60_000 }, async () => {
     for (const route of all.filter((r) => r.method !== "GET" && r.access.kind === "public")) {
       const length = bodyLimitOf(route, mebibyte) + 1;
       const answer = await askFor(server.url, lineOf(route), { ...json, "content-length": length });
@@ -146,7 +146,7 @@ describe("a body", () => {
     }
   });
 
-  it("of somebody without a good token is not waited for", { timeout: 60_000 }, async () => {
+  it("of a caller without a valid token is not waited for", { timeout: 60_000 }, async () => {
     for (const route of all.filter((r) => r.access.kind !== "public")) {
       const answer = await askFor(server.url, lineOf(route), { ...json, "content-length": 1000 });
       assert.equal(answer, "HTTP/1.1 401 Unauthorized", route.id);
@@ -157,14 +157,14 @@ describe("a body", () => {
     assert.match(String(await askFor(server.url, "POST /auth/sign-in", headers)), / 403 /);
   });
 
-  it("that is large, of somebody who has the role in no team, is not waited for", { timeout: 60_000 }, async () => {
+  it("that is large, of a caller without the role in any team, is not waited for", { timeout: 60_000 }, async () => {
     const { token } = await addPerson(server, "vi", { team: "main", role: "viewer" });
     const headers = { authorization: `Bearer ${token}`, ...json, "content-length": 1000 };
     for (const route of all.filter((r) => r.bodyLimit === "large"))
       assert.equal(await askFor(server.url, lineOf(route), headers), "HTTP/1.1 403 Forbidden", route.id);
   });
 
-  it("counts to a budget until its request is answered: beyond, a 429 before it is read", {
+  it("counts toward a budget until its request is answered: beyond it, a 429 before the body is read", {
     timeout: 60_000,
   }, async () => {
     const wide = await startInProcess({ MILLRACE_BODY_LIMIT: "32MiB" });
@@ -178,13 +178,13 @@ describe("a body", () => {
     assert.deepEqual([refused.headers.get("retry-after")], ["2"]);
     assert.match(((await refused.json()) as { message: string }).message, /bodies that you are sending/);
     assert.equal((await post(1000)).status, 422);
-    // Also of requests whose turn to be answered never came.
+    // Also for requests that were never reached.
     for (const { socket } of first) socket.destroy();
     while ((await post(mebibyte)).status !== 422);
     await wide.dispose();
   });
 
-  it("of all callers together count to a budget too, in which small ones find room", () => {
+  it("of all callers together count toward a second budget, beside which small ones have room", () => {
     const bodies = new BodiesUnderWay();
     const [each, many] = [bodyBudgets.own, bodyBudgets.total / bodyBudgets.own];
     const ends = Array.from({ length: many }, (_, index) => bodies.begin(`user ${index}`, each));
@@ -194,12 +194,12 @@ describe("a body", () => {
     bodies.begin("another", each);
   });
 
-  it("of a request for nothing is not waited for", { timeout: 60_000 }, async () => {
+  it("of a request that does not exist is not waited for", { timeout: 60_000 }, async () => {
     for (const line of ["POST /api/nothing", "PUT /api/datachain/jobs/", "POST /%zz"])
       assert.match(String(await askFor(server.url, line, { ...json, "content-length": 1000 })), / 40[04] /, line);
   });
 
-  it("of an address that has used up its sign-ins is not waited for", { timeout: 60_000 }, async () => {
+  it("of an address that has used up its sign-in budget is not waited for", { timeout: 60_000 }, async () => {
     const strict = await startInProcess({ MILLRACE_LOGIN_RATE: "1" });
     const [, again] = [
       await strict.fetch("/api/device-login", { token: null, json: {} }),
@@ -209,7 +209,7 @@ describe("a body", () => {
     await strict.dispose();
   });
 
-  it("of a GET that is refused is dropped, and the connection serves the next request", {
+  it("of a GET that is refused is discarded, and the connection serves the next request", {
     timeout: 60_000,
   }, async () => {
     const authorization = `Bearer ${await server.token()}`;
@@ -236,12 +236,12 @@ describe("a body", () => {
     }
   });
 
-  it("that is a form is read by pages alone", async () => {
+  it("that is a form is accepted by pages only", async () => {
     const body = new URLSearchParams({ client_name: "x" });
     assert.equal((await server.fetch("/api/device-login", { method: "POST", body, token: null })).status, 415);
   });
 
-  it("of a job may be as large as the setting says, and no larger", async () => {
+  it("of a job may be as large as the setting allows, and no larger", async () => {
     const job = { query: ":", query_type: "SHELL", cron_expression: "@yearly" };
     const ask = (bytes: number) => {
       const body = JSON.stringify({ ...job, unknown: "" });

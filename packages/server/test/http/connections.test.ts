@@ -14,7 +14,7 @@ import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 import { addPerson } from "../support/people.ts";
 import { head, openRaw, type RawConnection } from "../support/raw-http.ts";
 
-/** A connection that never ends would otherwise hold up the tests for ever. */
+/** A connection that never ends would otherwise block the tests forever. */
 const timeout = 300_000;
 const json = { "content-type": "application/json" };
 
@@ -34,7 +34,7 @@ describe("a request that does not arrive whole in time", { timeout }, () => {
     "has half a chunk": `${head("POST /api/device-login", { ...json, "transfer-encoding": "chunked" })}64\r\n{`,
     "has half a form": `${head("POST /auth/sign-in", { ...body, "content-type": "application/x-www-form-urlencoded", "sec-fetch-site": "none" })}a`,
   }))
-    it(`since it ${what} is a 408, and its connection is closed`, async () => {
+    it(`because it ${what} is a 408, and its connection is closed`, async () => {
       await withServer(brief, async ({ url }) => {
         const many = await Promise.all(Array.from({ length: 20 }, () => openRaw(url, text)));
         for (const raw of many) assert.match(await raw.closed(), /^HTTP\/1.1 408 [\s\S]*"request_timeout"/);
@@ -42,14 +42,14 @@ describe("a request that does not arrive whole in time", { timeout }, () => {
     });
 
   for (const line of ["GET /healthz", "POST /api/datachain/jobs/", "POST /api/nothing", "POST /%zz"])
-    it(`is closed when it was answered before: ${line}`, async () => {
+    it(`closes the connection even after an earlier answer: ${line}`, async () => {
       await withServer(brief, async ({ url }) => {
         const raw = await openRaw(url, `${head(line, body)}{`);
         assert.equal((await raw.closed()).match(/HTTP\/1.1/g)?.length, 1);
       });
     });
 
-  it("is closed although the caller sends a little again and again", async () => {
+  it("is closed even if the caller keeps sending a few bytes", async () => {
     await withServer(brief, async (server) => {
       const authorization = `Bearer ${await server.token()}`;
       for (const headers of [{}, { authorization }]) {
@@ -62,7 +62,7 @@ describe("a request that does not arrive whole in time", { timeout }, () => {
     });
   });
 
-  it("is let go on while a known caller sends enough: an upload over many times the limit", async () => {
+  it("may continue while an authenticated caller sends enough: an upload over many times the limit", async () => {
     await withServer(brief, async (server) => {
       const boundary = "part";
       const part = `--${boundary}\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\n`;
@@ -83,7 +83,7 @@ describe("a request that does not arrive whole in time", { timeout }, () => {
     });
   });
 
-  it("is no reason to close a connection that waits for its answer or for the next request", async () => {
+  it("does not close a connection that waits for its answer or for the next request", async () => {
     await withServer(brief, async ({ url }) => {
       const raw = await openRaw(url, head("GET /healthz"));
       await raw.until(/"ok"/);
@@ -95,7 +95,7 @@ describe("a request that does not arrive whole in time", { timeout }, () => {
   });
 
   for (const who of ["a stranger", "a known caller"])
-    it(`and an answer that ${who} does not take is given up`, async () => {
+    it(`and an answer that ${who} does not read is aborted`, async () => {
       await withServer(brief, async (server) => {
         const raw = await openRaw(server.url);
         if (who === "a known caller") {
@@ -105,7 +105,7 @@ describe("a request that does not arrive whole in time", { timeout }, () => {
         raw.socket.pause();
         const asked = 200;
         raw.socket.write(head("GET /api/openapi.json").repeat(asked));
-        // The server's end is seen by writing: nothing is read here.
+        // Writing shows that the server has closed the connection: nothing is read here.
         const writing = setInterval(() => raw.socket.write("\r\n"), 100);
         await raw.closed();
         clearInterval(writing);
@@ -113,7 +113,7 @@ describe("a request that does not arrive whole in time", { timeout }, () => {
     });
 });
 
-describe("a connection that the server gives up", { timeout }, () => {
+describe("a connection that the server closes", { timeout }, () => {
   for (const [what, text] of Object.entries({
     "after what is no HTTP": "nonsense\r\n\r\n",
     "after an upgrade with a body that does not come": head("GET /api/logs/follow/", {
@@ -127,7 +127,7 @@ describe("a connection that the server gives up", { timeout }, () => {
       await withServer({}, async ({ url }) => {
         const raw = await openRaw(url, text, { allowHalfOpen: true });
         if (!raw.socket.readableEnded) await once(raw.socket, "end");
-        // Whoever holds its half open is told by a reset that there is no other half.
+        // A caller that keeps its half open gets a reset.
         const writing = setInterval(() => raw.socket.write("x"), 20);
         await raw.closed();
         clearInterval(writing);
@@ -157,11 +157,11 @@ describe("connections of one address", { timeout }, () => {
   const untilOpen = async (opened: RawConnection[], count: number) => {
     while ((await stillOpen(opened)) > count);
   };
-  /** Of the address and, as this is one machine, of the user who calls. */
+  /** The limit of the address and, on this machine, of the calling user. */
   const most = 2 + 3;
   const half = head("POST /api/device-login", { ...json, "content-length": 9 });
 
-  it("are limited until somebody shows a good token: beyond, the one that was idle for longest is closed", async () => {
+  it("are limited until the caller shows a valid token: beyond the limit, the longest idle one is closed", async () => {
     await withServer(few, async ({ url }) => {
       const opened = await openMany(url, 30);
       await untilOpen(opened, most);
@@ -174,7 +174,7 @@ describe("connections of one address", { timeout }, () => {
     "whose requests do not arrive whole": half,
     "that do not take their answers": head("GET /api/openapi.json").repeat(100),
   }))
-    it(`${what} make room for the next as idle ones do`, async () => {
+    it(`${what} make room for the next like idle ones`, async () => {
       await withServer(few, async ({ url }) => {
         const opened = await openMany(url, most);
         for (const { socket } of opened) {
@@ -190,7 +190,9 @@ describe("connections of one address", { timeout }, () => {
     });
 
   const skip = process.getuid?.() === 0 ? false : "needs root";
-  it("on this machine are those of one user: a job that takes all it can get keeps nobody out", { skip }, async (t) => {
+  it("on this machine are limited per user: a job that opens as many as it can locks nobody out", {
+    skip,
+  }, async (t) => {
     await withServer({ MILLRACE_ADDRESS_CONNECTIONS: "20" }, async (server) => {
       const script = `const { connect } = require("node:net"); let open = 0;
         for (let i = 0; i < 100; i++) connect(${new URL(server.url).port}, "127.0.0.1", function () {
@@ -208,7 +210,7 @@ describe("connections of one address", { timeout }, () => {
     });
   });
 
-  it("that are known are not counted to it: by a token, or by following a log", async () => {
+  it("that are authenticated, by a token or by following a log, do not count", async () => {
     await withServer(few, async (server) => {
       const authorization = `Bearer ${await server.token()}`;
       const known: RawConnection[] = [];
@@ -232,7 +234,7 @@ describe("connections of one address", { timeout }, () => {
     });
   });
 
-  it("that show a bad token are counted", async () => {
+  it("that show an invalid token count", async () => {
     await withServer(few, async ({ url }) => {
       const opened = await openMany(url, 30, head("GET /api/whoami", { authorization: "Bearer isat_bad" }));
       await untilOpen(opened, most);
@@ -240,7 +242,7 @@ describe("connections of one address", { timeout }, () => {
     });
   });
 
-  it("that is a trusted proxy are not counted: it stands for many", async () => {
+  it("of a trusted proxy do not count, because it represents many callers", async () => {
     await withServer({ ...few, MILLRACE_TRUST_PROXY: "loopback" }, async ({ url }) => {
       const opened = await openMany(url, 10);
       for (const raw of opened) await healthy(raw);
@@ -252,7 +254,7 @@ describe("connections of one address", { timeout }, () => {
 
 describe("connections of one user", { timeout }, () => {
   it("are at most a quarter of all, so that one user cannot take all of them", async () => {
-    // 384 connections: whoever is idle for longest makes room for the next.
+    // 384 connections: the longest idle one makes room for the next.
     const server = await TestServer.start({ ulimit: "-n 1024", env: { MILLRACE_ISOLATION: "none" } });
     const opened: RawConnection[] = [];
     try {
@@ -273,12 +275,12 @@ describe("connections of one user", { timeout }, () => {
     }
   });
 
-  it("over which answers are waited for are refused beyond the limit, and those of others are let in", async () => {
+  it("that wait for answers are refused beyond the limit, while other users connect", async () => {
     const env = { MILLRACE_ISOLATION: "none", MILLRACE_RESERVED_FILES: "984" };
     const server = await TestServer.start({ ulimit: "-n 1024", env });
     const opened: RawConnection[] = [];
     try {
-      // 20 connections, so 5 of a user.
+      // 20 connections, so 5 per user.
       const authorization = `Bearer ${await server.token()}`;
       const upload = { authorization, ...json, "content-length": 1000 };
       for (let index = 0; index < 8; index++) {
@@ -295,8 +297,8 @@ describe("connections of one user", { timeout }, () => {
   });
 });
 
-describe("answers that nobody takes", { timeout }, () => {
-  it("are at most 256 MiB together: beyond, the largest of whoever has most are given up", async () => {
+describe("answers that nobody reads", { timeout }, () => {
+  it("are at most 256 MiB together: beyond that, the largest of the caller with the most are aborted", async () => {
     await withServer({}, async (server) => {
       const client = await server.client();
       const { id } = await createJob(
@@ -316,7 +318,7 @@ describe("answers that nobody takes", { timeout }, () => {
       const greedy: RawConnection[] = [];
       for (let index = 0; index < asked; index++) greedy.push(await ask(token));
       const fit = Math.floor(mostWaiting / bytes);
-      // The server's end is seen by writing: nothing is read here.
+      // Writing shows that the server has closed the connection: nothing is read here.
       for (let open = asked; open > fit; open = greedy.filter(({ socket }) => !socket.closed).length) {
         for (const { socket } of greedy) if (socket.writable) socket.write("\r\n");
         await delay(100);
@@ -328,8 +330,8 @@ describe("answers that nobody takes", { timeout }, () => {
   });
 });
 
-describe("where all connections are taken", { timeout }, () => {
-  it("one leaves that is idle, else one that keeps the server waiting, and last one that has just come", () => {
+describe("if all connections are taken", { timeout }, () => {
+  it("an idle one is closed first, then one that keeps the server waiting, and last a new one", () => {
     const owners = new Owners();
     const owner = owners.get("somebody", 10);
     const [coming, waitedFor, busy, idle, newest] = Array.from({ length: 5 }, () => new Socket());
@@ -347,8 +349,8 @@ describe("where all connections are taken", { timeout }, () => {
     }
   });
 
-  it("an idle one of whoever has most makes room for the next", async () => {
-    // 20 connections: 5 of a user, and up to 15 of strangers on this machine.
+  it("an idle one of the caller with the most makes room for the next", async () => {
+    // 20 connections: 5 per user, and up to 15 of unauthenticated callers on this machine.
     const env = { MILLRACE_ISOLATION: "none", MILLRACE_RESERVED_FILES: "984" };
     const server = await TestServer.start({ ulimit: "-n 1024", env });
     const opened: RawConnection[] = [];
@@ -370,10 +372,10 @@ describe("where all connections are taken", { timeout }, () => {
   });
 
   const skip = process.getuid?.() === 0 ? false : "needs root";
-  it("by strangers whose requests never arrive whole, whoever comes is let in, and uploads stay", {
+  it("by unauthenticated callers whose requests never complete, new callers connect, and uploads continue", {
     skip,
   }, async (t) => {
-    // 20 connections: 5 of a user, and 10 of strangers with one address or, on this machine, of one of its users.
+    // 20 connections: 5 per user, and 10 of unauthenticated callers with one address or, on this machine, of one user.
     const env = { MILLRACE_ISOLATION: "none", MILLRACE_RESERVED_FILES: "984" };
     const server = await TestServer.start({ ulimit: "-n 1024", env });
     t.after(() => server.dispose());

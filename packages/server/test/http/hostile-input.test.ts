@@ -1,4 +1,4 @@
-/** What nobody should send, and somebody will: answered with a refusal, never with a fault, and at once. */
+/** Input that only an attacker would send is refused at once, never with a 5xx. */
 import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { after, before, describe, it } from "node:test";
@@ -34,12 +34,12 @@ describe("hostile input", () => {
     assert.match(body.message, /levels of nesting/);
   });
 
-  it("as brackets inside of strings is no nesting", async () => {
+  it("as brackets inside strings does not count as nesting", async () => {
     const { status } = await post(JSON.stringify({ query: `# "${'[{\\"'.repeat(5000)}`, query_type: "SHELL" }));
     assert.equal(status, 200);
   });
 
-  it("as script metadata with odd workers is a 422", async () => {
+  it("as script metadata with invalid workers is a 422", async () => {
     for (const workers of ["nan", "1.5", "-1", '"two"', "99999999999"]) {
       const query = `# /// script\n# [tools.datachain.workers]\n# num_workers = ${workers}\n# ///\n`;
       const { status, body } = await post(JSON.stringify({ query, query_type: "PYTHON" }));
@@ -47,13 +47,13 @@ describe("hostile input", () => {
     }
   });
 
-  it("as numbers that no database column holds is a 422", async () => {
+  it("as numbers that no database column can hold is a 422", async () => {
     for (const field of ["workers", "compute_cluster_id"]) {
       assert.equal((await post(`{"query":"","query_type":"SHELL","${field}":9999999999}`)).status, 422);
     }
   });
 
-  it("as text made to be slow to read is read before anybody would notice", { timeout: 20_000 }, () => {
+  it("as text that is designed to be slow to parse is parsed quickly", { timeout: 20_000 }, () => {
     assert.equal(namesFiles("\n".repeat(200_000)), false);
     assert.equal(namesFiles(`a${" #".repeat(100_000)}/`), false);
     for (const part of ["a", "a ", "[", "a;", "-", "@"]) assert.equal(namesFiles(`a${part.repeat(100_000)}/`), true);
@@ -61,7 +61,7 @@ describe("hostile input", () => {
     assert.equal(satisfies("3.12.1", " ".repeat(100_000)), false);
   });
 
-  it("as paths and requests that are no HTTP is refused in the one shape of errors", async () => {
+  it("as paths and requests that are not HTTP is refused in the standard error format", async () => {
     for (const path of ["/api/%zz", "/team/main/datasets/jobs/%zz"]) {
       const response = await server.fetch(path);
       assert.ok(response.status === 400 || response.status === 404, path);
@@ -86,7 +86,7 @@ describe("hostile input", () => {
       socket.on("error", () => resolve(answer));
     });
 
-  it("as NUL characters in paths and forms is refused before the store is asked", async () => {
+  it("as NUL characters in paths and forms is refused before the store is queried", async () => {
     for (const path of ["/api/teams/a%00b", "/api/teams/a%00b/members", "/api/users/a%00b"])
       assert.equal((await server.fetch(path)).status, 422, path);
     for (const page of ["/auth/sign-in", "/auth/invitation"]) {
@@ -103,11 +103,11 @@ describe("hostile input", () => {
     assert.match(answer, /^HTTP\/1.1 200/);
   });
 
-  it("as a HEAD does not use a sign-in link up", async () => {
+  it("as a HEAD request does not use up a sign-in link", async () => {
     assert.equal((await server.fetch("/auth/sign-in?link=x", { method: "HEAD", token: null })).status, 404);
   });
 
-  it("as an Idempotency-Key that is too long is a 422, not a key cut short", async () => {
+  it("as an Idempotency-Key that is too long is a 422, not a truncated key", async () => {
     const call = client.call(
       routes.createJob,
       { body: shell(":") },
@@ -123,14 +123,14 @@ describe("hostile input", () => {
     assert.equal(status, 422);
   });
 
-  it("as names that mean something to a shell harms nothing", async () => {
+  it("as names with shell metacharacters is harmless", async () => {
     const environment = "CDPATH=/\nIFS=x\nPS4=y\nENV=/etc/passwd\nPPID=1\nLINENO=z\nphase=p\ncode=7\nfolder=f";
     const { job, log } = await runJob(client, shell('echo "$CDPATH $phase $code"', { environment }));
     assert.deepEqual([job.status, log], ["COMPLETE", "/ p 7\n"]);
     assert.equal((await post(JSON.stringify({ query: "", query_type: "SHELL", environment: "OPTIND=a" }))).status, 422);
   });
 
-  it("as a traceback with a NUL character is an error message without one", async () => {
+  it("as a traceback with a NUL character gives an error message without one", async () => {
     const { job } = await runJob(client, python('raise Exception("a\\0b")'));
     assert.equal(job.error_message, "Exception: a\ufffdb");
   });
@@ -141,7 +141,7 @@ describe("hostile input", () => {
     assert.equal(log, "from the script\n");
   });
 
-  it("as a token that is about to end cannot approve one that lasts", async () => {
+  it("as an expiring token cannot approve one that lasts longer", async () => {
     const brief = await server.client({ expiresInDays: 1 });
     const login = await client.call(routes.startDeviceLogin, { body: { expires_in_days: 3650 } });
     await brief.call(routes.approveDeviceLogin, { body: { user_code: login.user_code } });

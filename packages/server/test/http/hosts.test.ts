@@ -1,4 +1,4 @@
-/** Names that the server answers to: a name that somebody else made to point here is none of them. */
+/** Host names that the server accepts: not a name of somebody else that resolves to this machine. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { ApiError } from "@millrace/contract";
@@ -16,7 +16,7 @@ async function statusFor(server: InProcessServer, host: string, path: string, he
 }
 
 describe("a Host header", { timeout: 60_000 }, () => {
-  it("with a name that is not the server's is a 421: for the API, pages, what is not there, and log sockets", async () => {
+  it("with an unknown name is a 421: for the API, pages, unknown paths and log sockets", async () => {
     const server = await startInProcess();
     const authorization = `Bearer ${await server.token()}`;
     for (const path of ["/healthz", "/api/whoami", "/auth/sign-in", "/api/openapi.json", "/nothing"])
@@ -37,13 +37,13 @@ describe("a Host header", { timeout: 60_000 }, () => {
     }
   };
 
-  it("with an address or a name of the machine itself is good: nobody can make these point elsewhere", () => {
+  it("with an address or a name of the machine itself is accepted, because nobody can make these resolve elsewhere", () => {
     for (const header of ["127.0.0.1:8484", "localhost", "LOCALHOST:1", "localhost.", "a.localhost:80", "[::1]:8484"])
       assert.ok(accepts({}, header), header);
     for (const header of ["10.1.2.3:8484", "[fe80::1]", undefined]) assert.ok(accepts({}, header), String(header));
   });
 
-  it("may have the name of the public URL, the names that are allowed, and the name that is listened on", () => {
+  it("may have the name of the public URL, the allowed names, and the name that the server listens on", () => {
     const settings = { publicUrl: "https://Runs.example.com/x", allowedHosts: ["runs.internal"] };
     for (const header of ["runs.example.com", "runs.example.com:443", "runs.internal:8484"]) {
       assert.ok(accepts(settings, header), header);
@@ -53,7 +53,7 @@ describe("a Host header", { timeout: 60_000 }, () => {
     assert.ok(accepts({ host: "Runs.local", allowedHosts: ["x"] }, "runs.local:8484"));
   });
 
-  it("is not looked at where other machines are served and no name is known", () => {
+  it("is not checked if the server is open to other machines and has no configured name", () => {
     for (const host of ["0.0.0.0", "::", "10.1.2.3"]) {
       assert.ok(accepts({ host }, "anything.example"));
       assert.ok(!accepts({ host, publicUrl: "https://runs.example.com" }, "anything.example"));

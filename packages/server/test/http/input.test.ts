@@ -13,7 +13,7 @@ import { readRange } from "../../src/http/jobs/logs.ts";
 import { readScriptMetadata } from "../../src/runtimes/script-metadata.ts";
 
 describe("environment", () => {
-  it("is NAME=VALUE lines with quotes, comments and blank lines", () => {
+  it("consists of NAME=VALUE lines with quotes, comments and blank lines", () => {
     assert.deepEqual(readEnvironment(`\n# note\nA=1\nB="two words"\n\nC='x=y'\nexport D=4\n`), {
       A: "1",
       B: "two words",
@@ -28,13 +28,13 @@ describe("environment", () => {
     // Parsed, each of these would be one variable.
     for (const line of ["é=1\n", "1-a=1\n", '# ="\nA=1\n'])
       assert.throws(() => readEnvironment(line.repeat(3000)), /at most 1000 variables/);
-    // Ends of lines to some readers only: a look from each of them to the end of the text would take minutes.
+    // Only some parsers treat these as line ends; scanning from each of them to the end of the text would take minutes.
     for (const odd of ["\r", "\u2028", '\r="', "='\r", " "])
       assert.throws(() => readEnvironment(`${odd.repeat(60_000)}x`), /NAME=VALUE in line 1/);
     const long = "KEY=VALUE\n".repeat(3000);
     assert.deepEqual(readEnvironment(`FILE='${long}'\nB=2`), { FILE: long, B: "2" });
   });
-  it("with a line that has no = is refused by its number, and the line is not repeated", () => {
+  it("with a line without = is refused by its line number, without repeating the line", () => {
     assert.throws(
       () => readEnvironment("A=1\nhunter2\n"),
       (error: Error) => /line 2/.test(error.message) && !/hunter2/.test(error.message),
@@ -57,7 +57,7 @@ describe("names of uploaded files", () => {
   ];
   for (const [given, expected] of cases)
     it(`${JSON.stringify(given)} becomes ${expected}`, () => assert.equal(safeFilename(given), expected));
-  it("fit a file system and keep their ending", () => {
+  it("fit a file system and keep their extension", () => {
     const name = safeFilename(`${"é".repeat(300)}.parquet`);
     assert.ok(Buffer.byteLength(name) <= 255);
     assert.ok(name.endsWith(".parquet"));
@@ -116,10 +116,10 @@ describe("script metadata", () => {
       params: { limit: "3" },
     });
   });
-  it("is absent from most scripts", () => assert.deepEqual(readScriptMetadata("print(1)"), {}));
-  it("that is broken is refused", () =>
+  it("is optional", () => assert.deepEqual(readScriptMetadata("print(1)"), {}));
+  it("that is invalid is refused", () =>
     assert.throws(() => readScriptMetadata("# /// script\n# a = [\n# ///\n"), /script metadata/));
-  it("with limits that would hold for nothing is refused: misspelt, or in the wrong place", () => {
+  it("with ineffective limits is refused: misspelt, or in the wrong table", () => {
     const written = (table: string, line: string) => `# /// script\n# [${table}]\n# ${line}\n# ///\n`;
     assert.deepEqual(readScriptMetadata(written("tool.millrace", "retries = 3")), { retries: 3 });
     assert.throws(
@@ -131,7 +131,7 @@ describe("script metadata", () => {
       /timeout below \[tool\.millrace\], not \[tools\.datachain\]/,
     );
   });
-  it("is looked for without taking a long query apart", (t) => {
+  it("is found without parsing a long query", (t) => {
     const split = t.mock.method(RegExp.prototype, Symbol.split);
     const query = `${"\n".repeat(1_000_000)}# /// script\r\n# requires-python = ">=3.11"\r\n# ///\r\n${"x = 1\n".repeat(100_000)}`;
     assert.deepEqual(readScriptMetadata(query), { pythonVersion: ">=3.11" });
@@ -203,7 +203,7 @@ describe("a Python version", () => {
 });
 
 describe("a byte range", () => {
-  it("is read as the standard says", () => {
+  it("is parsed as RFC 9110 says", () => {
     assert.deepEqual(readRange("bytes=0-9", 100), { start: 0, end: 10 });
     assert.deepEqual(readRange("bytes=90-", 100), { start: 90, end: 100 });
     assert.deepEqual(readRange("bytes=-5", 100), { start: 95, end: 100 });
@@ -235,7 +235,7 @@ describe("settings", () => {
       ["flag", "environment", "default"],
     );
   });
-  it("that are wrong are refused by name, with what was expected", () => {
+  it("that are invalid are refused by name, with what was expected", () => {
     assert.throws(() => readConfig({ port: "http" }, {}), /--port: expected a whole number/);
     assert.throws(() => readConfig({}, { MILLRACE_UPLOAD_LIMIT: "big" }), /MILLRACE_UPLOAD_LIMIT: expected a size/);
     assert.throws(() => readConfig({}, { MILLRACE_TIMEZONE: "Mars/Base" }), /MILLRACE_TIMEZONE: expected an IANA/);
@@ -246,7 +246,7 @@ describe("settings", () => {
       (error: Error) => !/hunter2/.test(error.message),
     );
   });
-  it("let jobs see paths, proxies and package indexes, and nothing else of the server's environment", () => {
+  it("pass paths, proxies and package indexes to jobs, and no other variable of the server", () => {
     const { jobEnvironment } = readConfig(
       {},
       { PATH: "/bin", PIP_INDEX_URL: "i", HTTPS_PROXY: "p", AWS_SECRET_ACCESS_KEY: "s", MILLRACE_PORT: "1" },

@@ -1,4 +1,4 @@
-/** Answers are bounded in bytes, whatever is in the store, and whoever asks gets the rest by paging on. */
+/** Answers are bounded in bytes, whatever is in the store, and clients get the rest page by page. */
 import assert from "node:assert/strict";
 import { after, before, describe, it, type TestContext } from "node:test";
 import {
@@ -28,7 +28,7 @@ const count = 200;
 describe("answers", () => {
   let server: InProcessServer;
   let client: Client;
-  /** As large as a request can make it. */
+  /** A job as large as a request can make it. */
   let largest: Job;
   before(async () => {
     server = await startInProcess();
@@ -45,7 +45,7 @@ describe("answers", () => {
   });
   after(() => server.dispose());
 
-  /** The same job again and again, straight into the store. */
+  /** Inserts copies of the same job directly into the store. */
   async function copies(id: string, changes: Partial<JobRow>): Promise<void> {
     const row = (await getJob(server.store.db, id)) as JobRow;
     for (let index = 1; index < count; index++) {
@@ -67,7 +67,7 @@ describe("answers", () => {
     };
   };
 
-  it("with the default list of 200 of the largest jobs have less than a megabyte, and each job says what is cut", async () => {
+  it("with the default list of 200 of the largest jobs have less than a megabyte, and each job names its shortened fields", async () => {
     const { jobs, bytes } = await list("");
     assert.equal(jobs.length, 20);
     assert.ok(bytes < 1024 * 1024, `${bytes} bytes`);
@@ -77,7 +77,7 @@ describe("answers", () => {
     }
   });
 
-  it("with one job hold everything, and say nothing of a cut", async () => {
+  it("with one job contain everything and no `cut`", async () => {
     const { jobs } = await list(`&job_id=${largest.id}`);
     const [job] = jobs;
     assert.deepEqual(job, largest);
@@ -89,7 +89,7 @@ describe("answers", () => {
     assert.deepEqual(listed?.environment, {});
   });
 
-  it("with what is short hold it whole, without a cut", async () => {
+  it("with short fields contain them completely, without `cut`", async () => {
     const job = await createJob(
       client,
       shell("#".repeat(answerLimits.listed), { params: { a: 1 }, start_after: later }),
@@ -98,8 +98,8 @@ describe("answers", () => {
     assert.deepEqual(listed, job);
   });
 
-  it("end at 16 MiB and say where they go on: whoever follows gets every job once", async () => {
-    // What JSON writes with six bytes a character is the most that a list can show.
+  it("end at 16 MiB with a cursor: following it returns every job once", async () => {
+    // Characters that JSON escapes to six bytes each make the largest list.
     const controls = "\u0001".repeat(answerLimits.listed);
     const heavy = { query_name: "heavy", requirements: "#".repeat(answerLimits.listed), start_after: later };
     const { id } = await createJob(client, shell(controls, heavy));
@@ -117,7 +117,7 @@ describe("answers", () => {
     assert.deepEqual([seen.length, new Set(seen).size], [count, count]);
   });
 
-  it("have the beginning of an error that goes on and on, and of what was done to very many things", async () => {
+  it("contain only the beginning of a very long error, and of an audit row about very many targets", async () => {
     const { job } = await runJob(client, python("raise ValueError('x' * 50_000)"));
     assert.equal(job.error_message, `ValueError: ${"x".repeat(50_000)}`.slice(0, 4096));
     assert.ok((job.error_stack?.length ?? 0) > 50_000);
@@ -132,7 +132,7 @@ describe("answers", () => {
     assert.deepEqual([entry?.target.length, entry?.detail.length], [2048, 4096]);
   });
 
-  it("with pipelines are cut alike, page on, and one pipeline is whole", async () => {
+  it("with pipelines are shortened and paged in the same way, and a single pipeline is complete", async () => {
     await makeDataset({ store: server.store, client }, "seed", ":");
     const body = { datasets: ["seed"], review: true };
     for (let index = 0; index < 3; index++) await client.call(routes.triggerPipeline, { body });
@@ -158,7 +158,7 @@ describe("answers", () => {
     assert.equal(second.headers.get("x-next-cursor"), null);
   });
 
-  it("with pipelines begin with a turn: nothing is read of the runs for a caller that has gone", async () => {
+  it("with pipelines start in a queued turn: no runs are read for a caller that has disconnected", async () => {
     const counted = countStore(server.store);
     const context = { store: counted.store, publicUrl: () => "" } as JobsContext;
     const team = { id: 1, name: "main", role: "admin" } as const;
@@ -170,7 +170,7 @@ describe("answers", () => {
     assert.equal(counted.statements(), 1, "the pipelines alone");
   });
 
-  it("with datasets are cut alike, and page on", async () => {
+  it("with datasets are shortened and paged in the same way", async () => {
     for (const name of ["one", "two", "three"]) await makeDataset({ store: server.store, client }, name, ":");
     const description = "d".repeat(20_000);
     await client.call(routes.editDataset, { body: { name: "one", description } });
@@ -190,7 +190,7 @@ describe("answers", () => {
       names,
       all.map(({ name }) => name),
     );
-    // Neither of another team nor of nobody: where such a cursor lies would tell of names.
+    // Cursors of another team or of no dataset are refused alike: otherwise an answer would reveal names.
     const unknown = await server.fetch("/api/datachain/datasets?team_name=main&cursor=999999");
     assert.equal(unknown.status, 422);
     await client.call(routes.createTeam, { body: { name: "others" } });
@@ -200,7 +200,7 @@ describe("answers", () => {
   });
 });
 
-describe("large answers that are asked for at once", () => {
+describe("large answers that are requested at once", () => {
   const asked = 10;
   let server: InProcessServer;
   before(async () => {
@@ -224,7 +224,7 @@ describe("large answers that are asked for at once", () => {
     return { count, add };
   }
 
-  it("are built a stretch at a time, one of all of them in a round of the event loop", async (t) => {
+  it("are built in chunks, one chunk of all of them per round of the event loop", async (t) => {
     const client = await server.client();
     const schema = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`k${i}`, "t".repeat(2400)]));
     const versions = 20;
@@ -232,7 +232,7 @@ describe("large answers that are asked for at once", () => {
       await client.call(routes.registerVersion, { body: { name: "big.p.d", version: `1.0.${patch}`, schema } });
     const { count, add } = countRounds(t);
     const { parse } = JSON;
-    // Every schema is read to see that it is JSON.
+    // Every schema is parsed to check that it is JSON.
     t.mock.method(JSON, "parse", (text: string) => {
       add(text.length);
       return parse(text);
@@ -247,7 +247,7 @@ describe("large answers that are asked for at once", () => {
     assert.ok(count.largest <= 2 * stretchBytes, `${count.largest} bytes in one round`);
   });
 
-  it("as lists are built so, once they have begun", async (t) => {
+  it("that are lists are built in chunks, too, once they have started", async (t) => {
     const { count, add } = countRounds(t);
     const text = "x".repeat(64 * 1024);
     const build = async () => {
@@ -264,8 +264,8 @@ describe("large answers that are asked for at once", () => {
   });
 });
 
-describe("stretches of large answers", () => {
-  it("are built one in a round of the event loop, callers in turn, and none for a caller that has gone", async () => {
+describe("chunks of large answers", () => {
+  it("are built one per round of the event loop, alternating between callers, and not for a disconnected caller", async () => {
     const built: string[] = [];
     let hasGone = false;
     let most = 0;
@@ -291,7 +291,7 @@ describe("stretches of large answers", () => {
     assert.equal(built.filter((caller) => caller === "many").length, 60);
   });
 
-  it("of few answers are under way at a time, callers in turn: the others wait before they take memory", async () => {
+  it("are in progress for few answers at a time, alternating between callers; the others wait before they take memory", async () => {
     let [underWay, most] = [0, 0];
     const done: string[] = [];
     const answer = (caller: string) =>

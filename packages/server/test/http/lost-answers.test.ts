@@ -1,6 +1,6 @@
 /**
- * Commits that are made although their answer is lost, as when PostgreSQL restarts at that moment. A stand-in loses the
- * answer: a real database cannot be stopped at exactly that point.
+ * Commits that succeed although their answer is lost, as when PostgreSQL restarts at that moment. A mock drops the
+ * answer, because a real database cannot be stopped at exactly that point.
  */
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
@@ -21,7 +21,7 @@ describe("a commit whose answer is lost", () => {
   });
   after(() => server.dispose());
 
-  /** Loses the answer to the one write that closes this attempt. */
+  /** Drops the answer to the one write that closes this attempt. */
   function loseAnswer(id: string) {
     const store = server.store as { -readonly [K in keyof Store]: Store[K] };
     const write = store.write;
@@ -51,7 +51,7 @@ describe("a commit whose answer is lost", () => {
       .filter((line) => line.startsWith("millrace_jobs_ended_total{") && line.includes(`"${status}"`))
       .map((line) => Number(line.split(" ").at(-1)));
 
-  it("accepts the result, counts it once and cleans the job's folder while the server lives", async () => {
+  it("accepts the result, counts it once and cleans up the job's folder while the server runs", async () => {
     const { id } = await createJob(client, shell("echo made > file; sleep 1"));
     await waitForStatus(client, id, ["RUNNING"]);
     assert.ok(unneeded(id).length > 0);
@@ -62,7 +62,7 @@ describe("a commit whose answer is lost", () => {
     assert.deepEqual(await ended("COMPLETE"), [1]);
   });
 
-  it("cancels a job that had not begun, and cleans its folder", async () => {
+  it("cancels a job that had not started, and cleans up its folder", async () => {
     const { id } = await createJob(client, shell("echo never"));
     await waitForStatus(client, id, ["INIT"]);
     while (!isPrepared(id)) await new Promise((resolve) => setTimeout(resolve, 10));
@@ -72,7 +72,7 @@ describe("a commit whose answer is lost", () => {
     await untilCleaned(id);
   });
 
-  it("leaves the folder of a job that runs alone, although its row is gone, until the job is over", async () => {
+  it("does not touch the folder of a running job whose row is gone until the job has ended", async () => {
     const { id } = await createJob(client, shell("echo made > file; sleep 2; cat file"));
     await waitForStatus(client, id, ["RUNNING"]);
     await server.store.write((db) => db.deleteFrom("attempts").where("job_id", "=", id).execute());

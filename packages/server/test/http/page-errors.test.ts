@@ -1,4 +1,4 @@
-/** Failures that are nobody's mistake: pages tell of them as the API does, and the log has what the operator must know. */
+/** Failures that are not the caller's fault: pages report them like the API does, and the log tells the operator. */
 import assert from "node:assert/strict";
 import { Writable } from "node:stream";
 import { describe, it } from "node:test";
@@ -9,7 +9,7 @@ import { pino } from "pino";
 import { startInProcess } from "../support/in-process.ts";
 import { Visitor } from "../support/people.ts";
 
-/** What a server logs as an error, line by line. */
+/** Collects what a server logs as an error, line by line. */
 function errorLog() {
   const lines: string[] = [];
   const write = (line: Buffer, _encoding: string, done: () => void) => {
@@ -20,7 +20,7 @@ function errorLog() {
 }
 
 describe("a page", () => {
-  it("while PostgreSQL is away is a 503 with Retry-After, and nothing is logged as an error", async () => {
+  it("is a 503 with Retry-After while PostgreSQL is unavailable, and nothing is logged as an error", async () => {
     const postgres = await startOwnPostgres();
     const { lines, log } = errorLog();
     const env = { MILLRACE_DATABASE_URL: await postgres.createDatabase(), MILLRACE_DATABASE_TIMEOUT: "1" };
@@ -30,20 +30,20 @@ describe("a page", () => {
       const [, message] = /<p class="bad">(.*?)<\/p>/.exec(await response.text()) ?? [];
       return [response.status, response.headers.get("retry-after"), message];
     };
-    const away = "The server&#39;s database cannot be reached; running jobs go on.";
+    const away = "The database of the server is unreachable; running jobs continue.";
     try {
       const cookie = { headers: { cookie: "millrace_session=made-up" } };
       assert.equal((await fetch(server.url, cookie)).status, 401);
       await postgres.cluster.down();
       while (server.store.isReachable()) await sleep(5);
-      const nothing = `${away} Nothing was changed: try again in a moment.`;
+      const nothing = `${away} Nothing was changed. Try again in a moment.`;
       for (const path of ["/", "/auth/account"])
         assert.deepEqual(await told(await fetch(server.url + path, cookie)), [503, "2", nothing], path);
       assert.deepEqual(await told(await visitor.get("/auth/sign-in?link=made-up")), [503, "2", nothing]);
       assert.deepEqual(await told(await visitor.post("/auth/sign-in", { username: "ada", password: "x" })), [
         503,
         "2",
-        `${away} It is not known whether this request took effect: look before you repeat it.`,
+        `${away} It is unknown whether this request took effect. Check before you repeat it.`,
       ]);
       assert.deepEqual(lines, []);
     } finally {
@@ -53,18 +53,18 @@ describe("a page", () => {
     }
   });
 
-  it("that finds the disk full is a 507, and the log says so", async () => {
+  it("is a 507 if the disk is full, and the log says so", async () => {
     const { lines, log } = errorLog();
     const server = await startInProcess({}, log);
     try {
       await server.store.write((db) => sql`pragma max_page_count = 1`.execute(db));
       const visitor = new Visitor(server.url);
       let status = 401;
-      // Each leaves a row for the audit: soon there is no page left.
+      // Each request writes an audit row, so the database soon has no free page.
       for (let i = 0; i < 200 && status === 401; i++)
         ({ status } = await visitor.post("/auth/sign-in", { username: `user${i}`, password: "wrong" }));
       assert.equal(status, 507);
-      assert.equal(lines.filter((line) => line.includes('"a disk is full"')).length, 1);
+      assert.equal(lines.filter((line) => line.includes('"the disk is full"')).length, 1);
     } finally {
       await server.dispose();
     }

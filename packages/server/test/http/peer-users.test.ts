@@ -1,4 +1,6 @@
-/** Whose process calls from this machine: told by the kernel's tables, which any process here can make long. */
+/**
+ * Which user's process calls from this machine, according to the kernel's tables, which any process here can make long.
+ */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
@@ -24,7 +26,7 @@ describe("the user of a caller on this machine", { skip }, () => {
     server.close();
   });
 
-  /** The server's end of a new connection. */
+  /** Returns the server's end of a new connection. */
   async function accept(): Promise<Socket> {
     const accepted = once(server, "connection") as Promise<[Socket]>;
     clients.push(connect(port, "127.0.0.1"));
@@ -34,7 +36,7 @@ describe("the user of a caller on this machine", { skip }, () => {
   const line = (from: string, to: string, state: string, user: number) =>
     `   1: ${from} ${to} ${state} 00000000:00000000 00:00000000 00000000 ${user}        0 0 1 0 20 4 30 10 -1\n`;
 
-  /** The real tables, with lines of our own before what the kernel says. */
+  /** The real tables, with additional lines before them. */
   const lengthened = (more: (path: string) => string) =>
     new PeerUsers(async (path) => Buffer.concat([Buffer.from(more(path)), await readFile(path)]));
 
@@ -49,14 +51,14 @@ describe("the user of a caller on this machine", { skip }, () => {
     assert.ok(users.linesCompared <= standing, `${users.linesCompared} lines were compared`);
   });
 
-  it("is not that of a process which has the same port at another address", async () => {
+  it("is not that of a process with the same port at another address", async () => {
     const socket = await accept();
     const from = `0100007F:${hex(socket.remotePort ?? 0)}`;
     const users = lengthened(() => line(from, `0200007F:${hex(port)}`, "01", 61_003));
     assert.equal(await users.of(socket), self);
   });
 
-  it("is looked up for all who ask meanwhile by one reading, which begins after they asked", async () => {
+  it("is looked up for all waiting requests by one read that starts after them", async () => {
     const begun = Promise.withResolvers<void>();
     const gate = Promise.withResolvers<void>();
     let reads = 0;
@@ -76,7 +78,7 @@ describe("the user of a caller on this machine", { skip }, () => {
     assert.equal(reads, 4, "two of each table");
   });
 
-  it("is looked up at a pace of 8 MiB of tables a second: the longer they are, the longer is the rest", async () => {
+  it("is looked up at a rate of 8 MiB of tables per second: after a longer read comes a longer pause", async () => {
     const rests: { milliseconds: number; end: () => void }[] = [];
     const rest = (milliseconds: number) => new Promise<void>((end) => rests.push({ milliseconds, end }));
     let reads = 0;
@@ -97,7 +99,7 @@ describe("the user of a caller on this machine", { skip }, () => {
     rests[1]?.end();
   });
 
-  it("is unknown of a connection whose other end has been closed, and where there are no tables", async () => {
+  it("is unknown if the other end of the connection is closed, or if there are no tables", async () => {
     const socket = await accept();
     clients.at(-1)?.destroy();
     await once(socket.resume(), "close");

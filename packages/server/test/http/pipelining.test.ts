@@ -1,4 +1,4 @@
-/** Requests that are sent without waiting for answers, and many at once: others have their turn in between. */
+/** Pipelined requests, and many at once: other callers are served in between. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -18,14 +18,14 @@ import { head, openRaw } from "../support/raw-http.ts";
 
 const timeout = 120_000;
 
-describe("requests that are sent over one connection without waiting for answers", { timeout }, () => {
+describe("pipelined requests of one connection", { timeout }, () => {
   let server: InProcessServer;
   before(async () => {
     server = await startInProcess();
   });
   after(() => server.dispose());
 
-  /** How many lists have been read from the store. */
+  /** Number of lists that have been read from the store. */
   function countLists(t: TestContext): () => number {
     let lists = 0;
     for (const name of ["all", "iterate"] as const) {
@@ -38,7 +38,7 @@ describe("requests that are sent over one connection without waiting for answers
     return () => lists;
   }
 
-  it("are handled one at a time: another caller's is answered after a few of them", async (t) => {
+  it("are handled one at a time: another caller's request is answered after a few of them", async (t) => {
     const authorization = `Bearer ${await server.token()}`;
     await createJob(await server.client(), shell("true", { start_after: "2040-01-01T00:00:00Z" }));
     const [many, other] = [await openRaw(server.url), await openRaw(server.url)];
@@ -79,8 +79,8 @@ describe("requests that are sent over one connection without waiting for answers
   });
 });
 
-describe("what comes in one piece over a connection", { timeout }, () => {
-  it("is made nothing of once the connection is closed", async () => {
+describe("a piece of data that arrives over a connection", { timeout }, () => {
+  it("is discarded once the connection is closed", async () => {
     let handled = 0;
     const server = createServer((request) => {
       handled++;
@@ -95,7 +95,7 @@ describe("what comes in one piece over a connection", { timeout }, () => {
     server.close();
   });
 
-  it("closes it, when it is a body in crumbs, before many of them are kept", async () => {
+  it("closes the connection if it is part of a body in tiny pieces, before many of them are buffered", async () => {
     const server = await startInProcess();
     const json = { "content-type": "application/json", "transfer-encoding": "chunked" };
     const crumbs = await openRaw(server.url, head("POST /api/device-login", json) + "1\r\n \r\n".repeat(2000));
@@ -115,7 +115,7 @@ describe("what comes in one piece over a connection", { timeout }, () => {
 });
 
 describe("a connection", { timeout }, () => {
-  /** A server that begins what has its turn, and answers when it is told to. */
+  /** A server that starts the requests that are due and answers when the test says so. */
   async function listening(t: TestContext) {
     const connections = new Connections({
       total: 100,
@@ -139,7 +139,7 @@ describe("a connection", { timeout }, () => {
     return { raw, begun, come: () => come, server };
   }
 
-  it("has its next request begun when the answer before is sent, and none when it is gone", async (t) => {
+  it("starts its next request when the previous answer is sent, and none when it is closed", async (t) => {
     const { raw, begun, server } = await listening(t);
     raw.socket.write(head("GET /").repeat(5));
     while (begun.length < 1) await delay(10);
@@ -155,7 +155,7 @@ describe("a connection", { timeout }, () => {
     assert.equal(begun.length, 2);
   });
 
-  it("is closed when very many answers are owed over it", async (t) => {
+  it("is closed if it has very many unanswered requests", async (t) => {
     const { raw, come, begun } = await listening(t);
     raw.socket.write(head("GET /").repeat(15));
     while (come() < 15) await delay(10);
@@ -166,8 +166,8 @@ describe("a connection", { timeout }, () => {
   });
 });
 
-describe("what arrives over a connection", { timeout }, () => {
-  it("is read in small slices, each in its turn, to the last byte", async (t) => {
+describe("data that arrives over a connection", { timeout }, () => {
+  it("is read in small slices, alternating with other connections, to the last byte", async (t) => {
     const turns: (() => void)[] = [];
     const pieces: Buffer[] = [];
     let ended = false;
@@ -194,7 +194,7 @@ describe("what arrives over a connection", { timeout }, () => {
 });
 
 describe("requests of many connections at once", () => {
-  it("go on after the event loop has gone round when they have taken 20 ms, callers in turn", async (t) => {
+  it("yield to the event loop after 20 ms, alternating between callers", async (t) => {
     let now = 1000;
     t.mock.method(performance, "now", () => now);
     const turns = new RequestTurns();
@@ -221,7 +221,7 @@ describe("requests of many connections at once", () => {
     assert.equal(begun.at(-1), "at once");
   });
 
-  it("of known callers have every second turn, however many strangers wait", async (t) => {
+  it("of authenticated callers have every second turn, however many unauthenticated ones wait", async (t) => {
     let now = 1000;
     t.mock.method(performance, "now", () => now);
     const turns = new RequestTurns();
@@ -241,7 +241,7 @@ describe("requests of many connections at once", () => {
     assert.ok(begun.lastIndexOf("known") <= 7, begun.slice(0, 10).join());
   });
 
-  it("that wait cost a round no more, however many they are", async (t) => {
+  it("that wait do not make a round slower, however many there are", async (t) => {
     let now = 1000;
     t.mock.method(performance, "now", () => now);
     const planned = t.mock.method(globalThis, "setImmediate");

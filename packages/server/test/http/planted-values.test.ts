@@ -1,7 +1,7 @@
 /**
- * Planted values: secrets that can be recognised anywhere are given to jobs that print them in every way, and then looked
- * for in everything that leaves the server or stays on its disk. They may be in the raw log of their job and, while it
- * runs, in the file that hands them over; nowhere else.
+ * Planted values: recognisable secrets are given to jobs that print them in every way, and then searched for in
+ * everything that leaves the server or stays on its disk. They may be in the raw log of their job and, while the job
+ * runs, in the file that passes them to it; nowhere else.
  */
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
@@ -31,7 +31,7 @@ const planted = {
   url: "postgres://planted:PlantedUrlPassword9@db.example/x",
 } as const;
 
-/** What must turn up nowhere: the values, and the parts that give them away. */
+/** Strings that must occur nowhere: the values, and parts that would reveal them. */
 const forbidden = [
   ...Object.values(planted),
   planted.team.slice(0, 11),
@@ -42,7 +42,10 @@ const forbidden = [
   "Planted%20Own%20%22Value%22%2077",
 ];
 
-/** Prints them plainly, over the edge of a piece, in two writes with a pause, escaped, and without a line end. */
+/**
+ * Prints the values plainly, across the boundary of a piece, in two writes with a pause, escaped, and without a line
+ * end.
+ */
 const script = `
 printf '%s\\n' "$TEAM_VALUE" "$OWN_VALUE" "$BLOCK" "$DB_PASSWORD" "$SETTING" "$DATABASE_URL" "$MILLRACE_TOKEN"
 printf '%65530s%s\\n' x "$TEAM_VALUE"
@@ -65,7 +68,7 @@ exit 7
 const environment = (gate: string) =>
   `DB_PASSWORD=${planted.named}\nSETTING=${planted.looks}\nDATABASE_URL=${planted.url}\nBLOCK="${planted.pem}"\nGATE=${gate}`;
 
-/** Everything that was ever answered or written, by where it came from. */
+/** Everything that was ever answered or written, by its origin. */
 class Harvest {
   readonly #texts: [string, string][] = [];
   add(where: string, text: string): void {
@@ -79,7 +82,7 @@ class Harvest {
   }
 }
 
-/** Argument lists of every process of the machine, looked at again and again. */
+/** Samples the argument lists of every process of the machine. */
 function watchArguments(harvest: Harvest): () => void {
   const look = async () => {
     const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
@@ -90,7 +93,7 @@ function watchArguments(harvest: Harvest): () => void {
   return () => clearInterval(timer);
 }
 
-/** Raw logs are what they are; `env` hands variables over while an attempt is open. */
+/** Raw logs are not masked; `env` passes variables to the job while an attempt is open. */
 const allowed = (path: string, running: boolean) =>
   /^jobs\/[^/]+\/log$/.test(path) ||
   (running && /^jobs\/[^/]+\/(env|input\/env|work\/reversed)$/.test(path)) ||
@@ -132,7 +135,7 @@ async function follow(harvest: Harvest, server: TestServer, token: string, id: s
   harvest.add("the socket's log", messages.join(""));
 }
 
-/** The log on every way over REST: whole, in ranges of every kind of edge, in pages. */
+/** Reads the log over REST in every way: whole, in ranges with every kind of boundary, in pages. */
 async function harvestLog(harvest: Harvest, client: Client, token: string, id: string): Promise<void> {
   const get = async (headers: Record<string, string>, search = "") => {
     const url = `${client.url}/api/datachain/jobs/${id}/logs?team_name=main${search}`;
@@ -148,7 +151,7 @@ async function harvestLog(harvest: Harvest, client: Client, token: string, id: s
     if (page.next === null || page.next === after) break;
     after = page.next;
   }
-  // In parts that are put together again: an edge within a secret must not show its halves.
+  // Joins partial reads: a boundary within a secret must not show its halves.
   for (const size of [7, 61]) {
     const parts: string[] = [];
     for (let start = 0; start < 700; start += size) {
@@ -172,7 +175,7 @@ async function runPlanted(databaseUrl?: string): Promise<void> {
     await setByCommand(server, adminToken, "own-set", `OWN_VALUE='${planted.own}'`, "--own");
     const client = createClient({ url: server.url, token: adminToken, team: "main" });
     const gate = join(gates, "gate");
-    // One set by name; the other's value comes by the default of a second job.
+    // One set is used by name; the other is the default of a second job.
     await client.call(routes.setDefaultCredentials, { body: { name: "team-set" } });
     const inputs: JobInput[] = [
       shell(script, { environment: `${environment(gate)}\nOWN_VALUE=none` }),
@@ -202,7 +205,7 @@ async function runPlanted(databaseUrl?: string): Promise<void> {
       assert.ok(raw.includes(planted.team) || id !== jobs[0]?.id);
     }
     await Promise.all(following);
-    // The folder of an attempt is emptied a moment after its end.
+    // The folder of an attempt is emptied shortly after its end.
     await new Promise((resolve) => setTimeout(resolve, 500));
     await harvestFolder(harvest, server.dataDir, false);
     if (databaseUrl) await harvestDatabase(harvest, databaseUrl);
@@ -217,7 +220,7 @@ async function runPlanted(databaseUrl?: string): Promise<void> {
   }
 }
 
-/** An administrator's and a viewer's token. */
+/** Creates an administrator's and a viewer's token. */
 async function prepare(server: TestServer, databaseUrl = ""): Promise<[string, string]> {
   const store = await openStore(storeIn(server.dataDir, databaseUrl));
   await store.write(async (db) => {
@@ -228,7 +231,7 @@ async function prepare(server: TestServer, databaseUrl = ""): Promise<[string, s
   return [await server.token(), await server.token("--user", "vi")];
 }
 
-/** By the real command, from its standard input. */
+/** Runs the real command, with values from its standard input. */
 async function setByCommand(server: TestServer, token: string, name: string, lines: string, ...flags: string[]) {
   const child = spawn(millrace, ["credentials", "set", name, ...flags], {
     env: {
@@ -243,7 +246,7 @@ async function setByCommand(server: TestServer, token: string, name: string, lin
   assert.deepEqual(await once(child, "exit"), [0, null]);
 }
 
-/** The first job has written one half of a secret, and waits. */
+/** Waits until the first job has written one half of a secret. */
 async function halfWritten(server: TestServer, id: string): Promise<void> {
   const half = planted.team.slice(0, 11);
   while (!(await readFile(join(server.dataDir, "jobs", `${id}.1/log`), "utf8").catch(() => "")).endsWith(half)) {
@@ -264,7 +267,7 @@ async function tokensOf(server: TestServer, ids: readonly string[]): Promise<str
   return tokens;
 }
 
-/** What a viewer sees of the jobs: as JSON, and as pages. */
+/** Reads the jobs as a viewer: as JSON, and as pages. */
 async function harvestPages(harvest: Harvest, server: TestServer, token: string, id: string): Promise<void> {
   const authorization = `Bearer ${token}`;
   for (const search of ["", `&job_id=${id}&include_steps=true`]) {
@@ -281,8 +284,8 @@ async function harvestPages(harvest: Harvest, server: TestServer, token: string,
   }
 }
 
-describe("planted values are in no answer, no file, no argument list and no line that the server writes", () => {
-  it("with the embedded store", () => runPlanted());
+describe("planted values are in no answer, file, argument list or line that the server writes", () => {
+  it("with SQLite", () => runPlanted());
 
   it("with PostgreSQL", async () => {
     const postgres = await startPostgres();

@@ -1,4 +1,4 @@
-/** Rules that hold for every route: checked by walking them all, each with a valid request about real things. */
+/** Rules for every route: the tests walk all routes, each with a valid request about existing objects. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type Access, openapiDocument, type Route, routes } from "@millrace/contract";
@@ -37,7 +37,7 @@ describe("every route", () => {
   });
   after(() => server.dispose());
 
-  /** Entries of the audit in a team: a walk that was refused everywhere leaves none. */
+  /** Audit rows of a team: if every request is refused, there are none. */
   async function changesOf(team: string): Promise<number> {
     const { id } = await server.store.db
       .selectFrom("teams")
@@ -63,7 +63,7 @@ describe("every route", () => {
     assert.deepEqual(api.sort(), described.sort());
   });
 
-  describe("without a good token", () => {
+  describe("without a valid token", () => {
     const bad: Record<string, string | null> = { "no token": null, "a wrong token": "isat_wrong" };
     before(async () => {
       const revoked = await server.token();
@@ -117,26 +117,26 @@ describe("every route", () => {
       assert.equal(response.status, 403, await response.text());
     });
 
-  describe("asked by somebody of another team", () => {
+  describe("called by somebody of another team", () => {
     const ask = async (route: Route, known: object) => {
-      // A token for each call: one of the routes ends it.
+      // A new token for each call, because one of the routes revokes it.
       const token = await server.token({ user: stranger.username });
       const response = await callRoute(server, route, token, { ...alpha.knownToStrangers, ...known });
       const text = await response.text();
       assert.ok(response.status < 500, text);
       const told = text.replaceAll(
-        /Not authorized for the team \S+|There is no (dataset )?\S+|No login waits for the code \S+/g,
+        /Not authorized for the team \S+|There is no (dataset |user )?\S+|No login waits for the code \S+/g,
         "",
       );
       assert.ok(!told.includes(mark), `${route.id} tells a stranger: ${text}`);
       return response.status;
     };
-    /** Where the route is about the caller alone, whatever else is sent. */
+    /** Routes that are about the caller alone, whatever else is sent. */
     const isAboutOneself = (route: Route) =>
       route.access.kind === "signed-in" && !/\{|user_code|code|team_name|username/.test(inputsOf(route));
 
     for (const route of closed.filter((r) => !isAboutOneself(r)))
-      it(`${route.id} of the other team is refused`, async () => {
+      it(`${route.id} refuses the other team`, async () => {
         const status = await ask(route, {});
         assert.ok([403, 404].includes(status), `${status}`);
         if (!route.socket) return;
@@ -146,12 +146,12 @@ describe("every route", () => {
       });
 
     for (const route of closed.filter(isAboutOneself))
-      it(`${route.id} tells nothing but about the caller`, async () => void (await ask(route, {})));
+      it(`${route.id} shows only the caller`, async () => void (await ask(route, {})));
 
     for (const route of closed.filter((r) => r.access.kind === "token"))
-      it(`${route.id} finds nothing of the other team in one's own`, async () => {
+      it(`${route.id} finds nothing of the other team in the caller's own`, async () => {
         const own = { team_name: stranger.team, name: stranger.team };
-        // Whoever knows a username may add that user to a team of theirs.
+        // Anyone who knows a username may add that user to their own team.
         const status = await ask(route, route.id === "addMember" ? { ...own, username: stranger.username } : own);
         assert.notEqual(status, 403, "an admin of the team may ask");
         const asksById = ["job_id", "schedule_id", "backfill_id"].some((id) => id in (route.query?.properties ?? {}));
@@ -176,11 +176,11 @@ describe("every route", () => {
       }
     });
 
-  it("changed nothing while it was refused", async () => {
+  it("changes nothing when it is refused", async () => {
     assert.equal(await changesOf(alpha.team), changes);
   });
 
-  it("that is for people is closed to the token of a running job", async () => {
+  it("that is for people is refused to the token of a running job", async () => {
     const { token, end } = await runningJob(alpha.admin.client);
     for (const route of closed.filter(
       ({ access }) => access.kind === "admin" || ("people" in access && access.people),
@@ -192,20 +192,20 @@ describe("every route", () => {
   });
 
   for (const [index, route] of closed.entries())
-    it(`${route.id} lets in whoever may, with an answer that is described: so the requests above were good`, async () => {
+    it(`${route.id} accepts an authorized caller with a documented answer, so the requests above were valid`, async () => {
       const own = await makeFixture(server, `-${index}`);
       const token = route.access.kind === "admin" ? await server.token() : own.admin.token;
-      // One's own tokens: those of others are for administrators.
+      // Uses the caller's own tokens: those of others are for administrators.
       const whose = route.id === "listTokens" ? { username: own.admin.username } : {};
       const response = await callRoute(server, route, token, { ...own.known, ...whose });
       const text = await response.text();
-      // A conflict is an answer to a good request; a socket wants an upgrade.
+      // A conflict is an answer to a valid request; a socket needs an upgrade.
       if (route.socket) assert.equal(response.status, 400, text);
       else assert.ok(response.status === 200 || response.status === 409, `${response.status} ${text}`);
       assert.ok(response.status in responsesOf(route), `${response.status} is not described`);
     });
 
-  it("that gives rights, or changes users, teams, passwords, schedules or backfills, is for people and not for jobs", () => {
+  it("that grants rights, or changes users, teams, passwords, schedules or backfills, is for people and not for jobs", () => {
     const givesRights = ({ method, access, tag }: Route) =>
       method !== "GET" &&
       (access.kind === "signed-in" ||
@@ -230,7 +230,7 @@ describe("every route", () => {
       return server.fetch(path, { method, token: null, redirect: "manual", ...body });
     };
 
-    it("asks for a sign-in unless it is public, and shows nothing of anybody", async () => {
+    it("redirects to the sign-in unless it is public, and shows nothing of anybody", async () => {
       const closedPages = pages.filter(({ access }) => access?.kind !== "public");
       assert.ok(closedPages.length >= 6);
       for (const page of closedPages) {
@@ -242,7 +242,7 @@ describe("every route", () => {
       }
     });
 
-    it("takes forms from its own site only", async () => {
+    it("accepts forms from its own site only", async () => {
       const forms = pages.filter(({ method }) => method === "POST");
       assert.ok(forms.length >= 5);
       for (const page of forms)
@@ -262,7 +262,7 @@ describe("every route", () => {
     }
   });
 
-  it("takes `Authorization: token` as well as `Bearer`", async () => {
+  it("accepts `Authorization: token` as well as `Bearer`", async () => {
     const token = await server.token();
     for (const scheme of ["token", "Token", "Bearer", "bearer"]) {
       const response = await server.fetch("/api/whoami", {
@@ -273,7 +273,7 @@ describe("every route", () => {
     }
   });
 
-  it("answers a browser that asks for a page which is not there with a page, and everybody else with JSON", async () => {
+  it("answers an unknown page with a page for a browser and with JSON for other clients", async () => {
     const ask = async (path: string, init: RequestInit & { accept: string }) => {
       const response = await fetch(server.url + path, { ...init, headers: { accept: init.accept } });
       return { status: response.status, type: response.headers.get("content-type") ?? "", text: await response.text() };
@@ -297,20 +297,20 @@ describe("every route", () => {
     }
   });
 
-  it("refuses what is not there in the one shape of errors", async () => {
+  it("answers an unknown path in the standard error format", async () => {
     const response = await server.fetch("/api/nothing");
     assert.equal(response.status, 404);
     assertErrorShape(await response.json(), "not_found");
   });
 });
 
-/** Of the OpenAPI document, by status. */
+/** Responses of the OpenAPI document, by status. */
 function responsesOf(route: Route): object {
   const { paths } = openapiDocument([route]) as { paths: Record<string, Record<string, { responses: object }>> };
   return paths[route.path]?.[route.method.toLowerCase()]?.responses ?? {};
 }
 
-/** The names of everything that a route takes. */
+/** The names of all parameters of a route. */
 function inputsOf({ path, query, body }: Route): string {
   const schemas = [query, body as Route["query"]];
   return [path, ...schemas.flatMap((schema) => Object.keys(schema?.properties ?? {}))].join(" ");
@@ -335,7 +335,7 @@ interface Registered {
   routeId: string | undefined;
 }
 
-/** Builds the app once more with an ear on its registrations; nothing of the context is used before a request. */
+/** Builds the app again and records its registrations; nothing of the context is used before a request. */
 async function registeredRoutes(): Promise<Registered[]> {
   const seen: Registered[] = [];
   const context = {

@@ -1,4 +1,4 @@
-/** Finding jobs again: text, tags, times, clusters, parents; alone and together. */
+/** Searching jobs: text, tags, times, clusters, parents; alone and combined. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type Client, type Job, routes } from "@millrace/contract";
@@ -14,7 +14,7 @@ describe("searching jobs", () => {
     server = await startInProcess();
     client = await server.client();
     load = await createJob(client, shell("echo 100%", { query_name: "Load", tags: ["nightly", "eu/west", "nightly"] }));
-    // Times are bounds on ids, which are a millisecond wide.
+    // Times are bounds on ids, which have a resolution of a millisecond.
     await new Promise((resolve) => setTimeout(resolve, 5));
     train = await createJob(client, shell("echo model", { query_name: "train", tags: ["nightly"] }));
   });
@@ -37,7 +37,7 @@ describe("searching jobs", () => {
     assert.deepEqual((await createJob(client, shell(":", { query_name: "bare", tags: null }))).tags, []);
   });
 
-  it("a job that was made before there were tags shows none", async () => {
+  it("a job that was created before there were tags shows none", async () => {
     const job = await createJob(client, shell(":", { query_name: "old", params: { tags: ["not these"] } }));
     const { tags: _, ...spec } = JSON.parse(await specOf(job.id)) as Job;
     await server.store.write((db) =>
@@ -74,7 +74,7 @@ describe("searching jobs", () => {
     assert.deepEqual(await list(`created_after=2001-01-01&created_before=${train.created_at}&tag=nightly`), ["Load"]);
   });
 
-  it("a task's firings are found by the task, and inherit its tags", async () => {
+  it("jobs of a task are found by the task, and inherit its tags", async () => {
     const start_after = new Date().toISOString();
     const task = await createJob(client, shell(":", { query_name: "tick", start_after, tags: ["weekly"] }));
     for (let tries = 0; (await list(`parent_job_id=${task.id}`)).length === 0 && tries < 500; tries++)
@@ -84,7 +84,7 @@ describe("searching jobs", () => {
     assert.deepEqual(await list("tag=weekly"), ["tick", "tick"]);
   });
 
-  it("a full page says where to go on, the last one does not", async () => {
+  it("a full page has a cursor, the last one has none", async () => {
     const next = async (query: string) =>
       (await server.fetch(`/api/datachain/jobs/?${query}`)).headers.get("x-next-cursor");
     assert.equal(await next("tag=nightly&limit=1"), train.id);
@@ -92,7 +92,7 @@ describe("searching jobs", () => {
     assert.equal(await next("limit=1000"), null);
   });
 
-  it("what cannot be read is refused by its name", async () => {
+  it("an invalid filter is refused by its name", async () => {
     assert.match(await refusal("tag=no%20spaces"), /^tag\.0: expected 1 to 64 letters/);
     assert.match(await refusal("created_after=yesterday"), /^created_after: expected a time such as/);
     assert.match(await refusal("cluster=moon"), /^cluster: expected one of local \(1\), got "moon"/);
@@ -104,7 +104,7 @@ describe("searching jobs", () => {
     }
   });
 
-  it("finds nothing of another team", async () => {
+  it("a search finds nothing of another team", async () => {
     const other = await server.store.write((db) =>
       db.insertInto("teams").values({ name: "other", created_at: "" }).returning("id").executeTakeFirstOrThrow(),
     );

@@ -1,4 +1,4 @@
-/** Credentials over HTTP: who may do what, what jobs are given, and that no value ever comes back. */
+/** Credentials over HTTP: who may do what, what jobs get, and that no value is ever returned. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { ApiError, type Client, type Credentials, createClient, routes } from "@millrace/contract";
@@ -52,7 +52,7 @@ describe("credentials", () => {
     await assert.rejects(list(viewer), refused("forbidden", /needs the role editor/));
   });
 
-  it("of a team are its admins' to change, with a token that has the ADMIN scope", async () => {
+  it("of a team can be changed only by its admins, with a token that has the ADMIN scope", async () => {
     await assert.rejects(setTeam(editor, "x", { A: "1" }), refused("forbidden", /needs the role admin/));
     const limited = await server.client({ scopes: ["JOB"] });
     await assert.rejects(setTeam(limited, "x", { A: "1" }), refused("forbidden", /ADMIN scope/));
@@ -60,7 +60,7 @@ describe("credentials", () => {
       await assert.rejects(editor.call(route, { body: { name: "aws" } }), refused("forbidden", /role admin/));
   });
 
-  it("come as a map, as dotenv lines, or as both, the map winning; a replacement replaces all of them", async () => {
+  it("are given as a map, as dotenv lines, or as both, with the map taking precedence; setting them replaces all values", async () => {
     const both = { name: "both", dotenv: "# note\nA=1\nB='two words'\n", values: { A: "map", C: "3" } };
     assert.deepEqual((await admin.call(routes.setTeamCredentials, { body: both })).variables, ["A", "B", "C"]);
     const { log } = await runJob(admin, shell('echo "$A.$B.$C" | rev', { credentials_name: "both" }));
@@ -68,7 +68,7 @@ describe("credentials", () => {
     assert.deepEqual((await setTeam(admin, "both", { D: "4" })).variables, ["D"]);
   });
 
-  it("with wrong names, nothing in them, or too much are refused, and no value is repeated", async () => {
+  it("with invalid names, no values or too many are refused, without repeating a value", async () => {
     const bad: [object, RegExp][] = [
       [{ values: {} }, /at least one variable/],
       [{ values: { "A-B": "hidden-value" } }, /values: expected names/],
@@ -101,7 +101,7 @@ describe("credentials", () => {
     assert.deepEqual([broken.status, (await broken.text()).includes("hidden")], [400, false]);
   });
 
-  it("lie below the job's own environment and above the server's", async () => {
+  it("override the server's variables and are overridden by the job's own environment", async () => {
     await setTeam(admin, "order", { A: "set", B: "set", LANG: "set", MILLRACE_JOB_ID: "set", MILLRACE_URL: "set" });
     const script = 'echo "$A $B $LANG"; [ "$MILLRACE_JOB_ID" != set ] && [ "$MILLRACE_URL" != set ] && echo ours';
     const { job, log } = await runJob(admin, shell(script, { credentials_name: "order", environment: "B=own" }));
@@ -109,7 +109,7 @@ describe("credentials", () => {
     assert.deepEqual([job.credentials_name, job.environment], ["order", { B: "own" }]);
   });
 
-  it("by an unknown name are refused with the names that there are", async () => {
+  it("with an unknown name are refused with the list of existing names", async () => {
     await setOwn(editor, "mine", { A: "1" });
     await assert.rejects(
       createJob(editor, shell(":", { credentials_name: "nope" })),
@@ -118,7 +118,7 @@ describe("credentials", () => {
     await assert.rejects(createJob(admin, shell(":", { credentials_name: "mine" })), refused("invalid", /got "mine"/));
   });
 
-  it("may hold variables that are not secret: listed with their values, not masked, encrypted all the same", async () => {
+  it("may have variables that are not secret: listed with their values, not masked, but encrypted", async () => {
     const values = { REGION: "eu-central-1", SECRET: "secret-value-1" };
     const made = await admin.call(routes.setTeamCredentials, { body: { name: "plain", values, plain: ["REGION"] } });
     assert.deepEqual([made.variables, made.plain], [["REGION", "SECRET"], { REGION: "eu-central-1" }]);
@@ -141,14 +141,14 @@ describe("credentials", () => {
     );
   });
 
-  it("mark only variables that they have as not secret, and short ones", async () => {
+  it("can mark only short variables of their own as not secret", async () => {
     const set = (plain: string[], value = "1") =>
       admin.call(routes.setTeamCredentials, { body: { name: "marked", values: { A: value }, plain } });
     await assert.rejects(set(["B"]), refused("invalid", /^plain: expected names of variables in this set, got "B"/));
     await assert.rejects(set(["A"], "x".repeat(5000)), refused("invalid", /^plain: expected at most 4096 bytes/));
   });
 
-  it("of several sets are given together, whether named in a list or with commas", async () => {
+  it("of several sets are combined, whether named in a list or with commas", async () => {
     await setTeam(admin, "left", { LEFT: "l" });
     await setOwn(editor, "right", { RIGHT: "r" });
     const script = 'echo "$LEFT$RIGHT"';
@@ -162,7 +162,7 @@ describe("credentials", () => {
     );
   });
 
-  it("with a variable in common are refused, at creation and where it comes later when the job begins", async () => {
+  it("that share a variable are refused at creation, and fail the job at its start if the variable was added later", async () => {
     await setTeam(admin, "cloud", { REGION: "a", KEY: "1" });
     await setTeam(admin, "git", { TOKEN: "t" });
     const names = ["cloud", "git"];
@@ -178,7 +178,7 @@ describe("credentials", () => {
     assert.match(ended.error_message ?? "", clash);
   });
 
-  it("of a user serve that user's jobs, and win over the team's of the same name", async () => {
+  it("of a user apply to that user's jobs, and override the team's of the same name", async () => {
     await setTeam(admin, "same", { WHO: "team" });
     await setOwn(editor, "same", { WHO: "user" });
     const who = async (client: Client) =>
@@ -196,7 +196,7 @@ describe("credentials", () => {
     );
   });
 
-  it("of a user are not for a token that reaches only some of the user's teams", async () => {
+  it("of a user cannot be managed with a token for only some of the user's teams", async () => {
     await server.store.write(async (db) => {
       const other = await db.selectFrom("teams").select("id").where("name", "=", "other").executeTakeFirstOrThrow();
       const ed = await db.selectFrom("users").select("id").where("username", "=", "ed").executeTakeFirstOrThrow();
@@ -207,7 +207,7 @@ describe("credentials", () => {
     await setOwn(editor, "mine", { A: "1" });
   });
 
-  it("that are the team's default go to jobs that name none, unless they ask for none", async () => {
+  it("that are the team's default apply to jobs that name none, unless they ask for none", async () => {
     await setTeam(admin, "usual", { USUAL: "yes" });
     await admin.call(routes.setDefaultCredentials, { body: { name: "usual" } });
     assert.deepEqual(
@@ -232,7 +232,7 @@ describe("credentials", () => {
     );
   });
 
-  /** Fills every slot until let go. */
+  /** Fills every slot until it is released. */
   const fill = async () => {
     const blocker = await createJob(admin, shell("sleep 30", { workers: 2 }));
     return async () => {
@@ -241,7 +241,7 @@ describe("credentials", () => {
     };
   };
 
-  it("are read when the job begins: new values are used, and a set that is gone fails the job by name", async () => {
+  it("are read when the job starts: new values are used, and a missing set fails the job by name", async () => {
     await setTeam(admin, "moving", { V: "a" });
     await setTeam(admin, "leaving", { V: "a" });
     const letGo = await fill();
@@ -262,7 +262,7 @@ describe("credentials", () => {
     assert.equal(await log.text(), "b\n");
   });
 
-  it("whose value cannot be decrypted fail the job that names them, and no other", async () => {
+  it("that cannot be decrypted fail the jobs that name them, and no other", async () => {
     await setTeam(admin, "broken", { V: "a" });
     const { secret } = await server.store.db
       .selectFrom("credentials")
@@ -277,7 +277,7 @@ describe("credentials", () => {
     assert.equal((await runJob(admin, shell(":"))).job.status, "COMPLETE");
   });
 
-  it("are carried by tasks to the jobs that they fire", async () => {
+  it("of a task apply to the jobs that it creates", async () => {
     await setTeam(admin, "nightly", { V: "carried" });
     const task = await createJob(
       admin,
@@ -307,7 +307,7 @@ describe("credentials", () => {
     assert.fail("the task did not fire");
   });
 
-  it("leave a row in the audit at every change, without values", async () => {
+  it("write an audit row at every change, without values", async () => {
     await setTeam(admin, "audited", { V1: "audit-value" });
     await setTeam(admin, "audited", { V2: "audit-value" });
     await admin.call(routes.setDefaultCredentials, { body: { name: "audited" } });
@@ -347,8 +347,8 @@ describe("credentials", () => {
     await setTeam(other, "n1", { A: "1" });
   });
 
-  describe("environment of a job", () => {
-    it("is stored encrypted, and empty where there is none", async () => {
+  describe("the environment of a job", () => {
+    it("is stored encrypted, or as empty if there is none", async () => {
       const { job } = await runJob(admin, shell(":", { environment: "A=in-the-clear-1" }));
       const { job: none } = await runJob(admin, shell(":", { environment: "# only a comment\n\n" }));
       const stored = (id: string) =>
@@ -358,12 +358,12 @@ describe("credentials", () => {
       assert.deepEqual(job.environment, { A: "in-the-clear-1" });
     });
 
-    it("that is refused is not repeated", async () => {
+    it("is not repeated when it is refused", async () => {
       for (const [environment, expected] of [
         [12345678, /^environment: expected string$/],
         [
           "hidden".repeat(50_000),
-          /^environment: expected at most 262144 characters, got 300000\. Attach what is long as a file\.$/,
+          /^environment: expected at most 262144 characters, got 300000\. Attach long values as files\.$/,
         ],
         ["A=1\nhidden", /^environment: expected NAME=VALUE in line 2$/],
       ] as const) {
@@ -375,7 +375,7 @@ describe("credentials", () => {
       }
     });
 
-    it("shows its values to editors and admins, and its names to viewers, on every way", async () => {
+    it("shows its values to editors and admins, and only its names to viewers, everywhere", async () => {
       const { job } = await runJob(editor, shell(":", { environment: "A=visible-to-editors\nB=2" }));
       assert.deepEqual((await readJob(editor, job.id)).environment, { A: "visible-to-editors", B: "2" });
       assert.deepEqual((await readJob(admin, job.id)).environment, { A: "visible-to-editors", B: "2" });
@@ -384,7 +384,7 @@ describe("credentials", () => {
       assert.ok(!JSON.stringify(listed).includes("visible-to-editors"));
     });
 
-    it("with a secret does not come back in the reason of a failure, a traceback or metrics", async () => {
+    it("with a secret is masked in the failure reason, the traceback and the metrics", async () => {
       const environment = "API_TOKEN=tok-5-en\nNUMBER_KEY=12345678";
       const script = `import json, os
 t = os.environ["API_TOKEN"]

@@ -1,11 +1,14 @@
-/** Real scripts that fail in every way: their jobs say why. What is found in a log has its table in reasons.test.ts. */
+/**
+ * Real scripts that fail in every way: their jobs report the reason. reasons.test.ts has the table of what is found in
+ * logs.
+ */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Client, JobInput } from "@millrace/contract";
 import { python, runJob, shell } from "@millrace/testing/millrace/jobs.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 
-describe("a failed job says why", () => {
+describe("a failed job reports its reason", () => {
   let server: InProcessServer;
   let client: Client;
   before(async () => {
@@ -33,19 +36,19 @@ raise ValueError("no luck")
     }
   });
 
-  it("where the message is longer than what is read at first", async () => {
+  it("if the message is longer than the first read of the log", async () => {
     const { message, stack } = await fail(python("raise ValueError('x' * 200_000)"));
     assert.equal(message, `ValueError: ${"x".repeat(200_000)}`.slice(0, 4096));
     assert.match(stack, /^Traceback[\s\S]*job\.py", line 1, in <module>/);
     assert.ok(Buffer.byteLength(stack) <= 64 * 1024);
   });
 
-  it("where the traceback is longer than that", async () => {
+  it("if the traceback is longer than that", async () => {
     const { message } = await fail(python("def a(n):\n    b(n)\ndef b(n):\n    a(n)\na(0)\n"));
     assert.match(message, /^RecursionError: maximum recursion depth exceeded/);
   });
 
-  it("of a group of exceptions, and after exceptions that ended nothing", async () => {
+  it("for an exception group, and not for exceptions that did not end the script", async () => {
     const group = await fail(python("raise ExceptionGroup('both', [ValueError('one'), KeyError('two')])"));
     assert.equal(group.message, "ExceptionGroup: both (2 sub-exceptions): ValueError: one; KeyError: 'two'");
     const ignored = "class A:\n    def __del__(self):\n        raise TypeError\na = A()\nraise ValueError('real')\n";
@@ -54,13 +57,13 @@ raise ValueError("no luck")
     assert.match(log, /ValueError: real\nException ignored [\s\S]*TypeError/);
   });
 
-  it("of a script that does not parse: where", async () => {
+  it("for a script that does not parse, with the line", async () => {
     const { message, stack } = await fail(python("x = 1\ndef f(:\n"));
     assert.match(message, /^SyntaxError: .* \(job\.py, line 2\)$/);
     assert.match(stack, /^ {2}File ".*job\.py", line 2\n {4}def f\(:/);
   });
 
-  it("of a module that is missing: how to require it", async () => {
+  it("for a missing module, with how to require it", async () => {
     const { message } = await fail(python("import nosuchmodule.part"));
     assert.match(
       message,
@@ -68,12 +71,12 @@ raise ValueError("no luck")
     );
   });
 
-  it("of a device that is full", async () => {
+  it("for a full disk", async () => {
     const { message } = await fail(python("with open('/dev/full', 'w') as file:\n    file.write('x')\n"));
     assert.match(message, /^OSError: \[Errno 28\] No space left on device\. The file system is full: /);
   });
 
-  it("of a signal, whoever sent it", async () => {
+  it("for a signal, whoever sent it", async () => {
     const segfault = "import faulthandler, ctypes\nfaulthandler.enable()\nctypes.string_at(0)\n";
     const { message, stack } = await fail(python(segfault));
     assert.match(message, /^The script was ended by signal 11 \(SIGSEGV\)\. That is a segmentation fault/);
@@ -83,7 +86,7 @@ raise ValueError("no luck")
     assert.match((await fail(shell("echo here; kill -9 $$"))).message, /SIGKILL.*memory.*Its log ends with: .*here/s);
   });
 
-  it("of a shell script: the last lines of its log", async () => {
+  it("for a shell script, with the last lines of its log", async () => {
     const { message, stack } = await fail(shell("for i in 1 2 3 4 5; do echo line $i >&2; done; exit 9"));
     assert.equal(message, "The script ended with exit code 9. Its log ends with: line 3\nline 4\nline 5");
     assert.equal(stack, "line 1\nline 2\nline 3\nline 4\nline 5");
@@ -102,7 +105,7 @@ raise ValueError("no luck")
     );
   });
 
-  it("without its secrets, also where colours tear them apart", async () => {
+  it("without its secrets, even if colour codes split them", async () => {
     const secret = "tok-5-en-and-more";
     const environment = `API_TOKEN=${secret}`;
     const torn = String.raw`import os

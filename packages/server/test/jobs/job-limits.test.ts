@@ -1,4 +1,4 @@
-/** What is too large is refused where it is asked for: the refusal names the field, its size, the limit, and what to do. */
+/** What is too large is refused in the request: the error names the field, its size, the limit, and what to do. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -37,7 +37,7 @@ describe("limits of a job", () => {
   };
   const refusedJob = (input: JobInput) => refusal("/api/datachain/jobs/", input);
 
-  it("the largest variable and the largest params that are taken reach the process", async () => {
+  it("the largest accepted variable and params reach the process", async () => {
     const value = "v".repeat(variable - "BIG=".length - 1);
     const script = 'import os\nprint(len(os.environ["BIG"]), len(os.environ["DATACHAIN_QUERY_PARAMS"]))';
     const largest = { p: "p".repeat(params - '{"p":""}'.length) };
@@ -46,7 +46,7 @@ describe("limits of a job", () => {
     assert.equal(log, `${value.length} ${params}\n`);
   });
 
-  it("as much of variables as is taken together reaches the process", async () => {
+  it("the largest accepted set of variables reaches the process", async () => {
     const names = ["A", "B", "C", "D"];
     const set = {
       name: "large",
@@ -67,7 +67,7 @@ describe("limits of a job", () => {
     [
       "a query",
       { query: "q".repeat(fieldLimits.query + 1) },
-      /^query: expected at most 1048576 characters, got 1048577\. Put data and modules into attached files or a repository\.$/,
+      /^query: expected at most 1048576 characters, got 1048577\. Move data and modules into attached files or a repository\.$/,
     ],
     [
       "requirements",
@@ -87,12 +87,12 @@ describe("limits of a job", () => {
     [
       "a variable",
       { environment: `SMALL=1\nBIG="${"b".repeat(variable)}"` },
-      /^environment: expected at most 131072 bytes for BIG with its name, as much as a process can be given, got 131077\. Attach/,
+      /^environment: expected at most 131072 bytes for BIG including its name, the limit of the operating system, got 131077\. Attach/,
     ],
     [
       "a variable of characters with several bytes",
       { environment: `BIG=${"\u20ac".repeat(variable / 3)}` },
-      /for BIG with its name.*, got 131075/,
+      /for BIG including its name.*, got 131075/,
     ],
     [
       "all variables together",
@@ -109,14 +109,18 @@ describe("limits of a job", () => {
     ["a name of a variable", { environment: `${"N".repeat(300)}=1` }, /^environment: expected names of at most 255/],
     ["a name", { query_name: "n".repeat(256) }, /^query_name: expected at most 255 characters, got 256$/],
     ["tags", { tags: Array(21).fill("t") }, /^tags: expected at most 20 items, got 21$/],
-    ["files", { files: Array(1001).fill(1) }, /^files: expected at most 1000 items, got 1001\. Attach an archive\.$/],
+    [
+      "files",
+      { files: Array(1001).fill(1) },
+      /^files: expected at most 1000 items, got 1001\. Attach an archive instead\.$/,
+    ],
   ];
   for (const [what, input, expected] of refused)
     it(`${what} over its limit is refused with its size, the limit and what to do`, async () => {
       assert.match(await refusedJob(shell(":", input)), expected);
     });
 
-  it("requirements with an end of a line that cannot be seen are refused, wherever they come from", async () => {
+  it("requirements with an invisible line end are refused, wherever they come from", async () => {
     const unseen = ["\v", "\f", "\x1b", "\x1c", "\x1d", "\x1e", "\x7f", "\x85", "\u2028", "\u2029"];
     for (const end of unseen) {
       const code = end.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0");
@@ -131,7 +135,7 @@ describe("limits of a job", () => {
     assert.ok((await createJob(client, shell(":", taken))).id);
   });
 
-  it("script metadata in the query is not read beyond its limit", async () => {
+  it("script metadata in the query is not parsed beyond its limit", async () => {
     const script = `# /// script\n${"# [[a]]\n".repeat(20_000)}# ///\n`;
     assert.match(
       await refusedJob(python(script)),
@@ -142,13 +146,19 @@ describe("limits of a job", () => {
   it("credentials have the same limits, and no value is repeated", async () => {
     const set = (body: object) => refusal("/api/datachain/credentials/team", { name: "bad", ...body });
     const large = "s".repeat(variable - 1);
-    assert.match(await set({ values: { A: large } }), /^values: expected at most 131072 bytes for A with its name/);
-    assert.match(await set({ dotenv: `A=${large}` }), /^dotenv: expected at most 131072 bytes for A with its name/);
+    assert.match(
+      await set({ values: { A: large } }),
+      /^values: expected at most 131072 bytes for A including its name/,
+    );
+    assert.match(
+      await set({ dotenv: `A=${large}` }),
+      /^dotenv: expected at most 131072 bytes for A including its name/,
+    );
     const many = Object.fromEntries(["A", "B", "C"].map((name) => [name, "é".repeat(50_000)]));
     assert.match(await set({ values: many }), /^values: expected at most 262144 bytes together, got 300003\. Divide/);
   });
 
-  it("settings of a pipeline are refused where its runs could not be given all variables", async () => {
+  it("settings of a pipeline are refused if a process could not get all variables of its runs", async () => {
     await makeDataset({ store: server.store, client }, "seed", ":");
     const pipeline = await client.call(routes.triggerPipeline, { body: { datasets: ["seed"], review: true } });
     const { pipeline_id } = pipeline.pipeline;
@@ -162,13 +172,13 @@ describe("limits of a job", () => {
       await settings({ credentials_names: names }),
       /^environment and credentials_names: expected at most 1048576 bytes for all variables together, got/,
     );
-    assert.match(await settings({ environment: `A=${"a".repeat(variable)}` }), /bytes for A with its name/);
+    assert.match(await settings({ environment: `A=${"a".repeat(variable)}` }), /bytes for A including its name/);
     assert.match(await settings({ requirements: "r".repeat(70_000) }), /bytes in a line/);
     const changed = { pipeline_id, credentials_names: names.slice(0, 4) };
     assert.equal((await client.call(routes.updatePipelineSettings, { body: changed })).ok, true);
   });
 
-  /** Names of datasets, each said to be made by a job of its own, all alike. */
+  /** Names of datasets, each registered for its own job; all jobs are alike. */
   async function madeByCopies(
     name: string,
     query: string,
@@ -210,10 +220,10 @@ describe("limits of a job", () => {
     );
   });
 
-  describe("from before there were limits", () => {
+  describe("from before the limits existed", () => {
     const overlong = `BIG=${"b".repeat(262_000)}`;
 
-    /** A task that nobody could create today. */
+    /** A task that could not be created today. */
     async function old(environment: string, rest: object): Promise<string> {
       const { id } = await createJob(client, python("print('ran')", { start_after: "2040-01-01T00:00:00Z" }));
       const row = await getJob(server.store.db, id);
@@ -246,7 +256,7 @@ describe("limits of a job", () => {
       ],
     ];
     for (const [what, environment, rest, expected] of cases)
-      it(`${what} too large for a process: the job is read and listed, and fails with the reason, not with code 126`, async () => {
+      it(`${what} too large for a process: the job can be read and listed, and fails with the reason, not with exit code 126`, async () => {
         const id = await old(environment, rest);
         const [whole] = await client.call(routes.listJobs, { query: { job_id: id } });
         assert.equal(whole?.id, id);
@@ -262,7 +272,7 @@ describe("limits of a job", () => {
         assert.match(await readLog(client, job.id), expected);
       });
 
-    it("a pipeline of such a job is triggered, read and listed, and its run fails with the reason", async () => {
+    it("a pipeline of such a job can be triggered, read and listed, and its run fails with the reason", async () => {
       const id = await old(overlong, { requirements: null });
       await recordMade(server.store, id, "overlong");
       const { pipeline } = await client.call(routes.triggerPipeline, {
@@ -288,22 +298,22 @@ describe("limits of a job", () => {
 describe("variables as a shell reads them", () => {
   const script = `${writeEnv({ A: "1", UID: "5", PPID: "6", SHELLOPTS: "x", B: "2" })}echo "$A $B"`;
   const noBash = existsSync("/bin/bash") ? false : "needs Bash";
-  it("end no shell with the names that Bash keeps for itself", { skip: noBash }, () => {
+  it("do not end a shell if they have names that Bash reserves", { skip: noBash }, () => {
     assert.equal(execFileSync("/bin/sh", ["-c", script], { encoding: "utf8" }), "1 2\n");
     assert.equal(execFileSync("/bin/bash", ["--posix", "-c", script], { encoding: "utf8" }), "1 2\n");
   });
 });
 
-describe("room for variables", () => {
+describe("the maximum size of variables", () => {
   const limits = (stack: string) =>
     `Limit\nMax stack size             ${stack}              unlimited            bytes\n`;
-  it("follows the limit of the stack, a quarter of which the kernel gives", () => {
+  it("follows the stack limit, of which the kernel allows a quarter", () => {
     assert.equal(variablesRoom(limits("8388608")), processLimits.variables + 64 * 1024);
     assert.equal(variablesRoom(limits("unlimited")), processLimits.variables + 64 * 1024);
     assert.equal(variablesRoom(limits("4194304")), 512 * 1024);
     assert.equal(variablesRoom(limits("65536")), 64 * 1024);
   });
-  it("is told in words for the job's owner, with the largest variables", () => {
+  it("is described for the job's owner, with the largest variables", () => {
     assert.equal(whyNotGiven({ A: "1" }, 1000), undefined);
     const why = whyNotGiven({ A: "a".repeat(600), B: "b".repeat(700), C: "c" }, 1000);
     assert.match(why ?? "", /have 1334 bytes together, and the limit is 1000\. The largest are B \(703\), A/);

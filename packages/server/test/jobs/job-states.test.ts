@@ -1,4 +1,4 @@
-/** Where followed jobs stand: what the store is asked does not grow with the number of followers. */
+/** States of followed jobs: the number of queries does not grow with the number of followers. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
@@ -14,7 +14,7 @@ const state = (attempt: number): JobState => ({
 });
 const ids = (count: number) => [...Array(count).keys()].map(String);
 
-/** A store that answers when it is told to, and keeps what it was asked. */
+/** A store that answers when the test says so, and records the queries. */
 function slowStore() {
   const questions: { ids: readonly string[]; answer: () => void; fail: (error: Error) => void }[] = [];
   const states = new JobStates((asked) => {
@@ -30,7 +30,7 @@ const settle = async () => {
 };
 
 describe("the states of followed jobs", () => {
-  it("are asked for together, one question at a time, each of at most 500 jobs", async () => {
+  it("are queried together, one query at a time, each for at most 500 jobs", async () => {
     const { questions, states } = slowStore();
     const asked = ids(1200).map((id) => states.of(id));
     for (let at = 0; at < 3; at++) {
@@ -45,7 +45,7 @@ describe("the states of followed jobs", () => {
     );
   });
 
-  it("are never older than the asking: a question on its way answers nobody who asks now", async () => {
+  it("are never older than the request: a query in progress does not answer a new request", async () => {
     const { questions, states } = slowStore();
     const early = states.of("a");
     await settle();
@@ -57,7 +57,7 @@ describe("the states of followed jobs", () => {
     assert.equal((await late)?.attempt, 2);
   });
 
-  it("fail for those who asked when the store is away, and not for those who ask later", async () => {
+  it("fail for the requests that were waiting when the store became unavailable, and not for later ones", async () => {
     const { questions, states } = slowStore();
     const failing = [states.of("a"), states.of("b")].map((asked) => assert.rejects(asked, /away/));
     await settle();

@@ -1,4 +1,4 @@
-/** The token that every job has in its environment: what it can do, and when it ends. */
+/** The token that every job has in its environment: its rights and its lifetime. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type Client, createClient, routes, type WhoAmI } from "@millrace/contract";
@@ -39,7 +39,7 @@ curl -sf -H "Authorization: Bearer $MILLRACE_TOKEN" "$MILLRACE_URL/api/whoami" |
     assert.ok(who.scopes.includes("JOB:write") && !who.scopes.some((scope) => scope.startsWith("ADMIN")));
   });
 
-  it("is not put beside settings of another server, and no job can put another in its place", async () => {
+  it("is not set beside variables of another server, and no job can replace it", async () => {
     const elsewhere = "DATACHAIN_STUDIO_URL=https://elsewhere.example\nMILLRACE_TOKEN=fake-token-1";
     const { log } = await runJob(
       admin,
@@ -48,7 +48,7 @@ curl -sf -H "Authorization: Bearer $MILLRACE_TOKEN" "$MILLRACE_URL/api/whoami" |
     assert.match(log, /^https:\/\/elsewhere\.example\|\|\*{90,}\n$/);
   });
 
-  it("works while its attempt runs, and not a moment longer", async () => {
+  it("is valid while its attempt runs, and no longer", async () => {
     const { job, token, end } = await running();
     assert.equal(await status("/api/whoami", token), 200);
     assert.equal(await status("/api/datachain/jobs/?team_name=main", token), 200);
@@ -59,7 +59,7 @@ curl -sf -H "Authorization: Bearer $MILLRACE_TOKEN" "$MILLRACE_URL/api/whoami" |
     assert.equal(await status("/api/whoami", token.replace(job.id, job.id.replace(/.$/, "0"))), 401);
   });
 
-  it("is for the job's team only, whatever teams its creator has", async () => {
+  it("is limited to the job's team, whatever teams its creator has", async () => {
     const { token, end } = await running();
     assert.equal(await status("/api/datachain/jobs/?team_name=other", token), 403);
     assert.equal(await status("/api/datachain/jobs/", token), 200, "and needs no name for it");
@@ -93,7 +93,7 @@ curl -sf -H "Authorization: Bearer $MILLRACE_TOKEN" "$MILLRACE_URL/api/whoami" |
     await end();
   });
 
-  it("makes nothing that begins by itself when the job is over: no task, no schedule, no settings of one", async () => {
+  it("cannot create anything that starts after the job has ended: no task, no schedule, no settings of one", async () => {
     const { token, end } = await running();
     const count = async () => (await server.store.db.selectFrom("tasks").select("job_id").execute()).length;
     for (const times of [
@@ -136,14 +136,14 @@ curl -sf -H "Authorization: Bearer $MILLRACE_TOKEN" "$MILLRACE_URL/api/whoami" |
     await end();
   });
 
-  it("reaches no further than the token that the job was created with", async () => {
+  it("has no more scopes than the token that created the job", async () => {
     const { token, end } = await running(await server.client({ scopes: ["JOB"] }));
     assert.equal(await status("/api/datachain/jobs/", token), 200);
     assert.equal(await status("/api/datachain/clusters/", token), 403);
     await end();
   });
 
-  it("follows its creator: a lower role, no team any more, a disabled user", async () => {
+  it("loses rights with its creator: a lower role, a left team, a disabled user", async () => {
     const { token, end } = await running((await addPerson(server, "ann", { team: "main" })).client);
     const create = () => status("/api/datachain/jobs/", token, { query: ":", query_type: "SHELL" });
     const ann = server.store.db.selectFrom("users").select("id").where("username", "=", "ann");
@@ -161,7 +161,7 @@ curl -sf -H "Authorization: Bearer $MILLRACE_TOKEN" "$MILLRACE_URL/api/whoami" |
     await end();
   });
 
-  it("survives an exchange of keys while the job runs; new jobs get one of the new key", async () => {
+  it("stays valid during a key rotation while the job runs; new jobs get a token of the new key", async () => {
     const before = await running();
     const location = keyLocation(readConfig({}, { MILLRACE_DATA_DIR: server.dataDir }));
     const rotation = await rotateKey(location, server.store, readFaults(""));

@@ -43,7 +43,7 @@ for (const place of blobPlaces)
     };
 
     describe("creation", () => {
-      it("needs only query and query_type, and answers with a job that has every field that the contract promises", async () => {
+      it("needs only query and query_type, and returns a job with every field of the contract", async () => {
         const job = await createJob(client, { query: "true", query_type: "SHELL" });
         const document = (await (await server.fetch("/api/openapi.json")).json()) as {
           components: { schemas: { Job: { required: string[] } } };
@@ -56,7 +56,7 @@ for (const place of blobPlaces)
         assert.equal(job.url, `${server.url}/team/main/datasets/jobs/${job.id}`);
       });
 
-      it("takes null for absent and ignores fields it does not know", async () => {
+      it("treats null as absent and ignores unknown fields", async () => {
         const response = await server.fetch("/api/datachain/jobs/", {
           json: {
             query: "true",
@@ -146,7 +146,7 @@ for (const place of blobPlaces)
         assert.equal(response.status, 400);
       });
 
-      it("with an Idempotency-Key that was used returns the first job", async () => {
+      it("with a used Idempotency-Key returns the first job", async () => {
         const create = (query: string) =>
           client.call(routes.createJob, { body: shell(query) }, { headers: { "idempotency-key": "same" } });
         const jobs = await Promise.all([create("echo 1"), create("echo 1"), create("echo 1")]);
@@ -154,7 +154,7 @@ for (const place of blobPlaces)
         assert.equal((await create("echo 2")).id, jobs[0]?.id);
       });
 
-      it("of a rerun joins the run group of its source, and tolerates an id that is not known", async () => {
+      it("of a rerun joins the run group of its source, and accepts an unknown id", async () => {
         const first = await createJob(client, shell("true"));
         const second = await createJob(client, shell("true", { rerun_from_job_id: first.id }));
         assert.deepEqual([second.rerun_from_job_id, second.run_group_id], [first.id, first.id]);
@@ -200,13 +200,13 @@ for (const place of blobPlaces)
         );
       });
 
-      it("of a Python script that does not parse says where", async () => {
+      it("of a Python script that does not parse reports the line", async () => {
         const { job } = await runJob(client, python("def f(:\n"));
         assert.match(job.error_message ?? "", /^SyntaxError/);
         assert.match(job.error_stack ?? "", /line 1/);
       });
 
-      it("that fails otherwise names the exit code or the signal", async () => {
+      it("that fails otherwise reports the exit code or the signal", async () => {
         assert.match((await runJob(client, shell("exit 3"))).job.error_message ?? "", /exit code 3/);
         assert.match(
           (await runJob(client, shell("kill -9 $$"))).job.error_message ?? "",
@@ -214,7 +214,7 @@ for (const place of blobPlaces)
         );
       });
 
-      it("sees its environment, its params and its files, and leaves metrics", async () => {
+      it("has its environment, its params and its files, and returns metrics", async () => {
         const file = await client.upload(routes.uploadFile, new Blob(["payload"]), "data.txt");
         assert.deepEqual([file.filename, file.size, file.state, file.error], ["data.txt", 7, "uploaded", ""]);
         const { job, log } = await runJob(
@@ -232,7 +232,7 @@ for (const place of blobPlaces)
         );
       });
 
-      it("on an unknown Python version fails and names the versions that exist", async () => {
+      it("on an unknown Python version fails and lists the available versions", async () => {
         const { job } = await runJob(client, python("print(1)", { python_version: "3.99" }));
         assert.equal(job.status, "FAILED");
         assert.match(
@@ -254,7 +254,7 @@ for (const place of blobPlaces)
     });
 
     describe("the queue", () => {
-      it("runs by priority, then by age, and a wide job is not overtaken for ever", async () => {
+      it("runs jobs by priority, then by age, and does not let a wide job wait forever", async () => {
         const blocker = await createJob(client, shell("sleep 0.5", { workers: 3 }));
         await waitForStatus(client, blocker.id, ["INIT", "RUNNING"]);
         const late = await createJob(client, shell("true", { workers: 3, priority: 5 }));
@@ -268,7 +268,7 @@ for (const place of blobPlaces)
         assert.deepEqual(order, [early.id, late.id, wide.id]);
       });
 
-      it("starts a wide job although narrow ones keep coming", async () => {
+      it("starts a wide job although narrow ones keep arriving", async () => {
         const narrow = () => createJob(client, shell("sleep 0.05"));
         await Promise.all([narrow(), narrow(), narrow()]);
         const wide = await createJob(client, shell("true", { workers: 3 }));
@@ -296,7 +296,7 @@ for (const place of blobPlaces)
     describe("cancelling", () => {
       const cancel = (id: string) => client.call(routes.cancelJob, { params: { job_id: id }, body: {} });
 
-      it("a job that waits ends it at once, and it never runs", async () => {
+      it("ends a waiting job at once, and the job never runs", async () => {
         const blocker = await createJob(client, shell("sleep 5", { workers: 3 }));
         await waitForStatus(client, blocker.id, ["RUNNING"]);
         const waiting = await createJob(client, shell("echo ran"));
@@ -307,7 +307,7 @@ for (const place of blobPlaces)
         assert.equal(await readLog(client, waiting.id), "");
       });
 
-      it("a job that runs asks it to end, then ends it; asked twice it says so again", async () => {
+      it("signals a running job, then kills it; a second request has the same result", async () => {
         const job = await createJob(client, shell("trap 'echo asked' TERM; echo up; while :; do sleep 0.1; done"));
         await waitForStatus(client, job.id, ["RUNNING"]);
         while ((await readLog(client, job.id)) === "") await new Promise((r) => setTimeout(r, 5));
@@ -318,20 +318,20 @@ for (const place of blobPlaces)
         assert.deepEqual([ended.error_message, ended.exit_code], [null, 137]);
       });
 
-      it("a job that has ended is a 409 that names its state and the states allowed", async () => {
+      it("an ended job is a 409 that names its state and the allowed states", async () => {
         const { job } = await runJob(client, shell("true"));
         await assert.rejects(cancel(job.id), (error: Error) =>
           /is COMPLETE; only a job that is CREATED.*RUNNING/.test(error.message),
         );
       });
 
-      it("a job of nobody is a 404", async () => {
+      it("an unknown job is a 404", async () => {
         await assert.rejects(cancel("01900000-0000-7000-8000-000000000000"), /There is no job/);
       });
     });
 
     describe("tasks", () => {
-      it("with start_after fire one child and are then COMPLETE", async () => {
+      it("with start_after create one job and are then COMPLETE", async () => {
         const task = await createJob(
           client,
           shell("echo child", { start_after: new Date(Date.now() + 300).toISOString() }),
@@ -345,7 +345,7 @@ for (const place of blobPlaces)
         await waitForStatus(client, children[0]?.id ?? "", ["COMPLETE"]);
       });
 
-      it("with cron tell their next tick; cancelled they fire no more", async () => {
+      it("with cron show their next tick; after cancellation they no longer fire", async () => {
         const task = await createJob(
           client,
           shell("true", { cron_expression: "0 3 * * *", start_after: "2031-06-01T12:00" }),
@@ -379,7 +379,7 @@ for (const place of blobPlaces)
         assert.equal((await server.fetch("/api/datachain/jobs/?status=happy")).status, 422);
       });
 
-      it("gives steps only when asked, and reads True as the client writes it", async () => {
+      it("returns steps only on request, and reads True as the client writes it", async () => {
         const read = async (search: string) =>
           (
             (await (await server.fetch(`/api/datachain/jobs/?limit=1&status=complete${search}`)).json()) as {
@@ -390,7 +390,7 @@ for (const place of blobPlaces)
         assert.ok(Array.isArray(await read("&include_steps=True")));
       });
 
-      it("pages by cursor without gap or repetition", async () => {
+      it("pages by cursor without gaps or repetitions", async () => {
         const whole = (await client.call(routes.listJobs, { query: { limit: 12 } })).map((job) => job.id);
         const paged: string[] = [];
         for (let cursor: string | undefined; paged.length < 12; cursor = paged.at(-1)) {
@@ -403,7 +403,7 @@ for (const place of blobPlaces)
         assert.deepEqual(paged, whole);
       });
 
-      it("of one job by id gives it or nothing", async () => {
+      it("of one job by id returns that job or nothing", async () => {
         assert.deepEqual(
           await client.call(routes.listJobs, { query: { job_id: "01900000-0000-7000-8000-000000000000" } }),
           [],
@@ -428,7 +428,7 @@ for (const place of blobPlaces)
         assert.equal((await get({ range: "bytes=7-" })).status, 416);
       });
 
-      it("are pages of pieces when JSON is asked for", async () => {
+      it("are pages of pieces if JSON is requested", async () => {
         const { job } = await runJob(client, shell("for i in 1 2 3 4 5; do echo $i; done; printf tail"));
         const first = await client.call(routes.getJobLogs, { params: { job_id: job.id }, query: { limit: 2 } });
         assert.deepEqual(first, {
@@ -449,7 +449,7 @@ for (const place of blobPlaces)
         );
       });
 
-      it("of a job that nobody has are a 404", async () => {
+      it("of an unknown job are a 404", async () => {
         assert.equal((await server.fetch("/api/datachain/jobs/01900000-0000-7000-8000-000000000000/logs")).status, 404);
       });
     });
@@ -467,7 +467,7 @@ for (const place of blobPlaces)
         assert.ok(body.id > 0);
       });
 
-      it("over the limit are a 413, and nothing is kept", async () => {
+      it("over the limit are a 413, and nothing is stored", async () => {
         const small = await startInProcess({ ...blobs.another(), MILLRACE_UPLOAD_LIMIT: "1MiB" });
         try {
           assert.equal((await upload("ok", 1024 * 1024, small)).status, 200);
@@ -480,14 +480,14 @@ for (const place of blobPlaces)
         }
       });
 
-      it("must come as the part `file` of a multipart body", async () => {
+      it("must be the part `file` of a multipart body", async () => {
         assert.equal((await server.fetch("/api/datachain/jobs/files", { json: {} })).status, 415);
         const form = new FormData();
         form.set("other", new Blob(["x"]), "x");
         assert.equal((await server.fetch("/api/datachain/jobs/files", { method: "POST", body: form })).status, 400);
       });
 
-      it("of two names alike cannot go along with one job", async () => {
+      it("with the same name cannot be attached to one job", async () => {
         const ids = await Promise.all(
           ["a.txt", "a.txt"].map(async (name) => String(((await (await upload(name, 1)).json()) as { id: number }).id)),
         );

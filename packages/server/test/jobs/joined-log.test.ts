@@ -1,9 +1,9 @@
-/** Logs one after another read as one, wherever a read begins and however long it is. */
+/** Several logs read as one, wherever a read starts and however long it is. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { JoinedLog, textPart } from "../../src/logs/joined-log.ts";
 
-/** A log in memory: what counts here are offsets. */
+/** A log in memory: only offsets matter here. */
 function growing(text: string) {
   let bytes = Buffer.from(text);
   let ended = false;
@@ -22,7 +22,7 @@ function growing(text: string) {
 }
 
 describe("joined logs", () => {
-  it("give the same bytes for every beginning and every length", async () => {
+  it("return the same bytes for every start and every length", async () => {
     const texts = ["first\n", "", "between\n", "second"];
     const log = await JoinedLog.of(texts.map(textPart), growing("last"));
     const whole = `${texts.join("")}last`;
@@ -42,7 +42,7 @@ describe("joined logs", () => {
     assert.equal(last.isEnded(), true);
   });
 
-  it("end where a part is shorter than it was: what follows keeps its place", async () => {
+  it("end at a part that became shorter, so that later parts keep their offsets", async () => {
     const cut = { ...textPart("cut"), read: async (offset: number) => Buffer.from("c").subarray(offset) };
     const log = await JoinedLog.of([cut, textPart("next")], undefined);
     assert.equal((await log.read(0, 10)).toString(), "c");

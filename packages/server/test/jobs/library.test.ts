@@ -8,7 +8,7 @@ describe("the dataset library", () => {
   const uses = (query: string, requirements: string | null = null, query_type: "PYTHON" | "SHELL" = "PYTHON") =>
     usesLibrary({ query, query_type, requirements });
 
-  it("is used by a script that imports it, anywhere in a line of its own", () => {
+  it("is used by a script that imports it, in any line", () => {
     for (const query of [
       "import datachain as dc",
       "x = 1\n  from datachain import read_values",
@@ -19,14 +19,14 @@ describe("the dataset library", () => {
       assert.ok(!uses(query), query);
   });
 
-  it("is used by whatever lists it", () => {
+  it("is used by any job whose requirements list it", () => {
     for (const requirements of ["datachain", "six\nDatachain[remote]>=0.60", "datachain ; python_version > '3'"])
       assert.ok(uses("true", requirements, "SHELL"), requirements);
     for (const requirements of ["datachain-extras", "my-datachain", null])
       assert.ok(!uses("import x", requirements), String(requirements));
   });
 
-  it("has the team's version where none is named", () => {
+  it("has the team's version if the job names none", () => {
     assert.equal(withLibrary(null, "0.62.0"), "datachain==0.62.0");
     assert.equal(withLibrary("six", "0.62.0"), "six\ndatachain==0.62.0");
     assert.equal(withLibrary("datachain\nsix", "0.62.0"), "datachain==0.62.0\nsix");
@@ -34,7 +34,7 @@ describe("the dataset library", () => {
     assert.equal(withLibrary("datachain # newest", "0.62.0"), "datachain==0.62.0 # newest");
   });
 
-  it("is refused where its requirements leave no release that Millrace works with", () => {
+  it("is refused if the requirements exclude every supported release", () => {
     const refused = [
       "datachain==0.55.0",
       "six\nDatachain[remote] == 0.55.2 ; python_version > '3'",
@@ -51,7 +51,7 @@ describe("the dataset library", () => {
       assert.throws(() => checkLibrary(text), /requirements: expected datachain 0\.56\.1 or newer/, text);
   });
 
-  it("is taken where they leave one", () => {
+  it("is accepted if they allow a supported release", () => {
     const taken = [
       null,
       "six==0.1",
@@ -72,7 +72,7 @@ describe("the dataset library", () => {
     for (const text of taken) assert.equal(checkLibrary(text), text);
   });
 
-  it("has the version that is named", () => {
+  it("has the version that the job names", () => {
     for (const text of ["datachain==0.61.0", "datachain>=0.60", "datachain[remote] ~= 0.61"])
       assert.equal(withLibrary(text, "0.62.0"), text);
   });

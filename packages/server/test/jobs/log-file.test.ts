@@ -20,7 +20,7 @@ describe("the file of a log", () => {
     return links.filter((link) => link === path).length;
   }
 
-  it("is opened once for all who read at the same time, and closed for all", async () => {
+  it("is opened once for all concurrent readers, and closed after the last", async () => {
     const path = join(folder, "log");
     await writeFile(path, "text");
     const file = new LogFile(path);
@@ -30,7 +30,7 @@ describe("the file of a log", () => {
     assert.equal(await openCount(path), 0);
   });
 
-  it("is closed also where somebody was about to open it, and not opened again", async () => {
+  it("is closed even if a reader was about to open it, and not opened again", async () => {
     const path = join(folder, "closed");
     await writeFile(path, "text");
     const file = new LogFile(path);
@@ -41,7 +41,7 @@ describe("the file of a log", () => {
     assert.equal(await openCount(path), 0);
   });
 
-  it("that is not there yet is empty, and read once it is", async () => {
+  it("is empty while it does not exist, and is read once it does", async () => {
     const path = join(folder, "later");
     const file = new LogFile(path);
     assert.deepEqual(await Promise.all([file.size(), file.read(0, 10)]), [0, Buffer.alloc(0)]);

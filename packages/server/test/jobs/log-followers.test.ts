@@ -1,4 +1,4 @@
-/** Many followers of one log: what it costs is bounded, and each gets every byte. */
+/** Many followers of one log: the cost is bounded, and each gets every byte. */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
@@ -43,7 +43,7 @@ describe("many followers of one log", () => {
     return socket;
   }
 
-  /** Digest of all that came until the server closed, with what was wrong with the ids. */
+  /** Digest of everything received until the server closed, with errors in the ids. */
   async function receive(socket: WebSocket, from = 0) {
     const hash = createHash("sha256");
     let at = from;
@@ -87,7 +87,7 @@ describe("many followers of one log", () => {
     assert.ok(read >= text.length && read <= 3 * text.length, `${read} bytes read of ${text.length}`);
   });
 
-  it("a follower that takes nothing has at most one frame waiting, and holds up nobody", async () => {
+  it("a follower that reads nothing has at most one frame waiting, and delays nobody", async () => {
     const { job } = await runJob(client, shell("yes 'a line that is as long as many' | head -c 60000000"));
     const stalled = await connect(job.id);
     (stalled as unknown as { _socket: { pause(): void } })._socket.pause();
@@ -98,7 +98,7 @@ describe("many followers of one log", () => {
     stalled.terminate();
   });
 
-  it("a follower that is closing its connection is read no more for, however slowly it closes", {
+  it("the server reads nothing for a follower that is closing its connection, however slowly it closes", {
     timeout: 60_000,
   }, async () => {
     const { job } = await runJob(client, shell("yes 'a line that is as long as many' | head -c 60000000"));
@@ -113,7 +113,7 @@ describe("many followers of one log", () => {
     const { socket } = await openRaw(server.url, upgrade, { allowHalfOpen: true });
     await once(socket, "data");
     socket.pause();
-    // A frame that closes, masked with zeros; its own end of the connection stays open.
+    // A close frame, masked with zeros; its own end of the connection stays open.
     socket.write(Buffer.from([0x88, 0x80, 0, 0, 0, 0]));
     await metric("millrace_log_followers");
     socket.resume();
@@ -142,12 +142,12 @@ describe("many followers of one log", () => {
     assert.deepEqual((await ended).status, "COMPLETE");
   });
 
-  it("an answer with bytes breaks off when the log is cut, instead of being waited for", async () => {
+  it("an answer with bytes is aborted when the log is truncated, instead of waiting", async () => {
     const { job } = await runJob(client, shell(":"));
     const path = join(server.dataDir, "jobs", `${job.id}.1`, "log");
     const file = await open(path, "w");
     await file.truncate(400_000_000);
-    // A fence, so that a server that keeps its reader waiting fails here.
+    // A limit, so that a server that keeps its reader waiting fails here.
     const fence = { signal: AbortSignal.timeout(30_000) };
     const response = await server.fetch(`/api/datachain/jobs/${job.id}/logs`, fence);
     await file.truncate(0);
@@ -183,7 +183,7 @@ describe("the frames of a log", () => {
     }
   };
 
-  it("are the same bytes from wherever one begins, and those who begin elsewhere soon share them", async () => {
+  it("are the same bytes from any start, and followers that started elsewhere soon share them", async () => {
     const { frames, count } = counted();
     const starts = [0, 7, 14, 1000, 33_000];
     const all = await Promise.all(starts.map((start) => readAll(frames, start)));
@@ -191,7 +191,7 @@ describe("the frames of a log", () => {
     assert.ok(count.bytes < bytes.length + starts.length * 128 * 1024, `${count.bytes} bytes read`);
   });
 
-  it("of many logs are kept within one bound for all, and none of a log that nobody follows", async () => {
+  it("of many logs are cached within one limit for all, and not for a log without followers", async () => {
     const kept = new KeptFrames();
     const logs = [...Array(40)].map(
       () => new LogFrames({ read: async (offset, length) => large.subarray(offset, offset + length) }, kept),
@@ -202,7 +202,7 @@ describe("the frames of a log", () => {
     assert.equal(kept.bytes, 0);
   });
 
-  it("where nothing was is read again only when the log has changed", async () => {
+  it("of an empty stretch are read again only when the log has changed", async () => {
     const { frames, count } = counted();
     const { length } = bytes;
     await frames.at(length, false);

@@ -1,4 +1,4 @@
-/** The page of a whole log: what it costs the server, whoever reads it. */
+/** The page of a whole log: its cost for the server, whoever reads it. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { createJob, shell, waitForEnd } from "@millrace/testing/millrace/jobs.ts";
@@ -9,7 +9,7 @@ import { addPerson, Visitor } from "../support/people.ts";
 const size = 30_000_000;
 const password = "correct horse battery";
 
-it("the page of a whole log is read piece by piece, never whole", { timeout: 120_000 }, async (t) => {
+it("the page of a whole log is read piece by piece, never as a whole", { timeout: 120_000 }, async (t) => {
   const server = await startInProcess();
   t.after(() => server.dispose());
   const client = await server.client();

@@ -30,7 +30,7 @@ for (const place of blobPlaces)
         headers: { authorization: `token ${token ?? (await server.token())}` },
       });
 
-    /** Every frame until the server closes. */
+    /** Collects every frame until the server closes. */
     const follow = async (search: string) => {
       const socket = await open(search);
       const frames: Frame[] = [];
@@ -63,7 +63,7 @@ for (const place of blobPlaces)
       assert.equal(new Set(statuses).size, statuses.length);
     });
 
-    it("answers pings, and ends a connection that sends them without end", async () => {
+    it("answers pings, and ends a connection that sends too many", async () => {
       const job = await createJob(client, shell("sleep 60"));
       const socket = await open(`job_id=${job.id}`);
       let pongs = 0;
@@ -89,7 +89,7 @@ for (const place of blobPlaces)
         "sec-websocket-version": 13,
         "sec-websocket-key": Buffer.alloc(16).toString("base64"),
       };
-      /** Masked by zeros, as all that is sent is. */
+      /** Masked with zeros; clients must mask everything that they send. */
       const frame = (code: number, length: number) =>
         Buffer.concat([Buffer.of(code, 0x80 | 126, length >> 8, length & 255), Buffer.alloc(4 + length)]);
       const ping = Buffer.of(0x89, 0x80, 0, 0, 0, 0);
@@ -116,7 +116,7 @@ for (const place of blobPlaces)
       await client.call(routes.cancelJob, { params: { job_id: job.id }, body: {} });
     });
 
-    it("sends one kind to a frame", async () => {
+    it("sends one kind per frame", async () => {
       const { job } = await runJob(client, shell("echo 1"));
       for (const frame of (await follow(`job_id=${job.id}`)).frames) assert.equal(Object.keys(frame).length, 1);
     });
@@ -146,19 +146,19 @@ for (const place of blobPlaces)
       assert.ok(largest < 1024 * 1024, `the largest frame has ${largest} bytes`);
     });
 
-    it("answers an unknown job with a message, since any refusal but 401 and 403 is tried again", async () => {
+    it("answers an unknown job with a message, because clients retry after any error but 401 and 403", async () => {
       for (const id of ["01900000-0000-7000-8000-000000000000", "nonsense", ""]) {
         const { frames } = await follow(`job_id=${id}`);
         assert.match(frames[0]?.message ?? "", /There is no job/);
       }
     });
 
-    it("ends it with a final status, since clients before 0.59 do not read the message and try again for minutes", async () => {
+    it("ends it with a final status, because clients before 0.59 do not read the message and retry for minutes", async () => {
       const { frames } = await follow("job_id=01900000-0000-7000-8000-000000000000");
       assert.deepEqual(frames.slice(1), [{ job: { id: "01900000-0000-7000-8000-000000000000", status: "FAILED" } }]);
     });
 
-    it("refuses a bad token with 401 and another team with 403", async () => {
+    it("refuses an invalid token with 401 and another team with 403", async () => {
       const status = async (socket: WebSocket) =>
         new Promise((resolve) =>
           socket.on("unexpected-response", (_request, response) => resolve(response.statusCode)).on("error", () => {}),
@@ -167,7 +167,7 @@ for (const place of blobPlaces)
       assert.equal(await status(await open("job_id=x&team_name=elsewhere")), 403);
     });
 
-    describe("asked for in a request that is no good", { timeout: 60_000 }, () => {
+    describe("requested in an invalid way", { timeout: 60_000 }, () => {
       const upgrade = async (headers: Record<string, string>) =>
         head("GET /api/logs/follow/?team_name=main&job_id=x", {
           connection: "Upgrade",
@@ -177,7 +177,7 @@ for (const place of blobPlaces)
         });
       const good = { "sec-websocket-version": "13", "sec-websocket-key": "AAAAAAAAAAAAAAAAAAAAAA==" };
 
-      it("refuses it in the one shape of errors, whatever is wrong", async () => {
+      it("is refused in the standard error format, whatever is wrong", async () => {
         const { "sec-websocket-version": version, "sec-websocket-key": key } = good;
         for (const headers of [
           { "sec-websocket-version": version },
@@ -192,18 +192,18 @@ for (const place of blobPlaces)
         }
       });
 
-      it("answers what was asked before on the connection, and refuses what did not wait for that", async () => {
+      it("answers earlier requests of the connection, and refuses one that did not wait for them", async () => {
         const before = head("GET /api/whoami", { authorization: `Bearer ${await server.token()}` });
         const answers = await (await openRaw(server.url, `${before.repeat(5)}${await upgrade(good)}`)).closed();
         assert.deepEqual(answers.match(/(?<=HTTP\/1\.1 )\d+/g), ["200", "200", "200", "200", "200", "400"]);
-        assert.match(answers, /"username":"admin"[\s\S]*before the answers to earlier requests/);
+        assert.match(answers, /"username":"admin"[\s\S]*before earlier requests on this connection were answered/);
         const alone = await openRaw(server.url, await upgrade(good));
         assert.match(await alone.until(/\r\n\r\n/), /^HTTP\/1\.1 101 /);
         alone.socket.destroy();
       });
     });
 
-    it("tells of a task at once that it is settled", async () => {
+    it("reports the final state of a task at once", async () => {
       const task = await createJob(client, shell("true", { start_after: "2040-01-01T00:00:00Z" }));
       assert.deepEqual((await follow(`job_id=${task.id}`)).statuses, ["TASK"]);
       await client.call(routes.cancelJob, { params: { job_id: task.id }, body: {} });

@@ -106,7 +106,7 @@ describe("loops", () => {
     await cancelJob(jobs, { actor: operator, team }, task.id, now);
   });
 
-  it("fire one job after an outage, not a burst", async () => {
+  it("fire one job after an outage, not one per missed tick", async () => {
     const task = await create({ cron_expression: "@hourly" });
     const loop = fireTasks(tasksContext());
     now += 100 * 3_600_000;
@@ -122,12 +122,12 @@ describe("loops", () => {
     assert.equal((await firings(task.id)).length, 2, "a cancelled task fires no more");
   });
 
-  it("accept results that can be written, and say which: the folders of the others are still needed", async () => {
+  it("accept the results that can be written, and report which: the folders of the others are still needed", async () => {
     const ids = [(await create({})).id, (await create({})).id];
     const at = { created_at: iso(now), signalled_at: null };
     const held = { cluster_id: 1, slots: 1, server_id: "s", boot_id: "b", ...at };
     const results = ids.map((id, index): Result => {
-      // No store takes an object for a text.
+      // No database accepts an object as a text.
       const changes = { error_stack: index === 0 ? ({} as string) : null };
       return { fence: { id, attempt: 1 }, status: "COMPLETE", signalled: false, changes };
     });
@@ -145,7 +145,7 @@ describe("loops", () => {
     );
   });
 
-  it("hand a job over again that an engine did not take, however many attempts of it have run before", async () => {
+  it("resubmit a job that an engine did not accept, however many attempts have run before", async () => {
     const { id } = await create({ retries: 9 });
     const ended = { exit_code: 1, error_message: "", error_stack: null, started_at: iso(now), finished_at: iso(now) };
     await store.write(async (db) => {
@@ -155,7 +155,7 @@ describe("loops", () => {
       await db.deleteFrom("attempts").execute();
     });
     const submitted: string[] = [];
-    // No engine fails so on demand.
+    // A mock, because no real engine fails like this on demand.
     const engine = {
       submit: async ({ key }: JobSpec) => {
         submitted.push(key);
@@ -177,7 +177,7 @@ describe("loops", () => {
     assert.deepEqual([job?.status, job?.retried], ["INIT", 7]);
   });
 
-  it("start other jobs while the files of one are fetched from another machine", async () => {
+  it("start other jobs while the files of one are downloaded from another machine", async () => {
     const row = { team_id: 1, user_id: 1, filename: "f", size: 1, sha256: "", created_at: iso(now), attached_at: null };
     const file = await store.write((db) => insertFile(db, { ...row, blob: "elsewhere" }));
     await store.write(async (db) => {
@@ -188,7 +188,7 @@ describe("loops", () => {
     const withFile = await create({ files: [String(file)] });
     const without = await create({});
     const fetched = Promise.withResolvers<string>();
-    // A storage that takes its time, for as long as the test wants.
+    // A storage that responds when the test says so.
     const blobs = { isLocal: false, fetch: () => fetched.promise } as unknown as Blobs;
     const submitted: string[] = [];
     const engine = { submit: async ({ key }: JobSpec) => submitted.push(key) } as unknown as Engine;
@@ -206,7 +206,7 @@ describe("loops", () => {
     await store.write((db) => db.updateTable("clusters").set({ max_workers: 1 }).execute());
   });
 
-  it("start nothing on an engine that did not answer, and take nothing back: it may have arrived", async () => {
+  it("start nothing on an engine that did not answer, and withdraw nothing, because the job may have arrived", async () => {
     await store.write(async (db) => {
       await db.deleteFrom("queue").execute();
       await db.deleteFrom("attempts").execute();
@@ -215,7 +215,7 @@ describe("loops", () => {
     const { id } = await create({});
     const submitted: string[] = [];
     let isAway = true;
-    // No engine goes away on demand between two of its calls.
+    // A mock, because no real engine becomes unreachable between two calls on demand.
     const engine = {
       submit: async ({ key }: JobSpec) => {
         submitted.push(key);
@@ -247,7 +247,7 @@ describe("loops", () => {
     await prepareLocalCluster(store, 1, "none");
   });
 
-  it("write files of exports for every team in turn, also where one has many and large ones", async () => {
+  it("write export files for all teams in rotation, even if one has many and large ones", async () => {
     const other = (await store.write((db) => insertTeam(db, { name: "other", created_at: iso(now) }))) ?? 0;
     const wanted = [
       ...["a", "b", "c", "d", "e"].map((name) => ({ name, teamId: 1, files: 100 })),
@@ -275,7 +275,7 @@ describe("loops", () => {
     assert.deepEqual(served.slice(2), ["b", "c", "d", "e", "a"]);
   });
 
-  it("write files of exports of other teams while the store of one is locked", async () => {
+  it("write export files of other teams while the warehouse of one is locked", async () => {
     await store.write((db) => db.deleteFrom("exports").execute());
     const other = (await store.write((db) => insertTeam(db, { name: "waiting", created_at: iso(now) }))) ?? 0;
     for (const [name, teamId] of [
@@ -309,7 +309,7 @@ describe("loops", () => {
     await loop.settled();
   });
 
-  it("write no more files of exports than a team's quota: the export fails, says so, and its files go", async () => {
+  it("write no more export files than a team's quota: the export fails with that reason, and its files are deleted", async () => {
     await store.write((db) => db.deleteFrom("exports").execute());
     const uuid = await putVersion(store, "much", { rows_table: "much", num_objects: 100 });
     const version_id = (await versionIdOf(store.db, 1, uuid)) ?? 0;
@@ -335,7 +335,7 @@ describe("loops", () => {
     assert.equal((await usageOf(store.db, 1)).exports, 0);
   });
 
-  it("sweep files that no job took along after the documented time, with their bytes", async () => {
+  it("delete files that no job uses after the documented time", async () => {
     const filePath = (blob: string) => join(dataDir, uploadName(blob));
     const row = { team_id: 1, user_id: 1, filename: "f", size: 1, sha256: "", created_at: iso(now), attached_at: null };
     const [used] = await store.write(async (db) => [

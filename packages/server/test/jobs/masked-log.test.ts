@@ -1,4 +1,4 @@
-/** What leaves the server of a log: every byte of every secret masked, however the log is cut. */
+/** What leaves the server of a log: every byte of every secret is masked, wherever a read is cut. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Random } from "@millrace/testing/random.ts";
@@ -28,7 +28,7 @@ const logOf = (bytes: Buffer | string) => {
   return log;
 };
 
-/** The definition, as slowly as can be: a byte is hidden when some secret lies over it. */
+/** The definition in its simplest, slowest form: a byte is hidden if it is part of a secret. */
 function hide(bytes: Buffer, secrets: readonly Buffer[]): Buffer {
   const masked = Buffer.from(bytes);
   for (const secret of secrets) {
@@ -47,14 +47,14 @@ const log = Buffer.concat([Buffer.from(text), Buffer.from([0xff, 0x00, 0x6c, 0xc
 describe("a masked log", () => {
   const whole = hide(log, secrets);
 
-  it("has a star for every byte of a secret, also where secrets overlap, and every other byte as it was", async () => {
+  it("has a star for every byte of a secret, even if secrets overlap, and every other byte unchanged", async () => {
     assert.deepEqual(maskBytes(log, secrets), whole);
     assert.equal(whole.length, log.length);
     assert.equal(maskBytes(Buffer.from("nothing here"), secrets).toString(), "nothing here");
     assert.equal(hide(Buffer.from("x hunter2-hunter2-hunter2 y"), secrets).toString(), `x ${"*".repeat(23)} y`);
   });
 
-  it("is masked the same way by many secrets as by a few", () => {
+  it("is masked by many secrets in the same way as by a few", () => {
     const random = new Random(11);
     const letters = (length: number) => Buffer.from(Array.from({ length }, () => random.pick([97, 98])));
     for (let round = 0; round < 200; round++) {
@@ -64,7 +64,7 @@ describe("a masked log", () => {
     }
   });
 
-  it("takes what begins like a long secret for 250 bytes for that secret", async () => {
+  it("recognises a long secret by its first 250 bytes", async () => {
     const secret = new Random(3).bytes(1000);
     const bytes = Buffer.concat([
       Buffer.from("x"),
@@ -83,14 +83,14 @@ describe("a masked log", () => {
     assert.equal(await growing.size(), 1, "the beginning of a secret is held back");
   });
 
-  it("is searched once for all secrets where they are long or many: repetitions cost no more", (t) => {
+  it("is searched once for all secrets if they are long or many: repetitions cost no more", (t) => {
     const search = t.mock.method(Buffer.prototype, "indexOf");
     const long = Buffer.from(`${"a".repeat(50_000)}b${"a".repeat(49_999)}`);
     assert.equal(maskBytes(Buffer.alloc(170_000, "a"), [long]).indexOf("*"), 0);
     assert.equal(search.mock.callCount(), 1, "only the search of this test");
   });
 
-  it("is the same whatever part of it is read", async () => {
+  it("is the same whichever part of it is read", async () => {
     const masked = new MaskedLog(logOf(log), secrets, true);
     for (let start = 0; start <= log.length + 2; start++) {
       for (let end = start; end <= log.length + 2; end++) {
@@ -100,7 +100,7 @@ describe("a masked log", () => {
     }
   });
 
-  it("is the same in pieces from wherever one begins", async () => {
+  it("is the same in pieces from any start", async () => {
     const masked = new MaskedLog(logOf(log), secrets, true);
     for (let start = 0; start < log.length; start++) {
       const batch = await readPieces(masked, start, true);
@@ -108,7 +108,7 @@ describe("a masked log", () => {
     }
   });
 
-  it("of a secret over the edge of 64 KiB pieces shows none of it", async () => {
+  it("shows nothing of a secret across the boundary of 64 KiB pieces", async () => {
     const secret = "S3cr3t-over-the-edge";
     for (let before = 65_536 - secret.length - 1; before <= 65_537; before++) {
       const bytes = Buffer.from(`${"x".repeat(before)}${secret}${"y".repeat(100)}\n`);
@@ -123,7 +123,7 @@ describe("a masked log", () => {
     }
   });
 
-  it("that is cut at any byte and goes on there never shows the beginning of a secret, and loses nothing", async () => {
+  it("that is cut at any byte and resumed there never shows the beginning of a secret, and loses nothing", async () => {
     for (let cut = 0; cut <= log.length; cut++) {
       const growing = logOf(log.subarray(0, cut));
       const masked = new MaskedLog(growing, secrets, false);
@@ -138,7 +138,7 @@ describe("a masked log", () => {
     }
   });
 
-  it("that grows byte by byte is shown as it will be, and held back by no more than what may become a secret", async () => {
+  it("that grows byte by byte shows its final bytes, and holds back only what may become a secret", async () => {
     const growing = new GrowingLog();
     const masked = new MaskedLog(growing, secrets, false);
     let shown = Buffer.alloc(0);
@@ -154,7 +154,7 @@ describe("a masked log", () => {
     assert.ok(Buffer.concat([shown, await masked.read(shown.length, 1000)]).equals(whole));
   });
 
-  it("of random bytes with random secrets is what the definition says", async () => {
+  it("of random bytes with random secrets matches the definition", async () => {
     let state = 42;
     const random = (below: number) => {
       state = (state * 1103515245 + 12345) % 2 ** 31;
@@ -171,7 +171,7 @@ describe("a masked log", () => {
     }
   });
 
-  it("of one letter, with a long secret of that letter, is found in steps of the secret's length", {
+  it("of one repeated letter, with a long secret of that letter, is searched in steps of the secret's length", {
     timeout: 30_000,
   }, () => {
     const letter = Buffer.alloc(10_000_000, "a");
@@ -182,7 +182,7 @@ describe("a masked log", () => {
 describe("secrets of a job", () => {
   const found = (environment: string) => secretsOfEnvironment(environment);
 
-  it("are values whose names say so", () => {
+  it("are values with telling names", () => {
     for (const name of ["API_KEY", "APIKEY", "MY_TOKEN", "DB_PASSWORD", "PGPASSWD", "GPG_PASSPHRASE", "client_secret"])
       assert.deepEqual(found(`${name}=short1`), ["short1"], name);
     for (const name of [
@@ -206,13 +206,13 @@ describe("secrets of a job", () => {
     assert.deepEqual(found("A=amqp://a:b:c/d@x y"), ["amqp://a:b:c/d@x y", "c/d"]);
     for (const none of ["s3://bucket/a:b@c", "x://user@host", "x://:@host", "no url:word@x"])
       assert.deepEqual(found(`A=${none}`), [], none);
-    // A pattern that tries every colon to the end would not come back from this.
+    // A pattern that tried every colon to the end would take forever.
     assert.deepEqual(found(`A=a://${":".repeat(2_000_000)}`), []);
     assert.deepEqual(found('A="-----BEGIN X-----\nabc"'), ["-----BEGIN X-----\nabc"]);
     assert.deepEqual(found("A=two words 1234567890"), []);
   });
 
-  it("are found as they are, line by line, in JSON, and percent-encoded; never when shorter than 6 bytes", () => {
+  it("are found in plain form, line by line, in JSON, and percent-encoded; never if shorter than 6 bytes", () => {
     const spelled = (value: string) => spellings([value]).map(String);
     assert.deepEqual(spelled("plain-value"), ["plain-value"]);
     assert.deepEqual(spelled("five5"), []);
@@ -232,7 +232,7 @@ describe("secrets of a job", () => {
     assert.doesNotThrow(() => spellings(["lone \ud800 surrogate"]));
   });
 
-  it("are bounded, whatever a job was given: nobody's settings hold up the server", () => {
+  it("are bounded in number, so that no job's settings block the server", () => {
     const many = [...Array(30_000).keys()].map((n) => `line-${n} é/!`).join("\n");
     const found = spellings([many, "a-value-of-its-own-1"]);
     assert.ok(found.length <= 2100, String(found.length));
@@ -241,10 +241,10 @@ describe("secrets of a job", () => {
   });
 });
 
-describe("what looks for the secrets of an attempt", () => {
+describe("the matcher for the secrets of an attempt", () => {
   const row = (id: string, attempt: number) => ({ id, attempt, environment: "", secrets: "" }) as JobSecretsRow;
 
-  it("is made once for all who read its log, and is another for another attempt or other keys", async () => {
+  it("is built once for all readers of its log, and is different for another attempt or other keys", async () => {
     const keys = keyRing();
     const all = await Promise.all(Array.from({ length: 50 }, () => searchOf(keys, row("one", 1))));
     assert.equal(new Set(all).size, 1);

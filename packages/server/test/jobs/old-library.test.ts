@@ -1,4 +1,7 @@
-/** Releases of the library that are too old for Millrace: refused wherever they can be named, and before a store is touched. */
+/**
+ * Releases of the library that are too old for Millrace: refused wherever they can be named, and before a warehouse is
+ * touched.
+ */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createReadStream } from "node:fs";
@@ -20,7 +23,7 @@ describe("a library that is too old", () => {
   before(async () => {
     server = await startInProcess({ MILLRACE_UV: "machine" });
     admin = await server.client();
-    // Named like the release: its name is all that is read of it.
+    // A package with the name of the release; only its name is read.
     const { path } = await makeWheel(server.dataDir, "datachain", "0.56.0", "");
     host = createServer((_, response) => createReadStream(path).pipe(response));
     host.listen(0, "127.0.0.1");
@@ -48,7 +51,7 @@ describe("a library that is too old", () => {
     );
   });
 
-  it("is refused when the script's own metadata asks for it", async () => {
+  it("is refused when the script's own metadata requests it", async () => {
     const script = '# /// script\n# dependencies = ["datachain==0.55.0"]\n# ///\nimport datachain\n';
     const [status, message] = await refusal("/api/datachain/jobs/", python(script));
     assert.deepEqual(
@@ -57,7 +60,7 @@ describe("a library that is too old", () => {
     );
   });
 
-  it("is refused when a team pins it, and when the server is set to it", async () => {
+  it("is refused when a team pins it, and when the server is configured with it", async () => {
     const change = (library_version: string) =>
       admin.call(routes.updateTeam, { params: { team_name: "main" }, body: { library_version } });
     await assert.rejects(change("0.56.0"), /library_version: expected 0\.56\.1 or newer/);
@@ -66,7 +69,7 @@ describe("a library that is too old", () => {
     assert.throws(() => readConfig({}, { MILLRACE_LIBRARY_VERSION: "0.55.0" }), /expected 0\.56\.1 or newer/);
   });
 
-  it("that comes by another way ends the job before anything of the team's warehouse is touched", async () => {
+  it("that gets into a job in another way ends the job before it touches the team's warehouse", async () => {
     const { port } = host.address() as AddressInfo;
     const requirements = `datachain @ http://127.0.0.1:${port}/datachain-0.56.0-py3-none-any.whl`;
     const { job, log } = await runJob(admin, python("import datachain\nprint('ran')\n", { requirements }));

@@ -13,12 +13,12 @@ describe("pieces of a log", () => {
   it("end after a carriage return that no line feed follows", () =>
     assert.deepEqual(cut("10%\r20%\r100%\r\nok\n"), ["10%\r", "20%\r", "100%\r\n", "ok\n"]));
   it("wait for the byte after a carriage return", () => assert.deepEqual(cut("10%\r"), []));
-  it("hold an unterminated tail back until the job has ended", () => {
+  it("of an unterminated tail are held back until the job has ended", () => {
     assert.deepEqual(cut("done\nloading"), ["done\n"]);
     assert.deepEqual(cut("done\nloading", true), ["done\n", "loading"]);
     assert.deepEqual(cut("10%\r", true), ["10%\r"]);
   });
-  it("of a line without end are 64 KiB long, backed off to a UTF-8 boundary", () => {
+  it("of an endless line are 64 KiB long, ending at a UTF-8 boundary", () => {
     const line = `${"x".repeat(pieceLimit - 1)}€${"y".repeat(10)}\n`;
     const pieces = cut(line);
     assert.deepEqual(
@@ -58,7 +58,7 @@ describe("pieces of a log", () => {
     }
   });
 
-  it("make frames below 1 MiB even of control characters", async () => {
+  it("form frames below 1 MiB even if they consist of control characters", async () => {
     const log = Buffer.alloc(3_000_000, "\u0001");
     const batch = await readPieces({ read: async (o, n) => log.subarray(o, o + n) }, 0, false);
     assert.ok(batch.pieces.length > 0);
@@ -66,7 +66,7 @@ describe("pieces of a log", () => {
   });
 });
 
-/** As a follower sees it: the log grows by odd amounts, and each look begins where the last piece ended. */
+/** Reads as a follower does: the log grows by odd amounts, and each read starts where the last piece ended. */
 async function cutInParts(log: Buffer, seed: number): Promise<number[]> {
   const random = generator(seed);
   const ends: number[] = [];

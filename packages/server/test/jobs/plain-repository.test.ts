@@ -1,4 +1,4 @@
-/** Repositories that a web server has as plain files, without git behind it ("dumb HTTP"). */
+/** Repositories that a web server offers as plain files, without git behind it ("dumb HTTP"). */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { once } from "node:events";
@@ -44,7 +44,7 @@ describe("a repository served as plain files", () => {
     await git(name, "update-server-info");
   };
 
-  /** A pack that never ends, where the request is for one of the repository `endless`. */
+  /** Serves an endless pack if the request is for the repository `endless`. */
   const serveEndless = (response: ServerResponse) => {
     const block = Buffer.alloc(64 * 1024);
     const more = () => {
@@ -82,30 +82,30 @@ describe("a repository served as plain files", () => {
   const subjects = "git log --format=%s -1; git -C part log --format=%s -1";
   const ending = (log: string) => log.split("\n").slice(-3);
 
-  it("is cloned whole, with its submodules, and the log says why", async () => {
+  it("is cloned completely, with its submodules, and the log says why", async () => {
     const { job, log } = await runJob(admin, shell(subjects, { repository: `${address}/whole/.git` }));
     assert.equal(job.status, "COMPLETE", log);
     assert.match(log, /^The repository is served as plain files: downloading its whole history$/m);
     assert.deepEqual(ending(log), ["two of whole", "two of part", ""]);
   });
 
-  it("is cloned at a revision, too", async () => {
+  it("can also be cloned at a revision", async () => {
     const { job, log } = await runJob(admin, shell(subjects, { repository: `${address}/whole/.git@v1` }));
     assert.equal(job.status, "COMPLETE", log);
     assert.deepEqual(ending(log), ["two of whole", "two of part", ""]);
   });
 
-  it("that is not there fails the job with git's reason, after one try", async () => {
+  it("that does not exist fails the job with git's reason, after one try", async () => {
     const { job, log } = await runJob(admin, shell(":", { repository: `${address}/nothing/.git` }));
     assert.equal(job.status, "FAILED");
     assert.match(job.error_message ?? "", /^The repository could not be cloned: .*not found/);
     assert.equal(log.match(/Cloning into/g)?.length, 1);
   });
 
-  it("that never ends is cut off at the job's limit of disk", async () => {
+  it("that never ends is cut off at the job's disk limit", async () => {
     const { job, log } = await runJob(admin, shell(":", { repository: `${address}/endless/.git` }));
     assert.equal(job.status, "FAILED", log);
-    // What sockets hold on their way comes on top.
+    // Socket buffers may hold more.
     assert.ok(sent > 0 && sent < 8 * diskLimit, `${sent} bytes were sent`);
   });
 });

@@ -1,4 +1,4 @@
-/** A repository that needs a password, cloned with credentials as docs/credentials.md has them. */
+/** A repository that needs a password, cloned with credentials as docs/credentials.md describes. */
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -52,14 +52,14 @@ describe("a private repository", () => {
     assert.deepEqual([job.status, log.split("\n").slice(-3)], ["COMPLETE", ["one", "a", ""]], log);
   });
 
-  it("without them fails the job without waiting for an answer", async () => {
+  it("fails the job without credentials, without waiting for input", async () => {
     const { job } = await runJob(admin, shell(":", { repository: `${address}/repo.git` }));
     assert.equal(job.status, "FAILED");
     assert.match(job.error_message ?? "", /^The repository could not be cloned: .*could not read Username/);
   });
 });
 
-/** git's own server for HTTP, behind a password. */
+/** git's own HTTP server, behind a password. */
 function gitHost(folder: string): Server {
   const wanted = `Basic ${Buffer.from(`token:${token}`).toString("base64")}`;
   return createServer((request, response) => {
@@ -73,7 +73,7 @@ function gitHost(folder: string): Server {
         PATH: process.env["PATH"],
         GIT_PROJECT_ROOT: folder,
         GIT_HTTP_EXPORT_ALL: "1",
-        // The repository belongs to the test, which may not be who runs it.
+        // The repository belongs to the test's user, which may differ from the user of git's server.
         GIT_CONFIG_COUNT: "1",
         GIT_CONFIG_KEY_0: "safe.directory",
         GIT_CONFIG_VALUE_0: "*",

@@ -1,4 +1,4 @@
-/** Quotas of teams: how many jobs may wait, how many may run; and that one team's are no other team's business. */
+/** Quotas of teams: the number of waiting and of running jobs, independent of other teams. */
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -39,7 +39,7 @@ describe("quotas of teams", () => {
         .execute()
     ).length;
 
-  it("beyond max_queued creation is refused with what, how many and what next; nothing is made", async () => {
+  it("beyond max_queued creation is refused with the quota, the number and the next step; nothing is created", async () => {
     const blocker = await createJob(main, { ...waiting("full"), workers: 4 });
     await waitForStatus(main, blocker.id, ["RUNNING"]);
     for (let i = 0; i < 3; i++) await createJob(main, shell(":"));
@@ -55,7 +55,7 @@ describe("quotas of teams", () => {
     await runJob(main, shell(":"));
   });
 
-  it("many creations at once never fill the queue beyond it", async () => {
+  it("concurrent creations never exceed the queue quota", async () => {
     const team = await addTeam(server, "rush", { max_queued: 5, max_running: 1 });
     const first = await createJob(team, waiting("rush"));
     await waitForStatus(team, first.id, ["RUNNING"]);
@@ -65,7 +65,7 @@ describe("quotas of teams", () => {
     await runUntilEmpty(team);
   });
 
-  it("a repeated creation by the same key is answered with the first job, full or not", async () => {
+  it("a repeated creation with the same key returns the first job, even if the queue is full", async () => {
     const team = await addTeam(server, "again", { max_queued: 1, max_running: 1 });
     const blocker = await createJob(team, waiting("again"));
     await waitForStatus(team, blocker.id, ["RUNNING"]);
@@ -76,7 +76,7 @@ describe("quotas of teams", () => {
     await runUntilEmpty(team);
   });
 
-  it("beyond max_tasks and max_schedules, set by an administrator, creation is refused with what and what next", async () => {
+  it("beyond max_tasks and max_schedules, set by an administrator, creation is refused with the quota and the next step", async () => {
     const team = await addTeam(server, "timed");
     const params = { team_name: "timed" };
     const set = (body: object) => main.call(routes.updateTeam, { params, body });
@@ -107,13 +107,13 @@ describe("quotas of teams", () => {
     await Promise.all([task(), schedule("second")]);
   });
 
-  it("0 is no limit, and a team's own quota wins over the server's", async () => {
+  it("0 means no limit, and a team's own quota overrides the server's", async () => {
     const team = await addTeam(server, "free", { max_queued: 0, max_running: 1 });
     for (let i = 0; i < 8; i++) await createJob(team, shell(":"));
     await runUntilEmpty(team);
   });
 
-  it("never more than max_running run, the rest waits and holds up nobody, however many there are", async () => {
+  it("never more than max_running jobs run; the rest waits and delays nobody, however many there are", async () => {
     const busy = await addTeam(server, "busy", { max_running: 1, max_queued: 0 });
     const other = await addTeam(server, "other");
     const jobs: Job[] = [];
@@ -134,7 +134,7 @@ describe("quotas of teams", () => {
     for (const { id } of jobs) assert.equal((await waitForEnd(busy, id)).status, "COMPLETE");
   });
 
-  it("a tick of a task that finds the queue full is skipped and counted, and the task goes on", async () => {
+  it("a tick of a task that finds the queue full is skipped and counted, and the task continues", async () => {
     const team = await addTeam(server, "tasks", { max_queued: 1, max_running: 1 });
     const blocker = await createJob(team, waiting("tasks"));
     await waitForStatus(team, blocker.id, ["RUNNING"]);

@@ -66,7 +66,7 @@ Traceback (most recent call last):\n  File "/data/work/job.py", line 2, in bad\n
     });
   }
 
-  it("with those that it is chained to", () => {
+  it("with the exceptions that it is chained to", () => {
     for (const link of [
       "During handling of the above exception, another exception occurred:",
       "The above exception was the direct cause of the following exception:",
@@ -86,7 +86,7 @@ The above exception was the direct cause of the following exception:\n\n${traceb
     assert.match(stack ?? "", /^multiprocessing\.pool\.RemoteTraceback/);
   });
 
-  it("with its notes, and as much of a message as says something", () => {
+  it("with its notes, and with the informative part of a message", () => {
     const begin = `Traceback (most recent call last):\n${frames}`;
     assert.match(reason(`${begin}ValueError: x\na note\nanother\n`).stack ?? "", /ValueError: x\na note\nanother$/);
     assert.equal(reason(`${begin}ValueError: x\na note\n`).message, "ValueError: x");
@@ -103,7 +103,7 @@ The above exception was the direct cause of the following exception:\n\n${traceb
     assert.equal(reason(`${begin}AssertionError\n`).message, "AssertionError");
   });
 
-  it("with the members of a group", () => {
+  it("with the members of an exception group", () => {
     const { message, stack } = reason(`${bar}
   + Exception Group Traceback (most recent call last):
   |   File "/data/work/job.py", line 7, in <module>
@@ -129,7 +129,7 @@ The above exception was the direct cause of the following exception:\n\n${traceb
     assert.match(stack ?? "", /^ {2}\+ Exception Group Traceback[\s\S]*-{36}$/);
   });
 
-  it("where the log that is read begins in the middle of its traceback", () => {
+  it("even if the read part of the log begins in the middle of its traceback", () => {
     const { message, stack } = reason(`nt_call()\n${frames.repeat(3)}RecursionError: too deep\n`, python, true);
     assert.equal(message, "RecursionError: too deep");
     assert.equal(stack, `${frames.repeat(3)}RecursionError: too deep`);
@@ -137,18 +137,18 @@ The above exception was the direct cause of the following exception:\n\n${traceb
     assert.equal(reason(`ror: lost\n\n${link}\n\n${traceback}`, python, true).message, "ValueError: no luck");
   });
 
-  it("nowhere in a log that only begins in the middle of something: more is to be read", () => {
+  it("only if the read part has its traceback: otherwise more of the log must be read", () => {
     const { found, message } = reason(`${"x".repeat(1000)}\n`, python, true);
     assert.equal(found, false);
     assert.match(message, /^The script ended with exit code 1\. Its log ends with: x{500}$/);
   });
 
-  it("in a shell script, where it is the last that the log says", () => {
+  it("in a shell script if it is the last output of the log", () => {
     assert.equal(reason(`${bar}${traceback}`, { ...shell, code: 1 }).message, "ValueError: no luck");
     assert.match(reason(`${traceback}cp: cannot stat 'x'\n`, shell).message, /exit code 1\. .*cp: cannot stat 'x'$/s);
   });
 
-  it("not in one that was reported before the script chose its exit code", () => {
+  it("unless it was reported before the script chose its exit code", () => {
     const { message, stack } = reason(`${traceback}No input files\n`, { ...python, code: 3 });
     assert.match(message, /^The script ended with exit code 3\. .*No input files$/s);
     assert.match(stack ?? "", /ValueError: no luck\nNo input files$/);
@@ -194,7 +194,7 @@ RuntimeError: UDF Execution Failed! Exit code: ${code}
     assert.match(stack ?? "", /UDF Execution Failed! Exit code: 1$/);
   });
 
-  it("of the one that the library names, where two failed", () => {
+  it("of the worker that the library names, if two failed", () => {
     const { message, stack } = reason(
       worker("Worker-UDF-0", "ValueError: first") +
         worker("Worker-UDF-1", "shop.errors.Odd: second") +
@@ -205,7 +205,7 @@ RuntimeError: UDF Execution Failed! Exit code: ${code}
     assert.doesNotMatch(stack ?? "", /ValueError: first/);
   });
 
-  it("also where the worker's own traceback was not printed, or is not read", () => {
+  it("even if the worker's own traceback was not printed, or is not read", () => {
     const log = runner("datachain.lib.udf.UdfRunError: ValueError: no luck with 7") + script(1);
     assert.equal(reason(log).message, "ValueError: no luck with 7");
     assert.equal(
@@ -214,11 +214,11 @@ RuntimeError: UDF Execution Failed! Exit code: ${code}
     );
   });
 
-  it("but not one that was reported before, and is not the library's", () => {
+  it("but not one that was reported before and is not the library's", () => {
     assert.equal(reason(traceback + script(1)).message, "RuntimeError: UDF Execution Failed! Exit code: 1");
   });
 
-  it("and where it was killed, the signal with its usual cause", () => {
+  it("and if the worker was killed, the signal with its usual cause", () => {
     const gone = "RuntimeError: Worker Worker-UDF-0 exited unexpectedly with code";
     assert.match(
       reason(runner(`${gone} -9`) + script(1)).message,
@@ -232,14 +232,14 @@ RuntimeError: UDF Execution Failed! Exit code: ${code}
     assert.match(reason(traceback + script(-11)).message, /Exit code: -11\. It was ended by signal 11 \(SIGSEGV\)/);
   });
 
-  it("and the one of a program that a script ran, where nothing stands between", () => {
+  it("and the one of a program that a script ran, if nothing is in between", () => {
     const own = `Traceback (most recent call last):\n${frames}subprocess.CalledProcessError: Command 'x' returned non-zero exit status 1.\n`;
     assert.equal(reason(traceback + own).message, "ValueError: no luck");
     assert.match(reason(`${traceback}went on\n${own}`).message, /^subprocess\.CalledProcessError: Command 'x'/);
   });
 });
 
-describe("an error says what helps", () => {
+describe("an error says how to fix", () => {
   const raised = (text: string) => reason(`Traceback (most recent call last):\n${frames}${text}\n`).message;
 
   it("a script that does not parse: its file and line", () => {
@@ -257,7 +257,7 @@ describe("an error says what helps", () => {
     assert.equal(reason(`${encoding}\n`).message, encoding);
   });
 
-  it("a module that is missing: how to require it", () => {
+  it("a missing module: how to require it", () => {
     assert.equal(
       raised("ModuleNotFoundError: No module named 'pandas'"),
       `ModuleNotFoundError: No module named 'pandas'. Add pandas to the job's requirements, or to the dependencies of the script's metadata. If it is a module of your own, attach pandas.py as a file, or use a repository.`,
@@ -268,11 +268,11 @@ describe("an error says what helps", () => {
     assert.equal(raised(part), part);
     assert.match(
       raised("ImportError: libGL.so.1: cannot open shared object file: No such file"),
-      /library of the system/,
+      /system library is missing/,
     );
   });
 
-  it("a disk that is full, by every name", () => {
+  it("a full disk, by every error name", () => {
     const room = /The file system is full: .* ask the server's operator to make room\.$/;
     assert.match(raised("OSError: [Errno 28] No space left on device: '/data/x'"), room);
     assert.match(raised("sqlite3.OperationalError: database or disk is full"), room);
@@ -289,13 +289,13 @@ describe("an error says what helps", () => {
     assert.match(reason("", { ...python, diskFull: true }).message, /The server's disk is full, so the log may lack/);
   });
 
-  it("memory that is not there", () => {
+  it("missing memory", () => {
     assert.equal(raised("MemoryError"), "MemoryError. There was not enough memory for the script.");
     assert.match(
       raised(
         "concurrent.futures.process.BrokenProcessPool: A process in the process pool was terminated abruptly while the future was running or pending.",
       ),
-      /pending\. One of its processes was ended, .*memory is the usual cause\.$/,
+      /pending\. One of its worker processes was killed, .*memory is the usual cause\.$/,
     );
   });
 });
@@ -317,14 +317,14 @@ describe("an exit without an exception", () => {
     });
   });
 
-  it("of a program that is missing, or cannot run, or is no bash, says so", () => {
+  it("of a program that is missing, cannot run, or is not bash, says so", () => {
     const missing = reason("./job.sh: 1: nosuch: not found\n", { ...shell, code: 127 }).message;
     assert.match(missing, /exit code 127\. A program was not found\. Its log ends with: .*nosuch: not found$/);
     assert.match(reason("", { ...shell, code: 126 }).message, /not executable/);
     assert.match(reason("job.sh: 1: set: Illegal option -o pipefail\n", shell).message, /#!\/bin\/bash\.$/);
   });
 
-  it("by a signal has its name and the usual cause", () => {
+  it("by a signal has the signal's name and its usual cause", () => {
     const by = (code: number, log = "") => reason(log, { ...python, code });
     assert.match(by(137).message, /^The script was ended by signal 9 \(SIGKILL\)\. Running out of memory is the usual/);
     assert.match(by(139).message, /signal 11 \(SIGSEGV\)\. That is a segmentation fault: .*PYTHONFAULTHANDLER=1/);
@@ -335,7 +335,7 @@ describe("an exit without an exception", () => {
     assert.equal(by(255).message, "The script ended with exit code 255. It wrote nothing to its log.");
   });
 
-  it("by a signal has what Python said of it", () => {
+  it("by a signal has Python's message about it", () => {
     const fault = `Fatal Python error: Segmentation fault\n\nCurrent thread 0x00007feb673feb80 (most recent call first):
   File "/data/work/job.py", line 3 in <module>\n`;
     assert.equal(reason(`${bar}\n${fault}`, { ...python, code: 139 }).stack, fault.trimEnd());
@@ -344,7 +344,7 @@ describe("an exit without an exception", () => {
     assert.equal(stack, traceback.trimEnd());
   });
 
-  it("before the script began says what could not be done", () => {
+  it("before the script started says what failed", () => {
     const at = (phase: string, log: string) => reason(log, { ...python, phase });
     assert.equal(
       at("repository", "Cloning into '.'...\nfatal: repository 'https://host/x/' not found\n").message,
@@ -373,14 +373,14 @@ describe("an exit without an exception", () => {
     );
     assert.equal(
       at("datasets", "The team's warehouse is gone.\n").message,
-      "The team's datasets could not be made ready: The team's warehouse is gone.",
+      "The team's datasets could not be prepared: The team's warehouse is gone.",
     );
     assert.equal(at("files", "one\ntwo\n").stack, "one\ntwo");
     assert.equal(at("files", "").message, "The files could not be placed: The script ended with exit code 1.");
   });
 });
 
-/** The same lines, and how often one of them was looked at. */
+/** The same lines, with a count of how often one of them was read. */
 function counted(lines: readonly string[]) {
   let count = 0;
   const get = (target: readonly string[], key: string | symbol) => {
@@ -391,7 +391,7 @@ function counted(lines: readonly string[]) {
 }
 
 describe("a reason is bounded", () => {
-  it("in bytes, without cutting a character in two, and keeps what helps", () => {
+  it("in bytes, without splitting a character, and keeps the remedy", () => {
     for (const filler of ["x", "ü", "😀", "\ufffd"]) {
       const { message, stack } = reason(
         `Traceback (most recent call last):\n${frames}ValueError: ${filler.repeat(200_000)}\n`,
@@ -409,7 +409,7 @@ describe("a reason is bounded", () => {
     assert.ok(Buffer.byteLength(long) <= reasonLimits.message);
   });
 
-  it("in work: each line is looked at a few times, however the log was made", () => {
+  it("in work: each line is read a few times, whatever the log", () => {
     const size = 32 * 1024;
     const hostile = {
       frames: '  File "a.py", line 1, in f\n',

@@ -1,4 +1,4 @@
-/** Jobs that would wait or run for ever, and do not. */
+/** Jobs that would wait or run forever without recovery. */
 import assert from "node:assert/strict";
 import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -26,7 +26,7 @@ async function start(settings: Record<string, string>) {
 }
 
 describe("recovery", () => {
-  it("puts new jobs after those that were made while the clock was ahead", async () => {
+  it("orders new jobs after those that were created while the clock was ahead", async () => {
     const server = await TestServer.start();
     try {
       const client = await server.client();
@@ -63,7 +63,7 @@ describe("recovery", () => {
     await rm(dataDir, { recursive: true });
   });
 
-  it("fails the jobs of a data folder that is gone, or tries them again where they have retries, and gives their slots back", async () => {
+  it("fails the jobs of a lost data folder, or retries them if they have retries, and frees their slots", async () => {
     const postgres = await startPostgres();
     const settings = { MILLRACE_DATABASE_URL: await postgres.createDatabase(), MILLRACE_MAX_WORKERS: "2" };
     const old = await folder();
@@ -88,7 +88,7 @@ describe("recovery", () => {
     await Promise.all([old, fresh].map((path) => rm(path, { recursive: true, force: true })));
   });
 
-  it("removes uploads that were cut short, and keeps those that were not", async () => {
+  it("removes interrupted uploads and keeps complete ones", async () => {
     const dataDir = await folder();
     const first = await start({ MILLRACE_DATA_DIR: dataDir });
     await first.client.upload(routes.uploadFile, new Blob(["kept"]), "kept");

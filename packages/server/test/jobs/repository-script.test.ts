@@ -1,4 +1,7 @@
-/** A job whose script lies in its repository: what the branch holds when it starts is what runs, and nothing outside of it. */
+/**
+ * A job whose script is in its repository: it runs the file that the branch has at the start, and nothing outside the
+ * repository.
+ */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
@@ -30,7 +33,7 @@ describe("a script in a repository", () => {
     }
     await git("add", "-A");
     await git("commit", "-qm", "a change");
-    // Jobs may have users of their own.
+    // Jobs may have their own users.
     await run("chmod", ["-R", "a+rX", folder]);
     return (await git("rev-parse", "--short", "HEAD")).stdout.trim();
   };
@@ -54,7 +57,7 @@ describe("a script in a repository", () => {
     await rm(folder, { recursive: true });
   });
 
-  it("is read at each start: a branch is what is deployed, also for tasks and pipelines", async () => {
+  it("is read at each start: the branch decides what runs, also for tasks and pipelines", async () => {
     const first = await runJob(client, input("etl/report.sh"));
     assert.equal(first.job.status, "COMPLETE", first.log);
     assert.match(first.log, /^one of the repository$/m);
@@ -79,7 +82,7 @@ describe("a script in a repository", () => {
     assert.equal((await readJob(client, fired?.id ?? "")).script, "etl/report.sh");
   });
 
-  it("is run by what its first line names, also where it may not be executed", async () => {
+  it("is run by the interpreter in its first line, even without execute permission", async () => {
     await commit({ "named.sh": '#!/usr/bin/env -S awk -f\nBEGIN { print "by awk" }\n' });
     const { job, log } = await runJob(client, input("named.sh"));
     assert.deepEqual([job.status, /^by awk$/m.test(log)], ["COMPLETE", true], log);
@@ -92,7 +95,7 @@ describe("a script in a repository", () => {
     assert.equal(job.status, "COMPLETE", log);
   });
 
-  it("never lies outside of the repository, wherever a link leads", async () => {
+  it("is never outside the repository, wherever a link leads", async () => {
     const planted = join(folder, "outside");
     await mkdir(planted);
     await writeFile(join(planted, "evil.sh"), "echo PLANTED\n");
@@ -114,7 +117,7 @@ describe("a script in a repository", () => {
     }
   });
 
-  it("comes with a clone that leaves nothing among temporary files, which may be the machine's", async () => {
+  it("is cloned without leaving temporary files, which may be on the machine's own disk", async () => {
     const script = join(import.meta.dirname, "../../src/engines/local/repository.sh");
     for (const [url, revision] of [
       [`file://${place}`, ""],
@@ -142,7 +145,7 @@ describe("a script in a repository", () => {
     );
   });
 
-  it("says that its metadata is not read, rather than leave that to an import that fails", async () => {
+  it("reports that its metadata is not read, instead of failing at an import", async () => {
     await commit({ "meta.sh": '# /// script\n# dependencies = ["x"]\n# ///\necho ran\n' });
     assert.match((await runJob(client, input("meta.sh"))).log, /metadata .* is not read: set its requirements/);
   });

@@ -41,7 +41,10 @@ for (const place of blobPlaces)
       await rm(folder, { recursive: true, force: true });
     });
 
-    /** A script that notes each attempt in a file, and does this in the attempt of that number; the last is for all later ones. */
+    /**
+     * A script that records each attempt in a file and runs the command of that attempt; the last command is for all
+     * later ones.
+     */
     const attempting = (...does: readonly string[]) => {
       const notes = join(folder, String(++count));
       const cases = does.map((what, index) => `${index === does.length - 1 ? "*" : index + 1}) ${what} ;;`).join("\n");
@@ -53,7 +56,7 @@ for (const place of blobPlaces)
     const attemptsOf = (id: string) => client.call(routes.getJobAttempts, { params: { job_id: id }, query: {} });
     const logOf = async (id: string, attempt: number) =>
       (await server.fetch(`/api/datachain/jobs/${id}/logs?team_name=main&attempt=${attempt}`)).text();
-    /** Until it waits for a retry. */
+    /** Waits until the job waits for a retry. */
     const waitForBackOff = async (id: string): Promise<Job> => {
       for (;;) {
         const job = await waitForStatus(client, id, ["QUEUED", "INIT", "RUNNING", "CREATED"]);
@@ -75,7 +78,7 @@ for (const place of blobPlaces)
       return { socket, statuses, pieces };
     };
 
-    it("is tried again until it succeeds, keeps its id, and shows each attempt with its reason and its own log", async () => {
+    it("is retried until it succeeds, keeps its id, and shows each attempt with its reason and its own log", async () => {
       const { query, begun } = attempting("exit 3", "exit 4", "echo done");
       const { job, log } = await runJob(client, shell(query, { ...soon, retries: 5 }));
       assert.deepEqual([job.status, job.exit_code, job.error_message, job.retried], ["COMPLETE", 0, null, 2]);
@@ -107,14 +110,14 @@ for (const place of blobPlaces)
       assert.match(await logOf(job.id, 4), /no attempt 4/);
     });
 
-    it("fails after the last one, with the reason of that one", async () => {
+    it("fails after the last retry, with the reason of that attempt", async () => {
       const { query, begun } = attempting("exit 3", "exit 5");
       const { job } = await runJob(client, shell(query, { ...soon, retries: 2 }));
       assert.deepEqual([job.status, job.exit_code, job.retried, await begun()], ["FAILED", 5, 2, 3]);
       assert.match(job.error_message ?? "", /exit code 5/);
     });
 
-    it("is not tried again without retries, nor where no engine could start it", async () => {
+    it("is not retried without retries, nor if no engine could start it", async () => {
       const { query, begun } = attempting("exit 3");
       const { job } = await runJob(client, shell(query));
       assert.deepEqual([job.status, job.retried, await begun()], ["FAILED", 0, 1]);
@@ -122,7 +125,7 @@ for (const place of blobPlaces)
       assert.deepEqual([refused.status, refused.retried], ["FAILED", 0]);
     });
 
-    it("looks as if it waited until its next attempt, and says when that is due", async () => {
+    it("appears as waiting until its next attempt, and shows when that is due", async () => {
       const { query, begun } = attempting("exit 3", "echo done");
       const { id } = await createJob(client, shell(query, { retries: 1, retry_delay: 3000 }));
       const job = await waitForBackOff(id);
@@ -139,18 +142,18 @@ for (const place of blobPlaces)
       assert.equal((await attemptsOf(id)).next_attempt_at, null);
     });
 
-    it("waits twice as long before each further attempt", async () => {
+    it("doubles the delay before each further attempt", async () => {
       const { query } = attempting("exit 3", "exit 4", "echo done");
       const { job, log } = await runJob(client, shell(query, { retries: 2, retry_delay: 2 }));
       const { attempts } = await attemptsOf(job.id);
       const due = [...log.matchAll(/Attempt \d is due at (\S+Z)\./g)].map(([, time = ""]) => Date.parse(time));
       const waits = due.map((time, index) => time - Date.parse(attempts[index]?.finished_at ?? ""));
       assert.equal(waits.length, 2);
-      // At least: an end is noticed a moment after it.
+      // At least: an end is noticed a moment later.
       assert.ok((waits[0] ?? 0) >= 2000 && (waits[1] ?? 0) >= 4000, `${waits}`);
     });
 
-    it("is not tried again when it was cancelled while it ran", async () => {
+    it("is not retried if it was cancelled while it ran", async () => {
       const { query, begun } = attempting("sleep 100");
       const { id } = await createJob(client, shell(query, { ...soon, retries: 3 }));
       await waitForStatus(client, id, ["RUNNING"]);
@@ -166,7 +169,7 @@ for (const place of blobPlaces)
       );
       const { id } = await createJob(client, shell(query, { ...soon, retries: 1 }));
       const { socket, statuses, pieces } = await follow(id);
-      // The second attempt ends only when somebody has seen the first one's end.
+      // The second attempt ends only after the follower has seen the end of the first.
       socket.on("message", () => {
         if (pieces.some(({ message }) => message.includes("Attempt 2 is due"))) void writeFile(gate, "");
       });
@@ -183,7 +186,7 @@ for (const place of blobPlaces)
       assert.equal(await readLog(client, id), text);
     });
 
-    it("is followed and read with one file open, however many attempts it has had", async () => {
+    it("is followed and read with one open file, however many attempts it has had", async () => {
       const path = join(folder, "many-attempts");
       const query = `echo x >> ${path}; [ $(wc -l < ${path}) -gt 6 ] && sleep 1000; exit 1`;
       const { id } = await createJob(client, shell(query, { retries: 8, retry_delay: 0 }));
@@ -209,7 +212,7 @@ for (const place of blobPlaces)
       await waitForEnd(client, id);
     });
 
-    it("tells followers how an attempt ended and when the next is due, also when that never comes", async () => {
+    it("tells followers how an attempt ended and when the next is due, even if the job is cancelled before", async () => {
       const { id } = await createJob(client, shell("echo tries; sleep 0.5; exit 3", { retries: 1, retry_delay: 3600 }));
       await waitForStatus(client, id, ["RUNNING"]);
       const { socket, statuses, pieces } = await follow(id);
@@ -222,7 +225,7 @@ for (const place of blobPlaces)
       assert.equal(statuses.at(-1), "CANCELED");
     });
 
-    it("whose attempt runs longer than its limit is ended, says so, and is tried again", async () => {
+    it("is killed if an attempt exceeds its time limit, says so, and is retried", async () => {
       const { query, begun } = attempting("echo begins; sleep 1000", "echo done");
       const { job, log } = await runJob(client, shell(query, { ...soon, timeout: 1, retries: 1 }));
       assert.deepEqual([job.status, await begun()], ["COMPLETE", 2]);
@@ -231,19 +234,19 @@ for (const place of blobPlaces)
       assert.match(log, /Attempt 1 failed: The job ran longer than its limit of 1 second\./);
     });
 
-    it("that ends well in the moment in which its time is over has ended well, and is not tried again", async () => {
+    it("is complete and not retried if it exits successfully at the moment of its time limit", async () => {
       const gate = join(folder, "in-time");
       const { query, begun } = attempting(`while [ ! -e ${gate} ]; do sleep 0.05; done; echo done`);
       const { id } = await createJob(client, shell(query, { ...soon, timeout: 600, retries: 2 }));
       await waitForStatus(client, id, ["RUNNING"]);
-      // As a server leaves it that has seen the limit and not yet ended the script.
+      // The state that a server leaves if it has noticed the limit and not yet killed the script.
       await writeFile(join(server.dataDir, "jobs", `${id}.1`, "limit"), overTime(600));
       await writeFile(gate, "");
       const job = await waitForEnd(client, id);
       assert.deepEqual([job.status, job.error_message, await begun()], ["COMPLETE", null, 1]);
     });
 
-    it("has the limits that its script names, and what the request says wins", async () => {
+    it("has the limits in its script's metadata, unless the request overrides them", async () => {
       const script = '# /// script\n# [tool.millrace]\n# timeout = "10m"\n# retries = 2\n# retry_delay = 5\n# ///\n';
       const job = await createJob(client, python(script, { retries: 0 }));
       assert.deepEqual([job.timeout, job.retries, job.retry_delay], [600, 0, 5]);
@@ -252,7 +255,7 @@ for (const place of blobPlaces)
       await waitForEnd(client, job.id);
     });
 
-    it("that names none has its team's, as they are when an attempt begins or ends; 0 is none", async () => {
+    it("has its team's limits if it names none, as they are when an attempt begins or ends; 0 means none", async () => {
       const params = { team_name: "main" };
       const team = await client.call(routes.updateTeam, {
         params,

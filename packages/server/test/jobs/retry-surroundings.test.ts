@@ -1,4 +1,4 @@
-/** What is around a job that is tried again: pipelines, tasks, secrets of its logs, what its logs take on disk. */
+/** The effects of a retried job on others: pipelines, tasks, masking of its logs, disk usage of its logs. */
 import assert from "node:assert/strict";
 import { access, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -14,7 +14,7 @@ import { removeOldLogs } from "../../src/loops/retention.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 import { statesOf, trigger, waitForPipeline, waitForPipelineEnd } from "../support/pipelines.ts";
 
-describe("around a job that is tried again", () => {
+describe("with a retried job", () => {
   let server: InProcessServer;
   let client: Client;
   let folder: string;
@@ -29,7 +29,7 @@ describe("around a job that is tried again", () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  /** Fails until the file is there; notes every attempt. */
+  /** A script that fails until a file exists, and records every attempt. */
   const fragile = () => {
     const path = join(folder, String(++count));
     return {
@@ -46,7 +46,7 @@ describe("around a job that is tried again", () => {
     job_runs.find((run) => run.name === `${name}.sh`)?.created_job_id ?? assert.fail(`no run ${name}`);
   const isRetried = async (id: string) => (await readJob(client, id)).retried > 0;
 
-  it("a pipeline waits for the last attempt of a run: children begin after the one that succeeds", async () => {
+  it("a pipeline waits for the last attempt of a run: children start after the one that succeeds", async () => {
     const { query, mend, begun } = fragile();
     const parent = await makeDataset({ store: server.store, client }, "parent", query, {
       input: { retries: 3, retry_delay: 1 },
@@ -61,7 +61,7 @@ describe("around a job that is tried again", () => {
     assert.ok((await begun()) >= 2);
   });
 
-  it("a pipeline fails with the last attempt, and its settings hold for every run", async () => {
+  it("a pipeline fails with the last attempt, and its settings apply to every run", async () => {
     const { query, begun } = fragile();
     await makeDataset({ store: server.store, client }, "doomed", query);
     const { name } = await trigger(client, ["doomed"], true);
@@ -74,7 +74,7 @@ describe("around a job that is tried again", () => {
     assert.deepEqual([pipeline.status, await begun()], ["FAILED", 3]);
   });
 
-  it("a paused pipeline begins no retry before it is resumed, and its settings leave the run as it began", async () => {
+  it("a paused pipeline starts no retry before it is resumed, and its settings do not change the started run", async () => {
     const { query, mend, begun } = fragile();
     await makeDataset({ store: server.store, client }, "pausing", query, { input: { retries: 1, retry_delay: 3600 } });
     const { name, ...made } = await trigger(client, ["pausing"]);
@@ -95,7 +95,7 @@ describe("around a job that is tried again", () => {
     assert.deepEqual([pipeline.status, await begun()], ["COMPLETED", 2]);
   });
 
-  it("a task gives its limits to the jobs that it fires", async () => {
+  it("a task passes its limits to the jobs that it creates", async () => {
     const limits = { timeout: 77, retries: 2, retry_delay: 0 };
     const task = await createJob(client, shell("exit 1", { start_after: new Date().toISOString(), ...limits }));
     assert.deepEqual([task.status, task.timeout], ["TASK", 77]);
@@ -106,7 +106,7 @@ describe("around a job that is tried again", () => {
     assert.deepEqual([ended.timeout, ended.retries, ended.retried], [77, 2, 2]);
   });
 
-  it("secrets of every attempt are masked in the log, also those that were replaced between two of them", async () => {
+  it("secrets of every attempt are masked in the log, including values that were replaced between two attempts", async () => {
     const give = (value: string) =>
       client.call(routes.setTeamCredentials, { body: { name: "storage", values: { STORE_KEY: value } } });
     await give("first-secret-value");
@@ -122,7 +122,7 @@ describe("around a job that is tried again", () => {
     assert.doesNotMatch(JSON.stringify(attempts), /secret-value/);
   });
 
-  it("the reason of an attempt is in its own log, not in one before it", async () => {
+  it("the reason of an attempt comes from its own log, not from an earlier one", async () => {
     const path = join(folder, "reasons");
     const query = `[ -e ${path} ] && { echo quiet; exit 2; }; touch ${path}; echo loud; exit 1`;
     const { job } = await runJob(client, shell(query, { retries: 1, retry_delay: 0 }));
@@ -130,7 +130,7 @@ describe("around a job that is tried again", () => {
     assert.doesNotMatch(job.error_message ?? "", /loud|Attempt 1/);
   });
 
-  it("logs of all attempts count as the job's, and go together when they are old", async () => {
+  it("logs of all attempts count as the job's, and are deleted together", async () => {
     const query = "head -c 300000 /dev/zero; exit 1";
     const { job } = await runJob(client, shell(query, { retries: 2, retry_delay: 0 }));
     const paths = [1, 2, 3].map((attempt) => join(server.dataDir, "jobs", `${job.id}.${attempt}`, "log"));
@@ -155,7 +155,7 @@ describe("around a job that is tried again", () => {
     assert.deepEqual([answer.status, /was removed on/.test(await answer.text())], [404, true]);
   });
 
-  it("attempts are read with a token, and those of a job that is not there are a 404", async () => {
+  it("reading attempts needs a token, and those of an unknown job are a 404", async () => {
     const { job } = await runJob(client, shell("exit 1"));
     const path = `/api/datachain/jobs/${job.id}/attempts`;
     assert.equal((await server.fetch(`${path}?team_name=main`)).status, 200);

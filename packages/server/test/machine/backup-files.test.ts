@@ -1,4 +1,4 @@
-/** Backups of files with holes: a job can make its log long without writing it. */
+/** Backups of sparse files: a job can make its log long without writing it. */
 import assert from "node:assert/strict";
 import { mkdir, mkdtemp, open, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -16,7 +16,7 @@ import { placeIn } from "../support/place-in.ts";
 const mebibyte = 1024 ** 2;
 const onDisk = async (path: string) => (await stat(path)).blocks * 512;
 
-/** A file of this length that holds these texts and nothing else. */
+/** Creates a file of this length that contains these texts and holes. */
 async function writeSparse(path: string, length: number, texts: Readonly<Record<number, string>>): Promise<void> {
   const file = await open(path, "w");
   for (const [offset, text] of Object.entries(texts)) await file.write(text, Number(offset));
@@ -31,7 +31,7 @@ describe("a backup of files with holes", () => {
   });
   after(() => rm(folder, { recursive: true, force: true }));
 
-  it("a copy has the same bytes and takes no more disk than what was written", async () => {
+  it("a copy has the same bytes and takes no more disk space than the data", async () => {
     const [from, to] = [join(folder, "from"), join(folder, "to")];
     const texts = { 0: "first", 70000: "x".repeat(10_000), [100 * mebibyte + 1]: "middle" };
     await writeSparse(from, 200 * mebibyte + 77, texts);
@@ -42,7 +42,7 @@ describe("a backup of files with holes", () => {
     assert.ok((await onDisk(to)) <= 128 * 1024, `${await onDisk(to)} bytes on disk`);
   });
 
-  it("files without holes, with zeros at their ends, and empty ones are copied byte for byte", async () => {
+  it("files without holes, with zeros at their ends, and empty files are copied byte for byte", async () => {
     const contents = ["", "\0", "a", `a${"\0".repeat(4095)}`, `${"\0".repeat(4096)}a`, "b".repeat(300_000)];
     for (const [index, content] of contents.entries()) {
       const [from, to] = [join(folder, `plain-${index}`), join(folder, `copy-${index}`)];
@@ -52,7 +52,7 @@ describe("a backup of files with holes", () => {
     }
   });
 
-  it("a log of 8 KiB and 300 MB of holes takes kilobytes in the backup and after the restore", async (t) => {
+  it("a log with 8 KiB of data and 300 MB of holes takes kilobytes in the backup and after the restore", async (t) => {
     const server = await startInProcess();
     t.after(() => server.dispose());
     const client = await server.client();

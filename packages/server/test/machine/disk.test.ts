@@ -1,4 +1,4 @@
-/** A disk that fills up: what was acknowledged is kept, what was refused was not made, and the server goes on. */
+/** A disk that fills up: acknowledged writes are kept, refused ones leave nothing, and the server continues. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { statfsSync } from "node:fs";
@@ -26,7 +26,7 @@ const upload = (client: Client, size: number) =>
   client.upload(routes.uploadFile, new Blob([new Uint8Array(size)]), "bytes");
 
 describe("below the floor of free space", () => {
-  it("creation and upload are refused with 507, what, why and what next; reading goes on", async () => {
+  it("creation and upload are refused with 507, with the reason and the next step; reading works", async () => {
     const server = await startInProcess({ MILLRACE_DISK_FLOOR: "1000000TiB" });
     try {
       const client = await server.client();
@@ -47,7 +47,7 @@ describe("below the floor of free space", () => {
     }
   });
 
-  it("a failure for want of room is known by its code, of files and of both stores", () => {
+  it("a failure because of a full disk is recognised by its code, for files and both databases", () => {
     for (const code of ["ENOSPC", "EDQUOT", "53100"]) assert.ok(isDiskFull(Object.assign(new Error(), { code })));
     assert.ok(isDiskFull(Object.assign(new Error(), { code: "ERR_SQLITE_ERROR", errcode: 13 })));
     assert.ok(!isDiskFull(Object.assign(new Error(), { code: "ERR_SQLITE_ERROR", errcode: 19 })));
@@ -55,7 +55,7 @@ describe("below the floor of free space", () => {
   });
 });
 
-/** Mounting takes root and a kernel that lets us. */
+/** Mounting needs root and a kernel that allows it. */
 function whyNoMount(): string | false {
   if (process.getuid?.() !== 0) return "needs root, to mount a small file system";
   try {
@@ -68,7 +68,7 @@ function whyNoMount(): string | false {
 
 describe("on a small file system", { skip: whyNoMount() }, () => {
   let folder: string;
-  /** On another file system; jobs see it. */
+  /** A folder on another file system that jobs can see. */
   let gates: string;
   before(async () => {
     gates = await mkdtemp(join(tmpdir(), "millrace-gates-"));
@@ -83,7 +83,7 @@ describe("on a small file system", { skip: whyNoMount() }, () => {
   });
 
   const ballast = () => join(folder, "ballast");
-  /** Takes everything that is left, to the last byte, or all but so much. */
+  /** Fills the disk to the last byte, or leaves this much free. */
   function fill(leave = 0): void {
     const script = `dd if=/dev/zero of="$1" bs=4k oflag=append conv=notrunc 2>/dev/null; truncate -s -"$2" "$1"`;
     execFileSync("sh", ["-c", script, "sh", ballast(), String(leave)]);
@@ -110,7 +110,7 @@ describe("on a small file system", { skip: whyNoMount() }, () => {
     }
   }
 
-  it("jobs that wait are not started below the floor, and are when there is room again", async () => {
+  it("waiting jobs do not start below the floor, and start when there is space again", async () => {
     await withServer("16MiB", async (client, server) => {
       await runJob(client, shell(":"));
       const blockers = [0, 1].map(() => createJob(client, shell(`while [ ! -e ${gates}/go ]; do sleep 0.05; done`)));
@@ -122,14 +122,18 @@ describe("on a small file system", { skip: whyNoMount() }, () => {
       for (const { id } of await Promise.all(blockers)) assert.equal((await waitForEnd(client, id)).status, "COMPLETE");
       await new Promise((resolve) => setTimeout(resolve, 1000));
       assert.equal((await readJob(client, waiting.id)).status, "QUEUED");
-      assert.equal(server.output.match(/too little free space \(MILLRACE_DISK_FLOOR\)/g)?.length, 1, "it is told once");
+      assert.equal(
+        server.output.match(/too little free disk space \(see MILLRACE_DISK_FLOOR\)/g)?.length,
+        1,
+        "it is told once",
+      );
       await makeRoom();
       assert.equal((await waitForEnd(client, waiting.id)).status, "COMPLETE");
       assert.equal(await readLog(client, waiting.id), "ran\n");
     });
   });
 
-  it("a disk that is really full refuses with 507, loses nothing that it acknowledged, and goes on", async () => {
+  it("a full disk refuses with 507, loses nothing that was acknowledged, and the server continues afterwards", async () => {
     await withServer("0", async (client) => {
       const gate = join(gates, "full");
       const wait = `while [ ! -e ${gate} ]; do sleep 0.05; done`;
@@ -159,7 +163,7 @@ describe("on a small file system", { skip: whyNoMount() }, () => {
     });
   });
 
-  it("a full disk that holds the server's own log, too: it answers, cancels, notes ends, and goes on", async () => {
+  it("with the server's own log on the full disk, the server answers, cancels, records ends, and continues", async () => {
     const logFile = join(folder, "server.log");
     const test = async (client: Client, server: TestServer) => {
       const { pid } = server;
@@ -179,7 +183,7 @@ describe("on a small file system", { skip: whyNoMount() }, () => {
         await client.call(routes.cancelJob, { params: { job_id: id }, body: {} });
         assert.equal((await waitForEnd(client, id)).status, "CANCELED");
       }
-      // What the canceled job left was removed, and made a little room.
+      // Removing what the canceled job left freed a little space.
       fill();
       await writeFile(gate, "");
       const { status, exit_code } = await waitForEnd(client, ending.id);
@@ -199,7 +203,7 @@ describe("on a small file system", { skip: whyNoMount() }, () => {
     await withServer("0", test, logFile);
   });
 
-  it("a job that fails on a full disk says so, also where its log has no room for the error", async () => {
+  it("a job that fails on a full disk says so, even if its log has no space for the error", async () => {
     await withServer("0", async (client) => {
       const gate = join(gates, "reason");
       const wait = `while [ ! -e ${gate} ]; do sleep 0.05; done`;
@@ -223,7 +227,7 @@ describe("on a small file system", { skip: whyNoMount() }, () => {
     return bavail * bsize;
   };
 
-  /** Big ones, so that the store must grow. */
+  /** Large jobs, so that the database must grow. */
   async function tryToCreate(client: Client, count: number): Promise<{ made: Job[]; refused: string[] }> {
     const made: Job[] = [];
     const refused: string[] = [];

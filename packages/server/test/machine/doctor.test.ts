@@ -1,4 +1,4 @@
-/** What doctor finds: each thing that is wrong, with what to do about it; and that it only looks. */
+/** What doctor finds: each problem with its remedy; and that it changes nothing. */
 import assert from "node:assert/strict";
 import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -38,7 +38,7 @@ describe("doctor", () => {
     return { dataDir, store };
   };
 
-  it("knows a store that is newer, and one that is older, than the program; on both stores", async () => {
+  it("detects a store that is newer or older than the program; on both databases", async () => {
     for (const databaseUrl of ["", await postgres.createDatabase()]) {
       const { dataDir, store } = await makeStore(databaseUrl ? "versions-postgres" : "versions-sqlite", databaseUrl);
       const env = { MILLRACE_DATA_DIR: dataDir, MILLRACE_DATABASE_URL: databaseUrl };
@@ -53,7 +53,7 @@ describe("doctor", () => {
       await setVersion(99);
       const newer = await finding("store", env);
       assert.deepEqual([newer.level, newer.next], ["error", "upgrade this program"]);
-      assert.match(newer.message, /schema version 99/);
+      assert.match(newer.message, /its schema version is 99/);
       await setVersion(1);
       const older = await finding("store", env);
       assert.equal(older.level, "warn");
@@ -62,7 +62,7 @@ describe("doctor", () => {
     }
   });
 
-  it("changes nothing: a store that no server has open stays as it is, to the last file", async () => {
+  it("changes nothing: a store that no server has open stays the same, to the last file", async () => {
     const { dataDir, store } = await makeStore("untouched");
     await store.close();
     const before = await readdir(dataDir);
@@ -73,7 +73,7 @@ describe("doctor", () => {
     await assert.rejects(readdir(absent));
   });
 
-  it("knows a store file that is none", async () => {
+  it("detects a store file that is not a database", async () => {
     const dataDir = join(root, "garbage");
     await mkdir(dataDir, { mode: 0o700 });
     await writeFile(join(dataDir, "millrace.db"), "this is no database at all".repeat(100));
@@ -82,7 +82,7 @@ describe("doctor", () => {
     assert.match(`${found.message} ${found.next}`, /does not answer: .*not a database.* restore a backup/);
   });
 
-  it("knows a key or a store that others can read", async () => {
+  it("detects a key or a store that others can read", async () => {
     const { dataDir, store } = await makeStore("wide");
     await store.close();
     const env = { MILLRACE_DATA_DIR: dataDir };
@@ -102,20 +102,20 @@ describe("doctor", () => {
     assert.deepEqual((await finding("permissions", env)).next, `chmod 700 ${dataDir}`);
   });
 
-  it("knows a disk below the floor, and one that is near it", async () => {
+  it("detects a disk below or near the floor", async () => {
     const gibibyte = 1024 ** 3;
     assert.equal(describeRoom(10 * gibibyte, gibibyte).level, "ok");
     assert.equal(describeRoom(1.5 * gibibyte, gibibyte).level, "warn");
     const low = describeRoom(0.5 * gibibyte, gibibyte);
-    assert.deepEqual([low.level, low.message], ["error", "0.5 GiB free, less than the floor of 1.0 GiB"]);
+    assert.deepEqual([low.level, low.message], ["error", "0.5 GiB free, less than the required 1.0 GiB"]);
     assert.match(low.next ?? "", /MILLRACE_DISK_FLOOR/);
     assert.equal((await finding("disk", { MILLRACE_DISK_FLOOR: "1000000TiB" })).level, "error");
   });
 
-  it("knows file systems that will not do, and a shortage of inodes", async () => {
-    assert.match(describeKind(0x6969)?.message ?? "", /^NFS: locks/);
+  it("detects unsuitable file systems and a shortage of inodes", async () => {
+    assert.match(describeKind(0x6969)?.message ?? "", /^NFS: file locks/);
     assert.equal(describeKind(0x6969)?.level, "error");
-    assert.match(describeKind(0x01021994)?.message ?? "", /^tmpfs: everything in it is gone/);
+    assert.match(describeKind(0x01021994)?.message ?? "", /^tmpfs: all data is lost/);
     assert.equal(describeKind(0xef53), undefined);
     assert.equal(describeInodes(0, 0).level, "ok");
     assert.equal(describeInodes(1_000_000, 500_000).level, "ok");
@@ -124,19 +124,19 @@ describe("doctor", () => {
     assert.match(describeInodes(1_000_000, 500).next ?? "", /MILLRACE_LOG_DAYS/);
   });
 
-  it("knows clocks that disagree, and a machine without a time zone", () => {
+  it("detects clocks that disagree, and a machine without a time zone", () => {
     const good = { now: 1_900_000_000_000, zone: "Europe/Berlin", ahead: 0, newestCreated: undefined };
     assert.equal(describeClock(good).level, "ok");
     assert.equal(describeClock({ ...good, newestCreated: iso(good.now + 1000) }).level, "ok");
     const future = describeClock({ ...good, newestCreated: iso(good.now + 60_000) });
     assert.equal(future.level, "error");
-    assert.match(future.message, /created 60 s in the future/);
+    assert.match(future.message, /creation time 60 s in the future/);
     assert.match(describeClock({ ...good, ahead: -2500 }).message, /2\.5 s behind/);
     assert.match(describeClock({ ...good, ahead: 2500 }).message, /2\.5 s ahead of/);
     assert.equal(describeClock({ ...good, zone: "Etc/Unknown" }).next, "set MILLRACE_TIMEZONE");
   });
 
-  it("knows programs that are missing, and interpreters that other users cannot reach", async () => {
+  it("detects missing programs, and interpreters that other users cannot reach", async () => {
     const hidden = join(root, "hidden");
     await mkdir(hidden, { mode: 0o700 });
     const script = `#!/bin/sh\nexec ${process.execPath} "$@"\n`;

@@ -1,4 +1,4 @@
-/** Encryption at rest: the ring of keys, the file that they lie in, and a store that is given the wrong ones. */
+/** Encryption at rest: the key ring, the key file, and a store with the wrong keys. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { chmod, chown, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
@@ -19,26 +19,26 @@ import { openStore } from "../../src/store/opening/open-store.ts";
 import { startInProcess } from "../support/in-process.ts";
 import { keyRing, randomKey } from "../support/keys.ts";
 
-describe("a value", () => {
+describe("an encrypted value", () => {
   const ring = keyRing();
 
-  it("comes back as it was, whatever it holds, and is another text each time", () => {
+  it("decrypts to the original, whatever it contains, and has a different ciphertext each time", () => {
     for (const text of ["x", "NAME=VALUE\nB='two\nlines'", "é\u{1f600}", "y".repeat(300_000)]) {
       assert.equal(ring.decrypt(ring.encrypt(text, "a"), "a"), text);
       assert.notEqual(ring.encrypt(text, "a"), ring.encrypt(text, "a"));
     }
   });
 
-  it("names its key and can never be taken for NAME=VALUE lines", () => {
+  it("names its key and cannot be mistaken for NAME=VALUE lines", () => {
     const value = ring.encrypt("secret", "a");
     assert.equal(keyIdOf(value), ring.currentId);
     assert.match(value, /^enc1\.[0-9a-f]{12}\.[\w-]+$/);
     for (const plain of ["", "A=1", "# enc1.", "\n", "enc1.0123456789ab=x"]) assert.equal(keyIdOf(plain), undefined);
   });
 
-  it("that was moved to another place, or changed anywhere, is refused", () => {
+  it("that was moved to another row, or changed anywhere, is refused", () => {
     const value = ring.encrypt("secret", "jobs environment 1");
-    assert.throws(() => ring.decrypt(value, "jobs environment 2"), /changed, or belongs elsewhere/);
+    assert.throws(() => ring.decrypt(value, "jobs environment 2"), /modified, or copied from another row/);
     for (let at = 18; at < value.length; at++) {
       const other = value[at] === "A" ? "B" : "A";
       assert.throws(() => ring.decrypt(value.slice(0, at) + other + value.slice(at + 1), "jobs environment 1"));
@@ -47,7 +47,7 @@ describe("a value", () => {
       assert.throws(() => ring.decrypt(value.slice(0, length), "jobs environment 1"));
   });
 
-  it("is read by any key of the ring, written by the first, and by no other", () => {
+  it("is decrypted by any key of the ring, encrypted by the first, and by no other", () => {
     const [old, young] = [randomKey(), randomKey()];
     const value = keyRing(old).encrypt("secret", "a");
     const both = keyRing(young, old);
@@ -63,7 +63,7 @@ describe("a value", () => {
 describe("a job's token", () => {
   const running = { jobId: "01900000-0000-7000-8000-000000000000", attempt: 2 };
 
-  it("says whose it is, and nothing that differs from it by a character does", () => {
+  it("identifies its job, and a token that differs in one character does not", () => {
     const ring = keyRing();
     const token = newJobToken(ring, running);
     assert.match(token, /^isat_/);
@@ -77,7 +77,7 @@ describe("a job's token", () => {
     assert.equal(readJobToken(keyRing(), token), undefined);
   });
 
-  it("holds while its key is in the ring, first or not", () => {
+  it("is valid while its key is in the ring, first or not", () => {
     const [old, young] = [randomKey(), randomKey()];
     const token = newJobToken(keyRing(old), running);
     assert.deepEqual(readJobToken(keyRing(young, old), token), running);
@@ -97,7 +97,7 @@ describe("the key file", () => {
   });
   after(() => rm(folder, { recursive: true }));
 
-  it("is made once, for its owner only, and leaves nothing beside it", async () => {
+  it("is created once, for its owner only, and leaves no temporary file", async () => {
     assert.equal(KeyFile.open(path, refuse), undefined);
     const first = KeyFile.create(path, refuse).first().id;
     assert.equal(KeyFile.create(path, refuse).first().id, first, "one that is there is used");
@@ -105,25 +105,25 @@ describe("the key file", () => {
     assert.deepEqual(await readdir(folder), ["secret.key"]);
   });
 
-  it("that others can read is refused with what to do", async () => {
+  it("that others can read is refused, with the remedy", async () => {
     await chmod(path, 0o640);
-    assert.throws(() => KeyFile.open(path, refuse), /can be read by others.*chmod 600 .*rotate-key/);
+    assert.throws(() => KeyFile.open(path, refuse), /Other users can read the key file.*chmod 600 .*rotate-key/);
     await chmod(path, 0o600);
   });
 
-  it("that is another's is refused", { skip: process.getuid?.() === 0 ? false : "needs root" }, async () => {
+  it("that belongs to another user is refused", { skip: process.getuid?.() === 0 ? false : "needs root" }, async () => {
     await chown(path, 1, 1);
     assert.throws(() => KeyFile.open(path, refuse), /belongs to another user/);
     await chown(path, 0, 0);
   });
 
-  it("that holds something else is refused without repeating it", async () => {
+  it("with invalid content is refused without repeating it", async () => {
     const broken = join(folder, "broken");
     for (const text of ["", "\n\n", "half-of-a-key", `${randomBytes(31).toString("base64")}\n`]) {
       await writeFile(broken, text, { mode: 0o600 });
       assert.throws(
         () => KeyFile.open(broken, refuse),
-        (error: Error) => /holds no keys/.test(error.message) && !error.message.includes("half"),
+        (error: Error) => /has no valid keys/.test(error.message) && !error.message.includes("half"),
       );
     }
   });
@@ -139,14 +139,14 @@ describe("the key file", () => {
     assert.equal(server.all().length, 1);
   });
 
-  it("that becomes unusable under a running server lets it read on, and stops it from writing", async () => {
+  it("that becomes unusable under a running server lets it read, but not write", async () => {
     const troubles: string[] = [];
     const file = KeyFile.open(path, (error) => troubles.push(error.message)) as KeyFile;
     const ring = new KeyRing(file);
     const value = ring.encrypt("secret", "a");
     await chmod(path, 0o644);
     assert.equal(ring.decrypt(value, "a"), "secret");
-    assert.throws(() => ring.encrypt("secret", "a"), /can be read by others/);
+    assert.throws(() => ring.encrypt("secret", "a"), /Other users can read the key file/);
     assert.equal(troubles.length, 1);
     await chmod(path, 0o600);
     assert.equal(ring.decrypt(ring.encrypt("again", "a"), "a"), "again");
@@ -154,7 +154,7 @@ describe("the key file", () => {
 });
 
 describe("MILLRACE_SECRET_KEY", () => {
-  it("is base64 or hex of 32 bytes, several between commas; anything else is refused and not repeated", () => {
+  it("is base64 or hex of 32 bytes, several separated by commas; anything else is refused and not repeated", () => {
     const bytes = randomBytes(32);
     const forms = [bytes.toString("base64"), bytes.toString("hex"), bytes.toString("base64url")];
     const { secretKey } = readConfig({}, { MILLRACE_SECRET_KEY: forms.join(",") }).keys;
@@ -177,7 +177,7 @@ describe("a store", () => {
   const noFaults = readFaults("");
   const environment = "MARK=plain-value-of-an-older-version";
 
-  it("whose key is missing is refused at the start, which names it and makes no new one", async () => {
+  it("whose key is missing is refused at the start, which names the key and creates no new one", async () => {
     const server = await startInProcess();
     await runJob(await server.client(), shell(":", { environment }));
     const path = join(server.dataDir, "secret.key");
@@ -192,7 +192,7 @@ describe("a store", () => {
     await rm(server.dataDir, { recursive: true });
   });
 
-  it("with environments in clear, of an older version, is encrypted before the server is ready, and keeps no trace", async () => {
+  it("of an older version with clear-text environments is encrypted before the server is ready, and keeps no trace", async () => {
     const server = await startInProcess();
     const client = await server.client();
     const ids: string[] = [];
@@ -218,7 +218,7 @@ describe("a store", () => {
     await rm(server.dataDir, { recursive: true });
   });
 
-  it("keeps the old key while a job runs that began with it, and drops it when a later rotation is run", async () => {
+  it("keeps the old key while a job from before runs, and a later rotation deletes the key", async () => {
     const server = await startInProcess();
     const config = keysOf(server.dataDir);
     const client = await server.client();
@@ -249,7 +249,7 @@ describe("a store", () => {
     await server.dispose();
   });
 
-  it("with a value that no key decrypts keeps the old key, and says where the value is", async () => {
+  it("with a value that no key decrypts keeps the old key, and names the location of the value", async () => {
     const server = await startInProcess();
     const { job } = await runJob(await server.client(), shell(":", { environment }));
     await server.store.write((db) =>
@@ -264,7 +264,7 @@ describe("a store", () => {
     await server.dispose();
   });
 
-  it("with MILLRACE_SECRET_KEY is moved to the first key given", async () => {
+  it("with MILLRACE_SECRET_KEY is encrypted with the first given key", async () => {
     const [old, young] = [randomBytes(32).toString("base64"), randomBytes(32).toString("hex")];
     const server = await startInProcess({ MILLRACE_SECRET_KEY: old });
     const { job } = await runJob(await server.client(), shell(":", { environment }));

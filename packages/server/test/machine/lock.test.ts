@@ -1,4 +1,4 @@
-/** One server to a data folder. */
+/** Only one server uses a data folder. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,10 +7,10 @@ import { it } from "node:test";
 import { DataFolder } from "../../src/machine/data-folder.ts";
 import { lockDataFolder } from "../../src/machine/lock.ts";
 
-it("the lock of a data folder is nobody else's to open, and nobody's to take twice", async (t) => {
+it("the lock of a data folder cannot be opened by others or taken twice", async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "millrace-lock-"));
   t.after(() => rmSync(folder, { recursive: true }));
-  // Of an earlier version.
+  // A lock file of an earlier version.
   writeFileSync(join(folder, "server.lock"), "", { mode: 0o644 });
   const lock = lockDataFolder(new DataFolder(folder));
   assert.equal(statSync(join(folder, "server.lock")).mode & 0o777, 0o600);

@@ -1,4 +1,4 @@
-/** Logging never blocks the server and never ends it. */
+/** Logging never blocks or ends the server. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -6,7 +6,7 @@ import { describe, it } from "node:test";
 import { LogSink } from "../../src/machine/log-sink.ts";
 
 describe("the log", () => {
-  it("drops what cannot be written, and says how much when it can again", () => {
+  it("drops lines that cannot be written, and says how many when it can write again", () => {
     let text = "";
     let room = Number.POSITIVE_INFINITY;
     const sink = new LogSink((bytes) => {
@@ -32,7 +32,7 @@ describe("the log", () => {
     ["a reader that has stopped reading", "unread"],
     ["a reader that is gone", "closed"],
   ] as const) {
-    it(`goes on with ${name}`, async () => {
+    it(`continues with ${name}`, async () => {
       const script = `
         import { openLogSink } from ${JSON.stringify(new URL("../../src/machine/log-sink.ts", import.meta.url).href)};
         process.stderr.on("error", () => {});

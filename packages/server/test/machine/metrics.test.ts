@@ -1,4 +1,4 @@
-/** /metrics: text that a strict reader takes, numbers that are right, and nobody reads it who may not. */
+/** /metrics: text that a strict parser accepts, correct numbers, and no access without rights. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { after, before, describe, it } from "node:test";
@@ -16,7 +16,7 @@ interface Sample {
   readonly value: number;
 }
 
-/** Reads the format as strictly as its description: everything that is not in it is an error. */
+/** Parses the format strictly: everything that its description does not allow is an error. */
 function parse(text: string): { types: Map<string, string>; samples: Sample[] } {
   assert.ok(text.endsWith("\n"), "ends with a line end");
   const types = new Map<string, string>();
@@ -60,7 +60,7 @@ function readSample(line: string): Sample {
   return { name, labels, value: value === "+Inf" ? Number.POSITIVE_INFINITY : Number(value) };
 }
 
-/** Buckets only grow, end with everything, and agree with the count. */
+/** Buckets only grow, the last one has everything, and it equals the count. */
 function checkHistograms({ types, samples }: ReturnType<typeof parse>): void {
   for (const [name, type] of types) {
     if (type !== "histogram") continue;
@@ -89,7 +89,7 @@ function checkHistograms({ types, samples }: ReturnType<typeof parse>): void {
 }
 
 describe("the text of metrics", () => {
-  it("survives labels and help with quotes, backslashes and line ends", () => {
+  it("escapes quotes, backslashes and line ends in labels and help", () => {
     const counter = new Counter("odd_total", 'help with \\ and\na line end and "quotes"');
     const label = 'a "quoted" \\ back\nslash, }';
     counter.add({ team: label });
@@ -100,7 +100,7 @@ describe("the text of metrics", () => {
     assert.deepEqual(samples, [{ name: "odd_total", labels: { team: label }, value: 2 }]);
   });
 
-  it("counts what lies on a bound below it, and what lies beyond all of them in the last bucket", () => {
+  it("counts a value on a bound below it, and a value beyond all bounds in the last bucket", () => {
     const histogram = new Histogram("h", "h", [1, 2]);
     for (const value of [0.5, 1, 1.5, 99]) histogram.observe({}, value);
     const text = writeText([histogram.family()]);
@@ -130,7 +130,7 @@ describe("/metrics", () => {
     return { ...parsed, value };
   };
 
-  it("tells of jobs that wait, run and have ended, of slots, and of how long it all took", async () => {
+  it("shows waiting, running and ended jobs, slots, and durations", async () => {
     await runJob(client, shell("exit 0"));
     await runJob(client, shell("exit 3"));
     for (let i = 0; i < 3; i++) await createJob(client, shell("sleep 30", { workers: 2 }));
@@ -149,7 +149,7 @@ describe("/metrics", () => {
     assert.ok((value("millrace_store_write_seconds_count") ?? 0) > 5);
   });
 
-  it("counts requests by route, method and status, and those for nothing as none", async () => {
+  it("counts requests by route, method and status, and requests for unknown paths as none", async () => {
     await server.fetch("/api/whoami");
     await server.fetch("/api/whoami", { token: "isat_wrong" });
     await server.fetch("/no/such/thing");
@@ -160,7 +160,7 @@ describe("/metrics", () => {
     assert.equal(value("millrace_http_request_seconds_count", { route: "whoAmI", method: "GET" }), 2);
   });
 
-  it("tells of the process, the disk, the program and of who follows a log", async () => {
+  it("shows the process, the disk, the program and the log followers", async () => {
     const job = await createJob(client, shell("sleep 30"));
     const url = `${server.url.replace("http", "ws")}/api/logs/follow/?job_id=${job.id}&team_name=main`;
     const socket = new WebSocket(url, { headers: { authorization: `Bearer ${await server.token()}` } });
@@ -178,7 +178,7 @@ describe("/metrics", () => {
     while ((await scrape()).value("millrace_log_followers") !== 0);
   });
 
-  it("tells of deliveries that were made and that wait, and of webhooks that are disabled", async () => {
+  it("shows deliveries made and waiting, and disabled webhooks", async () => {
     const receiver = await Receiver.start();
     try {
       const body = { url: receiver.url(), events: ["job.failure" as const] };

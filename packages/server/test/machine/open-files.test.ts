@@ -12,7 +12,7 @@ import { head, openRaw, type RawConnection } from "../support/raw-http.ts";
 const skip = process.platform === "linux" ? false : "needs /proc";
 
 describe("open files", { skip, timeout: 180_000 }, () => {
-  it("may be as many as the hard limit, though the server is started with a lower one", async () => {
+  it("may reach the hard limit, even if the server is started with a lower soft limit", async () => {
     const server = await TestServer.start({ ulimit: "-Sn 300", env: { MILLRACE_ISOLATION: "none" } });
     const limits = await readFile(`/proc/${server.pid}/limits`, "utf8");
     await server.dispose();
@@ -21,7 +21,7 @@ describe("open files", { skip, timeout: 180_000 }, () => {
     assert.equal(hard, String(openFilesLimit()));
   });
 
-  it("are left to jobs however many connections come", async () => {
+  it("are reserved for jobs, however many connections there are", async () => {
     const env = { MILLRACE_ISOLATION: "none", MILLRACE_RESERVED_FILES: "200" };
     const server = await TestServer.start({ ulimit: "-n 300", env });
     const client = await server.client();
@@ -43,7 +43,7 @@ describe("open files", { skip, timeout: 180_000 }, () => {
     }
   });
 
-  it("of connections are two each, and a few are let in under any limit", () => {
+  it("of connections count two each, and a few connections are accepted under any limit", () => {
     assert.equal(connectionsWithin(1024, 256), 384);
     assert.equal(connectionsWithin(256, 256), 16);
   });
@@ -51,7 +51,7 @@ describe("open files", { skip, timeout: 180_000 }, () => {
 
 const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1000).toISOString();
 
-/** Waits for the log of any job to look so: no request gets through meanwhile. */
+/** Waits until the log of any job matches: no request gets through meanwhile. */
 async function logOf(server: TestServer, pattern: RegExp): Promise<void> {
   const folder = join(server.dataDir, "jobs");
   for (let tries = 0; tries < 600; tries++) {

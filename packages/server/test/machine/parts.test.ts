@@ -1,4 +1,4 @@
-/** A server is parts: they start in order and stop in reverse, and a start that fails leaves nothing behind. */
+/** A server consists of parts: they start in order and stop in reverse, and a failed start leaves nothing behind. */
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -20,7 +20,7 @@ describe("parts", () => {
       async (given) => void seen.push(`stop ${given}`),
     );
 
-  it("give what they opened to those after them, and stop in reverse", async () => {
+  it("pass what they opened to later parts, and stop in reverse", async () => {
     const parts = new StartedParts();
     assert.equal(await parts.start(part("store")), "store");
     assert.equal(await parts.start(part("engine")), "engine");
@@ -42,7 +42,7 @@ describe("parts", () => {
   });
 });
 
-it("a server that cannot listen gives back its data folder, and one that stopped gives back its port", async () => {
+it("a server that cannot listen releases its data folder, and a stopped one releases its port", async () => {
   const log = pino({ level: "silent" });
   const folders = [await mkdtemp(join(tmpdir(), "millrace-parts-")), await mkdtemp(join(tmpdir(), "millrace-parts-"))];
   const start = (folder: string | undefined, port: string) =>
@@ -52,7 +52,7 @@ it("a server that cannot listen gives back its data folder, and one that stopped
     );
   const first = await start(folders[0], "0");
   const { port } = new URL(first.url);
-  await assert.rejects(start(folders[1], port), /is in use/);
+  await assert.rejects(start(folders[1], port), /is already in use/);
   const ready = async () => (await fetch(`${first.url}/readyz`)).status;
   assert.equal(await ready(), 200);
   await first.stop();

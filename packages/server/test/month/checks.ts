@@ -1,4 +1,7 @@
-/** What must hold of any month, whatever was planned: nothing twice, nothing silent. Nothing here looks at the model's runs. */
+/**
+ * What must hold for any month, whatever the plan: nothing happens twice, nothing is lost silently. These checks do not
+ * use the model.
+ */
 import assert from "node:assert/strict";
 import type { Store } from "../../src/store/drivers/store.ts";
 import { expectedTicks, wallsOf } from "../support/expected-ticks.ts";
@@ -7,7 +10,7 @@ import type { Begun } from "./played-engine.ts";
 import type { MonthRecord } from "./record.ts";
 import type { Message } from "./told-record.ts";
 
-/** One run for a moment of a schedule or task; one attempt of a job at a time, none after a success. */
+/** Each moment of a schedule or task has one run; each job has one attempt at a time, and none after a success. */
 export async function assertNothingTwice(store: Store, attempts: readonly Begun[]): Promise<void> {
   const pipelines = await store.db
     .selectFrom("pipelines")
@@ -35,7 +38,7 @@ function assertOnce(things: readonly string[]): void {
   assert.deepEqual(twice, []);
 }
 
-/** Every planned time of a schedule is accounted for; what came to nothing says why, and somebody was told. */
+/** Every planned time of a schedule is accounted for; a tick without a run has a reason and was reported. */
 export function assertNothingSilent({ schedules, from, to }: Month, seen: MonthRecord): void {
   for (const { name, cron, timezone, pauses = [] } of schedules) {
     const entries = seen.schedules[name] ?? [];
@@ -44,7 +47,7 @@ export function assertNothingSilent({ schedules, from, to }: Month, seen: MonthR
     for (const { tick, outcome, why } of entries) {
       assert.ok(outcome === "fired" || why !== null, `${name} at ${tick} ${outcome} without a word`);
       if (outcome !== "skipped" && outcome !== "missed") continue;
-      // A row of skips is told once a day.
+      // A series of skips is reported once a day.
       const isTold = seen.told.some(
         ({ of, moment, event }) =>
           of === name && event === "schedule.skip" && moment <= tick && dateOf(moment) === dateOf(tick),
@@ -59,7 +62,7 @@ export function assertNothingSilent({ schedules, from, to }: Month, seen: MonthR
   }
 }
 
-/** A delivery has one id and one text, came to one listener, and was taken in the end. */
+/** A delivery has one id and one text, went to one receiver, and was accepted in the end. */
 export async function assertDelivered(store: Store, messages: readonly Message[]): Promise<void> {
   const rows = await store.db
     .selectFrom("deliveries")

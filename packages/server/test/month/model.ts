@@ -1,8 +1,9 @@
 /**
- * What should become of a planned month, worked out from the words of docs/schedules.md, docs/jobs.md, docs/sign-in.md and
- * docs/notifications.md alone. Nothing of the product is imported here: where the two differ, one of them is wrong.
+ * The expected result of a planned month, derived only from docs/schedules.md, docs/jobs.md, docs/sign-in.md and
+ * docs/notifications.md. Nothing of the product is imported here: if the two differ, one of them is wrong.
  *
- * Times are exact to the minute. A plan in which something depends on less than that is refused: it would say nothing.
+ * Times are exact to the minute. A plan in which something depends on less than a minute is refused, because its result
+ * would be undefined.
  */
 import { expectedTicks, wallsOf } from "../support/expected-ticks.ts";
 import {
@@ -22,10 +23,10 @@ const iso = (time: number) => new Date(time).toISOString();
 
 /** "A tick is on time for a minute." */
 const punctual = minute;
-/** "at most for the newest 100" */
+/** "for at most the newest 100" */
 const mostCaughtUp = 100;
 
-/** Something that should be told, and when it came to be. */
+/** An event that should be reported, and its time. */
 interface Event extends Omit<Told, "to"> {
   readonly at: number;
 }
@@ -33,20 +34,20 @@ interface Event extends Omit<Told, "to"> {
 interface Simulated {
   readonly entries: Entry[];
   readonly events: Event[];
-  /** When its runs made versions. */
+  /** When its runs created versions. */
   readonly versions: number[];
 }
 
-/** A run as it went, when it was over, and when that was noticed. */
+/** A run with its course, its end, and the time at which the server noticed the end. */
 interface Lived extends Run {
   readonly over: number;
   readonly ended: number;
 }
 
-/** Of a run that goes on when the month is over. */
+/** The end of a run that is still active when the month is over. */
 const unfinished = { end: "RUNNING", attempts: [], until: null } as const;
 
-/** What a run is asked for: the first of the ticks that it stands for, how many they are, and the newest. */
+/** A request for a run: the first tick that it covers, the number of ticks, and the newest tick. */
 interface Request {
   readonly tick: number;
   readonly ticks: number;
@@ -75,11 +76,11 @@ export function modelOf(month: Month): MonthRecord {
   };
 }
 
-/** A script that somebody runs by hand takes a minute, and makes a version. */
+/** A script that somebody runs by hand takes a minute and creates a version. */
 const madeByHand = ({ deeds }: Month, name: string): number[] =>
   deeds.flatMap((deed) => (deed.what === "new script" && deed.of === name ? [at(deed.at) + minute] : []));
 
-/** Who is told of which: "Without events and states it is told all eight events." */
+/** Which receivers get which events: "A webhook without events and states receives all eight events." */
 function toldTo({ listeners }: Month, events: readonly Event[]): Told[] {
   return listeners.flatMap((listener) =>
     events.filter((event) => hears(listener, event)).map(({ at: _, ...told }) => ({ ...told, to: listener.name })),
@@ -91,7 +92,7 @@ function hears({ events, states = [] }: Listener, { event, state }: Event): bool
   return state !== undefined && (states as readonly string[]).includes(state);
 }
 
-/** The time at which a server comes to what is due: at once, or when it runs again and, for a beginning, has room. */
+/** When a server handles what is due: at once, or when it runs again and, for a start, has disk space. */
 function whenActed({ outages }: Month, time: number, why: readonly Outage["why"][] = ["down", "full"]): number {
   const outage = outages.find(({ from, to, why: kind }) => why.includes(kind) && at(from) <= time && time < at(to));
   return outage ? whenActed({ outages } as Month, at(outage.to), why) : time;
@@ -99,7 +100,7 @@ function whenActed({ outages }: Month, time: number, why: readonly Outage["why"]
 
 const whenNoticed = (month: Month, time: number) => whenActed(month, time, ["down"]);
 
-/** As whom something runs at a time, and why it cannot. */
+/** Returns the user as whom a schedule or task runs at this time, and whether that user has left. */
 function ownerAt(
   { deeds }: Month,
   { name, by, runsAs }: PlannedSchedule | (PlannedTask & { runsAs?: undefined }),
@@ -115,7 +116,7 @@ function ownerAt(
   return { owner, isGone: gone.has(owner) };
 }
 
-/** The attempts of one run, from its beginning to its end. */
+/** The attempts of one run, from its start to its end. */
 function live(
   month: Month,
   runs: PlannedSchedule | PlannedTask,
@@ -134,12 +135,12 @@ function live(
     attempts.push(attempt === "hangs" ? "timed out" : "well" in attempt ? "succeeded" : "failed");
     if (attempts.at(-1) === "succeeded") return { attempts, ...times, end: "COMPLETED" };
     if (attempts.length > retries) return { attempts, ...times, end: "FAILED" };
-    // "before each further one twice as long"
+    // "the delay doubles for each further retry"
     begins = whenActed(month, times.ended + retryDelay * 2 ** (attempts.length - 1) * minute);
   }
 }
 
-/** "a recovery is told": an end after a failure. */
+/** A recovery is reported: a success after a failure. */
 class Ends {
   readonly events: Event[] = [];
   readonly #kind: "job" | "pipeline";
@@ -161,7 +162,7 @@ class Ends {
       const about = { of: this.#of, moment, at: ended };
       const event = end === "FAILED" ? "failure" : failing ? "recovery" : undefined;
       failing = end === "FAILED";
-      // A pipeline's job is told by its state alone; one that could not begin has no job.
+      // A pipeline's job is reported by its state only; one that could not start has no job.
       if (this.#kind === "pipeline" && end === "FAILED" && attempts.length > 0)
         this.events.push({ ...about, event: null, state: "FAILED" });
       const state = this.#kind === "job" && end === "FAILED" ? { state: "FAILED" as const } : {};
@@ -170,7 +171,7 @@ class Ends {
   }
 }
 
-/** The calendar date of a time in a zone. */
+/** The calendar date of a time in a time zone. */
 const dateIn = (timeZone: string, time: number) => new Intl.DateTimeFormat("en-CA", { timeZone }).format(time);
 
 class ScheduleModel {
@@ -182,7 +183,7 @@ class ScheduleModel {
   readonly #runs: Lived[] = [];
   #waiting: Request | undefined;
   #failing = false;
-  /** Whether a tick was skipped since the last run began, and the date of the last skip that was told. */
+  /** Whether a tick was skipped since the last run started, and the date of the last reported skip. */
   #hasSkipped = false;
   #skipToldOn: string | undefined;
 
@@ -202,14 +203,17 @@ class ScheduleModel {
     return this.#result();
   }
 
-  /** "It fires when the dataset has had no further version for `quiet_seconds`, once for all that came." */
+  /**
+   * "The schedule fires once for all new versions, after the dataset has had no further version for `quiet_seconds`."
+   */
   simulateTriggered(versions: readonly number[]): Simulated {
     const quiet = (this.#schedule.trigger?.quiet ?? 0) * minute;
     const rest = [...versions].sort((a, b) => a - b);
     for (let version = rest.shift(); version !== undefined; version = rest.shift()) {
       for (;;) {
         const due = version + quiet;
-        // "While its last run is still going the version waits for the end of it, however many come, and then fires once"
+        // "While the last run is still active, new versions wait for its end, however many there are, and then fire
+        // once"
         const when = whenActed(this.#month, Math.max(due, this.#runs.at(-1)?.ended ?? 0));
         const next = rest[0];
         if (next !== undefined) this.#clear(next, when);
@@ -237,11 +241,11 @@ class ScheduleModel {
   #ticks(): number[] {
     const { cron = "", timezone } = this.#schedule;
     const [from, to] = [at(this.#month.from), this.#until];
-    // "Ticks that went by meanwhile are not made up for."
+    // "Ticks during the pause are not made up."
     return expectedTicks(cron, wallsOf(timezone, from, to)).filter((tick) => !this.#isPaused(tick));
   }
 
-  /** When a server comes to which ticks. */
+  /** When a server handles which ticks. */
   #looks(): [number, number[]][] {
     const looks = new Map<number, number[]>();
     for (const tick of this.#ticks()) {
@@ -251,7 +255,7 @@ class ScheduleModel {
     return [...looks];
   }
 
-  /** What ticks come to that are looked at now, before `overlap` is asked. */
+  /** The outcome of ticks that are handled now, before `overlap` applies. */
   #requests(ticks: readonly number[], when: number): Request[] {
     const [first = 0] = ticks;
     const last = ticks.at(-1) ?? 0;
@@ -277,13 +281,13 @@ class ScheduleModel {
   }
 
   #isGoing(when: number): boolean {
-    // "A run that ended while no server ran has ended": who notices it, and when, does not matter.
+    // "A run that ended while no server ran counts as ended": when that is noticed does not matter.
     const over = this.#runs.at(-1)?.over ?? 0;
     if (this.#schedule.overlap !== "allow") this.#clear(over, when);
     return over > when;
   }
 
-  /** Two things in the same minute: which comes first is for nobody to say. */
+  /** Refuses two events in the same minute, because their order is undefined. */
   #clear(one: number, other: number): void {
     if (Math.abs(one - other) < 2 * minute)
       throw new Error(`${this.#schedule.name}: ${iso(one)} and ${iso(other)} are too close`);
@@ -291,7 +295,7 @@ class ScheduleModel {
 
   #drop({ tick, ticks }: Omit<Request, "moment">, when: number, outcome: "skipped" | "missed", why: string): void {
     this.#entries.push({ tick: iso(tick), ticks, outcome, why, run: null });
-    // "The first skip of a row is told, and while the row goes on the first skip of each further day"
+    // "Millrace reports the first skip of a series and, while the series lasts, the first skip of each further day."
     this.#hasSkipped = true;
     const date = dateIn(this.#schedule.timezone, tick);
     if (date === this.#skipToldOn) return;
@@ -299,13 +303,16 @@ class ScheduleModel {
     this.#events.push({ event: "schedule.skip", of: this.#schedule.name, moment: iso(tick), at: when });
   }
 
-  /** "A row is over when two runs in a row have begun without a skip between them, and the second did not have to wait" */
+  /**
+   * "A series ends when two consecutive runs have started without a skip between them and the second did not have to
+   * wait"
+   */
   #endSkips(hadWaited: boolean): void {
     if (!this.#hasSkipped && !hadWaited) this.#skipToldOn = undefined;
     this.#hasSkipped = false;
   }
 
-  /** "it fires when that run has ended" */
+  /** "the tick fires when that run has ended" */
   #fireWaiting(before: number): void {
     const when = whenActed(this.#month, this.#runs.at(-1)?.ended ?? 0);
     if (!this.#waiting || when >= before) return;
@@ -318,7 +325,7 @@ class ScheduleModel {
     const { name, follow } = this.#schedule;
     const about = { of: name, moment: iso(when), at: when };
     if (follow && this.#newest(when) === undefined) {
-      // "told once as long as the reason is the same"
+      // "sent once while the reason stays the same"
       if (!this.#failing) this.#events.push({ ...about, event: "schedule.failure" });
       this.#failing = true;
       this.#entries.push({
@@ -358,7 +365,7 @@ class ScheduleModel {
     this.#entries.push({ tick: iso(tick), ticks, outcome, why: isGone ? "its owner is gone" : null, run: kept });
   }
 
-  /** Which script it runs: the one that it was made with, or what was taken since. */
+  /** Which script it runs: the one it was created with, or a newer one since. */
   #script(when: number): string {
     const { name, follow } = this.#schedule;
     if (follow) return this.#newest(when) as string;
@@ -366,7 +373,7 @@ class ScheduleModel {
     return refreshed ? (this.#newest(at(refreshed.at)) as string) : `${name} 1`;
   }
 
-  /** The newest script of the dataset; undefined: its newest version is nobody's. */
+  /** The newest script of the dataset; undefined if its newest version belongs to no job. */
   #newest(when: number): string | undefined {
     const made = this.#deeds("new script", when - minute);
     const foreign = this.#deeds("foreign version", when).at(-1);
@@ -381,7 +388,7 @@ class ScheduleModel {
     );
   }
 
-  /** "its time passed more than a minute ago, and nothing fired": where a server runs that does not fire. */
+  /** "was due more than a minute ago, and nothing fired": while a server runs that does not fire. */
   #tellOverdue(): void {
     const ticks = this.#ticks();
     for (const { from, to, why } of this.#month.outages) {
@@ -396,7 +403,7 @@ class ScheduleModel {
 function simulateTask(month: Month, task: PlannedTask): { record: TaskRecord; events: Event[]; versions: number[] } {
   const until = at(month.to);
   const looks = new Map<number, number>();
-  // "After an outage it fires once, however many ticks were missed."
+  // "After an outage the task fires once, however many ticks it missed."
   for (const tick of expectedTicks(task.cron, wallsOf(task.timezone, at(month.from), until)))
     looks.set(whenActed(month, tick), tick);
   const runs: Lived[] = [];

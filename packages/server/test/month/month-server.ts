@@ -1,4 +1,7 @@
-/** A server on the store of the month, without HTTP and with a played engine: its loops are run by hand, until it dies. */
+/**
+ * A server on the store of the month, without HTTP and with a simulated engine: the test runs its loops step by step,
+ * until it dies.
+ */
 import { pino } from "pino";
 import { continueJobIds, prepareLocalCluster, prepareStore } from "../../src/domain/lifecycle/first-start.ts";
 import { endForeignAttempts } from "../../src/domain/lifecycle/lost-attempts.ts";
@@ -36,7 +39,7 @@ export interface Ground {
   readonly smtpUrl: string;
 }
 
-/** When a server dies: asked before and after each of its commits, and where real ones are killed by other tests. */
+/** When a server dies: decided before and after each of its commits, and at the crash points of the crash tests. */
 type Chance = () => boolean;
 
 const version = "0.0.0";
@@ -45,7 +48,7 @@ const seconds = { webhookSeconds: 10, webhookRetry: 10, smtpSeconds: 10 } as con
 export class MonthServer {
   readonly #ground: Ground;
   readonly #chance: Chance;
-  /** Those of a group run side by side, the groups one after another. */
+  /** Loops of a group run in parallel, the groups one after another. */
   readonly #loops: readonly (readonly Loop[])[];
   readonly #deliveries: DeliverEvents;
   readonly #collecting = new Map<string, Promise<void>>();
@@ -94,7 +97,7 @@ export class MonthServer {
       sendMail: mailSender({ smtpUrl: ground.smtpUrl, from: "millrace@example.com", seconds: seconds.smtpSeconds }),
       stopping: new AbortController().signal,
     });
-    // In this order most of what a moment brings is done in one turn.
+    // In this order most of the work of a moment is done in one round.
     this.#loops = [
       [
         ...[
@@ -110,7 +113,7 @@ export class MonthServer {
     this.#deliveries = deliveries;
   }
 
-  /** A loop that is woken looks again. */
+  /** A loop that is woken runs again. */
   #signals(): Signals {
     const signals = new Signals();
     signals.schedules.wake = () => void this.#writes.others++;
@@ -123,7 +126,7 @@ export class MonthServer {
     throw new Error("killed");
   }
 
-  /** Of one who is dead nothing is written any more. */
+  /** A dead server writes nothing. */
   #mortal(store: Store, of: "others" | "deliveries"): Store {
     const write: Store["write"] = async (work) => {
       if (this.isDead) throw new Error("killed");
@@ -140,10 +143,10 @@ export class MonthServer {
     return { ...store, write };
   }
 
-  /** Every loop again and again until nothing more is written, or it is dead. What is under way is waited for. */
+  /** Runs every loop until nothing more is written or the server is dead. Waits for work in progress. */
   work = () => this.#turn(this.#loops);
 
-  /** Deliveries alone. */
+  /** Runs the delivery loop only. */
   deliver = () => this.#turn([[this.#deliveries]]);
 
   async #turn(groups: readonly (readonly Loop[])[]): Promise<void> {
@@ -167,12 +170,12 @@ export class MonthServer {
     }
   }
 
-  /** How much was written that may give a loop something to do: deliveries give none to others. */
+  /** Counts writes that may give a loop something to do; deliveries do not. */
   #writesFor(loop: Loop): number {
     return this.#writes.others + (loop === this.#deliveries ? this.#writes.deliveries : 0);
   }
 
-  /** A loop with a long pause is not hurried: what it sees at two looks it must see at two times. */
+  /** A loop with a long interval is not run early: two observations must be at two times. */
   #isTime({ name, interval }: { readonly name: string; readonly interval: number }): boolean {
     const now = this.#ground.clock.monotonic();
     if (interval > 1000 && now - (this.#lastLooks.get(name) ?? Number.NEGATIVE_INFINITY) < interval) return false;

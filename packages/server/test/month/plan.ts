@@ -1,6 +1,6 @@
 /**
- * The plan of a month: who has which schedules, how their runs fare, and what happens to everybody meanwhile. Plain data,
- * read by the model that says what should come of it and by the player that lets it happen; it imports nothing.
+ * The plan of a month: who has which schedules, how their runs go, and what happens meanwhile. Plain data without
+ * imports: the model derives the expected result from it, and the player carries it out.
  */
 export const minute = 60_000;
 
@@ -14,20 +14,20 @@ export interface Span {
 }
 
 export type Person = "lead" | "analyst" | "contractor";
-/** A team's service account is no person. */
+/** A team's service account is not a person. */
 export const serviceAccount = "main-service";
 
-/** How one attempt of a run fares: after so many minutes it ends, well or badly; without minutes it hangs. */
+/** The course of one attempt: after this many minutes it succeeds or fails; without minutes it hangs. */
 export type Attempt = { readonly well: number } | { readonly badly: number } | "hangs";
 
-/** Of runs for moments of this span, by attempt; what is not named here fares as usual. */
+/** Courses of runs for moments of this time span, by attempt; all others are as usual. */
 interface Spell extends Span {
   readonly attempts: readonly Attempt[];
 }
 
 interface Runs {
   readonly name: string;
-  /** Who wrote and ran its script, and made it a schedule. */
+  /** The user who wrote and ran its script, and created the schedule. */
   readonly by: Person;
   /** Minutes of a run on a usual day. */
   readonly usual: number;
@@ -44,39 +44,39 @@ export interface PlannedTask extends Runs {
 }
 
 export interface PlannedSchedule extends Runs {
-  /** Absent: a dataset fires it. */
+  /** Absent if a dataset fires it. */
   readonly cron?: string;
   readonly timezone: string;
   readonly overlap?: "skip" | "wait" | "allow";
   readonly catchUp?: "one" | "none" | "all";
   readonly follow?: true;
-  /** Whose new versions fire it, and for how many minutes none may have come. */
+  /** The dataset whose new versions fire it, and its quiet period in minutes. */
   readonly trigger?: { readonly by: string; readonly quiet: number };
   readonly runsAs?: typeof serviceAccount;
   readonly pauses?: readonly Span[];
 }
 
-/** What people do meanwhile. */
+/** Actions of people during the month. */
 export type Deed =
   /** Somebody runs a newer script of this name by hand; it takes a minute. */
   | { readonly what: "new script"; readonly of: string; readonly by: Person }
   | { readonly what: "refresh"; readonly of: string }
-  /** A version that no job made: nothing can be rebuilt from it. */
+  /** A version that no job created: nothing can be rebuilt from it. */
   | { readonly what: "foreign version"; readonly of: string }
   | { readonly what: "leave"; readonly who: Person; readonly transferTo?: Person }
   | { readonly what: "hand over"; readonly of: string; readonly to: typeof serviceAccount };
 
 export interface Outage extends Span {
-  /** No server runs, or there is one whose disk is nearly full. */
+  /** No server runs, or the server's disk is nearly full. */
   readonly why: "down" | "full";
 }
 
 export interface Listener {
   readonly name: string;
   readonly kind: "webhook" | "slack" | "mail";
-  /** Absent: all of them. */
+  /** Absent: all events. */
   readonly events?: readonly string[];
-  /** States of jobs that it is told. */
+  /** Job states that the receiver subscribes to. */
   readonly states?: readonly "FAILED"[];
 }
 
@@ -86,13 +86,13 @@ export interface Month extends Span {
   readonly deeds: readonly (Deed & { readonly at: Time })[];
   readonly outages: readonly Outage[];
   readonly listeners: readonly Listener[];
-  /** When receivers of webhooks answer nothing but errors. */
+  /** Times at which receivers of webhooks answer only with errors. */
   readonly deaf: readonly Span[];
-  /** When the wall clock is wrong, by so many days. */
+  /** Times at which the wall clock is wrong, by this many days. */
   readonly wrongClock: readonly (Span & { readonly days: number })[];
 }
 
-/** One schedule, one week, one outage: the smallest month there is. */
+/** One schedule, one week, one outage: the smallest month. */
 export const week: Month = {
   from: "10-02T00:00",
   to: "10-09T00:00",
@@ -114,7 +114,7 @@ export const week: Month = {
   wrongClock: [],
 };
 
-/** A run ends while no server runs, and so does an attempt that is to be tried again: the ticks of that time are made up for. */
+/** A run ends while no server runs, and so does an attempt that is due for a retry: missed ticks are made up. */
 export const restart: Month = {
   ...{ from: "10-02T00:00", to: "10-02T12:00" },
   schedules: [
@@ -143,7 +143,7 @@ export const month: Month = {
     },
     // 02:30 does not exist there on the 4th.
     { name: "southern", by: "lead", cron: "30 2 * * *", timezone: "Australia/Sydney", usual: 10, catchUp: "none" },
-    // Runs of more than an hour, side by side.
+    // Runs of more than an hour, in parallel.
     {
       ...{ name: "sundays", by: "lead", cron: "15 * 1,18 10,11 *", timezone: "America/New_York", usual: 70 },
       ...{ overlap: "allow", catchUp: "all" },
@@ -154,7 +154,7 @@ export const month: Month = {
     { name: "follower", by: "lead", cron: "20 4 * * *", timezone: "UTC", usual: 12, follow: true },
     {
       ...{ name: "on-arrival", by: "lead", timezone: "UTC", usual: 20, trigger: { by: "fetch", quiet: 10 } },
-      // Longer than until the next version, and than until the one after that.
+      // Longer than the interval to the next version, and to the one after that.
       spells: [
         { from: "10-15T00:00", to: "10-15T12:00", attempts: [{ well: 760 }] },
         { from: "10-28T12:00", to: "10-29T00:00", attempts: [{ badly: 1500 }] },
@@ -196,7 +196,7 @@ export const month: Month = {
     { name: "report", by: "contractor", cron: "0 7 * * *", timezone: "Europe/Berlin", usual: 5 },
   ],
   deeds: [
-    // A version while the dataset is not quiet yet: 12:09 was the one before.
+    // A version during the quiet period: the previous one came at 12:09.
     { at: "10-07T12:14", what: "new script", of: "fetch", by: "lead" },
     { at: "10-08T10:00", what: "new script", of: "follower", by: "lead" },
     { at: "10-12T10:19", what: "new script", of: "busy", by: "lead" },
@@ -213,7 +213,7 @@ export const month: Month = {
     { from: "10-14T15:10", to: "10-14T16:21", why: "down" },
     { from: "10-17T03:00", to: "10-18T12:02", why: "down" },
     { from: "10-21T08:45", to: "10-21T09:48", why: "full" },
-    // Over the changes of the clock in Berlin and in New York.
+    // Across the daylight saving changes in Berlin and in New York.
     { from: "10-24T23:40", to: "10-25T03:13", why: "down" },
     { from: "11-01T05:40", to: "11-01T07:50", why: "down" },
   ],

@@ -1,6 +1,6 @@
 /**
- * An engine that is played: real jobs would take a month. It begins what it is handed, and ends it when and how the plan
- * says. It outlives servers, as processes do; attempts that it was never handed are ABSENT, and can be withdrawn.
+ * A simulated engine, because real jobs would take a month. It starts submitted attempts and ends them when and how the
+ * plan says. Like processes, it survives servers. Attempts that it was never given are ABSENT and can be withdrawn.
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
@@ -8,19 +8,19 @@ import type { Attempt, Engine, JobSpec, Observation } from "../../src/engines/en
 import type { Warehouses } from "../../src/warehouses/warehouses.ts";
 import { at, type Month, minute, type Attempt as PlannedAttempt } from "./plan.ts";
 
-/** An attempt that began. */
+/** An attempt that has started. */
 export interface Begun {
   readonly key: string;
   readonly jobId: string;
-  /** Its name and its number, which is its text. */
+  /** The name of the script and its number, which is its text. */
   readonly script: string;
-  /** Undefined: somebody ran it by hand. */
+  /** Undefined if somebody ran it by hand. */
   readonly moment: string | undefined;
   readonly begun: number;
   /** When it ends by itself; undefined: never. */
   readonly ends: number | undefined;
   readonly code: number;
-  /** How it ended, once it has. */
+  /** Its result, once it has ended. */
   ended?: { readonly at: number; readonly code: number; readonly overLimit: string | null };
 }
 
@@ -28,9 +28,9 @@ const steps = ["datasets", "query"].map((name) => ({ name, label: name, started_
 
 export class PlayedEngine implements Engine {
   readonly capabilities = { isolation: "none" } as const;
-  /** Every attempt that ever began, in order. */
+  /** Every attempt that ever started, in order. */
   readonly all: Begun[] = [];
-  /** Told of ends: beginnings are noticed some time. */
+  /** Called at ends; starts are noticed by polling. */
   onChange: (key: string) => void = () => {};
   readonly #month: Month;
   readonly #now: () => number;
@@ -44,7 +44,7 @@ export class PlayedEngine implements Engine {
     this.#now = now;
   }
 
-  /** The time of the next end; attempts whose time has come end. */
+  /** Ends the attempts that are due, and returns the time of the next end. */
   next(): number {
     let next = Number.POSITIVE_INFINITY;
     for (const run of this.#runs.values()) {
@@ -137,10 +137,10 @@ export class PlayedEngine implements Engine {
   cleanup = async () => {};
   close = async () => {};
 
-  /** The team's warehouse, played with it: a job that ended well has made a version of the dataset of its script. */
+  /** The simulated warehouse of the team: a successful job has created a version of the dataset of its script. */
   warehouses(): Warehouses {
     const collect: Warehouses["collect"] = async (_team, { jobId }) => {
-      // Reading it takes longer than other loops take for a look.
+      // Reading the warehouse takes longer than a round of other loops.
       await setTimeout(5);
       return this.#collect(jobId);
     };
@@ -150,16 +150,16 @@ export class PlayedEngine implements Engine {
   #collect(jobId: string): Buffer[] {
     const run = this.all.findLast((one) => one.jobId === jobId);
     if (run?.ended?.code !== 0) return [];
-    // Whoever asks again gets the same answer.
+    // A repeated call gets the same answer.
     const made = this.#made.get(jobId) ?? this.#version(run);
     this.#made.set(jobId, made);
     return made;
   }
 
-  /** Numbers of versions only grow, whoever makes them. */
+  /** Version numbers only grow, whoever creates them. */
   nextVersion = () => `1.0.${++this.#versions}`;
 
-  /** In lines: what the job did, and each version. */
+  /** As lines: what the job did, then each version. */
   #version({ jobId, script, ended }: Begun): Buffer[] {
     const [name] = script.split(" ");
     const uuid = randomUUID();

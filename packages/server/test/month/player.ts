@@ -1,4 +1,4 @@
-/** Lets a planned month pass: time moves from one moment at which something is due to the next, and servers work or die. */
+/** Plays a planned month: time advances to the next moment at which something is due, and servers work or die. */
 
 import type { MailServer } from "@millrace/testing/servers/mail-server.ts";
 import type { Received, Receiver } from "@millrace/testing/servers/receiver.ts";
@@ -22,7 +22,7 @@ interface Surroundings {
 }
 
 const day = 24 * 60 * minute;
-/** Nothing is looked at less often. */
+/** The longest interval between two rounds. */
 const longest = 3 * 60 * minute;
 const isIn = (time: number, { from, to }: Span) => at(from) <= time && time < at(to);
 /** More than any disk has. */
@@ -31,7 +31,7 @@ const noRoom = Number.MAX_SAFE_INTEGER;
 export class Player {
   readonly engine: PlayedEngine;
   readonly record: StoreRecord;
-  /** Requests of webhooks that were answered with an error. */
+  /** Webhook requests that were answered with an error. */
   readonly refused = new Set<Received>();
   kills = 0;
   steps = 0;
@@ -73,7 +73,10 @@ export class Player {
     return [...pauses, ...others];
   }
 
-  /** A server that starts while the clock is wrong has nothing to compare it with: docs/schedules.md says what then holds. */
+  /**
+   * A server that starts while the clock is wrong has no earlier time to compare with: docs/schedules.md says what then
+   * holds.
+   */
   #mayDie(): boolean {
     return !this.#month.wrongClock.some(({ from, to }) => at(from) <= this.#now && this.#now < at(to) + minute);
   }
@@ -92,7 +95,7 @@ export class Player {
     await this.#drain();
   }
 
-  /** Everybody runs their scripts once, and makes them schedules and tasks. */
+  /** Everybody runs their scripts once, and creates schedules and tasks from them. */
   async #prepare(): Promise<void> {
     const { schedules, tasks, listeners, from } = this.#month;
     await this.#work();
@@ -135,11 +138,11 @@ export class Player {
     return found;
   }
 
-  /** The server that there is at this time does what is due; one that dies is followed by the next. */
+  /** The current server does what is due; a server that dies is replaced by the next. */
   async #work(): Promise<void> {
     const outage = this.#month.outages.find((span) => isIn(this.#now, span));
     const floor = outage?.why === "full" ? noRoom : 0;
-    // Down without a stop: what it had under way it never finished.
+    // The server is down without a clean stop: it never finished the work in progress.
     if (outage?.why === "down" || floor !== this.#floor) this.#server = undefined;
     this.#floor = floor;
     if (outage?.why === "down") return;
@@ -149,13 +152,13 @@ export class Player {
       if (!this.#server.isDead) return;
       this.kills++;
       this.#server = undefined;
-      // A start takes a moment, in which time goes on; then the server comes back to what the dead one had begun.
+      // A start takes a moment, during which time passes; then the server resumes the work of the dead one.
       this.#now += 2000;
       this.#looksAgain = this.#now + 31_000;
     }
   }
 
-  /** What was put down is delivered, after the month as in it; nothing else happens any more. */
+  /** Delivers the waiting events after the end of the month; nothing else happens any more. */
   async #drain(): Promise<void> {
     for (;;) {
       this.#server ??= await MonthServer.start(this.#ground, 0, () => false);
@@ -166,7 +169,7 @@ export class Player {
     }
   }
 
-  /** The next moment at which something is due, by the plan, the engine or the store. */
+  /** The next time at which something is due, by the plan, the engine or the store. */
   async #next(): Promise<number> {
     const { outages, deaf, wrongClock } = this.#month;
     const planned = [...outages, ...deaf, ...wrongClock].flatMap(({ from, to }) => [at(from), at(to)]);

@@ -1,9 +1,9 @@
-/** What became of a month, in words that the model and the store can both say. */
+/** The result of a month, in a form that both the model and the store can produce. */
 
-/** A run: for which moment, as whom, by which script, how its attempts went. */
+/** A run: its moment, its user, its script and its attempts. */
 export interface Run {
   readonly moment: string;
-  /** Null: it had no job. */
+  /** Null if it had no job. */
   readonly as: string | null;
   readonly script: string | null;
   readonly attempts: readonly ("failed" | "timed out" | "succeeded")[];
@@ -12,7 +12,7 @@ export interface Run {
   readonly until: string | null;
 }
 
-/** What became of a tick, or of several that one firing stands for. */
+/** The outcome of a tick, or of several ticks that one firing covers. */
 export interface Entry {
   readonly tick: string;
   readonly ticks: number;
@@ -21,23 +21,23 @@ export interface Entry {
   readonly run: Run | null;
 }
 
-/** Of a task the runs are known, and how many ticks came to nothing. */
+/** For a task: its runs, and the number of ticks that did not fire. */
 export interface TaskRecord {
   readonly runs: readonly Run[];
   readonly skipped: number;
-  /** Why the newest tick came to nothing. */
+  /** Why the newest tick did not fire. */
   readonly why: string | null;
 }
 
-/** Something that one listener was told once. */
+/** One event that one receiver got once. */
 export interface Told {
   readonly to: string;
-  /** Null: only a state of a job. */
+  /** Null if it was only a job state. */
   readonly event: string | null;
   readonly state?: "FAILED";
   /** The schedule or task. */
   readonly of: string;
-  /** Of a run its moment; of a tick the tick; of what has neither, the minute in which it happened. */
+  /** For a run its moment, for a tick the tick, otherwise the minute in which it happened. */
   readonly moment: string;
 }
 
@@ -47,7 +47,7 @@ export interface MonthRecord {
   readonly told: readonly Told[];
 }
 
-/** A line for each thing that happened. */
+/** One line per event. */
 function linesOf({ schedules, tasks, told }: MonthRecord): string[] {
   const ofSchedules = Object.entries(schedules).flatMap(([name, entries]) =>
     entries.map(({ tick, ticks, outcome, why, run }) =>
@@ -66,7 +66,7 @@ function linesOf({ schedules, tasks, told }: MonthRecord): string[] {
   return [...ofSchedules, ...ofTasks, ...ofTold];
 }
 
-/** What one record has and the other has not, each as often as that. */
+/** What one record has and the other lacks, as often as it occurs. */
 export function differences(seen: MonthRecord, expected: MonthRecord) {
   const without = (some: readonly string[], others: readonly string[]) => {
     const left = [...others];

@@ -1,4 +1,4 @@
-/** What the store says of a month: which ticks came to what, how runs went, and when something is due next. */
+/** The result of a month according to the store: outcomes of ticks, courses of runs, and when something is due next. */
 import { sql } from "kysely";
 import { readSpec } from "../../src/domain/lifecycle/job-documents.ts";
 import { attemptKey } from "../../src/engines/engine.ts";
@@ -30,7 +30,7 @@ export class StoreRecord {
     this.#store = store;
   }
 
-  /** A schedule keeps its last 50 firings: they are written down here as they come. */
+  /** A schedule keeps its last 50 firings, so they are recorded here as they occur. */
   async follow(): Promise<void> {
     const waiting = [...this.#firings.values()].filter(({ outcome }) => outcome === "waits").map(({ id }) => id);
     const rows = await this.#store.db
@@ -45,7 +45,7 @@ export class StoreRecord {
     }
   }
 
-  /** When something is due that the store knows of, after this time. */
+  /** The next time after this one at which something in the store is due. */
   async dueTimes(now: number, begunAt: (key: string) => number | undefined): Promise<number[]> {
     const { db } = this.#store;
     const after = iso(now);
@@ -62,7 +62,7 @@ export class StoreRecord {
     return [...rows.flatMap(({ due }) => (due === null ? [] : [Date.parse(due)])), ...limits];
   }
 
-  /** When the next delivery that waits is made; undefined: none does. */
+  /** The time of the next waiting delivery; undefined if there is none. */
   async nextDelivery(now: number): Promise<number | undefined> {
     const rows = await this.#store.db
       .selectFrom("deliveries")
@@ -102,7 +102,7 @@ export class StoreRecord {
     };
   }
 
-  /** Runs by the pipeline or the task that they are of. */
+  /** Runs by their pipeline or task. */
   async #runs(attempts: readonly Begun[]) {
     const { db } = this.#store;
     const jobs = await db
@@ -174,7 +174,7 @@ const endOf = (status: string) => (status === "COMPLETED" || status === "FAILED"
 const howFailed = (why: string | null): Run["attempts"][number] =>
   /ran longer than its limit/.test(why ?? "") ? "timed out" : "failed";
 
-/** Reasons are for people: what each of them means. */
+/** Maps reasons, which are texts for people, to their meaning. */
 const reasons: readonly (readonly [RegExp, string])[] = [
   [/^the run .* is still going \(overlap is (skip|wait)\)/, "the last run is still going"],
   [/^the tick of .* waits already/, "one waits already"],

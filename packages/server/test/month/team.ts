@@ -1,4 +1,4 @@
-/** The people of the month and what they do, through the domain, as the API would. */
+/** The people of the month and their actions, through the domain, as the API would call it. */
 import type { JobInput, PipelineSchedule, ToldEvent } from "@millrace/contract";
 import { recordMade } from "@millrace/testing/millrace/lineage.ts";
 import { operator } from "../../src/domain/access/audit.ts";
@@ -78,7 +78,7 @@ export class MonthTeam {
     }
   }
 
-  /** A script that is run by hand: its text says which one of this name it is. */
+  /** A script that is run by hand; its text contains its number among those of the same name. */
   async runScript(runs: PlannedSchedule | PlannedTask, by: Person): Promise<void> {
     const number = (this.#scripts.get(runs.name) ?? 0) + 1;
     this.#scripts.set(runs.name, number);
@@ -105,7 +105,7 @@ export class MonthTeam {
     await createJob(this.#context, { ...this.#call(by), input, idempotencyKey: undefined }, this.#now);
   }
 
-  /** A schedule of the pipeline that makes the dataset of its name. */
+  /** A schedule of the pipeline that creates the dataset of its name. */
   async addSchedule(schedule: PlannedSchedule): Promise<void> {
     const { name, by, cron, timezone, overlap, catchUp, follow, trigger, runsAs } = schedule;
     const call = this.#call(by);
@@ -140,7 +140,8 @@ export class MonthTeam {
       const version = this.#ground.engine.nextVersion();
       return void (await recordMade(store, null, deed.of, { namespace: "@lead", version }));
     }
-    const changes = { disabled: true, ...(deed.transferTo ? { transfer_to: deed.transferTo } : {}) };
-    await changeUser(store, this.#call("admin"), deed.who, changes, this.#now);
+    const transfer = deed.transferTo ? { transfer_to: deed.transferTo } : {};
+    const changes = { username: deed.who, disabled: true, ...transfer };
+    await changeUser(store, this.#call("admin"), changes, this.#now);
   }
 }

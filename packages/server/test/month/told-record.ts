@@ -1,4 +1,4 @@
-/** What listeners of the month were told, read from what came to them. */
+/** The events that receivers of the month got, read from their requests. */
 import type { MailServer } from "@millrace/testing/servers/mail-server.ts";
 import type { Received, Receiver } from "@millrace/testing/servers/receiver.ts";
 import { readSpec } from "../../src/domain/lifecycle/job-documents.ts";
@@ -6,18 +6,18 @@ import type { Store } from "../../src/store/drivers/store.ts";
 import type { Told } from "./record.ts";
 import { toMinute } from "./store-record.ts";
 
-/** One message that a listener has taken, perhaps not for the first time. */
+/** One message that a receiver accepted, possibly a repetition. */
 export interface Message {
   readonly to: string;
   readonly delivery: string;
   readonly text: string;
-  /** As it came. */
+  /** The body as it arrived. */
   readonly body: string;
-  /** Undefined: the text alone has to tell. */
+  /** Undefined if only the text identifies the event. */
   readonly event: string | null | undefined;
   readonly timestamp: string;
   readonly state: string | undefined;
-  /** Whether it was answered well. */
+  /** Whether it was answered with success. */
   readonly taken: boolean;
 }
 
@@ -50,7 +50,7 @@ function ofMail(to: readonly string[], message: string): Message {
   return { to: who, delivery, text, body: text, event, timestamp, state: undefined, taken: true };
 }
 
-/** Each delivery once, however often it came. */
+/** Each delivery once, however often it arrived. */
 export async function toldOf(store: Store, messages: readonly Message[]): Promise<Told[]> {
   const { db } = store;
   const pipelines = await db
@@ -76,6 +76,6 @@ export async function toldOf(store: Store, messages: readonly Message[]): Promis
   });
 }
 
-/** Of what is told by a sentence alone. */
+/** Events that are identified by a sentence only. */
 const eventOf = (text: string) =>
   / is complete again after a failure\./.test(text) ? "pipeline.recovery" : "pipeline.failure";

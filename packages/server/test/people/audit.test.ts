@@ -1,8 +1,7 @@
-/** The audit: every change leaves an entry, with who, what and from where. */
+/** The audit: every change writes an entry with who, what and from where. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type AuditEntry, type Client, createClient, routes } from "@millrace/contract";
-import { operator } from "../../src/domain/access/audit.ts";
 import { createSignInLink } from "../../src/domain/people/sessions.ts";
 import { setAdminPassword } from "../../src/domain/people/users.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
@@ -21,11 +20,11 @@ describe("the audit", () => {
   });
   after(() => server.dispose());
 
-  /** Without a default team: everything. */
+  /** Without a default team: all entries. */
   let everything: Client;
   const read = (query: object = {}, as = everything) => as.call(routes.listAudit, { query });
 
-  /** What an action leaves, oldest first, in a few words. */
+  /** The entries of an action, oldest first, in short form. */
   async function leaves(work: () => Promise<unknown>): Promise<string[]> {
     const [last] = await read({ limit: 1 });
     await work();
@@ -154,7 +153,7 @@ describe("the audit", () => {
     assert.match(upload.join(), /^file.upload \| \d+ \| data.csv \| main$/);
   });
 
-  it("has no entry for what was refused or repeated", async () => {
+  it("has no entry for refused or repeated requests", async () => {
     const nothing = async (work: () => Promise<unknown>) =>
       assert.deepEqual(await leaves(() => work().catch(() => {})), []);
     await nothing(() => admin.call(routes.createUser, { body: { username: "ada" } }));
@@ -170,13 +169,13 @@ describe("the audit", () => {
     await nothing(once);
   });
 
-  it("knows who worked on the store itself", async () => {
-    await setAdminPassword(server.store, operator, "ada", password, Date.now());
+  it("records who worked on the store directly", async () => {
+    await setAdminPassword(server.store, "ada", password, Date.now());
     const [entry] = await read({ limit: 1 });
     assert.deepEqual([entry?.username, entry?.via, entry?.address], ["", "command line", ""]);
   });
 
-  it("holds no secret", async () => {
+  it("contains no secret", async () => {
     const text = JSON.stringify(await server.store.db.selectFrom("audit").selectAll().execute());
     assert.doesNotMatch(text, /isat_|correct horse|argon2|code=/);
   });
@@ -204,7 +203,7 @@ describe("the audit", () => {
     await refused(read({ team_name: "no-team" }), "not_found");
   });
 
-  it("is everything for administrators, a team's for its admins, nothing for others", async () => {
+  it("is visible completely to administrators, per team to its admins, and not at all to others", async () => {
     const boss = await addPerson(server, "boss", { team: "crew", role: "admin" });
     const worker = await addPerson(server, "worker", { team: "crew", role: "editor" });
     assert.ok((await read({}, boss.client)).every((entry) => entry.team_name === "crew"));

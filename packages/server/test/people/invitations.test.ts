@@ -29,7 +29,7 @@ describe("an invitation", () => {
     stranger.call(routes.signUp, { body: { code, username, password, ...fields } });
   const open = () => admin.call(routes.listInvitations, { params });
 
-  it("is a link that is shown once, works for a week, and is kept as a hash", async () => {
+  it("is a link that is shown once, works for a week, and is stored as a hash", async () => {
     const invitation = await invite({ role: "viewer", email: "new@example.com" });
     assert.ok(invitation.url.startsWith(`${server.url}/auth/invitation?code=`));
     const days = (Date.parse(invitation.expires_at) - Date.now()) / 86_400_000;
@@ -47,10 +47,10 @@ describe("an invitation", () => {
     });
   });
 
-  it("makes an account, once", async () => {
+  it("creates an account, once", async () => {
     const { code } = await invite();
     await signUp(code, "nina", { first_name: "Nina", email: "n@example.com" });
-    await refused(signUp(code, "oscar"), "not_found", /used or revoked, has expired/);
+    await refused(signUp(code, "oscar"), "not_found", /has expired, or was already used or revoked/);
     await refused(read(code), "not_found");
     const nina = await admin.call(routes.getUser, { params: { username: "nina" } });
     assert.deepEqual([nina.first_name, nina.is_admin, nina.teams], ["Nina", false, [{ name: "crew", role: "editor" }]]);
@@ -58,7 +58,7 @@ describe("an invitation", () => {
     assert.equal((await browser.post("/auth/sign-in", { username: "nina", password })).status, 303);
   });
 
-  it("used by two at once lets one in and leaves nothing of the other", async () => {
+  it("used by two people at once admits one and leaves nothing of the other", async () => {
     const { code } = await invite();
     const both = await Promise.allSettled([signUp(code, "twin-a"), signUp(code, "twin-b")]);
     assert.deepEqual(both.map(({ status }) => status).sort(), ["fulfilled", "rejected"]);
@@ -68,7 +68,7 @@ describe("an invitation", () => {
     assert.equal(twins.length, 1);
   });
 
-  it("is not used up by a name that is taken, a weak password or a bad name", async () => {
+  it("is not used up by a name that is in use, a weak password or an invalid name", async () => {
     const { code } = await invite();
     await refused(signUp(code, "admin"), "wrong_state", /a user admin already/);
     await refused(signUp(code, "pete", { password: "short" }), "invalid", /^password: expected 10/);
@@ -76,25 +76,25 @@ describe("an invitation", () => {
     await signUp(code, "pete");
   });
 
-  it("cannot be used to become more than it says", async () => {
+  it("cannot grant more than its role and team", async () => {
     const { code } = await invite({ role: "viewer" });
     await signUp(code, "quinn", { is_admin: true, role: "admin", teams: ["main"] });
     const quinn = await admin.call(routes.getUser, { params: { username: "quinn" } });
     assert.deepEqual([quinn.is_admin, quinn.teams], [false, [{ name: "crew", role: "viewer" }]]);
   });
 
-  it("lets somebody who has an account join with it, unless they are in already", async () => {
+  it("lets an existing user join, unless they are already a member", async () => {
     const rose = await addPerson(server, "rose");
     const { code } = await invite({ role: "viewer" });
     const join = (client: Client) => client.call(routes.joinTeam, { body: { code } });
     await refused(join(admin), "wrong_state", /in the team crew already/);
     await refused(stranger.call(routes.joinTeam, { body: { code } }), "unauthorized");
-    assert.match((await join(rose.client)).message, /in the team crew/);
+    assert.match((await join(rose.client)).message, /joined the team crew/);
     await refused(join(rose.client), "not_found");
     assert.deepEqual((await rose.client.call(routes.whoAmI, {})).teams, [{ name: "crew", role: "viewer" }]);
   });
 
-  it("is revoked, and only in its own team", async () => {
+  it("can be revoked, and only in its own team", async () => {
     const { id, code } = await invite();
     const revoke = (team_name: string) =>
       admin.call(routes.revokeInvitation, { params: { team_name, invitation_id: String(id) } });
@@ -105,7 +105,7 @@ describe("an invitation", () => {
     assert.ok((await open()).every((invitation) => invitation.id !== id));
   });
 
-  it("ends at its time, and with the right of whoever made it", async () => {
+  it("ends at its expiry, and when its creator may no longer invite", async () => {
     const late = await invite();
     await server.store.write((db) =>
       db.updateTable("invitations").set({ expires_at: "2020-01-01T00:00:00.000Z" }).where("id", "=", late.id).execute(),
@@ -123,7 +123,7 @@ describe("an invitation", () => {
     await refused(signUp(demoted.code, "uma"), "not_found");
   });
 
-  it("is made by admins of the team only", async () => {
+  it("can be created by admins of the team only", async () => {
     const { client } = await addPerson(server, "vera", { team: "crew", role: "editor" });
     await refused(invite({}, client), "forbidden", /needs the role admin/);
     await refused(client.call(routes.listInvitations, { params }), "forbidden");
@@ -134,7 +134,7 @@ describe("an invitation", () => {
   describe("in a browser", () => {
     const page = (code: string) => `/auth/invitation?code=${code}`;
 
-    it("shows who invites whom to what, and signs the new user in", async () => {
+    it("shows inviter, role and team, and signs the new user in", async () => {
       const { code } = await invite({ role: "viewer" });
       const browser = new Visitor(server.url);
       const shown = await (await browser.get(page(code))).text();
@@ -142,14 +142,14 @@ describe("an invitation", () => {
       const form = { code, username: " Walt ", first_name: "<b>", password, again: password };
       const different = await browser.post("/auth/invitation", { ...form, again: "something else" });
       assert.equal(different.status, 422);
-      assert.match(await different.text(), /two passwords are not the same[\s\S]*value="&lt;b&gt;"/);
+      assert.match(await different.text(), /two passwords differ[\s\S]*value="&lt;b&gt;"/);
       const made = await browser.post("/auth/invitation", form);
       assert.deepEqual([made.status, made.headers.get("location")], [303, "/"]);
       assert.match(await (await browser.get("/")).text(), /walt[\s\S]*Team crew/);
       assert.equal((await new Visitor(server.url).get(page(code))).status, 404);
     });
 
-    it("offers a signed-in user to join, and one who has an account to sign in first", async () => {
+    it("lets a signed-in user join, and asks an existing user to sign in first", async () => {
       await addPerson(server, "xena", { password });
       const { code } = await invite();
       const browser = new Visitor(server.url);
@@ -164,7 +164,7 @@ describe("an invitation", () => {
       assert.match(await (await browser.get("/")).text(), /Team crew/);
     });
 
-    it("is refused from another site, and when nobody is signed in any more", async () => {
+    it("is refused from another site, and if nobody is signed in any more", async () => {
       const { code } = await invite();
       const browser = new Visitor(server.url);
       const form = { code, username: "yves", password, again: password };

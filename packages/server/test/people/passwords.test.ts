@@ -1,4 +1,4 @@
-/** Passwords: kept as hashes, asked for in a browser, changed by their owners. */
+/** Passwords: stored as hashes, entered in a browser, changed by their owners. */
 import assert from "node:assert/strict";
 import { argon2Sync } from "node:crypto";
 import { mkdtemp, rm, stat } from "node:fs/promises";
@@ -10,7 +10,6 @@ import { storeIn } from "@millrace/testing/millrace/store-in.ts";
 import { pino } from "pino";
 import { startServer } from "../../src/app/server.ts";
 import { readConfig } from "../../src/configuration/config.ts";
-import { operator } from "../../src/domain/access/audit.ts";
 import { hashPassword, isOutdated, verifyPassword } from "../../src/domain/people/passwords.ts";
 import { setAdminPassword } from "../../src/domain/people/users.ts";
 import { ownPath } from "../../src/http/pages/sign-in-form.ts";
@@ -23,7 +22,7 @@ const password = "correct horse battery";
 const ada = { username: "ada" };
 
 describe("a password hash", () => {
-  it("is argon2id with its parameters inside, and never the same twice", async () => {
+  it("is argon2id with its parameters, and never the same twice", async () => {
     const [one, two] = await Promise.all([hashPassword(password, ada), hashPassword(password, ada)]);
     assert.match(one, /^\$argon2id\$v=19\$m=19456,t=2,p=1\$[\w+/]{22}\$[\w+/]{43}$/);
     assert.notEqual(one, two);
@@ -32,7 +31,7 @@ describe("a password hash", () => {
     assert.equal(await verifyPassword("", one), false);
   });
 
-  it("of strangers keeps neither files nor people who are known waiting, and their line ends", async () => {
+  it("of unauthenticated callers delays neither file access nor known users, and its queue is bounded", async () => {
     const hash = await hashPassword(password, ada);
     let done = 0;
     const tries = Array.from({ length: 64 }, (_, index) =>
@@ -53,16 +52,16 @@ describe("a password hash", () => {
     await Promise.allSettled([...tries, late]);
   });
 
-  it("takes the same letters typed on another keyboard", async () => {
+  it("accepts the same letters in another Unicode normalisation", async () => {
     const hash = await hashPassword("stra\u00dfe caf\u00e9 x", ada);
     assert.equal(await verifyPassword("stra\u00dfe cafe\u0301 x", hash), true);
   });
 
-  it("of nobody is never right, not even for an empty password", async () => {
+  it("of no user never matches, not even an empty password", async () => {
     for (const absent of [null, undefined]) assert.equal(await verifyPassword("", absent), false);
   });
 
-  it("with other parameters is still read, and known to be outdated", async () => {
+  it("with other parameters can still be verified, and is recognised as outdated", async () => {
     const nonce = Buffer.alloc(16, 7);
     const parameters = { message: Buffer.from(password), nonce, memory: 64, passes: 1, parallelism: 1, tagLength: 24 };
     const encode = (bytes: Buffer) => bytes.toString("base64").replace(/=+$/, "");
@@ -78,7 +77,7 @@ describe("a new password", () => {
   const refusal = (text: string, owner: Parameters<typeof hashPassword>[1] = ada) =>
     assert.rejects(hashPassword(text, owner), { code: "invalid" }, text);
 
-  it("is refused where it is common, a word, keys in a row, a repetition, the user or the product", async () => {
+  it("is refused if it is common, a word, keys in a row, a repetition, the user's name or the product's", async () => {
     for (const text of ["1234567890", "0987654321!", "qwertyuiop", "1q2w3e4r5t", "aaaaaaaaaaaa", "abcabcabcabc"])
       await refusal(text);
     for (const text of ["Password123", "p@ssw0rd2026", "iloveyou!!!", "welcome2026", "strawberry", "Basketball1"])
@@ -87,14 +86,14 @@ describe("a new password", () => {
       await refusal(text, { username: "carol" });
   });
 
-  it("is refused where it is a date, runs of characters, few characters, or two ordinary words", async () => {
+  it("is refused if it is a date, runs of characters, few characters, or two ordinary words", async () => {
     for (const text of ["2026-11-16", "16.11.2026!!", "Summer 11/16/26", "2026111620261117"]) await refusal(text);
     for (const text of ["11112222333", "aaabbbccc111", "1221121221", "abababba11"]) await refusal(text);
     for (const text of ["correcthorse", "Correct Horse", "waterbottle", "nightnight99"]) await refusal(text);
     await refusal("zzuser77zzuser77", { username: "zzuser" });
   });
 
-  it("is refused where it is hardly more than its owner's name or address", async () => {
+  it("is refused if it is little more than its owner's name or address", async () => {
     const owner = {
       username: "abl",
       first_name: "Augusta",
@@ -119,12 +118,12 @@ describe("a new password", () => {
     }
   });
 
-  it("is looked at for as long as it takes to tell, however long it is", async () => {
+  it("is checked in bounded time, however long it is", async () => {
     for (const text of ["ab".repeat(512), "a".repeat(1024), "2026-11-16".repeat(100)]) await refusal(text);
     assert.match(await hashPassword("tide water lamp ".repeat(64), ada), /^\$argon2id/);
   });
 
-  it("is taken where it is long enough and nobody's first guess, whatever its characters", async () => {
+  it("is accepted if it is long enough and hard to guess, whatever its characters", async () => {
     const three = [password, "tide water lamp", "waterbottlenight", "every house wants a door", "red sun over map"];
     const others = [
       "xK9#mQ2vL7",
@@ -136,7 +135,7 @@ describe("a new password", () => {
     for (const text of [...three, ...others]) assert.match(await hashPassword(text, ada), /^\$argon2id/);
   });
 
-  it("is judged alike however it is disguised, and its refusal does not repeat it", async () => {
+  it("is judged the same in any disguise, and the error does not repeat it", async () => {
     await assert.rejects(hashPassword("P4$$W0RD2026", ada), (error: Error) => {
       assert.match(error.message, /hard to guess/);
       return !error.message.toLowerCase().includes("p4$$");
@@ -159,7 +158,7 @@ describe("signing in with a password", () => {
     return browser.post("/auth/sign-in", { username: "ada", password, ...fields }, headers);
   };
 
-  it("gives a cookie that scripts and other sites do not get, new each time", async () => {
+  it("sets a new cookie each time, which scripts and other sites cannot read", async () => {
     const response = await signIn({ username: " ADA " });
     assert.deepEqual([response.status, response.headers.get("location")], [303, "/"]);
     const [session = "", known = ""] = response.headers.getSetCookie();
@@ -171,7 +170,7 @@ describe("signing in with a password", () => {
     assert.notEqual(browser.cookie, first);
   });
 
-  it("says the same of a wrong password, an unknown user and one without a password", async () => {
+  it("gives the same answer for a wrong password, an unknown user and a user without a password", async () => {
     const pages = [];
     for (const fields of [
       { password: "wrong" },
@@ -188,7 +187,7 @@ describe("signing in with a password", () => {
     assert.doesNotMatch(page, /<script>/);
   });
 
-  it("replaces a hash of lesser parameters, also of a password that would not be taken today", async () => {
+  it("replaces a hash with weaker parameters, even of a password that would be refused today", async () => {
     const nonce = Buffer.alloc(16, 7);
     const weak = "1234567890";
     const parameters = { message: Buffer.from(weak), nonce, memory: 64, passes: 1, parallelism: 1, tagLength: 32 };
@@ -207,7 +206,7 @@ describe("signing in with a password", () => {
     await users(await hashPassword(password, ada));
   });
 
-  it("is refused to forms of other sites", async () => {
+  it("is refused for forms of other sites", async () => {
     for (const headers of [
       { origin: "https://elsewhere.example" },
       { origin: "null" },
@@ -218,14 +217,14 @@ describe("signing in with a password", () => {
     }
   });
 
-  it("leads back to the page that was wanted", async () => {
+  it("returns to the requested page", async () => {
     const wanted = "/auth/device-login?code=AAAA-BBBB";
     const page = await (await new Visitor(server.url).get(wanted)).text();
     assert.ok(page.includes(`name="next" value="${wanted}"`), page);
     assert.equal((await signIn({ next: wanted })).headers.get("location"), wanted);
   });
 
-  it("leads nowhere else", async () => {
+  it("never redirects to another site", async () => {
     for (const next of [
       "https://elsewhere.example/",
       "//elsewhere.example",
@@ -245,7 +244,7 @@ describe("signing in with a password", () => {
   });
 });
 
-describe("one's own profile", () => {
+describe("a user's own profile", () => {
   let server: InProcessServer;
   let admin: Client;
   before(async () => {
@@ -257,7 +256,7 @@ describe("one's own profile", () => {
   const change = (as: Client, body: { password: string; current_password?: string }) =>
     as.call(routes.changePassword, { body });
 
-  it("says who one is", async () => {
+  it("shows who the user is", async () => {
     const { client } = await addPerson(server, "ada", { team: "main", role: "viewer" });
     const { token_name: _, scopes: __, ...me } = await client.call(routes.whoAmI, {});
     assert.deepEqual(me, {
@@ -275,7 +274,7 @@ describe("one's own profile", () => {
     assert.equal((await (await server.client({ team: "main" })).call(routes.whoAmI, {})).is_admin, false);
   });
 
-  it("is changed by oneself, but for what one may do", async () => {
+  it("can be changed by the user, except for their rights", async () => {
     const { client } = await addPerson(server, "bob");
     const body = { first_name: "Bob", email: "bob@example.com", is_admin: true, disabled: true } as object;
     const me = await client.call(routes.updateProfile, { body });
@@ -284,7 +283,7 @@ describe("one's own profile", () => {
     await refused(small.call(routes.updateProfile, { body: { first_name: "X" } }), "forbidden", /ADMIN scope/);
   });
 
-  it("has a first password only from a token that reaches everything", async () => {
+  it("gets a first password only with a token that has all scopes and teams", async () => {
     const { client } = await addPerson(server, "carol", { team: "main" });
     for (const limits of [{ scopes: ["ADMIN"] }, { team: "main" }]) {
       const limited = await server.client({ user: "carol", ...limits });
@@ -294,11 +293,11 @@ describe("one's own profile", () => {
     assert.equal((await client.call(routes.whoAmI, {})).has_password, true);
   });
 
-  it("has another password only for who knows the present one, and other sessions end", async () => {
+  it("gets another password only with the current one, and other sessions end", async () => {
     const { client } = await addPerson(server, "dave", { password });
     const browser = new Visitor(server.url);
     await browser.post("/auth/sign-in", { username: "dave", password });
-    await refused(change(client, { password: "another one" }), "forbidden", /present password is not right/);
+    await refused(change(client, { password: "another one" }), "forbidden", /current password is wrong/);
     await refused(change(client, { current_password: "wrong", password: "another one" }), "forbidden");
     await refused(change(client, { current_password: password, password: "short" }), "invalid");
     assert.equal((await browser.get("/")).status, 200);
@@ -308,7 +307,7 @@ describe("one's own profile", () => {
     assert.equal((await browser.post("/auth/sign-in", { username: "dave", password: "another one" })).status, 303);
   });
 
-  it("is changed on its page, where the session in use goes on", async () => {
+  it("can be changed on its page, where the current session continues", async () => {
     await addPerson(server, "erin", { password });
     const [one, other] = [new Visitor(server.url), new Visitor(server.url)];
     for (const browser of [one, other]) await browser.post("/auth/sign-in", { username: "erin", password });
@@ -318,7 +317,7 @@ describe("one's own profile", () => {
       last_name: "",
       email: "e@x.org",
     });
-    assert.match(await saved.text(), /Your profile is changed[\s\S]*value="&lt;E&gt;"/);
+    assert.match(await saved.text(), /Your profile was changed[\s\S]*value="&lt;E&gt;"/);
     const bad = await one.post("/auth/account", {
       change: "profile",
       first_name: "",
@@ -337,7 +336,7 @@ describe("one's own profile", () => {
 });
 
 describe("a server that other machines can reach", () => {
-  it("starts only when an administrator who can sign in has a password", async () => {
+  it("starts only if an administrator who can sign in has a password", async () => {
     const dataDir = await mkdtemp(join(tmpdir(), "millrace-host-"));
     const start = (host: string) =>
       startServer(
@@ -355,7 +354,7 @@ describe("a server that other machines can reach", () => {
         await assert.rejects(start(host), refusal, host);
       for (const host of ["127.0.0.1", "127.1.2.3", "localhost"]) await (await start(host)).stop();
       const store = await openStore(storeIn(dataDir));
-      await setAdminPassword(store, operator, "admin", password, Date.now());
+      await setAdminPassword(store, "admin", password, Date.now());
       await store.close();
       await (await start("0.0.0.0")).stop();
       await change({ disabled_at: "2030-01-01T00:00:00.000Z" });
@@ -369,7 +368,7 @@ describe("a server that other machines can reach", () => {
 });
 
 describe("the address of a caller", () => {
-  it("is the one of the connection unless a proxy is trusted, for sockets too", async () => {
+  it("is that of the connection unless a proxy is trusted, also for sockets", async () => {
     for (const [trust, forwarded, expected] of [
       ["", "192.0.2.7", "127.0.0.1"],
       ["loopback", "192.0.2.7", "192.0.2.7"],
@@ -386,7 +385,7 @@ describe("the address of a caller", () => {
         await client.call(routes.createToken, { body: { name: "seen" } }, { headers });
         const [entry] = await client.call(routes.listAudit, { query: { action: "token.create", limit: 1 } });
         assert.equal(entry?.address, expected, `${trust} ${forwarded}`);
-        // Four bad tokens a minute from an address: those that came over a socket count for the rest.
+        // Four invalid tokens per minute and address: those over a socket count, too.
         const statuses = [];
         for (let i = 0; i < 5; i++) {
           const path = `${server.url}${routes.followLogs.path}`;
@@ -405,7 +404,7 @@ describe("the address of a caller", () => {
     }
   });
 
-  it("is read from a list that makes sense", () => {
+  it("is read only from a valid list of proxies", () => {
     const read = (value: string) => readConfig({}, { MILLRACE_TRUST_PROXY: value }).listening.trustProxy;
     assert.deepEqual(read(" 10.0.0.0/8, ::1 ,loopback"), ["10.0.0.0/8", "::1", "loopback"]);
     assert.equal(read("2"), 2);

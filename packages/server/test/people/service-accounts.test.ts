@@ -1,8 +1,9 @@
-/** Service accounts: a team's user that is no person. Nobody signs in as it, and the team's admins make its tokens. */
+/**
+ * Service accounts: a team's user that is not a person. Nobody signs in as it, and the team's admins create its tokens.
+ */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type Client, createClient, routes } from "@millrace/contract";
-import { operator } from "../../src/domain/access/audit.ts";
 import { createSignInLink } from "../../src/domain/people/sessions.ts";
 import { setAdminPassword } from "../../src/domain/people/users.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
@@ -28,7 +29,7 @@ describe("the service account of a team", () => {
     client.call(routes.createServiceToken, { params, body: { token_name: "ci", ...body } });
   const as = (token: string) => createClient({ url: server.url, token, team: "crew" });
 
-  it("is made by an admin of the team, once, as an editor, and is listed with the members", async () => {
+  it("is created by a team admin, once, as an editor, and is listed with the members", async () => {
     await refused(create(editor.client), "forbidden", /needs the role admin/);
     await refused(createToken(boss.client), "not_found", /has no service account/);
     assert.deepEqual(await create(boss.client), {
@@ -60,7 +61,7 @@ describe("the service account of a team", () => {
     assert.ok(actions.some((entry) => entry.join() === "service-account.create,crew-service,boss"));
   });
 
-  it("takes no name of a person, and no reserved one", async () => {
+  it("cannot have the name of a person or a reserved name", async () => {
     await addTeam(server, "second");
     const other = (account_name: string) =>
       admin.call(routes.createServiceAccount, { params: { team_name: "second" }, body: { account_name } });
@@ -69,7 +70,7 @@ describe("the service account of a team", () => {
     assert.equal((await other("robot")).username, "robot");
   });
 
-  it("works with tokens that admins of its team make, in that team alone, and never with ADMIN", async () => {
+  it("works with tokens that admins of its team create, in that team only, and never with ADMIN", async () => {
     const token = await createToken(boss.client, { expires_in_days: 3 });
     assert.deepEqual([token.username, token.team_names], ["crew-service", ["crew"]]);
     assert.ok(!token.scopes.some((scope) => scope.startsWith("ADMIN")));
@@ -89,20 +90,20 @@ describe("the service account of a team", () => {
     await refused(client.call(routes.whoAmI, {}), "unauthorized");
     const own = await boss.client.call(routes.createToken, { body: { name: "a person's" } });
     const other = { params: { ...params, service_token_id: String(own.id) } };
-    await refused(boss.client.call(routes.revokeServiceToken, other), "not_found", /has no token/);
+    await refused(boss.client.call(routes.revokeServiceToken, other), "not_found", /has no valid token/);
   });
 
-  it("has no password, no link and no administration, gives no rights and joins no other team", async () => {
+  it("has no password, no link and no administrator rights, grants no rights and joins no other team", async () => {
     const set = (body: object) => admin.call(routes.updateUser, { params: { username: "crew-service" }, body });
     await refused(set({ password: "long enough by far" }), "wrong_state", /is a service account/);
     await refused(set({ is_admin: true }), "wrong_state", /administers nothing/);
     await assert.rejects(createSignInLink(server.store, "crew-service", Date.now()), /nobody signs in as it/);
     await assert.rejects(
-      setAdminPassword(server.store, operator, "crew-service", "long enough by far", Date.now()),
+      setAdminPassword(server.store, "crew-service", "long enough by far", Date.now()),
       /is a service account/,
     );
     const client = as((await createToken(boss.client)).access_token);
-    await refused(client.call(routes.createToken, { body: { name: "more" } }), "forbidden", /may not make tokens/);
+    await refused(client.call(routes.createToken, { body: { name: "more" } }), "forbidden", /may not create tokens/);
     await refused(client.call(routes.changePassword, { body: { password: "long enough by far" } }), "forbidden");
     const login = await client.call(routes.startDeviceLogin, { body: {} });
     await refused(
@@ -116,7 +117,7 @@ describe("the service account of a team", () => {
     await refused(boss.client.call(routes.updateMember, role), "wrong_state", /viewer or editor/);
   });
 
-  it("is removed from its team like a member, and put back", async () => {
+  it("can be removed from its team like a member, and added again", async () => {
     const client = as((await createToken(boss.client)).access_token);
     const member = { ...params, username: "crew-service" };
     await boss.client.call(routes.removeMember, { params: member, query: {} });

@@ -1,4 +1,4 @@
-/** Budgets of those who sign in: nobody can use up another's, and the memory for them has an end. */
+/** Rate limits of sign-in: no caller can use up another's budget, and the memory for budgets is bounded. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { connect, Socket } from "node:net";
@@ -26,7 +26,7 @@ async function withServer(env: Record<string, string>, test: (server: InProcessS
   }
 }
 
-/** As behind a proxy: every caller has an address of its own. */
+/** As behind a proxy: every caller has its own address. */
 const attempt = (
   server: InProcessServer,
   username: string,
@@ -42,7 +42,7 @@ const statusesOf = async (count: number, call: (index: number) => Promise<Respon
 };
 
 describe("wrong passwords", () => {
-  it("never keep the right one out that comes from another address, however many they are", () =>
+  it("never block the right one from another address, however many there are", () =>
     withServer({}, async (server) => {
       await addPerson(server, "ada", { password });
       for (let i = 0; i < 30; i++) assert.equal((await attempt(server, "ada", `10.0.0.${i}`)).status, 401);
@@ -50,7 +50,7 @@ describe("wrong passwords", () => {
       assert.equal((await attempt(server, "ada", "192.0.2.1", password)).status, 303);
     }));
 
-  it("delay the next one of the same user and address, longer and longer, with Retry-After", () =>
+  it("delay the next try of the same user and address, longer and longer, with Retry-After", () =>
     withServer({ MILLRACE_LOGIN_RATE: "30" }, async (server) => {
       await addPerson(server, "ada", { password });
       for (let i = 0; i < 11; i++) assert.equal((await attempt(server, "ada", "10.0.0.1")).status, 401);
@@ -61,7 +61,7 @@ describe("wrong passwords", () => {
       assert.equal((await attempt(server, "bob", "10.0.0.1")).status, 401, "another user is another matter");
     }));
 
-  it("never stop the right one from a browser that signed in before, also at the same address", () =>
+  it("never block the right one from a browser that signed in before, even at the same address", () =>
     withServer({}, async (server) => {
       await addPerson(server, "ada", { password });
       const known = new Visitor(server.url);
@@ -79,7 +79,7 @@ describe("wrong passwords", () => {
       );
     }));
 
-  it("of a known browser have a budget of their own, and it is known only to those who signed in with it", () =>
+  it("of a known browser have a separate budget, and only a browser that signed in is known", () =>
     withServer({}, async (server) => {
       await addPerson(server, "ada", { password });
       await addPerson(server, "bob", { password });
@@ -95,7 +95,7 @@ describe("wrong passwords", () => {
       assert.deepEqual(await statusesOf(4, post), [401, 401, 401, 429]);
     }));
 
-  it("and right ones of a known browser have a budget of their own: each costs a hash and a session", () =>
+  it("and right ones of a known browser have a separate budget, because each costs a hash and a session", () =>
     withServer({}, async (server) => {
       await addPerson(server, "ada", { password });
       const known = new Visitor(server.url);
@@ -114,8 +114,8 @@ describe("wrong passwords", () => {
     }));
 });
 
-describe("secrets that nobody can guess", () => {
-  it("are taken however many wrong ones came from the same place: links, invitations, device codes, tokens", () =>
+describe("secrets that cannot be guessed", () => {
+  it("are accepted however many wrong ones came from the same address: links, invitations, device codes, tokens", () =>
     withServer({}, async (server) => {
       const wrong = await statusesOf(8, (i) => server.fetch(`/auth/sign-in?link=x${i}`, { token: null }));
       assert.deepEqual([...new Set(wrong)], [401, 429]);
@@ -134,7 +134,7 @@ describe("secrets that nobody can guess", () => {
       assert.equal((await poll(login.device_code)).status, 200);
     }));
 
-  it("that are wrong, or not approved yet, cost no write", (t) =>
+  it("that are wrong, or not approved yet, cause no write", (t) =>
     withServer({}, async (server) => {
       const { device_code: code } = (await (
         await server.fetch("/api/device-login", { json: {}, token: null })
@@ -150,7 +150,7 @@ describe("secrets that nobody can guess", () => {
       assert.ok(write.mock.callCount() < 10, `${write.mock.callCount()} writes`);
     }));
 
-  it("are not tried without end on pages: after twenty times the rate nothing is looked up any more", () =>
+  it("cannot be tried endlessly on pages: beyond twenty times the rate nothing is looked up any more", () =>
     withServer({ MILLRACE_LOGIN_RATE: "1" }, async (server) => {
       const post = (path: string, from: string) =>
         new Visitor(server.url).post(path, { code: "x", answer: "join" }, { "x-forwarded-for": from });
@@ -165,14 +165,14 @@ describe("secrets that nobody can guess", () => {
           await post("/auth/invitation", from),
         ];
         for (const answer of answers) {
-          const isRefused = /requests without a token or session from here/.test(await answer.text());
+          const isRefused = /requests without a token or session from this address/.test(await answer.text());
           assert.equal(isRefused, from === "10.0.0.1", answer.url);
         }
       }
       assert.equal((await get("/auth/sign-in", "10.0.0.1")).status, 200, "the form itself is shown");
     }));
 
-  it("are asked about in a budget of their own", () =>
+  it("of device logins are polled within a separate budget", () =>
     withServer({ MILLRACE_LOGIN_RATE: "1" }, async (server) => {
       const { device_code: code } = (await (
         await server.fetch("/api/device-login", { json: {}, token: null })
@@ -205,7 +205,7 @@ describe("a job on this machine", () => {
   };
   const skip = process.getuid?.() === 0 ? false : "needs root, to call as the user of a job";
 
-  it("does not use up what people have who call from the same address", { skip }, () =>
+  it("does not use up the budget of people who call from the same address", { skip }, () =>
     withServer({ MILLRACE_TRUST_PROXY: "" }, async (server) => {
       assert.deepEqual(await asJob(server), new Set(["200", "429"]));
       assert.equal((await server.fetch("/api/device-login", { token: null, json: {} })).status, 200);
@@ -214,7 +214,7 @@ describe("a job on this machine", () => {
     }),
   );
 
-  it("is a job also where it pretends to be a proxy", { skip }, () =>
+  it("is recognised as a job even if it pretends to be a proxy", { skip }, () =>
     withServer({}, async (server) => {
       const told = ["-H", "x-forwarded-for: 192.0.2.7"];
       assert.deepEqual(await asJob(server, told), new Set(["200", "429"]));
@@ -223,7 +223,7 @@ describe("a job on this machine", () => {
     }),
   );
 
-  it("that has closed its end already counts as nobody, not as the operator", () =>
+  it("that has already closed its end counts as unknown, not as the operator", () =>
     withServer({ MILLRACE_TRUST_PROXY: "" }, async (server) => {
       const { port } = new URL(server.url);
       const half = () =>
@@ -245,8 +245,8 @@ describe("a job on this machine", () => {
     }));
 });
 
-describe("a caller that is gone before it is answered", () => {
-  it("counts as nobody, whose budget has an end", async () => {
+describe("a caller that disconnects before its answer", () => {
+  it("counts as unknown, with a bounded budget", async () => {
     const socket = new Socket();
     assert.equal(await new Callers({ first: 61_000, last: 61_999 }).keyOf({ ip: undefined, socket }), "nobody");
     const server = await startInProcess({ MILLRACE_LOGIN_RATE: "1" });
@@ -265,7 +265,7 @@ describe("a caller that is gone before it is answered", () => {
 describe("the memory for budgets", () => {
   const clock = { now: () => 0, monotonic: () => 0 };
 
-  it("has an end, however many addresses call", () => {
+  it("is bounded, however many addresses call", () => {
     const limit = new RateLimit(clock, 1, "calls");
     const delays = new GrowingDelays(clock, 1);
     for (let i = 0; i < mostKeys * 2; i++) {
@@ -276,7 +276,7 @@ describe("the memory for budgets", () => {
     assert.throws(() => limit.take(`address ${mostKeys * 2 - 1}`), /within a minute/, "the newest are remembered");
   });
 
-  it("forgets tries after an hour, and delays at most a quarter of one", () => {
+  it("forgets tries after an hour, and delays for at most a quarter of an hour", () => {
     let now = 0;
     const delays = new GrowingDelays({ now: () => 0, monotonic: () => now }, 2);
     const wait = () => {
@@ -300,7 +300,7 @@ describe("the memory for budgets", () => {
     assert.deepEqual([wait(), wait()], [0, 0]);
   });
 
-  it("has one entry for a network of IPv6, and tells apart what is different", () => {
+  it("has one entry per IPv6 network, and separate entries for different networks", () => {
     assert.equal(networkOf("2001:db8::1"), networkOf("2001:db8:0:0:ffff::"));
     assert.notEqual(networkOf("2001:db8:0:1::1"), networkOf("2001:db8:0:2::1"));
     assert.equal(networkOf("::ffff:192.0.2.1"), "192.0.2.1");

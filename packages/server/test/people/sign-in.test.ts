@@ -22,7 +22,7 @@ describe("signing in", () => {
   const approve = (code: string, as = client) => as.call(routes.approveDeviceLogin, { body: { user_code: code } });
 
   describe("a token", () => {
-    it("begins with isat_ and is nowhere in the store but as a hash", async () => {
+    it("begins with isat_ and is stored only as a hash", async () => {
       const token = await server.token();
       assert.match(token, /^isat_[\w-]{43}$/);
       const bytes = Buffer.concat(
@@ -32,7 +32,7 @@ describe("signing in", () => {
       assert.ok(bytes.includes(createHash("sha256").update(token).digest("hex")));
     });
 
-    it("remembers when it was last used", async () => {
+    it("records when it was last used", async () => {
       const token = await server.token();
       await server.fetch("/api/whoami", { token });
       const hash = createHash("sha256").update(token).digest("hex");
@@ -55,7 +55,7 @@ describe("signing in", () => {
       await assert.rejects(server.token({ scopes: ["JUGGLING"] }), /scopes: expected names.*JUGGLING/);
     });
 
-    it("works in its teams only, and says which they are", async () => {
+    it("works in its teams only, and shows them", async () => {
       const response = await server.fetch("/api/datachain/jobs/?team_name=other");
       assert.equal(response.status, 403);
       assert.match(((await response.json()) as { message: string }).message, /team other.*main/);
@@ -63,7 +63,7 @@ describe("signing in", () => {
   });
 
   describe("a device login", () => {
-    it("is pending until it is approved, then gives its token once", async () => {
+    it("is pending until it is approved, then yields its token once", async () => {
       const login = await start({ client_name: "DataChain", expires_in_days: 30, token_name: "laptop" });
       assert.match(login.user_code, /^[B-Z2-9]{4}-[B-Z2-9]{4}$/);
       assert.equal(login.verification_uri, `${server.url}/auth/device-login`);
@@ -77,7 +77,7 @@ describe("signing in", () => {
       await assert.rejects(poll(login.device_code), { message: "authorization_expired" });
     });
 
-    it("that is approved in the very moment in which its token is asked for gives it then or next time", async () => {
+    it("that is approved while its token is requested yields it then or at the next request", async () => {
       for (let round = 0; round < 30; round++) {
         const login = await start();
         const asked = Array.from({ length: 8 }, () => poll(login.device_code));
@@ -93,7 +93,7 @@ describe("signing in", () => {
       }
     });
 
-    it("that is denied, or unknown, gives none", async () => {
+    it("that is denied or unknown yields no token", async () => {
       const login = await start();
       await client.call(routes.denyDeviceLogin, { body: { user_code: login.user_code } });
       await assert.rejects(poll(login.device_code), { message: "authorization_denied" });
@@ -114,7 +114,7 @@ describe("signing in", () => {
       }
     });
 
-    it("never reaches further than the token that approves it", async () => {
+    it("never has more rights than the token that approves it", async () => {
       const small = await server.client({ scopes: ["JOB:read"], team: "main" });
       const login = await start();
       await approve(login.user_code, small);
@@ -123,13 +123,13 @@ describe("signing in", () => {
       assert.deepEqual(me.scopes, ["JOB:read"]);
     });
 
-    it("for a team that the approver is not in is refused", async () => {
+    it("for a team that the approver is not a member of is refused", async () => {
       const login = await start({ team_names: ["elsewhere"] });
-      await assert.rejects(approve(login.user_code), /asks for the team elsewhere/);
+      await assert.rejects(approve(login.user_code), /requests the team elsewhere/);
     });
   });
 
-  it("a logout revokes the token it is made with", async () => {
+  it("a logout revokes its own token", async () => {
     const token = await server.token();
     assert.equal((await server.fetch("/api/device-logout", { method: "POST", token })).status, 200);
     assert.equal((await server.fetch("/api/device-logout", { method: "POST", token })).status, 401);
@@ -150,7 +150,7 @@ describe("signing in", () => {
       return header.split(";")[0] ?? "";
     };
 
-    it("signs in by a link that works once", async () => {
+    it("signs in with a link that works once", async () => {
       const link = await createSignInLink(server.store, "admin", Date.now());
       assert.equal((await browse(`/auth/sign-in?link=${link}`)).status, 303);
       const second = await browse(`/auth/sign-in?link=${link}`);
@@ -158,7 +158,7 @@ describe("signing in", () => {
       assert.match(await second.text(), /used before or has expired.*Ask an administrator of the server for a new one/);
     });
 
-    it("that is not signed in is told how, on every page", async () => {
+    it("that is not signed in sees how to sign in, on every page", async () => {
       for (const path of ["/", "/auth/device-login?code=AAAA-BBBB", "/team/main/datasets/jobs/x"]) {
         const response = await browse(path);
         assert.equal(response.status, 401, path);
@@ -211,7 +211,7 @@ describe("signing in", () => {
       assert.equal((await browse("/", cookie)).status, 401);
     });
 
-    it("loads nothing from elsewhere on any page, the API reference included", async () => {
+    it("loads nothing from other sites on any page, including the API reference", async () => {
       const cookie = await signIn();
       for (const path of ["/", "/api/docs"]) {
         const response = await browse(path, cookie);
@@ -224,7 +224,7 @@ describe("signing in", () => {
 });
 
 describe("rate limits", () => {
-  it("hold for device logins and for guessed tokens, with Retry-After", async () => {
+  it("apply to device logins and guessed tokens, with Retry-After", async () => {
     const server = await startInProcess({ MILLRACE_LOGIN_RATE: "3" });
     try {
       const statuses = [];

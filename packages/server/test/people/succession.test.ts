@@ -1,4 +1,6 @@
-/** People leave: what runs in their name is shown, changes hands in one write, or stops and says why. On both stores. */
+/**
+ * When people leave, their work is shown and handed over in one transaction, or stops and says why. On both databases.
+ */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type Client, createClient, type Job, type PipelineSchedule, routes } from "@millrace/contract";
@@ -12,7 +14,7 @@ import { addPerson, addTeam, type Person, refused } from "../support/people.ts";
 const service = "main-service";
 
 for (const kind of ["SQLite", "PostgreSQL"] as const)
-  describe(`somebody who leaves, on ${kind}`, () => {
+  describe(`a user who leaves, on ${kind}`, () => {
     let postgres: TestPostgres | undefined;
     let server: InProcessServer;
     let admin: Client;
@@ -29,7 +31,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
     });
 
     let counter = 0;
-    /** Somebody with a dataset, and a schedule that makes it anew. */
+    /** Creates a user with a dataset and a schedule that rebuilds it. */
     async function leaver(input: object = {}) {
       const name = `leaver-${++counter}`;
       const person = await addPerson(server, name, { team: "main" });
@@ -70,7 +72,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       return job as Job;
     };
 
-    /** As if its time had come a moment ago; resolves when the tick was taken. */
+    /** Makes the schedule due a moment ago; resolves when the tick was handled. */
     async function tick(schedule: PipelineSchedule): Promise<PipelineSchedule> {
       const next_run = iso(Date.now() - 1000);
       await server.store.write((db) =>
@@ -81,7 +83,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
         return now.next_run !== next_run ? now : undefined;
       });
     }
-    /** The same of a task; the job that it fired, if it fired. */
+    /** The same for a task; returns the job that it created, if any. */
     async function tickTask({ id }: Job): Promise<Job | undefined> {
       const next_run = iso(Date.now() - 1000);
       await server.store.write((db) => db.updateTable("tasks").set({ next_run }).where("job_id", "=", id).execute());
@@ -100,7 +102,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
     const runsOf = ({ latest_run }: PipelineSchedule) =>
       Promise.all((latest_run?.job_runs ?? []).map(({ created_job_id }) => jobOf(created_job_id ?? "")));
 
-    it("is shown with everything that runs in their name, and what a new owner would have of their credentials", async () => {
+    it("is shown with everything that runs as them, and with the credentials that a new owner would have", async () => {
       const ann = await leaver();
       await setOwn(ann.client, "own-only");
       await setOwn(ann.client, "unused");
@@ -138,7 +140,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       await running.end();
     });
 
-    it("hands over schedules, tasks and pipelines in the write that disables them: they go on as the new owner", async () => {
+    it("hands over schedules, tasks and pipelines in the transaction that disables them: they continue as the new owner", async () => {
       const ann = await leaver();
       const task = await makeTask(ann.client);
       await makeDataset({ store: server.store, client: ann.client }, "goes-on", "exit 0", {
@@ -179,7 +181,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       assert.deepEqual((await workOf(ann.username)).tasks, []);
     });
 
-    it("is not disabled, and hands over nothing, where the new owner lacks credentials, unless that is wanted", async () => {
+    it("is not disabled and hands nothing over if the new owner lacks credentials, unless forced", async () => {
       const ann = await leaver();
       await setOwn(ann.client, "hers");
       const task = await makeTask(ann.client, { credentials_name: "hers" });
@@ -202,7 +204,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       assert.deepEqual((await tickTask(task))?.created_by, service);
     });
 
-    it("changes nothing where a part of the handover fails", async () => {
+    it("changes nothing if a part of the handover fails", async () => {
       const ann = await leaver();
       const task = await makeTask(ann.client);
       const body = { datasets: [`data-${counter}`], review: true };
@@ -210,7 +212,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       const original = pipeline.job_runs[0]?.job_id ?? "";
       const set = (scopes: string) =>
         server.store.write((db) => db.updateTable("jobs").set({ scopes }).where("id", "=", original).execute());
-      // Its draft cannot be given to anybody: that comes after the schedule was handed over.
+      // Its draft cannot be given to anybody, and that step comes after the schedule was handed over.
       await set("not JSON");
       await assert.rejects(disable(ann.username, { transfer_to: service }));
       await set("[]");
@@ -221,7 +223,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       assert.equal((await tickTask(task))?.created_by, service);
     });
 
-    it("without a new owner stops what runs in their name, which says why at once, until they are enabled again", async () => {
+    it("without a new owner stops their work, which says why at once, until they are enabled again", async () => {
       const ann = await leaver();
       const task = await makeTask(ann.client);
       await disable(ann.username);
@@ -241,14 +243,14 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       assert.equal((await jobOf(task.id)).error_message, null);
     });
 
-    it("that was disabled before can still hand over", async () => {
+    it("who is already disabled can still hand over", async () => {
       const ann = await leaver();
       await disable(ann.username);
       await disable(ann.username, { transfer_to: service });
       assert.equal((await tick(ann.schedule)).last_error, null);
     });
 
-    it("leaves colleagues' runs of the same schedule as they are, and a schedule of a colleague goes on with theirs", async () => {
+    it("does not change colleagues' runs of the same schedule, and a colleague's schedule continues with those", async () => {
       const [ann, ben] = [await leaver(), await leaver()];
       const datasets = [`@${ann.username}.default.data-${counter - 1}`, `@${ben.username}.default.data-${counter}`];
       const { pipeline } = await ben.client.call(routes.triggerPipeline, { body: { datasets, review: true } });
@@ -269,7 +271,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       );
     });
 
-    it("hands over to an enabled editor of every team where something runs, and to nobody else", async () => {
+    it("hands over to an enabled editor of every affected team, and to nobody else", async () => {
       const ann = await leaver();
       const other = await addPerson(server, `other-${counter}`, { team: "main", role: "viewer" });
       const to = (transfer_to: string) => disable(ann.username, { transfer_to });
@@ -297,7 +299,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       await refused(disable("admin", { transfer_to: service }), "wrong_state", /not in the team/);
     });
 
-    it("and a successor who leaves at the same moment: what runs is never left to somebody who is gone", async () => {
+    it("and a successor who leaves at the same moment: work is never left to a user who is gone", async () => {
       const [ann, ben] = [await leaver(), await leaver()];
       const both = await Promise.allSettled([
         disable(ann.username, { transfer_to: ben.username }),
@@ -307,7 +309,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       for (const { schedule } of [ann, ben]) assert.equal((await read(schedule)).owner_problem, null);
     });
 
-    it("of a team hands over by the team's admin to the service account or to that admin, and to no other", async () => {
+    it("of a team hands over, by the team's admin, to the service account or to that admin only", async () => {
       const ann = await leaver();
       const boss = await addPerson(server, `boss-${counter}`, { team: "main", role: "admin" });
       const peer = await addPerson(server, `peer-${counter}`, { team: "main" });
@@ -321,7 +323,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
     });
   });
 
-describe("what runs", () => {
+describe("work", () => {
   let server: InProcessServer;
   let admin: Client;
   let ann: Person;
@@ -362,7 +364,7 @@ describe("what runs", () => {
     (await server.store.db.selectFrom("users").select("username").where("id", "=", id).executeTakeFirst())?.username;
 
   for (const [noun, give] of Object.entries({ schedule: giveSchedule, pipeline: givePipeline, task: giveTask }))
-    it(`as a ${noun} is taken over by an editor, given to the service account by an admin, and to others by an administrator of the server only`, async () => {
+    it(`as a ${noun} is taken over by an editor, given to the service account by an admin, and to others only by an administrator of the server`, async () => {
       await refused(give(ann.client, "ben"), "forbidden", /which only ben can lend/);
       await refused(give(ann.client, service), "forbidden", /Only admins of the team main/);
       await refused(give(boss.client, "ben"), "forbidden", /which only ben can lend/);
@@ -380,7 +382,7 @@ describe("what runs", () => {
       await end();
     });
 
-  it("runs for whoever took it over with no more than the token that they used allows", async () => {
+  it("runs for its new owner with no more scopes than the token that took it over", async () => {
     const token = await server.token({ user: "ben", scopes: ["PIPELINES", "JOB:read"] });
     await givePipeline(createClient({ url: server.url, token, team: "main" }), "ben");
     const { user_id, scopes, spec } = await draft();
@@ -393,7 +395,7 @@ describe("what runs", () => {
     assert.equal((JSON.parse(back.spec) as Job).home, undefined, "her own names again");
   });
 
-  it("is refused by name where the new owner lacks credentials that it names, unless that is wanted", async () => {
+  it("is not handed over if the new owner lacks credentials that it names, unless forced", async () => {
     await ann.client.call(routes.setOwnCredentials, { body: { name: "hers", values: { HERS: "a value" } } });
     const settings = { pipeline_name: pipelineName, credentials_names: ["hers"] };
     await ann.client.call(routes.updatePipelineSettings, { body: settings });
@@ -407,7 +409,7 @@ describe("what runs", () => {
     );
   });
 
-  it("as the service account takes code from admins of the team, and from no job or editor", async () => {
+  it("of the service account accepts code from admins of the team, and from no job or editor", async () => {
     const change = (client: Client) =>
       client.call(routes.updatePipelineSettings, { body: { pipeline_name: pipelineName, requirements: "humanize" } });
     await refused(change(ben.client), "forbidden", /main-service's/);
@@ -417,12 +419,12 @@ describe("what runs", () => {
     await change(boss.client);
   });
 
-  it("as a task that is over is not handed over", async () => {
+  it("that is a finished task is not handed over", async () => {
     await ann.client.call(routes.cancelJob, { params: { job_id: task.id }, body: {} });
     await refused(giveTask(boss.client, service), "wrong_state", /is CANCELED; only a task that waits/);
   });
 
-  it("may be made for the service account at once", async () => {
+  it("can be created for the service account directly", async () => {
     const body = { schedule_name: "theirs", pipeline_name: pipelineName, cron_expression: "@yearly", owner: service };
     await refused(ben.client.call(routes.createSchedule, { body }), "forbidden", /Only admins/);
     const made = await boss.client.call(routes.createSchedule, { body: { ...body, force: true } });

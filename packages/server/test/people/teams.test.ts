@@ -25,7 +25,7 @@ describe("teams", () => {
   const change = (team_name: string, body: object, as = admin) =>
     as.call(routes.updateTeam, { params: { team_name }, body });
 
-  it("are made by administrators, who or whose choice becomes the first admin", async () => {
+  it("are created by administrators, who become the first admin or choose one", async () => {
     const vision = await admin.call(routes.createTeam, { body: { name: "vision", max_running: 4 } });
     assert.deepEqual(
       { ...vision, created_at: "" },
@@ -65,7 +65,7 @@ describe("teams", () => {
     await refused(lee.client.call(routes.createTeam, { body: { name: "lees" } }), "forbidden");
   });
 
-  it("are listed: one's own, all for administrators", async () => {
+  it("are listed: a user's own, all for administrators", async () => {
     const lee = await server.client({ user: "lee" });
     assert.deepEqual(
       (await lee.call(routes.listTeams, {})).map(({ name, role }) => [name, role]),
@@ -88,7 +88,7 @@ describe("teams", () => {
     assert.deepEqual(await nobody.client.call(routes.listTeams, {}), []);
   });
 
-  it("are renamed by their admins; quotas are set by administrators of the server", async () => {
+  it("are renamed by their admins; administrators of the server set quotas", async () => {
     const lee = await server.client({ user: "lee" });
     assert.equal((await change("speech", { name: "voice" }, lee)).name, "voice");
     assert.deepEqual(await members("voice", lee), ["lee admin"]);
@@ -101,7 +101,7 @@ describe("teams", () => {
     await refused(change("no-team", { name: "x" }), "not_found", /no team no-team/);
   });
 
-  it("have members whose role holds from the next request on", async () => {
+  it("have members whose role applies from the next request on", async () => {
     await addTeam(server, "live");
     const mia = await addPerson(server, "mia", { team: "live", role: "viewer" });
     const run = () => mia.client.call(routes.createJob, { body: { query: ":", query_type: "SHELL" } });
@@ -112,18 +112,18 @@ describe("teams", () => {
     await refused(run(), "forbidden");
     await remove("live", "mia");
     await refused(mia.client.call(routes.listJobs, { query: {} }), "forbidden", /Not authorized for the team live/);
-    await refused(remove("live", "mia"), "not_found", /no mia in the team live/);
+    await refused(remove("live", "mia"), "not_found", /no user mia in the team live/);
     await refused(setRole("live", "mia", "editor"), "not_found");
   });
 
-  it("have each member once, with a role that exists", async () => {
+  it("have each member once, with an existing role", async () => {
     await add("live", "mia", "viewer");
     await refused(add("live", "mia", "admin"), "wrong_state", /in the team live already/);
     await refused(add("live", "no-one", "viewer"), "not_found", /no user no-one/);
     await refused(add("live", "lee", "owner" as Role), "invalid", /role: expected one of viewer, editor, admin/);
   });
 
-  it("are managed by their own admins, nobody else's", async () => {
+  it("are managed by their own admins only", async () => {
     const mia = await server.client({ user: "mia" });
     const lee = await server.client({ user: "lee" });
     await refused(add("live", "lee", "viewer", mia), "forbidden", /needs the role admin/);
@@ -135,7 +135,7 @@ describe("teams", () => {
     assert.deepEqual(await members("live", lee), ["admin admin", "lee viewer", "mia admin"]);
   });
 
-  it("tell whoever lacks the role that the role is the reason, also where the token lacks the scope", async () => {
+  it("refuse a caller without the role for that reason, even if the token lacks the scope", async () => {
     await addPerson(server, "vera", { team: "main", role: "viewer" });
     for (const scopes of [["JOB"], ["DATASETS"]]) {
       const client = await server.client({ user: "vera", scopes });
@@ -160,7 +160,7 @@ describe("teams", () => {
     assert.equal((await members("voice")).length, 1);
   });
 
-  it("are all open to an administrator of the server, but their jobs are not", async () => {
+  it("are all visible to an administrator of the server, but their jobs are not", async () => {
     await members("voice");
     await add("voice", "mia", "viewer");
     const [team] = (await admin.call(routes.listTeams, {})).filter(({ name }) => name === "voice");

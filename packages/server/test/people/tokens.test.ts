@@ -1,4 +1,4 @@
-/** Tokens that people make for their programs. */
+/** Tokens that people create for their programs. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { allScopes, type Client, createClient, routes, type Token } from "@millrace/contract";
@@ -24,7 +24,7 @@ describe("tokens", () => {
   const list = (as: Client, query: object = {}) => as.call(routes.listTokens, { query });
   const revoke = (id: number, as: Client) => as.call(routes.revokeToken, { params: { token_id: String(id) } });
 
-  it("are made with a name, scopes, teams and an end, and shown once", async () => {
+  it("are created with a name, scopes, teams and an expiry, and shown once", async () => {
     const made = await create({ scopes: ["job:read", "clusters"], team_names: ["crew"], expires_in_days: 3 });
     assert.match(made.access_token, /^isat_/);
     assert.deepEqual(made.scopes, ["JOB:read", "CLUSTERS:read", "CLUSTERS:write"]);
@@ -41,17 +41,17 @@ describe("tokens", () => {
     );
   });
 
-  it("reach all of the caller's teams, also later ones, unless told otherwise; and never end by themselves", async () => {
+  it("cover all of the caller's teams, including later ones, and never expire, unless requested otherwise", async () => {
     const made = await create();
     assert.deepEqual([made.team_names, made.expires_at, made.scopes], [null, null, [...allScopes]]);
     const several = await create({ team_names: ["main", "crew"] });
     assert.deepEqual(several.team_names, ["main", "crew"]);
   });
 
-  it("never reach further than the one they are made with", async () => {
+  it("never have more rights than the token that creates them", async () => {
     const narrow = await create({ scopes: ["JOB:write", "ADMIN"], team_names: ["crew"], expires_in_days: 2 });
     const client = using(narrow.access_token);
-    await refused(create({ scopes: ["CLUSTERS:read"] }, client), "forbidden", /no CLUSTERS:read/);
+    await refused(create({ scopes: ["CLUSTERS:read"] }, client), "forbidden", /does not have CLUSTERS:read/);
     await refused(create({ team_names: ["main"] }, client), "forbidden", /team main/);
     const child = await create({ expires_in_days: 3650 }, client);
     assert.deepEqual([child.team_names, child.expires_at], [["crew"], narrow.expires_at]);
@@ -61,7 +61,7 @@ describe("tokens", () => {
     assert.deepEqual((await create({ scopes: ["JOB:read"] }, client)).scopes, ["JOB:read"], "write includes read");
   });
 
-  it("for teams of others, or with scopes that do not exist, are refused", async () => {
+  it("for teams of others, or with unknown scopes, are refused", async () => {
     await addTeam(server, "secret");
     await refused(create({ team_names: ["secret"] }), "forbidden", /team secret/);
     await refused(create({ team_names: ["no-such-team"] }), "forbidden", /team no-such-team/);
@@ -70,7 +70,7 @@ describe("tokens", () => {
     await refused(create({ expires_in_days: 0 }), "invalid", /expires_in_days/);
   });
 
-  it("follow the role of their user, whatever it was when they were made", async () => {
+  it("follow the current role of their user", async () => {
     const { access_token } = await create({ team_names: ["main"] });
     const run = () => using(access_token).call(routes.createJob, { body: { query: ":", query_type: "SHELL" } });
     await run();
@@ -80,15 +80,15 @@ describe("tokens", () => {
     await admin.call(routes.updateMember, { params, body: { role: "editor" } });
   });
 
-  it("are revoked by their owner, and gone at once", async () => {
+  it("can be revoked by their owner, with immediate effect", async () => {
     const { id, access_token } = await create();
     await revoke(id, zoe.client);
     await refused(whoIs(access_token), "unauthorized");
-    await refused(revoke(id, zoe.client), "not_found", /no token/);
+    await refused(revoke(id, zoe.client), "not_found", /no valid token/);
     assert.ok((await list(zoe.client)).every((token) => token.id !== id));
   });
 
-  it("with few scopes revoke themselves, and no other", async () => {
+  it("with few scopes can revoke themselves, and no other", async () => {
     const small = await create({ scopes: ["JOB:read"] });
     const other = await create();
     await refused(revoke(other.id, using(small.access_token)), "forbidden", /ADMIN scope/);
@@ -97,7 +97,7 @@ describe("tokens", () => {
     await whoIs(other.access_token);
   });
 
-  it("of others are seen and revoked by administrators only", async () => {
+  it("of others can be seen and revoked by administrators only", async () => {
     const theirs = await addPerson(server, "yan", { team: "main", role: "admin" });
     const { id } = await create();
     await refused(list(theirs.client, { username: "zoe" }), "forbidden");
@@ -116,7 +116,7 @@ describe("tokens", () => {
     const poll = (code: string) => admin.call(routes.pollDeviceLogin, { body: { code } });
     const approve = (user_code: string, as: Client) => as.call(routes.approveDeviceLogin, { body: { user_code } });
 
-    it("are not given once the approving token is revoked", async () => {
+    it("are not issued after the approving token is revoked", async () => {
       const { id, access_token } = await create();
       const login = await start();
       await approve(login.user_code, using(access_token));
@@ -125,7 +125,7 @@ describe("tokens", () => {
       await refused(poll(login.device_code), "authorization_expired");
     });
 
-    it("are not given once the approver is disabled, nor when enabled again", async () => {
+    it("are not issued after the approver is disabled, even if enabled again", async () => {
       const gone = await addPerson(server, "gone");
       const login = await start();
       await approve(login.user_code, gone.client);
@@ -137,7 +137,7 @@ describe("tokens", () => {
       await refused(poll(login.device_code), "authorization_expired");
     });
 
-    it("reach teams that the approver joins later only where the approving token does", async () => {
+    it("cover teams that the approver joins later only if the approving token does", async () => {
       const login = await start();
       await approve(login.user_code, zoe.client);
       const all = await poll(login.device_code);

@@ -1,4 +1,4 @@
-/** Users: made, changed, disabled, and never without an administrator. */
+/** Users: created, changed, disabled, and never without an administrator. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type Client, routes } from "@millrace/contract";
@@ -19,7 +19,7 @@ describe("users", () => {
     as.call(routes.updateUser, { params: { username }, body });
   const get = (username: string) => admin.call(routes.getUser, { params: { username } });
 
-  it("are made with names, an address and a password that nobody is shown", async () => {
+  it("are created with names, an address and a password that nobody can see", async () => {
     const body = {
       username: "ada",
       first_name: " Ada ",
@@ -46,7 +46,7 @@ describe("users", () => {
     assert.match(row?.password_hash ?? "", /^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
   });
 
-  it("have names that can stand in a path and before a dot, each once", async () => {
+  it("have unique names that are safe in paths and before a dot", async () => {
     for (const username of ["Ada", "a.b", "-a", "_a", "", "a b", "ä", "a/b", "x".repeat(40), "@a", "..", "a\n"])
       await refused(admin.call(routes.createUser, { body: { username } }), "invalid", /username: expected 1 to 39/);
     for (const username of ["me", "api", "all"])
@@ -62,7 +62,7 @@ describe("users", () => {
     await refused(make("SHORTISH-name"), "invalid", /hard to guess/);
   });
 
-  it("of an odd shape are refused by field", async () => {
+  it("with invalid fields are refused by field", async () => {
     const make = (fields: object) => admin.call(routes.createUser, { body: { username: "odd", ...fields } });
     await refused(make({ email: "nobody" }), "invalid", /email: expected an e-mail address/);
     await refused(make({ first_name: "x".repeat(101) }), "invalid", /first_name/);
@@ -79,7 +79,7 @@ describe("users", () => {
     );
   });
 
-  it("are changed field by field; null leaves alone, an empty address removes it", async () => {
+  it("are changed field by field; null leaves a field unchanged, an empty address removes it", async () => {
     await admin.call(routes.createUser, { body: { username: "bob", email: "b@x.org", last_name: "B" } });
     const changed = await set("bob", { first_name: "Bob", last_name: null });
     assert.deepEqual([changed.first_name, changed.last_name, changed.email], ["Bob", "B", "b@x.org"]);
@@ -87,7 +87,7 @@ describe("users", () => {
     await refused(set("nobody-here", {}), "not_found", /no user nobody-here/);
   });
 
-  it("that are disabled are out at once: tokens, sessions, links and the password", async () => {
+  it("that are disabled lose access at once: tokens, sessions, links and the password", async () => {
     const eve = await addPerson(server, "eve", { team: "main", password: "eve on the tower" });
     const browser = new Visitor(server.url);
     const signIn = () => browser.post("/auth/sign-in", { username: "eve", password: "eve on the tower" });
@@ -108,7 +108,7 @@ describe("users", () => {
     assert.equal((await signIn()).status, 303);
   });
 
-  it("given a new password lose their sessions", async () => {
+  it("with a new password lose their sessions", async () => {
     await addPerson(server, "frank", { password: "the first one" });
     const browser = new Visitor(server.url);
     await browser.post("/auth/sign-in", { username: "frank", password: "the first one" });
@@ -119,7 +119,7 @@ describe("users", () => {
     assert.equal((await browser.post("/auth/sign-in", { username: "frank", password: "the second one" })).status, 303);
   });
 
-  it("always have an administrator among them who can sign in", async () => {
+  it("always include an administrator who can sign in", async () => {
     await refused(
       set("admin", { is_admin: false }),
       "wrong_state",
@@ -138,18 +138,18 @@ describe("users", () => {
     assert.equal((await get("grace")).is_admin, false);
   });
 
-  it("are the business of administrators, whose token is not limited to teams", async () => {
+  it("are managed by administrators whose token is not limited to teams", async () => {
     const { client } = await addPerson(server, "henry", { team: "main", role: "admin" });
     const limited = await server.client({ team: "main" });
     await refused(
       limited.call(routes.listUsers, { query: {} }),
       "forbidden",
-      /^This is for administrators of the server\. This token is limited to teams.*sign in again without naming a team/,
+      /^Only administrators of the server may do this\. This token is limited to teams.*sign in again without naming a team/,
     );
     await refused(
       client.call(routes.listUsers, { query: {} }),
       "forbidden",
-      /^This is for administrators of the server\.$/,
+      /^Only administrators of the server may do this\.$/,
     );
     for (const as of [client, limited]) {
       await refused(as.call(routes.listUsers, { query: {} }), "forbidden", /administrators of the server/);

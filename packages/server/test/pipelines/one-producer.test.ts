@@ -1,4 +1,4 @@
-/** Which job makes a dataset anew: one, the newest, unless somebody names a version. */
+/** Which job rebuilds a dataset: one, the newest, unless a version is named. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type Client, routes } from "@millrace/contract";
@@ -7,7 +7,7 @@ import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 import { refused } from "../support/people.ts";
 import { trigger } from "../support/pipelines.ts";
 
-describe("a pipeline makes each dataset upstream once", () => {
+describe("a pipeline rebuilds each upstream dataset once", () => {
   let server: InProcessServer;
   let client: Client;
   let count = 0;
@@ -27,7 +27,7 @@ describe("a pipeline makes each dataset upstream once", () => {
         version,
         input: { query_name: `make_${name}.sh` },
       });
-    /** The run of a pipeline that repeats the maker of this version makes the next one. */
+    /** Records the next version, created by a pipeline run that repeats the creator of this version. */
     const repeat = async ({ name, version, jobId }: Made, next: string) => {
       const { job_runs } = await trigger(client, [`${name}@${version}`], true);
       const run = job_runs.find(({ job_id }) => job_id === jobId);
@@ -40,7 +40,7 @@ describe("a pipeline makes each dataset upstream once", () => {
     return { full, make, repeat, runs };
   }
 
-  it("by the newest job that made it, where lineage reaches several versions", async () => {
+  it("with the newest job that created it, if lineage contains several versions", async () => {
     const { make, full, runs } = world();
     const old = await make("numbers");
     const left = await make("left", [old]);
@@ -54,7 +54,7 @@ describe("a pipeline makes each dataset upstream once", () => {
     ]);
   });
 
-  it("from what the newest job needs, not from what the older one did", async () => {
+  it("from the inputs of the newest job, not of the older one", async () => {
     const { make, full, runs } = world();
     const before = await make("before");
     const old = await make("numbers", [before]);
@@ -68,14 +68,14 @@ describe("a pipeline makes each dataset upstream once", () => {
     ]);
   });
 
-  it("where a job adds to its own dataset, once, not once for every version that there has been", async () => {
+  it("if a job appends to its own dataset, not once per existing version", async () => {
     const { make, full, runs } = world();
     let state = await make("state");
     for (const version of ["1.0.1", "1.0.2"]) state = await make("state", [state], version);
     assert.deepEqual(await runs(full("state")), [[state.jobId]]);
   });
 
-  it("by the newest script: one that was repeated since, by a pipeline or a task, is as old as it was", async () => {
+  it("with the newest script: a job that a pipeline or a task repeated counts as old as its original", async () => {
     const { make, repeat, full, runs } = world();
     const old = await make("numbers");
     const final = await make("final", [old]);
@@ -89,7 +89,7 @@ describe("a pipeline makes each dataset upstream once", () => {
     assert.deepEqual(await runs(full("numbers")), [[again.jobId]], "a repeat of the newest is the newest");
   });
 
-  it("by a version that was not removed, and that a job made", async () => {
+  it("with a version that was not removed and that a job created", async () => {
     const { make, full, runs } = world();
     const old = await make("numbers");
     const final = await make("final", [old]);
@@ -102,7 +102,7 @@ describe("a pipeline makes each dataset upstream once", () => {
     assert.deepEqual(await runs(full("final")), [[kept.jobId], [final.jobId, kept.jobId]]);
   });
 
-  it("by the version that somebody names, and by those that it was made from", async () => {
+  it("with the version that is named, and with its own inputs", async () => {
     const { make, full, runs } = world();
     const old = await make("numbers");
     const left = await make("left", [old]);
@@ -122,7 +122,7 @@ describe("a pipeline makes each dataset upstream once", () => {
     );
   });
 
-  it("or refuses, and says how it can be done, where the newest jobs need each other", async () => {
+  it("or is refused, with the remedy, if the newest jobs need each other", async () => {
     const { make, full, runs } = world();
     const first = await make("numbers");
     const sums = await make("sums", [first]);

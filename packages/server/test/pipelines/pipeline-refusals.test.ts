@@ -1,4 +1,4 @@
-/** What cannot become a pipeline: refused by name, and nothing is made. */
+/** Pipelines that cannot be created are refused with the reason, and nothing is created. */
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -39,19 +39,19 @@ describe("a pipeline is refused", () => {
     assert.deepEqual(await sizes(), before, "something was made");
   };
 
-  it("for no dataset at all, and for what is no name", async () => {
+  it("for no dataset at all, and for an invalid name", async () => {
     await refuses([], "invalid", /datasets/);
     for (const text of ["", "a b", "a.b.c.d", "x@1", "x@1.2", "..", "a@b@1.0.0"])
       await refuses([text], "invalid", /datasets: expected a dataset such as name/);
   });
 
-  it("for a dataset that is not there, also where others are", async () => {
+  it("for a dataset that does not exist, even among others that do", async () => {
     await makeDataset(world, name, "true");
     await refuses([name, "nowhere"], "not_found", /no dataset @admin\.default\.nowhere in the team main/);
     await refuses([`elsewhere.${name}`], "not_found", /no dataset @admin\.elsewhere/);
   });
 
-  it("for a version that is not there, is not complete, or was removed", async () => {
+  it("for a version that does not exist, is not complete, or was removed", async () => {
     const made = await makeDataset(world, name, "true");
     await refuses([`${name}@9.9.9`], "not_found", new RegExp(`${name} has no version 9\\.9\\.9`));
     await server.store.write((db) =>
@@ -61,7 +61,7 @@ describe("a pipeline is refused", () => {
     await refuses([name], "not_found", /has no version that is complete/);
   });
 
-  it("for a version that no job made, wherever it stands", async () => {
+  it("for a version that no job created, wherever it is in the lineage", async () => {
     const registered = await recordMade(server.store, null, name);
     await refuses([name], "invalid", new RegExp(`@admin\\.default\\.${name}@1\\.0\\.0 was made by no job`));
     await makeDataset(world, `${name}_below`, "true", { needs: [registered] });
@@ -82,7 +82,7 @@ describe("a pipeline is refused", () => {
     assert.equal(pipeline.total, 2, "without the version that closes the circle there is none");
   });
 
-  it("for a job that is gone, or is another team's", async () => {
+  it("for a job that no longer exists or belongs to another team", async () => {
     const nobody = "0198f000-0000-7000-8000-000000000000";
     await recordMade(server.store, nobody, name);
     await refuses([name], "invalid", new RegExp(`the job ${nobody}, which made one of the versions, no longer exists`));
@@ -92,14 +92,14 @@ describe("a pipeline is refused", () => {
     await refuses([`${name}_stolen`], "invalid", /no longer exists/);
   });
 
-  it("for a job whose files are gone", async () => {
+  it("for a job whose files no longer exist", async () => {
     const file = await client.upload(routes.uploadFile, new Blob(["x"]), "input.txt");
     await makeDataset(world, name, "true", { input: { files: [file.id] } });
     await server.store.write((db) => db.deleteFrom("files").where("id", "=", file.id).execute());
     await refuses([name], "invalid", new RegExp(`a file of the job ${name}\\.sh \\(.*\\) no longer exists`));
   });
 
-  it("for a job whose creator was disabled, left the team, or may not run jobs any more", async () => {
+  it("for a job whose creator was disabled, left the team, or may no longer run jobs", async () => {
     const { username, client: theirs } = await addPerson(server, `p${count}`, { team: "main" });
     await makeDataset({ ...world, client: theirs }, name, "true");
     const member = { team_name: "main", username };
@@ -115,7 +115,7 @@ describe("a pipeline is refused", () => {
     await refuses([name], "invalid", new RegExp(`belongs to ${username}, who is disabled`));
   });
 
-  it("for more lineage than may be looked at, without looking at it all", async () => {
+  it("for more lineage than the limit, without reading all of it", async () => {
     const made: Made[] = [];
     for (let index = 0; index < 450; index++) made.push(await recordMade(server.store, null, `${name}_${index}`));
     const uuids = made.map(({ uuid }) => uuid);
@@ -141,7 +141,7 @@ describe("a pipeline is refused", () => {
     await refuses([`${name}_440`], "invalid", /was made by no job/);
   });
 
-  it("to have a run taken out where that leaves more needs than it may have", async () => {
+  it("to have a run removed if that would leave more dependencies than the limit", async () => {
     const middle = await makeDataset(world, name, "true");
     const { name: pipeline_name, pipeline_id } = await trigger(client, [name], true);
     const job_id = middle.jobId ?? "";
@@ -158,7 +158,7 @@ describe("a pipeline is refused", () => {
     assert.equal((await remove()).pipeline.total, 0);
   });
 
-  it("while as many jobs of the team wait as may, unless it is to be reviewed; so is its resumption", async () => {
+  it("while the team's queue is full, unless it is for review; resuming is refused, too", async () => {
     const team = await addTeam(server, `full${count}`, { max_queued: 1, max_running: 1 });
     const job = await originalJob(team, shell("true"));
     const teams = server.store.db.selectFrom("teams").select("id").where("name", "=", `full${count}`);
@@ -184,7 +184,7 @@ describe("a pipeline is refused", () => {
     };
   };
 
-  it("to be resumed once the creator of a run has gone meanwhile, until that run is taken out", async () => {
+  it("to be resumed if the creator of a run has left meanwhile, until that run is removed", async () => {
     const { username, client: theirs } = await addPerson(server, `q${count}`, { team: "main" });
     const made = await makeDataset({ ...world, client: theirs }, name, "true");
     await makeDataset(world, `${name}_below`, "true", { needs: [made] });
@@ -202,7 +202,7 @@ describe("a pipeline is refused", () => {
     assert.equal((await waitForPipelineEnd(client, pipeline.name)).status, "COMPLETED");
   });
 
-  it("at the beginning of a run whose creator has gone while others ran: it fails, and says why", async () => {
+  it("at the start of a run whose creator left while others ran: the run fails with the reason", async () => {
     for (const index of [0, 1, 2]) {
       const { username, client: theirs } = await addPerson(server, `r${count}${index}`, { team: "main" });
       const gate = join(server.dataDir, `gate-${username}`);
@@ -220,7 +220,7 @@ describe("a pipeline is refused", () => {
     }
   });
 
-  it("and otherwise runs other people's jobs as theirs, also asked by a job", async () => {
+  it("and otherwise runs other people's jobs as theirs, also when a job requests it", async () => {
     const { username, client: theirs } = await addPerson(server, `owner${count}`, { team: "main" });
     await makeDataset({ ...world, client: theirs }, name, "true", { namespace: "shared" });
     const running = await runningJob(client);

@@ -1,4 +1,4 @@
-/** Settings of a pipeline: a layer over what each original job has. */
+/** Settings of a pipeline override the values of each original job. */
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -30,7 +30,7 @@ describe("settings of a pipeline", () => {
     (await caller.call(routes.updatePipelineSettings, { body: { pipeline_name, ...settings } })).pipeline;
   const draft = (pipeline: Pipeline, index = 0) => readJob(client, pipeline.job_runs[index]?.created_job_id ?? "");
 
-  it("hold for every run that has not begun, and are taken back by an empty text or list", async () => {
+  it("apply to every run that has not started, and are removed by an empty string or list", async () => {
     const original = { requirements: "six", environment: "OWN=1\nBOTH=mine", priority: 4 };
     const first = await makeDataset(world, "first", "true", { input: original });
     await makeDataset(world, "second", "true", { needs: [first] });
@@ -96,7 +96,7 @@ describe("settings of a pipeline", () => {
     assert.deepEqual([back.requirements, back.environment, back.priority], ["six", { OWN: "1", BOTH: "mine" }, 1]);
   });
 
-  it("reach runs that wait for slots, not those that have begun, and hold for what is run again", async () => {
+  it("reach runs that wait for slots, not those that have started, and apply to reruns", async () => {
     const gate = join(server.dataDir, "gate");
     const wait = `while [ ! -e ${gate} ]; do sleep 0.02; done`;
     const names = ["wide", "narrow"];
@@ -119,7 +119,7 @@ describe("settings of a pipeline", () => {
     assert.deepEqual((await readJob(client, wide?.created_job_id ?? "")).environment, {}, "it had begun");
   });
 
-  it("give a run the variables of several credentials, and refuse sets that have one in common", async () => {
+  it("give a run the variables of several credentials, and refuse sets that share a variable", async () => {
     await makeDataset(world, "secretive", 'echo "$A $B" | rev');
     for (const [name, values] of Object.entries({ one: { A: "a1" }, two: { B: "b2" }, both: { B: "b3" } }))
       await client.call(routes.setTeamCredentials, { body: { name, values } });
@@ -135,7 +135,7 @@ describe("settings of a pipeline", () => {
     assert.equal(await readLog(client, done.job_runs[0]?.created_job_id ?? ""), "2b 1a\n");
   });
 
-  it("are checked as for jobs, and change nothing when one is wrong", async () => {
+  it("are validated like jobs, and change nothing if one is invalid", async () => {
     await makeDataset(world, "checked", "true");
     const { name } = await trigger(client, ["checked"], true);
     const wrong: [UpdatePipelineSettingsInput, RegExp][] = [
@@ -161,14 +161,14 @@ describe("settings of a pipeline", () => {
     await refused(client.call(routes.updatePipelineSettings, { body: { requirements: "" } }), "invalid", /got neither/);
   });
 
-  it("are refused once it is complete: there is nothing to hold for", async () => {
+  it("are refused once the pipeline is complete", async () => {
     await makeDataset(world, "over", "true");
     const { name } = await trigger(client, ["over"]);
     await waitForPipelineEnd(client, name);
     await refused(set(name, { priority: 1 }), "wrong_state", /COMPLETED; settings is allowed only while/);
   });
 
-  describe("of jobs that others made", () => {
+  describe("of jobs that others created", () => {
     const bringing: UpdatePipelineSettingsInput[] = [
       { requirements: "evil" },
       { repository: "https://x.example/y" },
@@ -177,7 +177,7 @@ describe("settings of a pipeline", () => {
       { credentials_names: [] },
     ];
 
-    it("put no stranger's code beside them, whatever they are given: a run has its creator's rights", async () => {
+    it("cannot add another person's code to them: a run has its creator's rights", async () => {
       const owner = await addPerson(server, "olive", { team: "main" });
       await makeDataset({ ...world, client: owner.client }, "harmless", "true", { namespace: "shared" });
       await makeDataset(world, "mine", "true", { namespace: "shared" });
@@ -192,7 +192,7 @@ describe("settings of a pipeline", () => {
       assert.equal((await set(name, { requirements: "six" })).requirements, "six");
     });
 
-    it("nor into what a schedule fires", async () => {
+    it("cannot add it to what a schedule fires", async () => {
       await makeDataset(world, "fired", "true", { namespace: "shared" });
       const { name } = await trigger(client, ["shared.default.fired"], true);
       const body = { schedule_name: "nightly", pipeline_name: name, cron_expression: "0 3 * * *" };
@@ -205,7 +205,7 @@ describe("settings of a pipeline", () => {
     });
   });
 
-  it("show viewers which variables there are, not what is in them", async () => {
+  it("show viewers the names of variables, not their values", async () => {
     await makeDataset(world, "shown", "true");
     const { name } = await trigger(client, ["shown"], true);
     await set(name, { environment: "SECRET=hidden" });
@@ -217,7 +217,7 @@ describe("settings of a pipeline", () => {
   });
 });
 
-it("variables are written so that they are read again as they were", () => {
+it("variables are serialised so that they are parsed back unchanged", () => {
   for (const value of [
     "",
     "plain",

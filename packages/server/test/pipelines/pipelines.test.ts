@@ -20,7 +20,7 @@ describe("a pipeline", () => {
   });
   after(() => server.dispose());
 
-  /** Datasets of one test: their jobs write their names into one file, and wait or fail where a file says so. */
+  /** Datasets of one test: their jobs write their names into one file, and wait or fail if a file says so. */
   function world() {
     const prefix = `w${++count}`;
     const path = (name: string) => join(server.dataDir, `${prefix}-${name}`);
@@ -32,7 +32,7 @@ describe("a pipeline", () => {
       /** Its job ends when the gate is opened. */
       gated: (name: string) => `echo ${name} >> ${log}; while [ ! -e ${path(name)} ]; do sleep 0.02; done`,
       open: (name: string) => writeFile(path(name), ""),
-      /** Its job fails unless the file is there. */
+      /** Its job fails unless the file exists. */
       fragile: (name: string) => `[ -e ${path(name)} ] && echo ${name} >> ${log}`,
       make: (name: string, needs: Made[] = [], query = `echo ${name} >> ${log}`, version = "1.0.0") =>
         makeDataset({ store: server.store, client }, full(name), query, {
@@ -54,8 +54,8 @@ describe("a pipeline", () => {
   const draftOf = (pipeline: Pipeline, name: string) =>
     pipeline.job_runs.find((run) => run.name === `${name}.sh`)?.created_job_id ?? assert.fail(`no run ${name}`);
 
-  describe("is made from lineage", () => {
-    it("as one run for each job upstream, in order, each a draft that repeats its original", async () => {
+  describe("is created from lineage", () => {
+    it("with one run for each upstream job, in order, each a draft that repeats its original", async () => {
       const { make, full } = world();
       const a = await make("a");
       const b = await make("b", [a]);
@@ -85,7 +85,7 @@ describe("a pipeline", () => {
       assert.deepEqual([draft.run_group_id, draft.rerun_from_job_id, draft.parent_job_id], [draft.id, null, null]);
     });
 
-    it("that shares its upstream between two targets once, and names both", async () => {
+    it("with shared inputs of two targets once, and names both", async () => {
       const { make, full, lines } = world();
       const shared = await make("shared");
       await make("left", [shared]);
@@ -101,7 +101,7 @@ describe("a pipeline", () => {
       assert.deepEqual([first, others.sort()], ["shared", ["left", "right"]]);
     });
 
-    it("of the version that is named, or else of the latest that was not removed", async () => {
+    it("for the named version, otherwise for the latest that was not removed", async () => {
       const { make, full } = world();
       const old = await make("base");
       const fresh = await make("other");
@@ -118,7 +118,7 @@ describe("a pipeline", () => {
       assert.deepEqual(await jobs(`default.${full("final")}`), [fresh.jobId, second.jobId]);
     });
 
-    it("that runs at once unless it is to be reviewed", async () => {
+    it("and runs at once unless it is for review", async () => {
       const { make, full } = world();
       await make("now");
       const body = { datasets: [full("now")] };
@@ -141,7 +141,7 @@ describe("a pipeline", () => {
       assert.deepEqual([first, [second, third].sort(), last], ["top", ["left", "right"], "bottom"]);
     });
 
-    it("a fan-out at once, as far as there are slots", async () => {
+    it("a fan-out in parallel, as far as there are slots", async () => {
       const { make, full, gated, open } = world();
       const top = await make("top");
       const names = ["one", "two", "three"];
@@ -154,7 +154,7 @@ describe("a pipeline", () => {
   });
 
   describe("with a run that fails", () => {
-    it("fails, says which; what had begun finishes, and nothing else begins", async () => {
+    it("fails and names the run; started runs finish, and nothing else starts", async () => {
       const { make, full, fragile, gated, open } = world();
       const top = await make("top");
       const slow = await make("slow", [], gated("slow"));
@@ -175,7 +175,7 @@ describe("a pipeline", () => {
       assert.equal(over.status, "FAILED");
     });
 
-    it("is run again from there: what is complete stays, the rest gets new jobs", async () => {
+    it("can be rerun: complete runs stay, the others get new jobs", async () => {
       const { make, full, fragile, open, lines } = world();
       const top = await make("top");
       const middle = await make("middle", [top], fragile("middle"));
@@ -191,7 +191,7 @@ describe("a pipeline", () => {
       assert.deepEqual(await lines(), ["top", "middle", "bottom"]);
     });
 
-    it("has one run retried alone, and is complete when the last of them is", async () => {
+    it("can have one run retried alone, and is complete when the last of them is", async () => {
       const { make, full, fragile, open } = world();
       const middle = await make("middle", [], fragile("middle"));
       await make("bottom", [middle]);
@@ -213,7 +213,7 @@ describe("a pipeline", () => {
     });
     const middleless = (pipeline: Pipeline) => pipeline.job_runs[1]?.job_id ?? "";
 
-    it("because a person cancelled it fails likewise", async () => {
+    it("fails in the same way if a person cancelled the run", async () => {
       const { make, full, gated } = world();
       const slow = await make("slow", [], gated("slow"));
       await make("after", [slow]);
@@ -228,7 +228,7 @@ describe("a pipeline", () => {
   });
 
   describe("that is paused", () => {
-    it("lets what runs finish and begins nothing; resumed, it goes on", async () => {
+    it("lets running jobs finish and starts nothing; resumed, it continues", async () => {
       const { make, full, gated, open, lines } = world();
       const first = await make("first", [], gated("first"));
       const second = await make("second", [first]);
@@ -247,7 +247,7 @@ describe("a pipeline", () => {
       assert.deepEqual(await lines(), ["first", "second", "third"]);
     });
 
-    it("takes back what waits for slots", async () => {
+    it("takes waiting jobs out of the queue", async () => {
       const { make, full, gated, open } = world();
       const names = ["a", "b", "c", "d", "e", "f"];
       for (const name of names) await make(name, [], gated(name));
@@ -281,7 +281,7 @@ describe("a pipeline", () => {
     const remove = async (name: string, job_id: string): Promise<Pipeline> =>
       (await client.call(routes.removeJobFromPipeline, { body: { name, job_id } })).pipeline;
 
-    it("from its middle: what waited for it waits for its parents", async () => {
+    it("from its middle: its children wait for its parents", async () => {
       const { make, full, lines } = world();
       const top = await make("top");
       const other = await make("other");
@@ -300,7 +300,7 @@ describe("a pipeline", () => {
       assert.deepEqual([ran.slice(0, 2).sort(), ran[2]], [["other", "top"], "bottom"]);
     });
 
-    it("after some parents are done: it waits for the others alone", async () => {
+    it("after some parents are complete: its children wait for the other parents only", async () => {
       const { make, full, gated, open } = world();
       const done = await make("done");
       const slow = await make("slow", [], gated("slow"));
@@ -331,7 +331,7 @@ describe("a pipeline", () => {
       assert.deepEqual([empty.status, empty.total, empty.completed], ["COMPLETED", 0, 0]);
     });
 
-    it("only while it is paused, and only one that is PENDING", async () => {
+    it("only while it is paused, and only a PENDING one", async () => {
       const { make, full, gated, open } = world();
       const slow = await make("slow", [], gated("slow"));
       await make("after", [slow]);
@@ -352,7 +352,7 @@ describe("a pipeline", () => {
   });
 
   describe("that is cancelled", () => {
-    it("ends what runs, begins nothing, and can run again", async () => {
+    it("ends running jobs, starts nothing, and can be rerun", async () => {
       const { make, full, gated, open } = world();
       const slow = await make("slow", [], gated("slow"));
       await make("after", [slow]);
@@ -367,7 +367,7 @@ describe("a pipeline", () => {
       assert.equal((await end(name)).status, "COMPLETED");
     });
 
-    it("waits with a rerun until what ran has ended", async () => {
+    it("cannot be rerun until its running jobs have ended", async () => {
       const { make, full } = world();
       await make("stubborn", [], "trap '' TERM; sleep 60");
       const { name } = await trigger(client, [full("stubborn")]);
@@ -377,7 +377,7 @@ describe("a pipeline", () => {
       await waitForPipeline(client, name, (pipeline) => statesOf(pipeline)["stubborn"] === "CANCELED");
     });
 
-    it("waits with a retry of another run, too: the end of what ran would fail it", async () => {
+    it("cannot have another run retried either: the end of the running job would fail it", async () => {
       const { make, full } = world();
       await make("stubborn", [], "trap '' TERM; sleep 60");
       const input = { query_name: "wide.sh", workers: 4 };
@@ -396,7 +396,7 @@ describe("a pipeline", () => {
   });
 
   describe("refuses an action in a state that does not allow it, naming both", () => {
-    it("for each of them", async () => {
+    it("for each action", async () => {
       const { make, full } = world();
       await make("a");
       const { name } = await trigger(client, [full("a")], true);
@@ -415,7 +415,7 @@ describe("a pipeline", () => {
       await refused(act(routes.cancelPipeline, name), "wrong_state", /CANCELED; cancel/);
     });
 
-    it("and a draft is not cancelled as a job", async () => {
+    it("and a draft cannot be cancelled as a job", async () => {
       const { make, full } = world();
       await make("a");
       const pipeline = await trigger(client, [full("a")], true);
@@ -425,7 +425,7 @@ describe("a pipeline", () => {
   });
 
   describe("is found", () => {
-    it("by name or id; by neither, or by two that disagree, is a 422", async () => {
+    it("by name or id; neither, or two that do not match, is a 422", async () => {
       const { make, full } = world();
       await make("a");
       const { name, pipeline_id } = await trigger(client, [full("a")], true);
@@ -466,7 +466,7 @@ describe("a pipeline", () => {
     const get = (query: string, body?: string) => getWithBody(server, `/api/datachain/pipeline/list?${query}`, body);
   });
 
-  it("is written down in the audit, with every change of it", async () => {
+  it("writes an audit row for every change", async () => {
     const { make, full } = world();
     await make("a");
     const { name } = await trigger(client, [full("a")], true);
@@ -483,7 +483,7 @@ describe("a pipeline", () => {
   });
 });
 
-/** A GET with a body, which fetch does not send. */
+/** Sends a GET with a body, which fetch does not support. */
 async function getWithBody(server: InProcessServer, path: string, body = "") {
   const { request } = await import("node:http");
   const token = await server.token();

@@ -1,4 +1,6 @@
-/** Backfills: which moments, in which order, what becomes of failures, and that none is lost or doubled by a death. */
+/**
+ * Backfills: which moments, in which order, what happens to failures, and that a killed server loses or doubles none.
+ */
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -23,7 +25,7 @@ describe("a backfill", () => {
   });
   after(() => server.dispose());
 
-  /** A pipeline of one job that writes its moments down. */
+  /** A pipeline of one job that records its moments. */
   async function world(more = "") {
     const name = `w${++count}`;
     const log = join(server.dataDir, `${name}-log`);
@@ -62,7 +64,7 @@ describe("a backfill", () => {
   const gated = "while [ ! -e $GATE ]; do sleep 0.02; done";
   const fragile = '{ [ "$MILLRACE_SCHEDULED_DATE" != 2026-01-02 ] || [ -e $GATE ]; }';
 
-  it("runs a copy of the pipeline for each moment, in order, each after the end of the one before", async () => {
+  it("runs a copy of the pipeline for each moment, in order, each after the end of the previous one", async () => {
     const { start, lines, pipeline_name } = await world();
     const made = await start();
     assert.deepEqual([made.status, made.total, made.parallel, made.on_failure], ["RUNNING", 3, 1, "stop"]);
@@ -82,7 +84,7 @@ describe("a backfill", () => {
     assert.deepEqual(listed, item);
   });
 
-  it("runs as many side by side as asked for, and no more", async () => {
+  it("runs as many in parallel as requested, and no more", async () => {
     const { start, open, lines } = await world(gated);
     const { id } = await start({ to: "2026-01-05", parallel: 2 });
     await until(id, ({ running }) => running === 2);
@@ -93,7 +95,7 @@ describe("a backfill", () => {
     assert.deepEqual((await lines()).toSorted(), days("01", "02", "03", "04", "05").toSorted());
   });
 
-  it("stops at a failure, and goes on from there when it is retried: what is complete does not run again", async () => {
+  it("stops at a failure, and continues from there when it is retried: complete moments do not run again", async () => {
     const { start, open, lines } = await world(fragile);
     const { id } = await start({ to: "2026-01-04" });
     const stopped = await end(id);
@@ -111,7 +113,7 @@ describe("a backfill", () => {
     await refused(retry(id), "wrong_state", /is COMPLETED; no moment of it failed/);
   });
 
-  it("goes on with the other moments where it was asked to, and is FAILED at the end", async () => {
+  it("continues with the other moments if requested, and is FAILED at the end", async () => {
     const { start, lines } = await world(fragile);
     const { id } = await start({ on_failure: "continue" });
     const done = await end(id);
@@ -119,7 +121,7 @@ describe("a backfill", () => {
     assert.deepEqual(await lines(), [...days("01"), "begin 2026-01-02", ...days("03")]);
   });
 
-  it("a failed run that is repeated by itself counts", async () => {
+  it("counts a failed run that is rerun separately", async () => {
     const { start, open } = await world(fragile);
     const { id } = await start({ on_failure: "continue" });
     const failed = await end(id);
@@ -130,7 +132,7 @@ describe("a backfill", () => {
     assert.equal((await end(id)).status, "COMPLETED");
   });
 
-  it("is canceled with the runs that are under way; what waited never begins, until it is retried", async () => {
+  it("is canceled with its active runs; waiting moments never start unless it is retried", async () => {
     const { start, open, lines } = await world(gated);
     const { id } = await start();
     const running = await until(id, ({ moments }) => moments[0]?.status === "RUNNING");
@@ -158,7 +160,7 @@ describe("a backfill", () => {
     await until(id, (now) => now.running === 0);
   });
 
-  it("says why its next moment cannot begin, and begins it when there is room", async () => {
+  it("says why its next moment cannot start, and starts it when there is room", async () => {
     const { start } = await world();
     const fill = (bytes: number) =>
       server.store.write((db) => db.updateTable("team_usage").set({ datasets: bytes }).execute());
@@ -174,7 +176,7 @@ describe("a backfill", () => {
     await server.store.write((db) => db.updateTable("teams").set({ max_dataset_bytes: null }).execute());
   });
 
-  it("has the ticks of a schedule for its moments, in its time zone, both ends included", async () => {
+  it("has the ticks of a schedule as its moments, in its time zone, both ends included", async () => {
     const { start } = await world();
     const moments = async (rest: Partial<CreateBackfillInput>) => {
       const made = await start(rest);
@@ -196,7 +198,7 @@ describe("a backfill", () => {
     assert.deepEqual(await moments({ to: "2026-01-06", every: "30 2 * * 1" }), ["2026-01-05T02:30"]);
   });
 
-  it("that cannot be made is refused, and nothing is made", async () => {
+  it("that is invalid is refused, and nothing is created", async () => {
     const { start } = await world();
     const before = await server.store.db.selectFrom("pipelines").select("id").execute();
     const refusals: [Partial<CreateBackfillInput>, "invalid" | "not_found", RegExp][] = [
@@ -224,7 +226,7 @@ describe("a backfill", () => {
     assert.equal(templates.length, 1, "only the one that was made");
   });
 
-  it("is one of twenty at most that a team has under way", async () => {
+  it("is refused if the team already has twenty active ones", async () => {
     const { start } = await world(gated);
     const made: Backfill[] = [];
     for (let index = 0; index < 20; index++) made.push(await start());
@@ -234,7 +236,7 @@ describe("a backfill", () => {
     await cancel(again.id);
   });
 
-  it("leaves rows in the audit when it is made, canceled and retried", async () => {
+  it("writes audit rows when it is created, canceled and retried", async () => {
     const { start, pipeline_name } = await world(gated);
     const { id } = await start();
     await cancel(id);
@@ -264,7 +266,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
     });
     after(() => opened?.close());
 
-    it("begins every moment once, in order, also by two servers that die again and again around their commits", async () => {
+    it("starts every moment once, in order, even with two servers that repeatedly die around their commits", async () => {
       const team = await ground.team("mortal");
       const pipeline_name = await ground.pipeline(team);
       const from = iso(ground.now - 40 * day);

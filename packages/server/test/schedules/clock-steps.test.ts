@@ -1,4 +1,4 @@
-/** A clock that was wrong for a while: what it moved comes back, nothing is lost, doubled or deleted by it. */
+/** A clock that was wrong for a while: what it changed is corrected, and nothing is lost, doubled or deleted by it. */
 import assert from "node:assert/strict";
 import { access, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -101,13 +101,13 @@ describe("a clock that was wrong", () => {
         .orderBy("created_at")
         .execute()
     ).map(({ created_at }) => created_at.slice(0, 16));
-  /** Time goes by, half a minute at a time. */
+  /** Lets time pass, half a minute at a time. */
   async function run(loop: { runOnce(): Promise<void> }, duration: number): Promise<void> {
     for (const end = passed + duration; passed < end; passed += minute / 2) await loop.runOnce();
   }
 
   describe("fires", () => {
-    it("nothing while it has been wrong for seconds, and misses nothing afterwards", async () => {
+    it("nothing while it is wrong for seconds, and misses nothing afterwards", async () => {
       const { id } = await task("0 * * * *");
       const loop = tasks();
       await run(loop, 10 * minute);
@@ -120,7 +120,7 @@ describe("a clock that was wrong", () => {
       assert.deepEqual(await firings(id), ["2030-01-01T01:00", "2030-01-01T02:00", "2030-01-01T03:00"]);
     });
 
-    it("when it is wrong for long, and goes on at the next tick when it is right again", async () => {
+    it("while it is wrong for long, and continues at the next tick when it is right again", async () => {
       const { id } = await task("0 * * * *");
       const loop = tasks();
       await run(loop, 10 * minute);
@@ -134,7 +134,7 @@ describe("a clock that was wrong", () => {
       assert.deepEqual(real, ["2030-01-01T01:00", "2030-01-01T02:00"]);
     });
 
-    it("also where the server is started anew in between, or another server had the wrong clock", async () => {
+    it("in the same way if the server restarts in between, or if another server had the wrong clock", async () => {
       const { id } = await task("0 3 * * *");
       await store.write((db) =>
         db
@@ -146,7 +146,7 @@ describe("a clock that was wrong", () => {
       assert.equal(await nextRun(id), "2030-01-01T03:00:00.000Z");
     });
 
-    it("no tick twice where it is set back a little", async () => {
+    it("no tick twice if it is set back a little", async () => {
       const { id } = await task("* * * * *");
       const loop = tasks();
       await run(loop, 10 * minute);
@@ -161,7 +161,7 @@ describe("a clock that was wrong", () => {
 
     for (const behind of [day, 109 * minute])
       for (const isStarted of [true, false])
-        it(`no tick twice where it is ${behind / minute} minutes behind for a while, ${isStarted ? "at the start of a server" : "while a server runs"}`, async () => {
+        it(`no tick twice if it is ${behind / minute} minutes behind for a while, ${isStarted ? "at the start of a server" : "while a server runs"}`, async () => {
           const { id } = await task("0 * * * *");
           const running = tasks();
           await run(running, 25 * hour);
@@ -180,7 +180,7 @@ describe("a clock that was wrong", () => {
           assert.deepEqual(await firings(id), [...before, "2030-01-02T02:00", "2030-01-02T03:00"]);
         });
 
-    it("no tick of a schedule twice, where every missed one is made up for", async () => {
+    it("no tick of a schedule twice if every missed one is made up", async () => {
       const year = new ScheduledYear(dataDir, start);
       const plan = { expression: "0 * * * *", timezone: "UTC", overlap: "allow", catch_up: "all", takes: 0 } as const;
       const [id] = (await year.prepare(store, [plan])) as [number];
@@ -198,7 +198,7 @@ describe("a clock that was wrong", () => {
       assert.equal((await year.firings(store, id)).length, 27);
     });
 
-    it("at most once a minute, and again within two, where it is wrong for seconds again and again", async () => {
+    it("at most once a minute, and again within two, if it is repeatedly wrong for seconds", async () => {
       const { id } = await task("* * * * *");
       let loop = tasks();
       const go = async (duration: number) => {
@@ -219,7 +219,7 @@ describe("a clock that was wrong", () => {
       assert.ok(Math.max(...gaps) <= 2 * minute, ticks.join(" "));
     });
 
-    it("nothing where it is set while the store is waited for, and what it says then is no time that has been", async () => {
+    it("nothing if it is set while the server waits for the store, and its time then is not recorded", async () => {
       const advice = new ClockAdvice({ store, clock, log });
       const setMeanwhile = async () => {
         wrong = 400 * day;
@@ -241,7 +241,7 @@ describe("a clock that was wrong", () => {
       assert.equal(await new ClockAdvice({ store, clock, log }).mayAct(), true, "a server that starts then goes on");
     });
 
-    it("again after a day where it stays behind a time that was believed", async () => {
+    it("again after a day if it stays behind a trusted time", async () => {
       const { id } = await task("0 * * * *");
       const loop = tasks();
       await run(loop, 10 * minute);
@@ -255,7 +255,7 @@ describe("a clock that was wrong", () => {
       assert.deepEqual((await firings(id)).filter(isReal), ["2030-01-03T03:00", "2030-01-03T04:00"]);
     });
 
-    it("also after an outage of some hours with it ahead for minutes at the start", async () => {
+    it("in the same way after an outage of some hours with it ahead for minutes at the start", async () => {
       const { id } = await task("0 * * * *");
       await run(tasks(), 90 * minute);
       passed += 5 * hour;
@@ -269,7 +269,7 @@ describe("a clock that was wrong", () => {
     });
   });
 
-  describe("leaves a run that is right as it is", () => {
+  describe("does not change a next run that is right", () => {
     const at = (text: string) => Date.parse(`${text}Z`);
     const times = (rest: Partial<ScheduleTimes>): ScheduleTimes => ({
       start_after: null,
@@ -308,7 +308,7 @@ describe("a clock that was wrong", () => {
         "2029-05-05T00:00",
       ],
     ] as const)
-      it(`${what}: ${mended ? "is mended" : "stays"}`, () => {
+      it(`${what}: ${mended ? "is corrected" : "stays"}`, () => {
         assert.equal(mendedRun(schedule, iso(at(run)), now), mended && iso(at(mended)));
       });
   });
@@ -350,7 +350,7 @@ describe("a clock that was wrong", () => {
     }
     const sessions = async () => (await store.db.selectFrom("sessions").select("hash").execute()).length;
 
-    it("while it is wrong, and goes on when it is right again", async () => {
+    it("while it is wrong, and continues when it is right again", async () => {
       const file = await upload();
       const loop = sweeper();
       await loop.runOnce();
@@ -362,7 +362,7 @@ describe("a clock that was wrong", () => {
       assert.deepEqual([await exists(file), await sessions()], [false, 0], "after its real time");
     });
 
-    it("when a server is started with it", async () => {
+    it("when a server starts with it", async () => {
       const file = await upload();
       await sweeper().runOnce();
       wrong = 400 * day;
@@ -373,14 +373,14 @@ describe("a clock that was wrong", () => {
       assert.equal(await exists(file), false, "one that stays is believed after a day");
     });
 
-    it("for an hour after a machine was asleep, as it is every night: then what is old goes", async () => {
+    it("for an hour after the machine was asleep, as every night; then old files are deleted", async () => {
       const file = await upload();
       const loop = sweeper();
       await loop.runOnce();
       for (let night = 0; night < 10; night++) {
         wrong += 14 * hour;
         await loop.runOnce();
-        // It is a week old in the eighth night, and goes an hour after that.
+        // The file is a week old in the eighth night, and is deleted an hour after that.
         assert.equal(await exists(file), night < 8, `on waking up after night ${night + 1}`);
         for (let awake = 0; awake < 9; awake++) {
           passed += hour;
@@ -391,7 +391,7 @@ describe("a clock that was wrong", () => {
       assert.deepEqual([await exists(file), await sessions()], [false, 0]);
     });
 
-    it("in a server that was down for some days: it goes on at once", async () => {
+    it("at first in a server that was down for some days, which then continues at once", async () => {
       const file = await upload();
       await sweeper().runOnce();
       passed += 6 * day;
@@ -403,10 +403,10 @@ describe("a clock that was wrong", () => {
     });
   });
 
-  describe("copies stores of teams", () => {
+  describe("copies warehouses of teams", () => {
     const keeping = { warehouseTidyHours: 0, warehousePauseDays: 0 };
     const files = ["metadata.db", "rows.db"];
-    /** A store that tells which day it is. */
+    /** Writes a warehouse that contains this text, such as the current day. */
     async function storeOf(warehouses: Warehouses, text: string): Promise<void> {
       const { metadata, rows } = warehouses.use(1);
       for (const path of [metadata, rows]) {
@@ -426,7 +426,7 @@ describe("a clock that was wrong", () => {
     const copyAt = (moment: string) => join(dataDir, "team-stores/1/copies", moment);
 
     for (const warehouseCopies of [1, 2])
-      it(`in order when it was ahead for a while: of ${warehouseCopies} the newest is the last made`, async () => {
+      it(`in order if it was ahead for a while: of ${warehouseCopies} copies the newest is the last made`, async () => {
         const warehouses = new Warehouses(new DataFolder(dataDir).warehouses, unconfined);
         const disk = new Disk(dataDir, 0, clock);
         const loop = copyWarehouses({ store, signals, clock, log, disk, warehouses, warehouseCopies, ...keeping });
@@ -462,7 +462,7 @@ describe("a clock that was wrong", () => {
         }
       });
 
-    it("that have names of the same moment and of later ones, without losing any", async () => {
+    it("with names of the same and of later moments, without losing any", async () => {
       const folder = join(dataDir, "copies");
       const at = (time: string) => `2030-01-01T00:00:${time}Z`;
       const before = [at("10.997"), at("10.999"), at("11.000"), "2031-01-01T00:00:00.000Z", "2032-01-01T00:00:00.000Z"];
@@ -478,7 +478,7 @@ describe("a clock that was wrong", () => {
     });
   });
 
-  it("does not keep the daily copies of stores from being made", async () => {
+  it("does not prevent daily copies of warehouses", async () => {
     const copied: string[] = [];
     const warehouses = {
       copy: async (_team: number, moment: string) => void copied.push(moment),
@@ -494,10 +494,10 @@ describe("a clock that was wrong", () => {
     assert.deepEqual(copied, [iso(clock.now())]);
   });
 
-  it("does not cut short the time that a canceled job has to end", async () => {
+  it("does not shorten the grace period of a canceled job", async () => {
     const { id } = await task("0 * * * *");
     const forced: boolean[] = [];
-    // A job that does not end: no process is needed for that.
+    // A job that does not end; no process is needed for that.
     const engine = {
       observe: async (attempts: readonly Attempt[]) =>
         new Map(attempts.map(({ key }) => [key, { state: "RUNNING", steps: [], querying: true }])),
@@ -537,7 +537,7 @@ describe("a clock that was wrong", () => {
     assert.equal(forced.at(-1), false, "the next server knows only the wall clock's word, and gives the time again");
   });
 
-  it("does not make a job older than it is, nor break the order of ids", () => {
+  it("does not change the age of a job, nor break the order of ids", () => {
     const ages = new Ages(clock.monotonic);
     const begun = clock.now();
     const byWallClock = () => clock.now() - begun;

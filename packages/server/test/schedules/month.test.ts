@@ -1,7 +1,7 @@
 /**
- * A month of a team of three passes in a few moments: an injected clock and a played engine, everything else is real. What
- * fired, was skipped, was tried again and was told to whom is compared with a model that knows the documentation and
- * nothing of the product.
+ * A month of a team of three people passes in moments: with an injected clock and a simulated engine; everything else
+ * is real. What fired, was skipped, was retried and was reported to whom is compared with a model that is derived from
+ * the documentation alone.
  */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
@@ -24,14 +24,17 @@ import { differences } from "../month/record.ts";
 import { messagesOf, toldOf } from "../month/told-record.ts";
 import { keyRing } from "../support/keys.ts";
 
-/** `MONTH_SEED` repeats a month, `MONTH_SEEDS` is how many are tried. */
+/** `MONTH_SEED` repeats a month, `MONTH_SEEDS` is the number of seeds. */
 const first = Number(process.env["MONTH_SEED"] ?? 1);
 const seeds = [...Array(Number(process.env["MONTH_SEEDS"] ?? 1))].map((_, index) => first + index);
 
-/** Every question takes a round trip there: unless seeds are asked for, two weeks, which have most of what a month has. */
+/**
+ * Every query takes a round trip there, so without given seeds PostgreSQL runs two weeks, which have most of a month's
+ * events.
+ */
 const onPostgres: Month = process.env["MONTH_SEEDS"] ? month : { ...month, to: "10-16T00:00" };
 
-/** Whether a server is killed, of a hundred times that are asked for; always the same for a seed. Never with 0. */
+/** Whether a server is killed at one of these points, in percent; deterministic for a seed. Never with seed 0. */
 function chances(seed: number): () => boolean {
   let state = Math.imul(seed, 2654435761) >>> 0;
   return () => {
@@ -40,7 +43,7 @@ function chances(seed: number): () => boolean {
   };
 }
 
-/** What disks take is not what is asked here, and a month is ten thousand commits. */
+/** Disk usage does not matter here, and a month has ten thousand commits. */
 const inMemory = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 
 async function hasty(databaseUrl: string): Promise<string> {
@@ -87,10 +90,10 @@ describe("a month", () => {
     }
   }
 
-  it("of one schedule and one week, with servers that live, is as the model says", (t) => pass(t, week, "", 0));
-  it("of runs that end while no server runs is as the model says", (t) => pass(t, restart, "", 0));
+  it("of one schedule and one week, with servers that live, matches the model", (t) => pass(t, week, "", 0));
+  it("of runs that end while no server runs matches the model", (t) => pass(t, restart, "", 0));
   for (const seed of seeds) {
-    it(`is as the model says, with servers that are killed (seed ${seed})`, (t) => pass(t, month, "", seed));
+    it(`matches the model, with servers that are killed (seed ${seed})`, (t) => pass(t, month, "", seed));
     it(`is the same on PostgreSQL (seed ${seed})`, async (t) =>
       pass(t, onPostgres, await hasty(await postgres.createDatabase()), seed));
   }

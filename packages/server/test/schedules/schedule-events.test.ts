@@ -1,4 +1,4 @@
-/** What a schedule does, and does not do, is noted for those who want to hear of it, in the write that makes it so. */
+/** Events of a schedule are recorded for their receivers in the transaction that causes them. */
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -55,7 +55,7 @@ describe("a schedule", () => {
         .execute()
     ).map(({ status, name, message }) => [status, name, message]);
 
-  it("that starts a run, and then skips a tick because the run goes on, says both", async () => {
+  it("that starts a run and then skips a tick because the run is active reports both", async () => {
     const team = await listeningTeam("skipping");
     await ground.schedule(team, await ground.pipeline(team), "busy");
     await tick();
@@ -67,7 +67,7 @@ describe("a schedule", () => {
     assert.deepEqual(more, []);
   });
 
-  it("that does not catch up says that it missed a tick", async () => {
+  it("that does not catch up reports a missed tick", async () => {
     const team = await listeningTeam("missing");
     const { id } = await ground.schedule(team, await ground.pipeline(team), "nightly");
     const nightly = { catch_up: "none", cron_expression: "0 3 * * *" } as const;
@@ -82,7 +82,7 @@ describe("a schedule", () => {
     assert.match(String(noted[0]?.[2]), /^The tick of 2030-.* started no run: .*no server ran.*\(catch_up is none\)/);
   });
 
-  it("that cannot start says why once, and that it runs again", async () => {
+  it("that cannot start a run reports the reason once, and later that it runs again", async () => {
     const team = await listeningTeam("refused");
     const pipeline = await ground.pipeline(team);
     await ground.setQuotas(team, { max_dataset_bytes: 1 });
@@ -100,7 +100,7 @@ describe("a schedule", () => {
     assert.match(String(noted[0]?.[2]), /dataset/);
   });
 
-  it("in whose team nobody listens notes nothing", async () => {
+  it("without receivers in its team records nothing", async () => {
     const team = await ground.team("silent");
     await ground.schedule(team, await ground.pipeline(team), "unheard");
     await tick();
@@ -108,7 +108,7 @@ describe("a schedule", () => {
     assert.deepEqual(await notedOf(team), []);
   });
 
-  it("whose time passed without a firing says so once, when it is late at two looks", async () => {
+  it("that is overdue reports it once, after two observations", async () => {
     const team = await listeningTeam("late");
     await ground.schedule(team, await ground.pipeline(team), "late");
     const clock = { now: () => ground.now, monotonic: () => ground.now };

@@ -1,4 +1,4 @@
-/** How a schedule fares, and what became of its ticks, on both stores and by a clock that the test sets. */
+/** The health of a schedule and the outcomes of its ticks, on both databases, with a clock that the test sets. */
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { type CreatePipelineScheduleInput, mostFirings, type PipelineSchedule } from "@millrace/contract";
@@ -59,7 +59,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
     });
     after(() => opened?.close());
 
-    /** Each in a team of its own, with nothing else that fires, from a full hour on. */
+    /** Creates a schedule in its own team, without anything else that fires, starting at a full hour. */
     beforeEach(async () => {
       await store.write((db) => db.updateTable("schedules").set({ next_run: null, waiting_since: null }).execute());
       ground.now = Math.ceil(ground.now / hour) * hour;
@@ -69,7 +69,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
 
     const make = (rest: Partial<CreatePipelineScheduleInput> = {}) => ground.schedule(team, pipeline, "it", rest);
     const read = ({ id }: PipelineSchedule) => ground.readSchedule(team, id);
-    /** Time passes with nobody there; then a server fires what is due. */
+    /** Lets time pass without a server; then a server fires what is due. */
     async function pass(schedule: PipelineSchedule, milliseconds: number): Promise<PipelineSchedule> {
       ground.now += milliseconds;
       await turnsOf(ground.loop("schedules"));
@@ -77,7 +77,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
     }
     const told = ({ firings }: PipelineSchedule) => firings.map(({ outcome, ticks }) => [outcome, ticks]);
 
-    it("name their tick, the pipeline that began and how it ended", async () => {
+    it("name their tick, the pipeline that started and how it ended", async () => {
       const schedule = await make();
       const first = iso(ground.now + minute);
       const fired = await pass(schedule, minute);
@@ -98,7 +98,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       assert.equal((await read(schedule)).health, "ok");
     });
 
-    it("say why one was skipped, and how many were; the next one that begins ends it", async () => {
+    it("say why ticks were skipped, and how many; the next one that starts ends it", async () => {
       const schedule = await make();
       const running = await pass(schedule, minute);
       await pass(schedule, minute);
@@ -117,7 +117,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       assert.deepEqual([fired.health, fired.health_reason, fired.skipped], ["ok", null, 2]);
     });
 
-    it("tell that a run failed, and the schedule is failing until one completes, not until one begins", async () => {
+    it("show that a run failed, and the schedule is failing until a run completes, not until one starts", async () => {
       const schedule = await make();
       for (const count of [1, 2]) {
         await ground.endRun(await pass(schedule, minute), "FAILED", "no such table");
@@ -133,7 +133,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       assert.deepEqual([(await read(schedule)).health, (await read(schedule)).health_reason], ["ok", null]);
     });
 
-    it("that somebody cancels say nothing about the schedule, in either direction", async () => {
+    it("whose run somebody cancels do not change the health of the schedule", async () => {
       const schedule = await make();
       await ground.cancelRun(await pass(schedule, minute), team);
       assert.equal((await read(schedule)).health, "ok");
@@ -143,7 +143,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       assert.deepEqual([failing.health, failing.firings[0]?.pipeline_status], ["failing", "CANCELED"]);
     });
 
-    it("say why a tick could not run at all", async () => {
+    it("say why a tick could not fire at all", async () => {
       const schedule = await make();
       await ground.setQuotas(team, { max_queued: 1 });
       await ground.job(team, {});
@@ -154,7 +154,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       assert.match(refused.health_reason ?? "", /^The last run failed: .*quota/);
     });
 
-    it("of a tick that waits are one: it waits, then it began late; those that came meanwhile were skipped", async () => {
+    it("of a waiting tick are one: it waits, then it starts late; ticks in between were skipped", async () => {
       const schedule = await make({ overlap: "wait" });
       const running = await pass(schedule, minute);
       const waiting = await pass(schedule, minute);
@@ -175,7 +175,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       assert.deepEqual([began.health, began.skipped], ["ok", 1]);
     });
 
-    it("of a tick that waits, and never runs, say that the schedule was paused", async () => {
+    it("of a waiting tick that never fires say that the schedule was paused", async () => {
       const schedule = await make({ overlap: "wait" });
       await pass(schedule, minute);
       await pass(schedule, minute);
@@ -184,7 +184,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       assert.deepEqual([paused.health, paused.skipped], ["paused", 1]);
     });
 
-    it("after an outage are one for all with `one`, and say how many ticks and how late", async () => {
+    it("after an outage are one for all ticks with `one`, with the number of ticks and the delay", async () => {
       const schedule = await make({ cron_expression: "0 * * * *" });
       ground.now += 5 * hour;
       assert.equal((await read(schedule)).health, "overdue");
@@ -194,7 +194,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       assert.deepEqual([fired.health, fired.skipped], ["ok", 0]);
     });
 
-    it("after an outage were missed with `none`, but for one that is on time", async () => {
+    it("after an outage were missed with `none`, except one that is on time", async () => {
       const schedule = await make({ cron_expression: "0 * * * *", catch_up: "none" });
       const missed = await pass(schedule, 3 * hour + 30 * minute);
       assert.deepEqual(told(missed), [["missed", 3]]);
@@ -208,14 +208,14 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       assert.deepEqual([onTime.firings[0]?.late_seconds, onTime.health, onTime.skipped], [0, "ok", 5]);
     });
 
-    it("after an outage with `all` are one for each, and those that are too many were missed, counted up to 100", async () => {
+    it("after an outage with `all` are one per tick, and those beyond 100 were missed, counted up to 100", async () => {
       const schedule = await make({ cron_expression: "* * * * *", catch_up: "all", overlap: "allow" });
       const fired = await pass(schedule, 300 * minute);
       assert.deepEqual([fired.fired, fired.skipped], [100, 100]);
       assert.ok(fired.firings.every(({ outcome, ticks }) => outcome === "fired" && ticks === 1));
     });
 
-    it(`are kept of each schedule by itself, the newest ${mostFirings}, and go with it`, async () => {
+    it(`are kept per schedule, the newest ${mostFirings}, and are deleted with it`, async () => {
       const schedule = await make({ overlap: "allow", catch_up: "all" });
       const other = await ground.schedule(team, pipeline, "other", { overlap: "allow" });
       await pass(schedule, minute);
@@ -232,7 +232,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       assert.equal((await kept()).length, 0);
     });
 
-    it("are in the write that fires: a server that dies before the commit leaves neither", async () => {
+    it("are in the transaction that fires: a server that dies before the commit leaves neither", async () => {
       const schedule = await make();
       ground.now += minute;
       const died = new Error("killed");
@@ -250,7 +250,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       assert.deepEqual(told(await pass(schedule, 0)), [["fired", 1]]);
     });
 
-    it("cost a list nothing: it tells the health of any number of schedules with as many queries", async () => {
+    it("do not slow a list down: it shows the health of any number of schedules with the same number of queries", async () => {
       await ground.schedule(team, pipeline, "a");
       const alone = await countedList();
       for (const name of ["b", "c"]) await ground.schedule(team, pipeline, name);

@@ -1,4 +1,4 @@
-/** Schedules and the scripts that move on without them: told, taken when somebody says so, or at each firing. */
+/** Schedules whose scripts have newer versions: reported, used on request, or used at each firing. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type Client, type CreatePipelineScheduleInput, type PipelineSchedule, routes } from "@millrace/contract";
@@ -8,7 +8,7 @@ import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 import { addPerson, refused } from "../support/people.ts";
 import { trigger } from "../support/pipelines.ts";
 
-describe("a schedule whose scripts move on", () => {
+describe("a schedule with newer scripts", () => {
   let server: InProcessServer;
   let client: Client;
   let count = 0;
@@ -27,7 +27,7 @@ describe("a schedule whose scripts move on", () => {
         version,
         input: { query_name: `make_${name}.sh` },
       });
-    /** Of `final`, which is made from `numbers`. */
+    /** A schedule of `final`, which is created from `numbers`. */
     const start = async (rest: Partial<CreatePipelineScheduleInput> = {}, datasets = [full("final")]) => {
       const numbers = await make("numbers", "1.0.0", "echo old");
       const final = await make("final", "1.0.0", "echo final", [numbers]);
@@ -45,7 +45,7 @@ describe("a schedule whose scripts move on", () => {
     (await client.call(routes.updateSchedule, { body: { schedule_id: id, refresh: true } })).schedule;
   const jobsOf = ({ pipeline }: PipelineSchedule) => pipeline.job_runs.map(({ job_id }) => job_id);
 
-  /** As if its time had come a moment ago; resolves when the tick was taken. */
+  /** Makes the schedule due a moment ago; resolves when the tick was handled. */
   async function tick(schedule: PipelineSchedule): Promise<PipelineSchedule> {
     const next_run = iso(Date.now() - 1000);
     await server.store.write((db) =>
@@ -59,7 +59,7 @@ describe("a schedule whose scripts move on", () => {
     throw new Error("the tick was not taken");
   }
 
-  it("says which datasets were made by newer scripts, by whom and when, in the list and by itself", async () => {
+  it("says which datasets were created by newer scripts, by whom and when, in the list and by itself", async () => {
     const { make, start, full } = world();
     const { numbers, schedule } = await start();
     assert.deepEqual([schedule.newer_scripts, schedule.follow], [[], "none"]);
@@ -83,7 +83,7 @@ describe("a schedule whose scripts move on", () => {
     assert.deepEqual((await listed(schedule)).newer_scripts, newer_scripts);
   });
 
-  it("says so also after the next tick has put old results on top of the new ones", async () => {
+  it("still says so after the next tick has overwritten the new results with old ones", async () => {
     const { make, start, full } = world();
     const { schedule } = await start();
     const newer = await make("numbers", "1.0.1", "echo new");
@@ -97,14 +97,14 @@ describe("a schedule whose scripts move on", () => {
     assert.deepEqual(jobsOf(await refresh(schedule))[0], newer.jobId, "and takes the newer one");
   });
 
-  it("does not take the same script, run again, for a newer one", async () => {
+  it("does not report the same script, run again, as newer", async () => {
     const { make, start } = world();
     const { schedule } = await start();
     await make("numbers", "1.0.1", "echo old");
     assert.deepEqual((await read(schedule)).newer_scripts, []);
   });
 
-  it("says nothing where the versions were named: just those were wanted, and a refresh keeps them", async () => {
+  it("reports nothing if versions were named: exactly those were wanted, and a refresh keeps them", async () => {
     const { make, start, full } = world();
     const { numbers, final, schedule } = await start({}, [`${full("final")}@1.0.0`]);
     await make("numbers", "1.0.1", "echo new");
@@ -112,7 +112,7 @@ describe("a schedule whose scripts move on", () => {
     assert.deepEqual(jobsOf(await refresh(schedule)), [numbers.jobId, final.jobId]);
   });
 
-  it("takes the newest scripts with a refresh, and what these need, and keeps its settings and its name", async () => {
+  it("uses the newest scripts and their inputs after a refresh, and keeps its settings and its name", async () => {
     const { make, start, full } = world();
     const { numbers, schedule } = await start();
     const body = { pipeline_name: schedule.pipeline.name, environment: "ADDED=1" };
@@ -138,7 +138,7 @@ describe("a schedule whose scripts move on", () => {
     assert.deepEqual(await refresh(after).then(jobsOf), jobsOf(after), "a second one changes nothing");
   });
 
-  it("keeps the jobs that it has while only its own runs repeat them", async () => {
+  it("keeps its jobs while only its own runs repeat them", async () => {
     const { start, full } = world();
     const { schedule } = await start();
     const { latest_run } = await tick(schedule);
@@ -153,7 +153,7 @@ describe("a schedule whose scripts move on", () => {
     assert.deepEqual(jobsOf(await refresh(schedule)), jobsOf(schedule));
   });
 
-  it("with `follow: latest` takes the newest scripts at each firing, and leaves a row in the audit", async () => {
+  it("with `follow: latest` uses the newest scripts at each firing, and writes an audit row", async () => {
     const { make, start } = world();
     const { schedule, final } = await start({ follow: "latest" });
     assert.equal(schedule.follow, "latest");
@@ -172,7 +172,7 @@ describe("a schedule whose scripts move on", () => {
     assert.equal(again.follow, "none");
   });
 
-  it("fires nothing and says why where it follows, and the newest lineage cannot be run", async () => {
+  it("does not fire and says why if it follows the latest scripts and the newest lineage cannot be run", async () => {
     const { make, start, full } = world();
     const { schedule, final } = await start({ follow: "latest" });
     await make("numbers", "1.0.1", "echo new", [final]);
@@ -183,7 +183,7 @@ describe("a schedule whose scripts move on", () => {
     assert.deepEqual(jobsOf(await read(schedule)), jobsOf(schedule), `${full("")} keeps what it had`);
   });
 
-  it("does not bring the code of one person to the newer script of another", async () => {
+  it("does not apply the code of one person to the newer script of another", async () => {
     const { make, start } = world();
     const { schedule } = await start();
     const body = { pipeline_name: schedule.pipeline.name, environment: "PYTHONSTARTUP=mine.py" };
@@ -197,7 +197,7 @@ describe("a schedule whose scripts move on", () => {
   const handOver = ({ id }: PipelineSchedule, owner: string) =>
     client.call(routes.updateSchedule, { body: { schedule_id: id, owner } });
 
-  it("that a person took over takes that person's newer scripts, and nobody else's", async () => {
+  it("that a person took over uses that person's newer scripts only", async () => {
     const { make, start } = world();
     const { schedule } = await start({ follow: "latest" });
     const heir = await addPerson(server, `heir${count}`, { team: "main" });
@@ -213,7 +213,7 @@ describe("a schedule whose scripts move on", () => {
     assert.equal(jobsOf(await refresh(schedule))[0], own.jobId);
   });
 
-  it("of the service account takes everybody's newer scripts, also when the maker of the others has left", async () => {
+  it("of the service account uses everybody's newer scripts, even if the creator of the others has left", async () => {
     const { make, start, full } = world();
     const maker = await addPerson(server, `maker${count}`, { team: "main" });
     const other = await addPerson(server, `other${count}`, { team: "main" });

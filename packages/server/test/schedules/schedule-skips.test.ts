@@ -1,4 +1,7 @@
-/** Which skips of a schedule are told: docs/notifications.md, "Skips". On both stores, by a clock that the test sets. */
+/**
+ * Which skips of a schedule are reported: docs/notifications.md, "Skips". On both databases, with a clock that the test
+ * sets.
+ */
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -41,7 +44,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       await rm(dataDir, { recursive: true });
     });
 
-    /** Each in a team of its own, with nothing else that fires, from noon in UTC on. */
+    /** Creates a schedule in its own team, without anything else that fires, starting at noon UTC. */
     beforeEach(async () => {
       await store.write((db) => db.updateTable("schedules").set({ next_run: null, waiting_since: null }).execute());
       ground.now = Math.ceil(ground.now / (24 * hour)) * 24 * hour + 12 * hour;
@@ -60,7 +63,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       await listen();
       await make(rest);
     }
-    /** So many ticks come, an hour apart. */
+    /** Lets this many ticks pass, an hour apart. */
     async function ticks(count: number) {
       for (let tick = 0; tick < count; tick++) {
         ground.now += hour;
@@ -70,7 +73,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
     async function endRun() {
       await ground.endRun(await ground.readSchedule(team, schedule.id), "COMPLETE");
     }
-    /** The next tick begins a run, which lasts until so many further ticks have come. */
+    /** The next tick starts a run, which lasts for this many further ticks. */
     async function runThatSkips(count: number) {
       await ticks(1 + count);
       await endRun();
@@ -87,10 +90,10 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       ).map(({ at, message }) => ({ at, message: message ?? "" }));
     const skipped = async () => (await ground.readSchedule(team, schedule.id)).skipped;
 
-    it("are told at the first one, and while they go on at the first of each day in its time zone, with how many came since", async () => {
+    it("are reported at the first one and then once per day in its time zone, with the number since then", async () => {
       const noon = ground.now;
       await makeHeard({ timezone: "Asia/Tokyo" });
-      // Noon in UTC is 21:00 in Tokyo, where the day ends three hours later.
+      // Noon UTC is 21:00 in Tokyo, where the day ends three hours later.
       await ticks(1 + 2 * 24);
       const messages = await told();
       assert.deepEqual(
@@ -104,14 +107,14 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       assert.equal(await skipped(), 48, "the record has all");
     });
 
-    it("of runs that are always too slow are one row", async () => {
+    it("of runs that are always too slow form one series", async () => {
       await makeHeard();
       for (let run = 0; run < 3; run++) await runThatSkips(2);
       assert.equal(await skipped(), 6);
       assert.equal((await told()).length, 1);
     });
 
-    it("end with the second run that begins without a skip before it: the next skip is told again", async () => {
+    it("end as a series with the second run that starts without a skip before it: the next skip is reported again", async () => {
       await makeHeard();
       await runThatSkips(2);
       await runThatSkips(0);
@@ -120,7 +123,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       assert.match((await told())[1]?.message ?? "", /In total, 2 ticks started no run since the last message/);
     });
 
-    it("go on where the runs between them had to wait for the one before", async () => {
+    it("continue as one series if the runs between them had to wait for the previous one", async () => {
       await makeHeard({ overlap: "wait" });
       await ticks(3);
       assert.equal((await told()).length, 1);
@@ -133,7 +136,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       assert.deepEqual([await skipped(), (await told()).length], [2, 1]);
     });
 
-    it("that came at once, as after an outage, are one, which says how many", async () => {
+    it("that occur at once, as after an outage, are reported as one, with their number", async () => {
       await makeHeard({ catch_up: "none" });
       ground.now += 5 * hour + 30 * minute;
       await turnsOf(ground.loop("schedules"));
@@ -142,7 +145,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       assert.deepEqual(more, []);
     });
 
-    it("are told to those who begin to listen in the middle of a row", async () => {
+    it("are reported to receivers that subscribe in the middle of a series", async () => {
       await make();
       await ticks(3);
       await listen();
@@ -151,7 +154,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       assert.equal((await told()).length, 1);
     });
 
-    it("are not told where somebody drops the tick that waits by a pause", async () => {
+    it("are not reported if a pause drops the waiting tick", async () => {
       await makeHeard({ overlap: "wait" });
       await ticks(2);
       await ground.pauseSchedule(team, schedule.id, true);

@@ -1,4 +1,4 @@
-/** Schedules that a dataset fires: once it has been quiet, once for all versions that came, and never in a circle. */
+/** Schedules that a dataset fires: once after a quiet period, for all new versions together, and never in a cycle. */
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -47,7 +47,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       await rm(dataDir, { recursive: true });
     });
 
-    /** A team with a pipeline that makes `target`, and datasets that others make. */
+    /** Creates a team with a pipeline that creates `target`, and datasets of others. */
     async function world(name: string) {
       const team = await ground.team(name);
       const pipeline = await ground.pipeline(team);
@@ -62,7 +62,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
 
     const newVersion = () => ({ uuid: randomUUID(), version: `2.0.${++patch}` });
 
-    /** As at the end of a job that made a version, in the same write. */
+    /** Registers a version like the end of a job, in the same transaction. */
     const make = ({ id: teamId }: Team, name: string, jobId: string = randomUUID(), version = newVersion()) =>
       store.write((db) => {
         const found = { versions: [foundOf({ ...version, name, jobId })], jobs: [], removed: [], teamId };
@@ -91,7 +91,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
           .execute(),
       );
 
-    it("fires once when the dataset has been quiet for as long as asked, however many versions came", async () => {
+    it("fires once after the dataset's quiet period, however many versions arrived", async () => {
       const { team, fired } = await world("quiet");
       const schedule = await fired("raw");
       assert.deepEqual([schedule.trigger_dataset, schedule.next_run], ["@admin.default.raw", null]);
@@ -115,7 +115,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       assert.deepEqual([over.trigger_version, over.trigger_due_at, over.fired], [null, null, 1]);
     });
 
-    it("does not fire for other datasets, other teams, what is known already, or while it is paused", async () => {
+    it("does not fire for other datasets, other teams, known versions, or while it is paused", async () => {
       const { team, fired } = await world("others");
       const schedule = await fired("raw", { quiet_seconds: 0 });
       await recordMade(store, null, "other", { teamId: team.id });
@@ -152,7 +152,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       assert.deepEqual([await firings(skip), await firings(allow)], [2, 3]);
     });
 
-    it("goes by its times, too, where it has some", async () => {
+    it("also fires at its times if it has any", async () => {
       const { team, fired } = await world("both");
       const schedule = await fired("raw", { cron_expression: "* * * * *", quiet_seconds: 0, overlap: "allow" });
       assert.notEqual(schedule.next_run, null);
@@ -165,7 +165,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       await store.write((db) => db.updateTable("schedules").set({ next_run: null }).execute());
     });
 
-    it("is fired neither by what its runs make, nor by what runs make that they led to, nor by jobs that those create", async () => {
+    it("is not fired by versions of its own runs, of runs that these led to, or of jobs that those create", async () => {
       const { team, fired } = await world("chain");
       for (const name of ["one", "two"]) await recordMade(store, null, name, { teamId: team.id });
       const first = await fired("raw", { schedule_name: "first", quiet_seconds: 0, overlap: "allow" });
@@ -202,7 +202,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       assert.deepEqual(await counts(), [2, 2, 1], "whatever else makes it fires it");
     });
 
-    it("fires once for each time that it was quiet, also by two servers that die around their commits", async () => {
+    it("fires once for each quiet period, even with two servers that die around their commits", async () => {
       const { team, fired } = await world("mortal");
       const schedule = await fired("raw", { overlap: "allow", quiet_seconds: 1 });
       const live = mortal(chances(200));
@@ -245,7 +245,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       assert.deepEqual([now.fired, now.last_error], [1, null]);
     });
 
-    it("fires also where the clock was far ahead when the version came", async () => {
+    it("fires even if the clock was far ahead when the version arrived", async () => {
       const { team, fired } = await world("ahead");
       const schedule = await fired("raw");
       const right = ground.now;
@@ -256,7 +256,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       assert.equal(await firings(schedule), 1);
     });
 
-    it("loses what waits when its dataset is changed, and is fired by nothing when it is taken away", async () => {
+    it("drops what waits when its dataset is changed, and does not fire after its dataset is removed", async () => {
       const { team, fired } = await world("changed");
       await recordMade(store, null, "other", { teamId: team.id });
       const schedule = await fired("raw", { quiet_seconds: 0 });
@@ -292,7 +292,7 @@ describe("a schedule with a trigger", () => {
     const body = { schedule_name, pipeline_name, trigger_dataset, quiet_seconds: 0 };
     return (await client.call(routes.createSchedule, { body })).schedule;
   };
-  /** A pipeline whose job made this dataset. */
+  /** A pipeline whose job created this dataset. */
   async function maker(name: string): Promise<string> {
     await makeDataset({ store: server.store, client }, name, "env | grep MILLRACE_SCHEDULED_AT");
     return (await trigger(client, [name], true)).name;
@@ -316,7 +316,7 @@ describe("a schedule with a trigger", () => {
     }
   });
 
-  it("is refused where its own pipeline makes the dataset, with the circle named", async () => {
+  it("is refused if its own pipeline creates the dataset, with the cycle named", async () => {
     const pipeline = await maker("itself");
     const own =
       /^trigger_dataset: the schedule would trigger itself: mine makes @admin.default.itself, which fires mine\. A pipeline rebuilds everything .* Create a paused pipeline, remove the run that makes @admin.default.itself/;
@@ -329,7 +329,7 @@ describe("a schedule with a trigger", () => {
     assert.equal(now.trigger_dataset, "@admin.default.before");
   });
 
-  it("is taken where the run that makes the dataset was taken out of the pipeline", async () => {
+  it("is accepted if the run that creates the dataset was removed from the pipeline", async () => {
     const needs = [await makeDataset({ store: server.store, client }, "upstream", "exit 0")];
     await makeDataset({ store: server.store, client }, "downstream", "exit 0", { needs });
     const { name, job_runs } = await trigger(client, ["downstream"], true);
@@ -342,7 +342,7 @@ describe("a schedule with a trigger", () => {
     );
   });
 
-  it("is refused where the circle goes through other schedules, also through one that is paused", async () => {
+  it("is refused if the cycle goes through other schedules, including a paused one", async () => {
     const [a, b, c] = [await maker("a"), await maker("b"), await maker("c")];
     await create("makes b", b, "a");
     const { id } = await create("makes c", c, "b");
@@ -357,7 +357,7 @@ describe("a schedule with a trigger", () => {
     await create("d after c", await maker("d"), "c");
   });
 
-  it("is refused for a dataset that is not there, or with a version", async () => {
+  it("is refused for a dataset that does not exist, or with a version", async () => {
     const pipeline = await maker("refusals");
     await refused(create("x", pipeline, "nowhere"), "not_found", /There is no dataset @admin.default.nowhere/);
     await refused(

@@ -1,7 +1,7 @@
 /**
- * Seasons of a year of schedules in a few moments, all of it in the long form: an injected clock, the real loop on the real store, and beside it a list of what
- * should have happened, made from the calendar on the wall and from the words of docs/schedules.md. None is missing, none
- * is extra.
+ * Seasons of a year of schedules in moments, the whole year in the long form: with an injected clock and the real loop
+ * on the real store. Beside it, a list of expected firings is derived from the calendar and docs/schedules.md. None is
+ * missing, none is extra.
  */
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -18,9 +18,9 @@ import { chances, type Life, mortal, steady, troubled } from "../support/mortal-
 import { type Planned, ScheduledYear } from "../support/scheduled-year.ts";
 
 const minute = 60_000;
-/** The loop looks so often here; ticks are at such moments only. */
+/** The interval of the loop here; ticks are only at such moments. */
 const step = 10 * minute;
-/** It comes a little late, as loops do. */
+/** The loop runs a little late, as real loops do. */
 const late = 3000;
 
 const plan = (expression: string, timezone: string, rest: Partial<Planned> = {}): Planned => ({
@@ -61,7 +61,7 @@ interface Outage {
 
 const outage = (from: string, to: string): Outage => ({ from: Date.parse(`${from}Z`), to: Date.parse(`${to}Z`) });
 
-/** Among them over changes of the clock, over one tick, over none, and over more ticks than are made up for. */
+/** Outages: across clock changes, over one tick, over none, and over more ticks than are made up. */
 const outages: readonly Outage[] = [
   outage("2026-01-31T20:05", "2026-02-01T06:05"),
   outage("2026-03-28T20:05", "2026-03-29T09:05"),
@@ -78,7 +78,7 @@ interface Span {
   readonly to: number;
 }
 
-/** The moments at which a server looks. */
+/** The moments at which a server runs its loop. */
 function looks({ from, to }: Span): number[] {
   const moments: number[] = [];
   for (let at = from + step; at < to; at += step)
@@ -86,7 +86,7 @@ function looks({ from, to }: Span): number[] {
   return moments;
 }
 
-/** What should happen: by the words of the documentation, without the scheduler's own code. */
+/** The expected firings according to the documentation, without the scheduler's own code. */
 function expectedFirings({ expression, timezone, overlap, catch_up, takes }: Planned, span: Span): string[] {
   const ticks = expectedTicks(expression, wallsOf(timezone, span.from, span.to));
   const firings: number[] = [];
@@ -124,7 +124,7 @@ async function assertFirings(year: ScheduledYear, store: Store, ids: readonly nu
   assert.ok(fired > 100, `${fired} firings`);
 }
 
-/** Every look with these servers at once; one that dies is followed by another, until nothing is due. */
+/** Runs every moment with these servers at once; a server that dies is replaced, until nothing is due. */
 async function pass(
   year: ScheduledYear,
   stores: readonly Store[],
@@ -162,11 +162,11 @@ async function inFolder(work: (dataDir: string, year: ScheduledYear) => Promise<
 
 describe("a year of schedules", () => {
   const year2026 = { from: Date.UTC(2026, 0, 1), to: Date.UTC(2027, 0, 1) };
-  /** The clock goes forward in one zone, back in another, and two outages come. All of the year: SCHEDULE_YEAR=1. */
+  /** The clock goes forward in one zone and back in another, with two outages. SCHEDULE_YEAR=1 runs the whole year. */
   const spring = { from: Date.UTC(2026, 2, 24), to: Date.UTC(2026, 3, 14) };
   const isLong = process.env["SCHEDULE_YEAR"] === "1";
   const first = isLong ? year2026 : spring;
-  /** Back in two zones. */
+  /** The clock goes back in two zones. */
   const weeks = { from: Date.UTC(2026, 9, 20), to: Date.UTC(2026, 10, 3) };
   const autumn = isLong ? { from: Date.UTC(2026, 9, 1), to: Date.UTC(2026, 10, 3) } : weeks;
   let postgres: TestPostgres;
@@ -184,7 +184,7 @@ describe("a year of schedules", () => {
       await store.close();
     }, first));
 
-  it("fires every expected tick once with two servers at work, which die before and after their commits", () =>
+  it("fires every expected tick once with two servers that die before and after their commits", () =>
     inFolder(async (dataDir, year) => {
       const store = await openStore(storeIn(dataDir));
       const ids = await year.prepare(store, plans);
@@ -193,7 +193,7 @@ describe("a year of schedules", () => {
       await store.close();
     }, autumn));
 
-  it("fires every expected tick once on a store that fails now and then", () =>
+  it("fires every expected tick once on a store that fails occasionally", () =>
     inFolder(async (dataDir, year) => {
       const store = await openStore(storeIn(dataDir));
       const ids = await year.prepare(store, plans);
@@ -202,7 +202,7 @@ describe("a year of schedules", () => {
       await store.close();
     }, weeks));
 
-  it("fires every expected tick once with two servers on one PostgreSQL, which die likewise", () =>
+  it("fires every expected tick once with two servers on one PostgreSQL that die in the same way", () =>
     inFolder(async (dataDir, year) => {
       const databaseUrl = await postgres.createDatabase();
       const [first, second] = [

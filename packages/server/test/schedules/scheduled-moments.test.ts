@@ -1,4 +1,4 @@
-/** The moment that a run is for: which tick that is, how its script reads it, and what keeps it. */
+/** The moment of a run: which tick it is, how a script reads it, and when it is kept. */
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -17,29 +17,29 @@ describe("the tick that a run is for", () => {
   const moment = (catch_up: "one" | "none" | "all", tick: string, now: string, times = daily) =>
     planTick({ ...times, catch_up }, iso(at(tick)), at(now)).moment;
 
-  it("is the one that has come, also where it is fired some seconds late", () => {
+  it("is the one that is due, even if it fires some seconds late", () => {
     assert.equal(
       planTick({ ...daily, catch_up: "one" }, iso(at("05T00:00")), at("05T00:00") + 9000).moment,
       iso(at("05T00:00")),
     );
   });
 
-  it("is the newest of those that were missed where one run stands for all", () => {
+  it("is the newest missed one if one run covers all", () => {
     assert.equal(moment("one", "02T00:00", "05T11:00"), iso(at("05T00:00")));
   });
 
-  it("is each of them in its turn where all are made up for, from the first that still counts", () => {
+  it("is each of them in turn if all are made up, from the oldest that still counts", () => {
     assert.equal(moment("all", "02T00:00", "05T11:00"), iso(at("02T00:00")));
     assert.equal(moment("all", "03T00:00", "05T11:00"), iso(at("03T00:00")));
     const hourly = { ...daily, cron_expression: "0 * * * *" };
     assert.equal(moment("all", "01T00:00", "11T00:00", hourly), iso(at("11T00:00") - 99 * 3_600_000));
   });
 
-  it("is the newest where the missed ones are dropped and it has just come", () => {
+  it("is the newest if missed ones are dropped and it is on time", () => {
     assert.equal(moment("none", "02T00:00", "05T00:00"), iso(at("05T00:00")));
   });
 
-  it("is the time that was asked for where a run that happens once was put off", () => {
+  it("is the requested time if a one-time run was delayed", () => {
     const once = { start_after: iso(at("02T08:00")), cron_expression: null, timezone: "UTC" };
     assert.equal(moment("one", "02T08:03", "02T08:04", once), iso(at("02T08:00")));
   });
@@ -71,7 +71,7 @@ describe("the moment of a run", () => {
     throw new Error("it did not fire");
   }
 
-  /** A schedule in Berlin whose time has passed, and its run at the end. */
+  /** A schedule in Berlin that is due, and its completed run. */
   async function scheduled(name: string, query: string) {
     await makeDataset({ store: server.store, client }, name, query, {
       input: { params: { scheduled_date: "own", k: 1 } },
@@ -100,7 +100,7 @@ describe("the moment of a run", () => {
     assert.ok(listed.some(({ scheduled_at }) => scheduled_at === moment));
   });
 
-  it("stays when the run is repeated, also with other settings", async () => {
+  it("stays the same when the run is repeated, even with other settings", async () => {
     const run = await scheduled("repeated", `${tells}; exit 1`);
     assert.equal(run.status, "FAILED");
     await client.call(routes.updatePipelineSettings, { body: { pipeline_name: run.name, environment: "MORE=1" } });
@@ -110,7 +110,7 @@ describe("the moment of a run", () => {
     assert.ok((await readLog(client, jobOf(again))).includes(told));
   });
 
-  it("stays with runs that have not begun when the settings change", async () => {
+  it("stays the same for runs that have not started when the settings change", async () => {
     const gate = join(server.dataDir, "gate");
     const context = { store: server.store, client };
     const first = await makeDataset(context, "gated", `while [ ! -e ${gate} ]; do sleep 0.02; done`);
@@ -125,7 +125,7 @@ describe("the moment of a run", () => {
     assert.ok((await readLog(client, job_runs[1]?.created_job_id ?? "")).includes(told));
   });
 
-  it("is not inherited: a pipeline that is asked for by hand has none, nor has a schedule made from it", async () => {
+  it("is not inherited: a pipeline by hand has none, and neither has a schedule created from it", async () => {
     const run = await scheduled("inherited", tells);
     await recordMade(server.store, jobOf(run), "inherited", { version: "1.0.1" });
     const asked = await trigger(client, ["inherited"]);
@@ -139,7 +139,7 @@ describe("the moment of a run", () => {
     assert.equal(schedule.pipeline.scheduled_at, null);
   });
 
-  it("of a task is its start time, and the tick of its cron expression, in UTC", async () => {
+  it("of a task is its start time, or the tick of its cron expression, in UTC", async () => {
     const { id } = await client.call(routes.createJob, { body: shell(tells, { start_after: moment }) });
     const child = await childOf(id);
     assert.ok(
@@ -159,7 +159,7 @@ describe("the moment of a run", () => {
     assert.deepEqual([newest.scheduled_at, newest.scheduled_timezone], [`${year}-01-01T00:00:00.000Z`, "UTC"]);
   });
 
-  it("is not there in a job that is created by hand", async () => {
+  it("is missing in a job that is created by hand", async () => {
     const { job, log } = await runJob(client, shell(tells));
     assert.equal(log.trim(), "params");
     assert.ok(!("scheduled_at" in job));

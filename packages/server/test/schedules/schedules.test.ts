@@ -1,4 +1,4 @@
-/** Schedules over HTTP: made from a pipeline, changed, paused, fired, deleted, and everything that is refused. */
+/** Schedules over HTTP: created from a pipeline, changed, paused, fired, deleted, and every error. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import {
@@ -58,7 +58,7 @@ describe("schedules", () => {
     throw new Error(JSON.stringify(await read(schedule)));
   }
 
-  /** As if its time had come a moment ago; resolves when the tick was taken. */
+  /** Makes the schedule due a moment ago; resolves when the tick was handled. */
   async function tick(schedule: PipelineSchedule): Promise<PipelineSchedule> {
     const next_run = iso(Date.now() - 1000);
     await server.store.write((db) =>
@@ -80,7 +80,7 @@ describe("schedules", () => {
     client.call(routes.cancelPipeline, { body: { name: latest_run?.name ?? "" } });
 
   describe("a new schedule", () => {
-    it("has a template of its own, like the pipeline that it is made from, which stays as it is", async () => {
+    it("has its own template, a copy of its pipeline, which does not change", async () => {
       const source = await client.call(routes.getPipeline, { query: { name: pipeline } });
       const schedule = await create({ schedule_name: "every night", cron_expression: "30 2 * * *" });
       assert.equal(schedule.schedule_name, "every night");
@@ -97,7 +97,7 @@ describe("schedules", () => {
       await remove(schedule);
     });
 
-    it("says who made it, when it runs next, and which policies hold", async () => {
+    it("shows its creator, its next run and its policies", async () => {
       const schedule = await create({ cron_expression: " 0  0 1 1 * ", timezone: "Europe/Berlin", overlap: "wait" });
       const year = new Date().getUTCFullYear() + 1;
       const { next_run, next_runs, created_by, ...rest } = await read(schedule);
@@ -120,7 +120,7 @@ describe("schedules", () => {
       await remove(schedule);
     });
 
-    it("with a cron expression and start_after first runs at a tick that is not before it", async () => {
+    it("with a cron expression and start_after first fires at a tick that is not before it", async () => {
       const schedule = await create({ cron_expression: "0 3 * * *", start_after: "2099-05-01T03:00:00Z" });
       assert.equal(schedule.next_run, "2099-05-01T03:00:00.000Z");
       const later = await create({ cron_expression: "0 3 * * *", start_after: "2099-05-01T03:00:01Z" });
@@ -134,7 +134,7 @@ describe("schedules", () => {
       await remove(schedule);
     });
 
-    it("with start_after alone runs once, at once where that has passed", async () => {
+    it("with start_after alone fires once, at once if that time has passed", async () => {
       const { next_run, next_runs } = await create({ start_after: future });
       assert.deepEqual([next_run, next_runs], [future, [future]]);
       const schedule = await until(await create({ start_after: past }), ({ latest_run }) => latest_run !== null);
@@ -145,7 +145,7 @@ describe("schedules", () => {
     });
   });
 
-  describe("a schedule that cannot be made is refused, and nothing is made", () => {
+  describe("an invalid schedule is refused, and nothing is created", () => {
     const refusals: [string, Partial<CreatePipelineScheduleInput>, "invalid" | "not_found" | "wrong_state", RegExp][] =
       [
         ["with neither cron nor start_after", {}, "invalid", /a cron expression, a start_after, or both/],
@@ -220,7 +220,7 @@ describe("schedules", () => {
     });
     after(() => remove(schedule));
 
-    it("leaves alone what is absent or null", async () => {
+    it("leaves absent and null fields unchanged", async () => {
       const same = await update(schedule, {
         schedule_name: null,
         start_after: null,
@@ -233,7 +233,7 @@ describe("schedules", () => {
       assert.deepEqual({ ...same, updated_at: "" }, { ...schedule, updated_at: "" });
     });
 
-    it("renames, but not to a name that is taken", async () => {
+    it("renames, but not to a name that is in use", async () => {
       const renamed = await update(schedule, { schedule_name: "renamed" });
       assert.equal(renamed.schedule_name, "renamed");
       assert.equal(renamed.pipeline.schedule_name, "renamed");
@@ -243,14 +243,14 @@ describe("schedules", () => {
       await remove(other);
     });
 
-    it("of times counts the next run anew", async () => {
+    it("of times recalculates the next run", async () => {
       assert.equal(schedule.next_run, "2099-01-01T02:00:00.000Z");
       assert.equal((await update(schedule, { cron_expression: "0 4 * * *" })).next_run, "2099-01-01T03:00:00.000Z");
       assert.equal((await update(schedule, { timezone: "UTC" })).next_run, "2099-01-01T04:00:00.000Z");
       assert.equal((await update(schedule, { start_after: "2098-01-01T12:00Z" })).next_run, "2098-01-02T04:00:00.000Z");
     });
 
-    it("takes away start_after, cron or the time zone with an empty text, but not both times", async () => {
+    it("removes start_after, cron or the time zone with an empty string, but not both times", async () => {
       const sooner = await update(schedule, { start_after: "", timezone: "" });
       assert.deepEqual([sooner.start_after, sooner.timezone], [null, "UTC"]);
       assert.ok((sooner.next_run ?? "") < iso(Date.now() + 86_400_000));
@@ -259,7 +259,7 @@ describe("schedules", () => {
       assert.deepEqual([once.cron_expression, once.next_run], [null, future]);
     });
 
-    it("that is wrong changes nothing", async () => {
+    it("that is invalid changes nothing", async () => {
       const before = await read(schedule);
       await refused(
         update(schedule, { schedule_name: "x", cron_expression: "nonsense" }),
@@ -271,7 +271,7 @@ describe("schedules", () => {
   });
 
   describe("a pause", () => {
-    it("holds every tick; afterwards it goes on from the next one, and none is made up for", async () => {
+    it("stops every tick; afterwards the schedule continues from the next one, and none is made up", async () => {
       const schedule = await create({ cron_expression: "0 3 * * *" });
       const paused = await update(schedule, { pause_pipeline: true });
       assert.deepEqual([paused.is_paused, paused.next_run, paused.next_runs], [true, null, []]);
@@ -310,7 +310,7 @@ describe("schedules", () => {
       await remove(schedule);
     });
 
-    it("of what runs once, and whose time goes by, leaves it over until it gets a new time", async () => {
+    it("of a one-time schedule past its time leaves it finished until it gets a new time", async () => {
       const schedule = await create({ start_after: future });
       await update(schedule, { pause_pipeline: true });
       await server.store.write((db) =>
@@ -324,7 +324,7 @@ describe("schedules", () => {
   });
 
   describe("a firing", () => {
-    it("is a pipeline of its own that runs at once, and becomes the newest run", async () => {
+    it("is a new pipeline that runs at once and becomes the newest run", async () => {
       const schedule = await tick(await create({ cron_expression: "@yearly" }));
       const { latest_run } = await until(schedule, (now) => now.latest_run?.status === "COMPLETED");
       assert.equal(latest_run?.is_template, false);
@@ -339,7 +339,7 @@ describe("schedules", () => {
       await remove(schedule);
     });
 
-    it("carries the settings that were given to the template", async () => {
+    it("has the settings of the template", async () => {
       const schedule = await create({ cron_expression: "@yearly" });
       const body = { pipeline_name: schedule.pipeline.name, priority: 2, environment: "B=two" };
       await client.call(routes.updatePipelineSettings, { body });
@@ -353,7 +353,7 @@ describe("schedules", () => {
     });
   });
 
-  describe("a tick while the last run is still going", () => {
+  describe("a tick while the last run is still active", () => {
     const slow = async (overlap: "skip" | "wait" | "allow") => {
       const schedule = await create({ cron_expression: "@yearly", overlap, pipeline_name: await trigger("slow") });
       return tick(schedule);
@@ -374,7 +374,7 @@ describe("schedules", () => {
       await finish(schedule);
     });
 
-    it("runs beside it with `allow`", async () => {
+    it("runs in parallel with `allow`", async () => {
       const schedule = await slow("allow");
       await tick(schedule);
       await tick(schedule);
@@ -383,7 +383,7 @@ describe("schedules", () => {
       await finish(schedule);
     });
 
-    it("waits for its end with `wait`, and runs once however many ticks came", async () => {
+    it("waits for the end of the run with `wait`, and fires once however many ticks came", async () => {
       const schedule = await slow("wait");
       const { waiting_since } = await tick(schedule);
       assert.ok(waiting_since);
@@ -396,7 +396,7 @@ describe("schedules", () => {
       await finish(schedule);
     });
 
-    it("waits no longer when the schedule is paused or its policy changes", async () => {
+    it("is dropped when the schedule is paused or its policy changes", async () => {
       const schedule = await slow("wait");
       assert.ok((await tick(schedule)).waiting_since);
       assert.equal((await update(schedule, { overlap: "skip" })).waiting_since, null);
@@ -413,7 +413,7 @@ describe("schedules", () => {
         ({ target }) => target === schedule_name,
       );
 
-    it("because the queue is full is told by the schedule and the audit, once, and the next one fires", async () => {
+    it("because the queue is full is reported by the schedule and the audit, once, and the next one fires", async () => {
       const schedule = await create({ cron_expression: "@yearly" });
       const quota = (max_queued: number | null) =>
         server.store.write((db) => db.updateTable("teams").set({ max_queued }).where("id", "=", 1).execute());
@@ -441,7 +441,7 @@ describe("schedules", () => {
       for (const each of [schedule, once]) await remove(each);
     });
 
-    it("because a job's creator has left makes a pipeline that FAILED, and the schedule says why", async () => {
+    it("because a job's creator has left creates a FAILED pipeline, and the schedule says why", async () => {
       const person = await addPerson(server, "leaver", { team: "main" });
       await makeDataset({ store: server.store, client: person.client }, "leaving", "exit 0");
       const schedule = await create({ cron_expression: "@yearly", pipeline_name: await trigger("leaving") });
@@ -453,7 +453,7 @@ describe("schedules", () => {
       await remove(schedule);
     });
 
-    /** From the list: one whose template is broken cannot be shown. */
+    /** Reads from the list: a schedule with a broken template cannot be shown. */
     async function errorOf(schedule: PipelineSchedule): Promise<string | null> {
       for (const deadline = Date.now() + 20_000; Date.now() < deadline; ) {
         const items = await client.call(routes.listSchedules, { query: {} });
@@ -464,7 +464,7 @@ describe("schedules", () => {
       return null;
     }
 
-    it("because of a fault tells no more than that, and holds up no other", async () => {
+    it("because of an internal error reveals no details and delays no other schedule", async () => {
       const broken = await create({ cron_expression: "@yearly" });
       await server.store.write((db) =>
         db
@@ -479,12 +479,12 @@ describe("schedules", () => {
         db.updateTable("schedules").set({ next_run }).where("id", "in", [broken.id, other.id]).execute(),
       );
       assert.ok((await until(other, (now) => now.latest_run !== null)).latest_run);
-      assert.equal(await errorOf(broken), "A fault of the server; its log has the details.");
+      assert.equal(await errorOf(broken), "The server failed; its log has the details.");
       for (const each of [broken, other]) await remove(each);
     });
   });
 
-  it("a list has them by name, without templates and runs", async () => {
+  it("a list shows schedules by name, without templates and runs", async () => {
     const made: PipelineSchedule[] = [];
     for (const schedule_name of ["b", "a", "c"]) made.push(await create({ schedule_name, cron_expression: "@yearly" }));
     const listed = (await client.call(routes.listSchedules, { query: {} })).filter(({ id }) =>
@@ -503,7 +503,7 @@ describe("schedules", () => {
     for (const each of made) await remove(each);
   });
 
-  it("a deletion takes the template along, and leaves running pipelines alone", async () => {
+  it("deleting a schedule deletes its template, and does not touch running pipelines", async () => {
     const schedule = await tick(
       await create({ schedule_name: "gone", cron_expression: "@yearly", pipeline_name: await trigger("slow") }),
     );
@@ -519,7 +519,7 @@ describe("schedules", () => {
     await create({ schedule_name: "gone", cron_expression: "@yearly" }).then(remove);
   });
 
-  it("every change leaves an entry in the audit", async () => {
+  it("every change writes an audit entry", async () => {
     const schedule = await create({ schedule_name: "audited", cron_expression: "@yearly" });
     await update(schedule, { pause_pipeline: true, overlap: "wait" });
     await remove(schedule);
@@ -536,7 +536,7 @@ describe("schedules", () => {
     );
   });
 
-  it("metrics count ticks by what became of them", async () => {
+  it("metrics count ticks by outcome", async () => {
     const text = await (await server.fetch("/metrics")).text();
     for (const outcome of ["fired", "skipped", "waits", "failed"])
       assert.match(text, new RegExp(`millrace_schedule_ticks_total\\{team="main",outcome="${outcome}"\\} [1-9]`));

@@ -1,4 +1,7 @@
-/** Many tasks and schedules at once, on both stores: how they share commits, whose turn it is, and what quotas refuse. */
+/**
+ * Many tasks and schedules at once, on both databases: how they share commits, the order among teams, and what quotas
+ * refuse.
+ */
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -15,7 +18,7 @@ import { chances, mortal } from "../support/mortal-servers.ts";
 
 const minute = 60_000;
 
-/** How often the store got writes while it had none. */
+/** Counts how often the store got writes while it had none. */
 function countingBatches(store: Store): { store: Store; batches: () => number } {
   let open = 0;
   let batches = 0;
@@ -54,7 +57,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       await rm(dataDir, { recursive: true });
     });
 
-    /** What a test has made fires no more. */
+    /** Stops everything that a test has created from firing. */
     afterEach(() => clear());
     const clear = () =>
       store.write(async (db) => {
@@ -62,7 +65,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
         await db.updateTable("schedules").set({ next_run: null }).execute();
       });
 
-    it("200 due tasks fire in a few turns without a pause, handed to the store 50 at a time", async () => {
+    it("200 due tasks fire in a few rounds without a pause, 50 at a time", async () => {
       const tasks = await ground.tasks(await ground.team("many"), 200);
       ground.now += minute;
       const { store: counted, batches } = countingBatches(store);
@@ -75,12 +78,12 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       );
     });
 
-    // PostgreSQL groups commits by itself, and tells nobody.
+    // PostgreSQL groups commits internally, without a way to observe it.
     const onSqlite = kind === "SQLite" ? it : () => {};
     onSqlite("200 due tasks share a few commits", async (t: TestContext) => {
       await ground.tasks(await ground.team("shared"), 200);
       ground.now += minute;
-      // A turn of the store ends by time; here it does not pass.
+      // A batch of writes ends by time; here time does not pass.
       t.mock.method(performance, "now", () => 0);
       const exec = t.mock.method(DatabaseSync.prototype, "exec");
       await turnsOf(ground.loop("tasks"));
@@ -88,12 +91,12 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       assert.ok(commits > 0 && commits <= 10, `${commits} commits`);
     });
 
-    it("one team's hundreds of due tasks let every other team's fire in the first turn", async () => {
+    it("every other team's tasks fire in the first round, even if one team has hundreds of due tasks", async () => {
       const crowd = await ground.tasks(await ground.team("crowd"), 150);
       const teams = [];
       for (let count = 0; count < 12; count++) teams.push(await ground.team(`small ${count}`));
       ground.now += minute;
-      // Due later than all of the crowd's.
+      // Due later than all of the first team's.
       const others = (await Promise.all(teams.map((team) => ground.tasks(team, 6)))).flat();
       ground.now += minute;
       const loop = ground.loop("tasks");
@@ -113,7 +116,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       );
     });
 
-    it("tasks that cannot fire, however many, hold up no other of their team and are tried again", async () => {
+    it("tasks that cannot fire delay no other task of their team, however many there are, and are retried", async () => {
       const team = await ground.team("broken");
       const broken = await ground.tasks(team, 120);
       ground.now += minute;
@@ -142,7 +145,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       assert.equal((await ground.firings(broken)).flat().length, 1);
     });
 
-    it("every tick fires once with two servers at work, which die before and after their commits", async () => {
+    it("every tick fires once with two servers that die before and after their commits", async () => {
       const teams = [await ground.team("first"), await ground.team("second")];
       const tasks = (await Promise.all(teams.map((team) => ground.tasks(team, 40)))).flat();
       const second = kind === "PostgreSQL" ? await openStore(storeIn(dataDir, databaseUrl)) : store;
@@ -175,7 +178,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       if (second !== store) await second.close();
     });
 
-    it("one team's due schedules let another team's fire in the first turn, and follow without a pause", async () => {
+    it("every other team's schedules fire in the first round, and one team's many schedules follow without a pause", async () => {
       const [crowd, other] = [await ground.team("nightly"), await ground.team("single")];
       const pipeline = await ground.pipeline(crowd);
       for (let count = 0; count < 70; count++) await ground.schedule(crowd, pipeline, `of the crowd ${count}`);
@@ -196,7 +199,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       const refusedTask =
         /team .* has 3 tasks .*as many as its quota allows \(max_tasks, MILLRACE_TEAM_TASKS\)\. Cancel .*or ask/;
 
-      it("beyond max_tasks a task is refused, also among many at once; other jobs are not, nor other teams", async () => {
+      it("beyond max_tasks a task is refused, also among concurrent ones; other jobs and other teams are not", async () => {
         const team = await ground.team("tasked", { max_tasks: 3 });
         const results = await Promise.allSettled([...Array(12)].map(() => ground.tasks(team, 1)));
         assert.equal(results.filter(({ status }) => status === "fulfilled").length, 3);
@@ -208,7 +211,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
         await ground.tasks(team, 1);
       });
 
-      it("beyond max_schedules a schedule is refused, also among many at once, and nothing is made", async () => {
+      it("beyond max_schedules a schedule is refused, also among concurrent ones, and nothing is created", async () => {
         const team = await ground.team("scheduled", { max_schedules: 3 });
         const pipeline = await ground.pipeline(team);
         const results = await Promise.allSettled(
@@ -227,7 +230,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
 
       const script = { query: "import datachain", query_type: "PYTHON" } as const;
 
-      it("over max_dataset_bytes tasks that use the library are refused, and go on when there is room", async () => {
+      it("over max_dataset_bytes tasks that use the library are refused, and continue when there is room", async () => {
         const team = await ground.team("full", { max_dataset_bytes: 1000 });
         const [uses] = await ground.tasks(team, 1, script);
         const once = await ground.job(team, { ...script, start_after: iso(ground.now) });

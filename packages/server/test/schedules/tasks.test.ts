@@ -1,4 +1,4 @@
-/** Tasks that are listed, changed and paused, and what fires next, on both stores and by a clock that the test sets. */
+/** Listing, changing and pausing tasks, and what fires next, on both databases, with a clock that the test sets. */
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { type Job, routes, type Upcoming } from "@millrace/contract";
@@ -27,7 +27,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
     });
     after(() => opened?.close());
 
-    /** Each in a team of its own, from midnight on. */
+    /** Creates a task in its own team, starting at midnight. */
     beforeEach(async () => {
       await store.write((db) => db.deleteFrom("tasks").execute());
       ground.now = Math.ceil(ground.now / day) * day;
@@ -42,7 +42,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
     const firings = async (task: Job) => (await ground.firings([task]))[0] ?? [];
     const at = (milliseconds: number) => iso(ground.now + milliseconds);
 
-    it("tell their cron, time zone, next runs, and what they have fired", async () => {
+    it("show their cron, time zone, next runs, and the jobs that they created", async () => {
       const task = await make({ cron_expression: "0 3 * * *" });
       const started = ground.now;
       await pass(3 * hour);
@@ -65,7 +65,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       });
     });
 
-    it("are listed newest first, page by page, those of the team only", async () => {
+    it("are listed newest first, page by page, for one team only", async () => {
       const made: Job[] = [];
       for (let count = 0; count < 5; count++) made.push(await make({ cron_expression: "@daily" }));
       await ground.job(await ground.team(`other-${counter}`), { cron_expression: "@daily" });
@@ -79,12 +79,12 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       assert.deepEqual(ids, made.map(({ id }) => id).reverse());
     });
 
-    it("with a time zone fire by its clock, also when that changes; the jobs that they start have none", async () => {
+    it("with a time zone fire by its clock, also across clock changes; the jobs that they create have none", async () => {
       ground.now = Math.max(ground.now, Date.UTC(2031, 2, 29));
       const task = await make({ cron_expression: "30 2 * * *", timezone: "Europe/Berlin" });
       assert.equal(task.timezone, "Europe/Berlin");
       await pass(1.5 * hour);
-      // There is no 02:30 on that day: the first moment after the gap.
+      // 02:30 does not exist on that day: the task fires at the first moment after the gap.
       await pass(23.5 * hour);
       assert.deepEqual(await firings(task), ["2031-03-29T01:30:00.000Z", "2031-03-30T01:00:00.000Z"]);
       assert.equal((await ground.readTask(team, task)).next_run, "2031-03-31T00:30:00.000Z");
@@ -92,12 +92,12 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       for (const { spec } of children) assert.ok(!spec.includes('"timezone"'), spec);
     });
 
-    it("read a start_after without an offset in the time zone that they are given", async () => {
+    it("read a start_after without an offset in their time zone", async () => {
       const task = await make({ start_after: "2099-07-01T08:00", timezone: "Europe/Berlin" });
       assert.equal(task.start_after, "2099-07-01T06:00:00.000Z");
     });
 
-    it("that are paused do not fire, and go on from the next tick on; none is made up for", async () => {
+    it("that are paused do not fire, and continue from the next tick; none is made up", async () => {
       const task = await make({ cron_expression: "0 * * * *" });
       const paused = await ground.updateTask(team, task, { is_paused: true });
       assert.deepEqual([paused.is_paused, paused.next_run, paused.next_runs], [true, null, []]);
@@ -109,7 +109,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       assert.equal((await firings(task)).length, 1);
     });
 
-    it("that run once do not fire while they are paused, and cannot go on without a new time once theirs has passed", async () => {
+    it("that fire once do not fire while paused, and need a new time once theirs has passed", async () => {
       const task = await make({ start_after: at(hour) });
       await ground.updateTask(team, task, { is_paused: true });
       await pass(2 * hour);
@@ -122,7 +122,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       await assert.rejects(ground.readTask(team, task), /no task .* or it has ended/);
     });
 
-    it("that are paused or changed after a server saw their tick, and before it fires them, do not fire by it", async () => {
+    it("that are paused or changed between being seen as due and being fired do not fire", async () => {
       for (const changes of [
         { is_paused: true },
         { start_after: at(day) },
@@ -137,7 +137,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       }
     });
 
-    it("that are changed fire by their new cron, time zone and name, from now on; the job shows them", async () => {
+    it("that are changed fire by their new cron, time zone and name; the job shows them", async () => {
       const query = "x".repeat(20_000);
       const task = await make({ cron_expression: "0 3 * * *", query, tags: ["a"] });
       const changes = { cron_expression: " 0  4 * * * ", timezone: "Asia/Tokyo", name: "renamed" };
@@ -154,7 +154,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       assert.equal(shown?.cut, '["query"]', "what is long stays where it is");
     });
 
-    it("that are changed in something else keep their next run, also while they are overdue", async () => {
+    it("that are changed in other fields keep their next run, even while overdue", async () => {
       const task = await make({ cron_expression: "0 3 * * *" });
       ground.now += 5 * hour;
       const { next_run } = await ground.updateTask(team, task, { name: "renamed", is_paused: null });
@@ -177,7 +177,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       assert.deepEqual([shown.skipped, shown.fired, shown.last_error], [2, 1, null]);
     });
 
-    it("that are cancelled while paused are gone", async () => {
+    it("that are cancelled while paused are removed", async () => {
       const task = await make({ cron_expression: "* * * * *" });
       await ground.updateTask(team, task, { is_paused: true });
       await ground.cancelTask(team, task);
@@ -212,7 +212,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
         }
       };
 
-      it("has schedules and tasks together by time, each once, and not those that are paused", async () => {
+      it("lists schedules and tasks together by time, each once, without paused ones", async () => {
         const pipeline = await ground.pipeline(team);
         const schedule = await ground.schedule(team, pipeline, "late", { cron_expression: "0 5 * * *" });
         const paused = await ground.schedule(team, pipeline, "paused");
@@ -221,7 +221,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
         await ground.updateTask(team, await make({ cron_expression: "* * * * *" }), { is_paused: true });
         const once = await make({ start_after: at(9 * hour), query_name: "once" });
         const [items = []] = await all(10);
-        // The pipeline's own job waits for the end of the century.
+        // The pipeline's own job waits until the end of the century.
         assert.equal(items.pop()?.at, "2099-01-01T00:00:00.000Z");
         assert.deepEqual(
           items.map((item) => [item.kind, item.id, item.name, item.following === null]),
@@ -236,7 +236,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
         assert.ok((await all(10, false)).flat().every((item) => item.kind === "task"));
       });
 
-      it("comes in pages of any size, also where many fire at one moment, and reads no more than a page of each", async () => {
+      it("is paged in any page size, even if many fire at one moment, and reads only one page of each kind", async () => {
         const pipeline = await ground.pipeline(team);
         for (const name of ["a", "b", "c"]) await ground.schedule(team, pipeline, name, { cron_expression: "@daily" });
         for (let count = 0; count < 4; count++) await make({ cron_expression: "@daily" });
@@ -260,7 +260,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
         assert.equal(rows, 6);
       });
 
-      it("refuses a cursor that it did not give", async () => {
+      it("refuses an invalid cursor", async () => {
         for (const cursor of ["", "x", "2030-01-01T00:00:00.000Z~task~1", "2030-01-01T00:00:00.000Z~schedule~x"])
           await assert.rejects(upcomingOf(store.db, team, { limit: 1, cursor, withSchedules: true }), {
             code: "invalid",
@@ -312,7 +312,7 @@ describe("tasks over HTTP", () => {
     assert.equal((await client.call(routes.updateProfile, { body: { timezone: "" } })).timezone, null);
   });
 
-  it("that are wrong are refused, and nothing is changed", async () => {
+  it("that are invalid are refused, and nothing is changed", async () => {
     const client = await server.client();
     const body = { query: "exit 0", query_type: "SHELL" } as const;
     const once = await client.call(routes.createJob, { body: { ...body, start_after: "2099-01-01T00:00:00Z" } });

@@ -1,4 +1,4 @@
-/** Ticks of cron expressions in time zones, beside a list that is found without the scheduler's own code. */
+/** Ticks of cron expressions in time zones, compared with a list that is computed without the scheduler's own code. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { day, iso } from "../../src/domain/time/clock.ts";
@@ -29,7 +29,7 @@ describe("ticks over a year", () => {
     "America/Santiago",
     "Africa/Casablanca",
   ]) {
-    it(`in ${timezone} are those of the calendar on the wall`, () => {
+    it(`in ${timezone} match the calendar`, () => {
       const walls = wallsOf(timezone, year.from, year.to);
       for (const expression of [
         "30 2 * * *",
@@ -56,7 +56,7 @@ describe("ticks over a year", () => {
 });
 
 describe("where clocks change", () => {
-  it("a named hour that does not exist ticks at the moment after the gap, together with what it finds there", () => {
+  it("a named hour that does not exist ticks at the moment after the gap, together with what is due there", () => {
     assert.deepEqual(between("30 2 * * *", "Europe/Berlin", "2026-03-28T12:00Z", "2026-03-30T12:00Z"), [
       "2026-03-29T01:00:00.000Z",
       "2026-03-30T00:30:00.000Z",
@@ -69,7 +69,7 @@ describe("where clocks change", () => {
     ]);
   });
 
-  it("a named hour that exists twice ticks the first time only", () => {
+  it("a named hour that occurs twice ticks the first time only", () => {
     assert.deepEqual(between("30 2 * * *", "Europe/Berlin", "2026-10-24T12:00Z", "2026-10-26T12:00Z"), [
       "2026-10-25T00:30:00.000Z",
       "2026-10-26T01:30:00.000Z",
@@ -81,14 +81,14 @@ describe("where clocks change", () => {
     ]);
   });
 
-  it("every hour and every so many minutes go on in real time", () => {
+  it("hourly and minutely expressions continue in real time", () => {
     const hours = (from: string, to: string) => between("30 * * * *", "Europe/Berlin", from, to);
     assert.equal(hours("2026-03-29T00:00Z", "2026-03-29T06:00Z").length, 6);
     assert.equal(hours("2026-10-25T00:00Z", "2026-10-25T06:00Z").length, 6);
     assert.equal(between("*/20 * * * *", "Europe/Berlin", "2026-10-25T00:00Z", "2026-10-25T03:00Z").length, 9);
   });
 
-  it("a time without an offset is the first of two moments, and the one after the gap where there is none", () => {
+  it("a time without an offset is the first of two moments, or the one after the gap if it does not exist", () => {
     assert.equal(readTime("2026-10-25T02:30", "Europe/Berlin", "start_after"), "2026-10-25T00:30:00.000Z");
     assert.equal(readTime("2026-03-29T02:30", "Europe/Berlin", "start_after"), "2026-03-29T01:00:00.000Z");
   });
@@ -101,7 +101,7 @@ describe("the newest ticks of an outage", () => {
     ["15 2 * * *", "Europe/Berlin"],
     ["*/10 2 * * *", "America/New_York"],
   ] as const)
-    it(`of ${expression} in ${timezone} are the last of all that were missed`, () => {
+    it(`of ${expression} in ${timezone} are the last of all missed ones`, () => {
       for (const days of [0, 1, 300]) {
         const from = to - days * day - 3 * 3_600_000;
         const walls = wallsOf(timezone, from - (from % 60_000) + 60_000, to);

@@ -1,4 +1,4 @@
-/** One server writes to a database: whoever has lost the lock writes nothing, and the next begins after it. */
+/** One server writes to a database: a server that lost the lock writes nothing, and the next one starts after it. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -31,7 +31,7 @@ describe("the lock on a database", { timeout: 120_000 }, () => {
     assert.ok(lock);
     return lock;
   }
-  /** Ends every session of the database, or those whose name is like this, as an operator may. */
+  /** Ends every session of the database, or those with a matching name, as an operator may. */
   const terminate = (databaseUrl: string, name = "%") =>
     postgres.cluster.query(
       `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${new URL(databaseUrl).pathname.slice(1)}' and application_name like '${name}'`,
@@ -41,7 +41,7 @@ describe("the lock on a database", { timeout: 120_000 }, () => {
     while (!lock.isHeld) await sleep(5);
   }
 
-  it("is taken again when its session ends, and writes go on", async () => {
+  it("is taken again when its session ends, and writes continue", async () => {
     const where = await location();
     const lock = await take(where);
     const store = await openStore(where, undefined, lock);
@@ -53,7 +53,7 @@ describe("the lock on a database", { timeout: 120_000 }, () => {
     await lock.release();
   });
 
-  it("is taken again when the question whether its session lives is refused", { timeout: 20_000 }, async (t) => {
+  it("is taken again when the check of its session is refused", { timeout: 20_000 }, async (t) => {
     const where = await location();
     const relay = await relayTo(where.databaseUrl);
     t.after(() => relay.close());
@@ -67,7 +67,7 @@ describe("the lock on a database", { timeout: 120_000 }, () => {
     assert.notEqual(lock.begin, begin);
   });
 
-  it("is taken on the server that the address leads to, also while the one that was failed over from lives on", {
+  it("is taken on the server that the address leads to, even while the old primary is still running", {
     timeout: 60_000,
   }, async (t) => {
     const next = await startOwnPostgres();
@@ -100,7 +100,7 @@ describe("the lock on a database", { timeout: 120_000 }, () => {
     await client.query(begin);
     await client.query("commit");
     await Promise.all([regained(lock), terminate(where.databaseUrl, "millrace %")]);
-    // As a connection would that does not know yet: the number of the former session counts for nothing.
+    // Simulates a connection that does not know yet: the number of the old session is not valid any more.
     await assert.rejects(client.query(begin), /division by zero/);
     await client.query("rollback");
     assert.notEqual(lock.begin, begin);
@@ -108,7 +108,7 @@ describe("the lock on a database", { timeout: 120_000 }, () => {
     await lock.release();
   });
 
-  it("is given to the next only after the writes of the last holder have ended", async () => {
+  it("is given to the next server only after the writes of the last holder have ended", async () => {
     const where = await location();
     const first = await take(where);
     const writer = new pg.Client({ connectionString: where.databaseUrl });
@@ -128,7 +128,7 @@ describe("the lock on a database", { timeout: 120_000 }, () => {
     await writer.end();
   });
 
-  it("is not for two: the second is refused, and a holder who finds another in its place is told", async () => {
+  it("is exclusive: the second server is refused, and a holder that was replaced is notified", async () => {
     const where = await location();
     const rival = Promise.withResolvers<Error>();
     const first = await take(where, rival.resolve);
@@ -144,7 +144,7 @@ describe("the lock on a database", { timeout: 120_000 }, () => {
     await thief.end();
   });
 
-  it("a commit whose answer was lost is told from a write that never began", async () => {
+  it("distinguishes a commit whose answer was lost from a write that never started", async () => {
     const where = await location();
     const lock = await take(where);
     const store = await openStore(where, undefined, lock);
@@ -168,7 +168,7 @@ describe("the lock on a database", { timeout: 120_000 }, () => {
     await lock.release();
   });
 
-  it("compacting is not cut, however long it takes", { timeout: 30_000 }, async (t) => {
+  it("does not interrupt compacting, however long it takes", { timeout: 30_000 }, async (t) => {
     const where = await location();
     const lock = await take(where);
     const store = await openStore(where, undefined, lock);
@@ -192,7 +192,7 @@ describe("the lock on a database", { timeout: 120_000 }, () => {
 });
 
 /**
- * A way to a database. It can change the next questions of its sessions into ones that the database refuses, and lead new
+ * A proxy in front of a database. It can replace the next queries of its sessions with invalid ones, and lead new
  * connections to another database.
  */
 async function relayTo(databaseUrl: string) {
@@ -224,10 +224,10 @@ const user = (username: string) => ({
   created_at: new Date().toISOString(),
 });
 
-describe("a store that cannot be reached is known by what the driver says", () => {
+describe("an unavailable store is recognised by the driver's error", () => {
   const error = (properties: object, message = "") => Object.assign(new Error(message), properties);
   const isAway = (said: Error) => isUnavailable(storeError(said));
-  it("of sockets, of PostgreSQL, of SQLite; and nothing else is", () => {
+  it("of sockets, of PostgreSQL and of SQLite; and no other error is", () => {
     for (const [code, syscall] of [
       ["ECONNREFUSED", "connect"],
       ["ECONNRESET", "read"],
@@ -248,7 +248,7 @@ describe("a store that cannot be reached is known by what the driver says", () =
       assert.ok(!isAway(error({ code })), code);
   });
 
-  it("and a request whose caller breaks off its body says nothing about the store", async (t) => {
+  it("and not by a request whose caller aborts its body", async (t) => {
     const server = createHttpServer().listen(0, "127.0.0.1");
     t.after(() => server.close());
     await once(server, "listening");
@@ -263,7 +263,7 @@ describe("a store that cannot be reached is known by what the driver says", () =
     assert.deepEqual([failure.code, isUnavailable(failure)], ["ECONNRESET", false]);
   });
 
-  it("also where a name has several addresses, or the connection is lost before TLS is agreed on", async (t) => {
+  it("also if a name has several addresses, or the connection is lost before TLS is negotiated", async (t) => {
     const failureOf = async (client: pg.Client): Promise<NodeJS.ErrnoException> => {
       client.on("error", () => {});
       const error = await client.connect().catch((error: Error) => error);
@@ -291,7 +291,7 @@ describe("a store that cannot be reached is known by what the driver says", () =
     assert.deepEqual([lost.syscall, isAway(lost)], [undefined, true], lost.message);
   });
 
-  it("and the store itself says so, whatever is asked of it", { timeout: 60_000 }, async (t) => {
+  it("and the store itself reports it, whatever the query", { timeout: 60_000 }, async (t) => {
     const postgres = await startOwnPostgres();
     t.after(() => postgres.stop());
     const where = { file: "", databaseUrl: await postgres.createDatabase(), databaseTimeout: 1 };

@@ -1,4 +1,4 @@
-/** What lists read of a store, whatever is in it: bounded in bytes. Runs on both stores. */
+/** How much lists read from a store: bounded in bytes, whatever is in it. Runs on both databases. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { answerLimits, fieldLimits, processLimits } from "@millrace/contract";
@@ -27,7 +27,7 @@ const time = new Date(now).toISOString();
 const KiB = 1024;
 const count = 40;
 
-/** As large as a request can make it. */
+/** A job as large as a request can make it. */
 const largest = {
   query: "q".repeat(fieldLimits.query),
   requirements: "r".repeat(fieldLimits.requirements),
@@ -48,7 +48,7 @@ export function listConformance(storeOf: () => Store): void {
     };
   };
 
-  it("reads a list of the largest jobs in as many bytes as a list shows, and one job whole", async () => {
+  it("reads a list of the largest jobs in as many bytes as a list shows, and a single job completely", async () => {
     const teamId = await teamNamed("large");
     const jobs = Array.from({ length: count }, () => job(teamId));
     for (const one of jobs) await storeOf().write((db) => insertJobs(db, [one]));
@@ -58,7 +58,7 @@ export function listConformance(storeOf: () => Store): void {
       const before = reads.bytes();
       const { rows } = await listJobs(reads.db, { teamId, limit: count, ...filter });
       assert.equal(rows.length, count, JSON.stringify(filter));
-      // Texts of five fields, each up to what lists show, and some small ones.
+      // Texts of five fields, each as long as lists show, and some small fields.
       assert.ok(reads.bytes() - before <= count * 6 * answerLimits.listed, `${reads.bytes() - before} bytes`);
       assert.deepEqual(JSON.parse(rows[0]?.cut ?? ""), ["query", "requirements", "params"]);
     }
@@ -67,7 +67,7 @@ export function listConformance(storeOf: () => Store): void {
     assert.equal((await findJob(storeOf().db, teamId, first?.id ?? ""))?.spec, first?.spec);
   });
 
-  it("looks for jobs and entries of the audit that no index finds a few at a time, each look in its turn", async () => {
+  it("searches jobs and audit entries without an index in small steps, yielding between them", async () => {
     const teamId = await teamNamed("looked-at");
     const small = { spec: '{"query":"small"}', environment: "", secrets: "", metrics: "{}", error_stack: "" };
     const jobs = Array.from({ length: 450 }, () => job(teamId, small));
@@ -93,7 +93,7 @@ export function listConformance(storeOf: () => Store): void {
     assert.equal(looks, 2);
   });
 
-  it("keeps a job whole when it is rewritten, from large to small and back", async () => {
+  it("keeps a job complete when it is rewritten, from large to small and back", async () => {
     const teamId = await teamNamed("rewritten");
     const draft = job(teamId, { status: "PENDING" });
     await storeOf().write((db) => insertJobs(db, [draft]));
@@ -107,7 +107,7 @@ export function listConformance(storeOf: () => Store): void {
     assert.equal((await refs.execute()).length, Object.keys(largest).length);
   });
 
-  it("reads lists of pipelines without what is long in them", async () => {
+  it("reads lists of pipelines without their long fields", async () => {
     const teamId = await teamNamed("pipelines");
     const settings = JSON.stringify({ python_version: "3.12", requirements: largest.requirements, workers: 2 });
     for (let index = 0; index < count; index++)
@@ -155,7 +155,7 @@ export function listConformance(storeOf: () => Store): void {
     }
   });
 
-  it("reads lists of datasets and their versions without what is long in them, and page by page", async () => {
+  it("reads lists of datasets and their versions without their long fields, page by page", async () => {
     const teamId = await teamNamed("datasets");
     const long = { error_message: "a".repeat(64 * KiB), error_stack: "b".repeat(64 * KiB) };
     const names = ["a", "b", "c"];
@@ -195,7 +195,7 @@ export function listConformance(storeOf: () => Store): void {
     assert.ok(reads.bytes() <= 4 * (answerLimits.listed + KiB) + 8 * 2 * KiB, `${reads.bytes()} bytes`);
   });
 
-  it("reads lists of credentials without their values, and of audit and schedules without what is long", async () => {
+  it("reads lists of credentials without their values, and of audit and schedules without long fields", async () => {
     const teamId = await teamNamed("others");
     const owner = { team_id: teamId, user_id: null };
     await storeOf().write(async (db) => {

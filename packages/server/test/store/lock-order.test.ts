@@ -17,7 +17,7 @@ import { cancelPipelineRuns, endJob } from "../../src/domain/lifecycle/end-job.t
 import { prepareLocalCluster, prepareStore } from "../../src/domain/lifecycle/first-start.ts";
 import { newJobId } from "../../src/domain/lifecycle/job-ids.ts";
 import { endForeignAttempts } from "../../src/domain/lifecycle/lost-attempts.ts";
-import { type Handover, handOverWork } from "../../src/domain/ownership/succession.ts";
+import { handOverWork } from "../../src/domain/ownership/succession.ts";
 import { makeTemplate } from "../../src/domain/pipelines/new-pipeline.ts";
 import { type SchedulesContext, updateTeamSchedule } from "../../src/domain/schedules/schedules.ts";
 import { iso } from "../../src/domain/time/clock.ts";
@@ -306,10 +306,10 @@ describe("the order of locks on PostgreSQL", { timeout: 300_000 }, () => {
     });
     const built = await buildPipeline(store, { a: [] }, { status: "PAUSED" });
     const leaver = (await findUser(store.db, "admin")) ?? assert.fail("no user");
-    const handover = { principal: call.principal, actor: operator, to: "next", force: true } satisfies Handover;
+    const handover = { leaver, teamId: undefined, successor: "next", force: true };
     await meetOnce(
       (db) => lockPipeline(db, built.row.id),
-      () => store.write((db) => handOverWork(db, handover, leaver, undefined, now)),
+      () => store.write((db) => handOverWork({ db, now, actor: operator }, call.principal, handover)),
       (db) => audit(db, { ...operator, userId: leaver.id }, { action: "pipeline.pause", team, target: "it" }, now),
     );
     const owner = await findUser(store.db, "next");

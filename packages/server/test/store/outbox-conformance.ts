@@ -1,4 +1,4 @@
-/** What telling asks of every store: part of the suite that runs on SQLite and on PostgreSQL. */
+/** Store conformance for events and deliveries: part of the suite that runs on SQLite and on PostgreSQL. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { type JobStatus, type ToldEvent, webhookLimits } from "@millrace/contract";
@@ -32,7 +32,7 @@ import { keyRing } from "../support/keys.ts";
 const start = Date.UTC(2030, 0, 1);
 const hour = 3_600_000;
 
-/** What a mail address was sent, and when. */
+/** E-mails sent to an address, with their times. */
 interface Sent {
   readonly id: string;
   readonly text: string;
@@ -43,7 +43,7 @@ export function outboxConformance(storeOf: () => Store): void {
   let counter = 0;
   const keys = keyRing();
 
-  /** A team with one receiver, whose attempts end as the test says, by a clock that it sets. */
+  /** A team with one receiver, whose attempts end as the test says, with a clock that the test sets. */
   async function ground(events: readonly ToldEvent[], statuses: readonly JobStatus[] = []) {
     const store = storeOf();
     const name = `told-${++counter}`;
@@ -90,7 +90,7 @@ export function outboxConformance(storeOf: () => Store): void {
         webhookRetry: 10,
         stopping: new AbortController().signal,
       });
-    /** Rounds of a loop until it has nothing to do. */
+    /** Runs a loop until it has nothing to do. */
     const work = async (loop = loopOn(store)) => {
       for (let before = -1; before !== sent.length; ) {
         before = sent.length;
@@ -136,7 +136,7 @@ export function outboxConformance(storeOf: () => Store): void {
 
   const failed = { ok: false, status: 503, error: "away" } as const;
 
-  it("notes every way in which a job gets a state that somebody wants to hear of, in the write that gives it", async () => {
+  it("records every state change that somebody subscribes to, in the same transaction", async () => {
     const all: JobStatus[] = ["PENDING", "CREATED", "QUEUED", "INIT", "COMPLETE", "CANCELED"];
     const { store, team, outbox } = await ground([], all);
     const rows = [jobRow(team, "PENDING"), jobRow(team, "PENDING")];
@@ -164,7 +164,7 @@ export function outboxConformance(storeOf: () => Store): void {
     assert.equal((await outbox()).length, expected.length, "what did not move is not told");
   });
 
-  it("takes no statement more for a job of a team in which nobody listens", async () => {
+  it("needs no additional statement for a job of a team without receivers", async () => {
     const { store, team, outbox, receiver } = await ground([], ["INIT"]);
     const count = async () => {
       const row = jobRow(team, "QUEUED");
@@ -180,7 +180,7 @@ export function outboxConformance(storeOf: () => Store): void {
     assert.equal((await outbox()).length, 1);
   });
 
-  it("tells each event once, whichever of two servers takes it", async () => {
+  it("delivers each event once, whichever of two servers takes it", async () => {
     const { store, team, sent, loopOn } = await ground([], ["CREATED"]);
     const rows = [...Array(30)].map(() => jobRow(team, "CREATED"));
     await store.write((db) => insertJobs(db, rows));
@@ -193,10 +193,10 @@ export function outboxConformance(storeOf: () => Store): void {
     assert.equal(sent.length, rows.length);
   });
 
-  it("makes a delivery again, with the same id, whose attempt nobody saw the end of", async () => {
+  it("repeats a delivery, with the same id, if the end of its attempt was not recorded", async () => {
     const { store, team, sent, time, loopOn, work } = await ground([], ["CREATED"]);
     await store.write((db) => insertJobs(db, [jobRow(team, "CREATED")]));
-    // Dies before the end of the attempt is written down: the write after the sending fails.
+    // Simulates a death before the end of the attempt is recorded: the write after the sending fails.
     let writes = 0;
     const dying: Store = {
       ...store,
@@ -216,7 +216,7 @@ export function outboxConformance(storeOf: () => Store): void {
     );
   });
 
-  it("tries again after 10 seconds and then three times as long each time, across restarts, and rests the receiver as a whole", async () => {
+  it("retries after 10 seconds and then three times as long each time, across restarts, with back-off for the whole receiver", async () => {
     const { store, team, sent, time, work, answering } = await ground([], ["CREATED"]);
     answering(() => failed);
     await store.write((db) => insertJobs(db, [jobRow(team, "CREATED")]));
@@ -235,7 +235,7 @@ export function outboxConformance(storeOf: () => Store): void {
     assert.equal(new Set(sent.map(({ id }) => id)).size, 2);
   });
 
-  it("asks a receiver that is away a few times side by side, not once for each of the many that wait", async () => {
+  it("calls an unreachable receiver a few times in parallel, not once per waiting delivery", async () => {
     const { store, team, sent, time, work, answering, deliveries } = await ground([], ["CREATED"]);
     answering(() => failed);
     await store.write((db) =>
@@ -254,7 +254,7 @@ export function outboxConformance(storeOf: () => Store): void {
     assert.ok((await deliveries()).every(({ status }) => status === "delivered"));
   });
 
-  it("sends to webhooks while a mail server does not answer, also those of the same team", async () => {
+  it("sends to webhooks while a mail server does not answer, also of the same team", async () => {
     const { store, team, loopOn, answering, deliveries } = await ground([], ["CREATED"]);
     let release = () => {};
     const released = new Promise<void>((resolve) => {
@@ -283,7 +283,7 @@ export function outboxConformance(storeOf: () => Store): void {
     await loop.settled();
   });
 
-  it("sends what waits in the format in which it was told, whatever format the webhook has by then", async () => {
+  it("sends a waiting delivery in the format at the time of its event, even if the webhook's format changed", async () => {
     const { store, team, time, hooks, work } = await ground([]);
     const wishes = { events: "[]", job_statuses: '["CREATED"]', wanted: wantedWords([], ["CREATED"]) };
     const webhook = { ...newReceiver(team, "webhook", "https://example.com", start), ...wishes };
@@ -308,7 +308,7 @@ export function outboxConformance(storeOf: () => Store): void {
     assert.deepEqual([...new Set(hooks.map(({ isForm }) => isForm))].sort(), [false, true]);
   });
 
-  it("goes on with others while a receiver does not answer", async () => {
+  it("continues with others while a receiver does not answer", async () => {
     const slow = await ground([], ["CREATED"]);
     const quick = await ground([], ["CREATED"]);
     const { store } = slow;
@@ -328,7 +328,7 @@ export function outboxConformance(storeOf: () => Store): void {
     const isThrough = async () =>
       (await quick.deliveries()).filter(({ status }) => status === "delivered").length === 20;
     for (let round = 0; round < 100 && !(await isThrough()); round++) {
-      // Ends only where the loop does not wait for the slow one.
+      // Ends only if the loop does not wait for the slow one.
       await loop.runOnce();
       await new Promise(setImmediate);
     }
@@ -338,7 +338,7 @@ export function outboxConformance(storeOf: () => Store): void {
     await loop.settled();
   });
 
-  it("disables a receiver after ten failures in a row, keeps what waits, and sends it once it is enabled", async () => {
+  it("disables a receiver after ten consecutive failures, keeps waiting deliveries, and sends them once it is enabled", async () => {
     const { store, team, receiver, sent, time, work, answering, deliveries } = await ground([], ["CREATED"]);
     answering(() => failed);
     await store.write((db) => insertJobs(db, [jobRow(team, "CREATED"), jobRow(team, "CREATED")]));
@@ -369,7 +369,7 @@ export function outboxConformance(storeOf: () => Store): void {
     );
   });
 
-  it("counts attempts by what becomes of them, what waits, and what is disabled", async () => {
+  it("counts attempts by outcome, waiting deliveries, and disabled receivers", async () => {
     const { store, team, receiver, time, work, answering, counted } = await ground([], ["CREATED"]);
     const outcomes = () =>
       Object.fromEntries(counted.family().samples.map(({ labels, value }) => [labels["outcome"], value]));
@@ -378,7 +378,7 @@ export function outboxConformance(storeOf: () => Store): void {
       return rows.map(({ kind, waiting, disabled }) => [kind, Number(waiting), Number(disabled)]);
     };
     assert.deepEqual(await counts(), [["mail", 0, 0]]);
-    // Nobody's fault but the mail server's: the address is not disabled.
+    // An unreachable mail server does not disable an address.
     answering(() => ({ ...failed, isReceivers: false }));
     await store.write((db) => insertJobs(db, [jobRow(team, "CREATED"), jobRow(team, "CREATED")]));
     await work();
@@ -393,7 +393,7 @@ export function outboxConformance(storeOf: () => Store): void {
     assert.deepEqual(await counts(), [["mail", 0, 1]]);
   });
 
-  it("lets at most a thousand deliveries wait for a receiver, and counts what is dropped", async () => {
+  it("lets at most a thousand deliveries wait for a receiver, and counts dropped ones", async () => {
     const { store, team, receiver, work, answering, deliveries } = await ground([], ["CREATED"]);
     answering(() => failed);
     const rows = [...Array(webhookLimits.waiting + 7)].map(() => jobRow(team, "CREATED"));
@@ -403,7 +403,7 @@ export function outboxConformance(storeOf: () => Store): void {
     assert.equal((await getReceiver(store.db, receiver))?.dropped, 7);
   });
 
-  it("makes what a wrong clock put off for years", async () => {
+  it("makes a delivery that a wrong clock postponed for years", async () => {
     const { store, team, time, sent, work, answering } = await ground([], ["CREATED"]);
     answering(() => failed);
     time.now = start + 3650 * day;
@@ -419,7 +419,7 @@ export function outboxConformance(storeOf: () => Store): void {
     assert.equal(sent.length, 3);
   });
 
-  it("forgets deliveries some time after their end, and none that waits", async () => {
+  it("deletes deliveries some time after their end, and no waiting ones", async () => {
     const { store, team, time, work, answering, deliveries } = await ground([], ["CREATED"]);
     await store.write((db) => insertJobs(db, [jobRow(team, "CREATED")]));
     await work();
@@ -435,7 +435,7 @@ export function outboxConformance(storeOf: () => Store): void {
     );
   });
 
-  it("tells a recovery once: the first success of a task after a failure", async () => {
+  it("reports a recovery once: the first success of a task after a failure", async () => {
     const { store, team, sent, work } = await ground(["job.failure", "job.recovery"]);
     const parent_job_id = newJobId(start);
     const run = async (status: "COMPLETE" | "FAILED") => {
@@ -451,7 +451,7 @@ export function outboxConformance(storeOf: () => Store): void {
     );
   });
 
-  it("tells of a pipeline instead of its runs: its failure, and its recovery when the next run of its schedule succeeds", async () => {
+  it("reports a pipeline instead of its runs: its failure, and its recovery when the next run of its schedule succeeds", async () => {
     const { store, team, sent, work } = await ground(["job.failure", "pipeline.failure", "pipeline.recovery"]);
     const end = async (to: "COMPLETED" | "FAILED", schedule_id: number | null) => {
       const id = newJobId(start);
@@ -486,11 +486,11 @@ export function outboxConformance(storeOf: () => Store): void {
     assert.match(sent[0]?.text ?? "", /failed: j failed/);
   });
 
-  it("tells what is noted of a schedule: failure, recovery, skip and lateness, to those who want it", async () => {
+  it("reports schedule events to subscribers: failure, recovery, skip and overdue", async () => {
     const all = ["schedule.failure", "schedule.recovery", "schedule.skip", "schedule.overdue"] as const;
     const { store, team, sent, work, outbox } = await ground(all);
     const schedule = { team_id: team.id, id: 9000 + counter, name: "nightly", created_at: iso(start) };
-    // The order of deliveries is not promised: each is waited for.
+    // The order of deliveries is not guaranteed, so the test waits for each.
     const note = async (event: "failure" | "fired" | "skip" | "overdue", message: string | null) => {
       await store.write((db) => noteSchedule(db, schedule, { event, message }, start));
       await work();

@@ -1,4 +1,4 @@
-/** What pipelines ask of every store: part of the suite that runs on SQLite and on PostgreSQL. */
+/** Store conformance for pipelines: part of the suite that runs on SQLite and on PostgreSQL. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import type { JobStatus, PipelineStatus } from "@millrace/contract";
@@ -56,7 +56,7 @@ export function pipelineConformance(storeOf: () => Store): void {
     Object.fromEntries((await shown(id)).job_runs.map((run) => [run.name, run.status]));
   const draftOf = async ({ row }: Built, name: string) =>
     (await runsOf(storeOf().db, row.id)).find((run) => run.name === name)?.created_job_id as string;
-  /** As if it had run. */
+  /** Marks a job as completed, as if it had run. */
   const end = async (id: string, to: "COMPLETE" | "FAILED" = "COMPLETE") => {
     const store = storeOf();
     await store.write(async (db) => {
@@ -66,7 +66,7 @@ export function pipelineConformance(storeOf: () => Store): void {
     return store.write((db) => endJob(db, { id, from: ["RUNNING"], to }, now));
   };
 
-  it("begins a run once, however many of its parents end at the same moment", async () => {
+  it("starts a run once, however many of its parents end at the same moment", async () => {
     const parents = ["a", "b", "c", "d", "e", "f", "g", "h"];
     const leaves = Object.fromEntries(parents.map((name) => [name, []]));
     const built = await build({ ...leaves, child: parents });
@@ -81,7 +81,7 @@ export function pipelineConformance(storeOf: () => Store): void {
     assert.deepEqual([status, completed], ["COMPLETED", 9]);
   });
 
-  it("takes the end of a job once", async () => {
+  it("accepts the end of a job once", async () => {
     const built = await build({ a: [], b: ["a"] });
     const a = await draftOf(built, "a");
     assert.equal(await end(a), true);
@@ -90,7 +90,7 @@ export function pipelineConformance(storeOf: () => Store): void {
     assert.equal((await getPipeline(storeOf().db, built.row.id))?.open_runs, 1);
   });
 
-  it("fails a pipeline with a run: what has not begun is canceled, what has begun ends as it ends", async () => {
+  it("fails a pipeline with a run: runs that have not started are canceled, started ones finish", async () => {
     const built = await build({ bad: [], begun: [], waiting: [], below: ["bad"] });
     const begun = await draftOf(built, "begun");
     await storeOf().write(async (db) => {
@@ -110,7 +110,7 @@ export function pipelineConformance(storeOf: () => Store): void {
     assert.deepEqual([row?.status, row?.open_runs], ["FAILED", 0]);
   });
 
-  it("cancels a pipeline of a thousand runs with a few statements: drafts, runs that wait and runs that have begun", async () => {
+  it("cancels a pipeline of a thousand runs with a few statements: drafts, waiting and started runs", async () => {
     const count = 1000;
     const waiting = Object.fromEntries(Array.from({ length: count / 2 }, (_, index) => [`w${index}`, []]));
     const drafts = Object.fromEntries(Object.keys(waiting).map((parent, index) => [`d${index}`, [parent]]));
@@ -169,7 +169,7 @@ export function pipelineConformance(storeOf: () => Store): void {
     assert.deepEqual([row?.status, row?.open_runs], ["RUNNING", count - 1]);
   });
 
-  it("gives a run's parents to its children when it is taken out", async () => {
+  it("gives a run's parents to its children when it is removed", async () => {
     const built = await build({ a: [], b: [], middle: ["a", "b"], c: ["middle", "a"] }, "PAUSED");
     const [, , middle] = await runsOf(storeOf().db, built.row.id);
     await storeOf().write((db) => deleteRun(db, middle ?? assert.fail("no run")));
@@ -184,7 +184,7 @@ export function pipelineConformance(storeOf: () => Store): void {
     );
   });
 
-  it("moves a pipeline only from the states named, along the edges of the contract", async () => {
+  it("changes the state of a pipeline only from the named states, along the edges of the contract", async () => {
     const { row } = await build({ a: [] }, "PAUSED");
     const move = (from: PipelineStatus[], to: PipelineStatus) =>
       storeOf().write((db) => movePipeline(db, { id: row.id, from, to, changes: {} }));
@@ -193,7 +193,7 @@ export function pipelineConformance(storeOf: () => Store): void {
     await assert.rejects(move(["COMPLETED"], "RUNNING"), /a pipeline cannot change from COMPLETED to RUNNING/);
   });
 
-  it("gives a name to one pipeline of a team, and lists them newest first, without templates", async () => {
+  it("gives a name to one pipeline of a team, and lists pipelines newest first, without templates", async () => {
     const teamId = (
       await storeOf().write((db) =>
         db
@@ -229,7 +229,7 @@ export function pipelineConformance(storeOf: () => Store): void {
     assert.deepEqual(await list(undefined, "%"), []);
   });
 
-  it("finds everything upstream of some versions, once, also where lineage goes round in circles", async () => {
+  it("finds everything upstream of some versions, once, even if lineage has a cycle", async () => {
     const store = storeOf();
     const made = async (name: string, needs: Parameters<typeof recordMade>[3] = {}) =>
       recordMade(store, newJobId(now), `lineage_${name}`, needs);
@@ -262,7 +262,7 @@ export function pipelineConformance(storeOf: () => Store): void {
     assert.ok("cycle" in round && round.cycle.length >= 2);
   });
 
-  it("takes the maker from the jobs of a version where the version itself does not say", async () => {
+  it("takes the creator from the jobs of a version if the version itself does not name it", async () => {
     const store = storeOf();
     const jobId = newJobId(now);
     const { uuid } = await recordMade(store, jobId, "linked");
@@ -274,7 +274,7 @@ export function pipelineConformance(storeOf: () => Store): void {
     assert.equal(version?.maker, jobId);
   });
 
-  it("finds the newest script that made a dataset, however often an older one was repeated since", async () => {
+  it("finds the newest script of a dataset, however often an older one was repeated since", async () => {
     const store = storeOf();
     const old = await build({ make: [] }, "PAUSED");
     const changed = await build({ make: [] }, "PAUSED");
@@ -299,7 +299,7 @@ export function pipelineConformance(storeOf: () => Store): void {
     assert.equal((await newestMade(store.db, [])).size, 0);
   });
 
-  it("tells of a template which scripts are newer than its own, and takes them", async () => {
+  it("reports which scripts are newer than those of a template, and uses them", async () => {
     const store = storeOf();
     const shape = { raw: [], make: ["raw"] };
     const old = await build(shape, "PAUSED", { datasets: '["@admin.default.told@1.0.0"]' });
@@ -339,7 +339,7 @@ export function pipelineConformance(storeOf: () => Store): void {
     assert.deepEqual([await newer(), await refresh()], [[], undefined]);
   });
 
-  it("makes a template of what is left of a pipeline, and fires pipelines from it that begin at once", async () => {
+  it("creates a template from the remaining runs of a pipeline, and fires pipelines from it that start at once", async () => {
     const store = storeOf();
     const { row, originals } = await build({ a: [], b: ["a"], c: ["b"] }, "PAUSED");
     const [, b] = await runsOf(store.db, row.id);
@@ -378,7 +378,7 @@ export function pipelineConformance(storeOf: () => Store): void {
     assert.equal((JSON.parse(draft?.spec ?? "{}") as { priority: number }).priority, 1);
   });
 
-  it("fails what a template fires where its jobs can no longer be repeated, and says why", async () => {
+  it("fails what a template fires if its jobs can no longer be repeated, with the reason", async () => {
     const store = storeOf();
     const { row } = await build({ a: [], b: ["a"] }, "PAUSED");
     const fire = async () => (await store.write((db) => runTemplate({ db, now }, keys, row))).pipelineId;

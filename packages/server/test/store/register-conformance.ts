@@ -1,4 +1,4 @@
-/** Registering a version that needs many: part of the suite that runs on SQLite and on PostgreSQL. */
+/** Registering a version with many dependencies: part of the suite that runs on SQLite and on PostgreSQL. */
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { it } from "node:test";
@@ -19,7 +19,7 @@ export function registerConformance(storeOf: () => Store): void {
   const register = (store: Store, input: { name: string; uuid?: string; dependencies: string[] }) =>
     registerVersion(store, { team, principal, actor: operator, input, text: "{}" }, noQuotas, now);
 
-  it("registers a version that needs hundreds of others with a few statements, and links each to what it needs", async () => {
+  it("registers a version with hundreds of dependencies in a few statements, and links each of them", async () => {
     const store = storeOf();
     const names = Array.from({ length: 300 }, (_, index) => `needed-${index}`);
     const jobs = names.map((name) => ({ name, jobId: null }));
@@ -45,7 +45,7 @@ export function registerConformance(storeOf: () => Store): void {
     assert.equal(needs.length, 601);
   });
 
-  it("says which of many is not there, and answers what is sent again as before, whatever was removed since", async () => {
+  it("names the missing one of many, and repeats the answer to a repeated request, whatever was removed since", async () => {
     const store = storeOf();
     const [made] = await recordAllMade(store, [{ name: "going", jobId: null }]);
     await assert.rejects(register(store, { name: "x", dependencies: ["going", "going@3.0.0", "s3://b"] }), {

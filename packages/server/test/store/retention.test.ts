@@ -1,4 +1,4 @@
-/** What is older than its time goes, and nothing else does. */
+/** Retention deletes what is older than its limit, and nothing else. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -56,7 +56,7 @@ describe("retention", () => {
     deliveryDays: 30,
   });
 
-  it("removes the log and the folder of a job that ended long ago; the job itself stays", async () => {
+  it("deletes the log and the folder of a job that ended long ago; the job itself stays", async () => {
     const { job: old } = await runJob(client, shell("echo old"));
     const long = await createJob(client, shell("echo long; sleep 60"));
     await waitForStatus(client, long.id, ["RUNNING"]);
@@ -79,7 +79,7 @@ describe("retention", () => {
     await client.call(routes.cancelJob, { params: { job_id: long.id }, body: {} });
   });
 
-  it("a server that died between the two steps leaves nothing that the next pass does not mend", async () => {
+  it("completes in the next pass if a server died between the two steps", async () => {
     const { job } = await runJob(client, shell("echo x"));
     await rm(join(server.dataDir, "jobs", `${job.id}.1`), { recursive: true });
     assert.equal(await readLog(client, job.id), "");
@@ -88,14 +88,14 @@ describe("retention", () => {
     await assert.rejects(readLog(client, job.id), { code: "not_found", message: /was removed on/ });
   });
 
-  it("0 days keep logs for ever", async () => {
+  it("keeps logs forever with 0 days", async () => {
     const { job } = await runJob(client, shell("echo kept"));
     now = Date.now() + 10_000 * day;
     await removeOldLogs({ ...context(), logDays: 0 });
     assert.equal(await readLog(client, job.id), "kept\n");
   });
 
-  it("removes old idempotency keys, audit rows and settled invitations, in small writes", async () => {
+  it("deletes old idempotency keys, audit rows and used invitations, in small writes", async () => {
     now = Date.now();
     const at = (days: number) => iso(now - days * day);
     const audited = {
@@ -153,7 +153,7 @@ describe("retention", () => {
   }
 });
 
-/** Engines of which one keeps the virtualenvs of this folder. */
+/** Engines of which one manages the virtualenvs of this folder. */
 const keeping = (envsDir: string, environmentOf: (key: string) => string = () => "") => {
   const environments = new KeptEnvironments({ envsDir, environmentOf, onRemoved: () => {} });
   return new Engines({ local: { environments } as unknown as Engine });
@@ -164,7 +164,7 @@ describe("old virtualenvs", () => {
   let envsDir: string;
   before(async () => {
     server = await startInProcess();
-    // Not the server's own: its sweep would look there too.
+    // Not the server's own folder, which its sweep would also examine.
     envsDir = await mkdtemp(join(tmpdir(), "millrace-envs-"));
   });
   after(async () => {
@@ -187,7 +187,7 @@ describe("old virtualenvs", () => {
     });
   const left = async () => (await readdir(envsDir)).filter((name) => !/\.(lock|ready)$/.test(name)).sort();
 
-  it("go after so long without use, those in use or half built do not", async () => {
+  it("are deleted after some time without use, unless they are in use or being built", async () => {
     await make("old", 31);
     await make("young", 29);
     await make("locked", 31);
@@ -208,7 +208,7 @@ describe("old virtualenvs", () => {
   });
 
   const mebibyte = 1024 ** 2;
-  it("of a team go beyond its quota, those first that no job used for longest; not what a running job uses", async () => {
+  it("of a team are deleted beyond its quota, least recently used first, except those of running jobs", async () => {
     const team = async (name: string) =>
       (await server.store.write((db) => insertTeam(db, { name, created_at: iso(Date.now()) }))) ?? 0;
     const [mine, others] = [await team("mine"), await team("others")];
@@ -270,7 +270,7 @@ describe("old virtualenvs", () => {
     for (const name of [mine, others]) await rm(join(envsDir, String(name)), { recursive: true });
   });
 
-  it("stay while a job runs that began before their last use", async () => {
+  it("are kept while a job runs that started before their last use", async () => {
     const client = await server.client();
     const job = await createJob(client, shell("sleep 60"));
     await waitForStatus(client, job.id, ["RUNNING"]);
@@ -288,7 +288,7 @@ describe("old virtualenvs", () => {
     await client.call(routes.cancelJob, { params: { job_id: job.id }, body: {} });
   });
 
-  it("that a killed server had put away are removed by the next", async () => {
+  it("that a killed server had moved aside are deleted by the next", async () => {
     await mkdir(join(envsDir, "gone.trash", "bin"), { recursive: true });
     await sweep();
     assert.ok(!(await left()).includes("gone.trash"));
@@ -306,7 +306,7 @@ describe("a server's own sweep", () => {
     await rm(dataDir, { recursive: true });
   });
 
-  it("removes old logs at its start", async () => {
+  it("deletes old logs at its start", async () => {
     const settings = { PATH: process.env["PATH"], MILLRACE_DATA_DIR: dataDir, MILLRACE_PORT: "0" };
     const begin = () => startServer(readConfig({}, settings), log);
     server = await begin();

@@ -1,4 +1,4 @@
-/** What retries ask of every store: part of the suite that runs on SQLite and on PostgreSQL. */
+/** Store conformance for retries: part of the suite that runs on SQLite and on PostgreSQL. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import type { JobStatus, PipelineStatus } from "@millrace/contract";
@@ -36,7 +36,7 @@ export function retryConformance(open: () => Store): void {
     readonly pipeline_id?: string;
   }
 
-  /** Its first attempt runs. */
+  /** Creates a job whose first attempt runs. */
   async function running({ status = "RUNNING", retries = 3, pipeline_id }: Wishes = {}) {
     const id = newJobId(now);
     await open().write(async (db) => {
@@ -63,7 +63,7 @@ export function retryConformance(open: () => Store): void {
     ...{ store, signals: new Signals(), log, metrics, clock: { now: () => now, monotonic: () => now } },
   });
 
-  it("keeps a job that waits for a retry where no dispatch sees it, until it is released, once", async () => {
+  it("hides a job that waits for a retry from dispatch, until it is released, once", async () => {
     const { id } = await running();
     assert.equal(await plan(id), true);
     const notBefore = iso(now + minute);
@@ -84,7 +84,7 @@ export function retryConformance(open: () => Store): void {
     assert.equal((await endedAttempts(open().db, id)).length, 1);
   });
 
-  it("has either the open attempt or its end with the plan of the next, wherever a server dies", async () => {
+  it("has either the open attempt or its end with the next one planned, wherever a server dies", async () => {
     const chance = chances(400);
     for (let round = 0; round < 30; round++) {
       const { id } = await running();
@@ -102,7 +102,7 @@ export function retryConformance(open: () => Store): void {
     }
   });
 
-  it("waits twice as long before each retry, an hour at most, and plans none beyond the last", async () => {
+  it("doubles the delay before each retry, up to an hour, and plans none beyond the last", async () => {
     const { id } = await running({ retries: 9 });
     const waited: number[] = [];
     for (; await plan(id); ) {
@@ -118,7 +118,7 @@ export function retryConformance(open: () => Store): void {
     assert.deepEqual([attempts.length, attempts.at(-1)?.status], [10, "INIT"]);
   });
 
-  it("plans none for a job that is being cancelled, and none that was cancelled before it began again is left", async () => {
+  it("plans none for a job that is being cancelled, and removes one that is cancelled while it waits", async () => {
     const { id } = await running({ status: "CANCELING" });
     assert.deepEqual([await plan(id), await statusOf(id), await waits(id)], [false, "CANCELING", undefined]);
     const waiting = await running();
@@ -145,7 +145,7 @@ export function retryConformance(open: () => Store): void {
     return id;
   };
 
-  it("leaves a pipeline as it is while a run waits for its retry; paused, the run is a draft; over, there is none", async () => {
+  it("leaves a pipeline unchanged while a run waits for its retry; paused, the run is a draft; ended, it has no retry", async () => {
     const seen: unknown[] = [];
     for (const status of ["RUNNING", "PAUSED", "FAILED", "CANCELED"] as const) {
       const pipeline_id = await pipeline(status);
@@ -161,7 +161,7 @@ export function retryConformance(open: () => Store): void {
     ]);
   });
 
-  it("lets a retry begin when its wait is over, whatever is done to the wall clock meanwhile", async () => {
+  it("starts a retry when its delay is over, even if the wall clock changes meanwhile", async () => {
     let passed = 0;
     let wrong = 0;
     const clock = { now: () => now + passed + wrong, monotonic: () => passed };
@@ -180,7 +180,7 @@ export function retryConformance(open: () => Store): void {
     assert.equal(await isAtHead(id), true, "not late");
   });
 
-  it("holds up a retry for an hour at most where the clock was wrong when it was planned", async () => {
+  it("delays a retry by at most an hour if the clock was wrong when it was planned", async () => {
     let passed = 0;
     const clock = { now: () => now + passed, monotonic: () => passed };
     const { id } = await running();

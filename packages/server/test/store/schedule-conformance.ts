@@ -1,4 +1,4 @@
-/** What schedules ask of every store: part of the suite that runs on SQLite and on PostgreSQL. */
+/** Store conformance for schedules: part of the suite that runs on SQLite and on PostgreSQL. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import type { PipelineStatus } from "@millrace/contract";
@@ -78,12 +78,12 @@ export function scheduleConformance(open: () => Store): void {
     }
   }
 
-  it("has one schedule of a name in a team, whoever comes first", async () => {
+  it("has one schedule per name in a team, whoever comes first", async () => {
     const ids = await Promise.all([1, 2, 3].map(() => schedule(null, "one of three")));
     assert.equal(ids.filter((id) => id !== undefined).length, 1);
   });
 
-  it("finds due schedules in order, page by page, and not those that are paused or over", async () => {
+  it("finds due schedules in order, page by page, without paused and finished ones", async () => {
     const ids = [];
     for (const next of [now + 1000, now, now, null, now + 5000])
       ids.push(await schedule(next === null ? null : iso(next)));
@@ -94,7 +94,7 @@ export function scheduleConformance(open: () => Store): void {
     for (const id of ids) await open().write((db) => deleteSchedule(db, id as number));
   });
 
-  it("gives a tick of a schedule to one taker", async () => {
+  it("gives a tick of a schedule to one caller", async () => {
     const id = (await schedule(iso(now))) as number;
     const take = () => open().write((db) => advanceSchedule(db, id, iso(now), iso(now + 60_000)));
     const takers = await Promise.all([take(), take(), take()]);
@@ -103,7 +103,7 @@ export function scheduleConformance(open: () => Store): void {
     assert.equal(await findSchedule(open().db, 2, id), undefined, "of another team");
   });
 
-  it("brings a schedule back that a wrong clock moved far away, and no other", async () => {
+  it("corrects a schedule that a wrong clock moved far away, and no other", async () => {
     const clock = { now: () => now, monotonic: () => 0 };
     const far = iso(now + 400 * day);
     const ids: number[] = [];
@@ -124,7 +124,7 @@ export function scheduleConformance(open: () => Store): void {
     for (const id of ids) await open().write((db) => deleteSchedule(db, id));
   });
 
-  it("finds schedules with a tick that waits once the newest run has ended", async () => {
+  it("finds schedules with a waiting tick once the newest run has ended", async () => {
     const id = (await schedule(null)) as number;
     const set = (changes: Parameters<typeof updateSchedule>[2]) =>
       open().write((db) => updateSchedule(db, id, changes));
@@ -143,7 +143,7 @@ export function scheduleConformance(open: () => Store): void {
     assert.deepEqual(await readySchedules(open().db, 10), []);
   });
 
-  it("finds those of teams in turn, and which teams have some that are due", async () => {
+  it("finds due ones in rotation among teams, and the teams that have any", async () => {
     const other = (await open().write((db) => insertTeam(db, { name: "in turn", created_at: iso(now) }))) as number;
     const ids: number[] = [];
     for (const team of [1, 1, 1, other]) {

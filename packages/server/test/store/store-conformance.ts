@@ -1,4 +1,4 @@
-/** What every store must do: the same suite runs on SQLite and on PostgreSQL. */
+/** Conformance suite for stores: the same tests run on SQLite and on PostgreSQL. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { ApiError, type JobStatus, jobStatuses } from "@millrace/contract";
@@ -93,7 +93,7 @@ import { scheduleConformance } from "./schedule-conformance.ts";
 import { textConformance } from "./text-conformance.ts";
 
 export interface StoreFixture {
-  /** A store of its own; called twice with the same name it opens the same data again. */
+  /** Creates a store; called twice with the same name, it opens the same data again. */
   open(name: string): Promise<Store>;
   stop(): Promise<void>;
 }
@@ -144,7 +144,7 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
       await assert.rejects(fixture.open("newer"), /written by a newer Millrace/);
     });
 
-    it("undoes a write that fails, and leaves those beside it alone", async () => {
+    it("rolls back a failed write, without affecting concurrent ones", async () => {
       const kept = newJobId(now);
       const undone = newJobId(now);
       const results = await Promise.allSettled([
@@ -162,7 +162,7 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
       assert.equal(await getJob(store.db, undone), undefined);
     });
 
-    it("moves a job only from the states named, and only while the fence holds", async () => {
+    it("changes the state of a job only from the named states, and only for the current attempt", async () => {
       const id = await job("QUEUED");
       const move = (from: JobStatus[], to: "INIT", fence?: number) =>
         store.write((db) => moveJob(db, { id, from, to, ...(fence === undefined ? {} : { fence }) }));
@@ -172,7 +172,7 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
       assert.equal((await getJob(store.db, id))?.status, "INIT");
     });
 
-    it("has no move that the contract does not know", async () => {
+    it("has no state change that the contract does not allow", async () => {
       const id = await job("COMPLETE");
       await assert.rejects(
         store.write((db) => moveJob(db, { id, from: ["COMPLETE"], to: "RUNNING" })),
@@ -180,7 +180,7 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
       );
     });
 
-    it("lets exactly one of many take a job off the queue", async () => {
+    it("lets exactly one of many callers take a job off the queue", async () => {
       const id = await job();
       await store.write((db) =>
         enqueue(db, { job_id: id, team_id: 1, cluster_id: 1, priority: 5, slots: 1, passed_over: 0 }),
@@ -215,7 +215,7 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
       );
     });
 
-    it("lets no more jobs of a team wait than its quota, however many come at once", async () => {
+    it("lets no more jobs of a team wait than its quota, however many are created at once", async () => {
       const team = await addTeam(store, "crowded");
       const come = () =>
         store.write(async (db) => {
@@ -231,7 +231,7 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
       await store.write((db) => db.deleteFrom("queue").where("team_id", "=", team).execute());
     });
 
-    it("finds the head of the queue without teams that run as many jobs as they may", async () => {
+    it("finds the head of the queue without teams that are at their limit of running jobs", async () => {
       const [full, other, third] = [await addTeam(store, "full"), await addTeam(store, "o"), await addTeam(store, "t")];
       const waits = async (team_id: number, priority: number) => {
         const job_id = newJobId(now);
@@ -247,7 +247,7 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
       assert.deepEqual(await head(2), [first, second]);
     });
 
-    it("counts what teams run against their quotas, and counts on as jobs are taken", async () => {
+    it("counts the running jobs of teams against their quotas, including jobs that were just taken", async () => {
       const team = await addTeam(store, "running");
       const held = { cluster_id: 5, slots: 2, server_id: "s2", boot_id: "b", created_at: iso(now), signalled_at: null };
       const id = await job("INIT");
@@ -374,7 +374,7 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
       assert.deepEqual(await find({ tags: ["nightly"], before: train }), [load]);
     });
 
-    it("ends a search after so many jobs and says where to go on", async () => {
+    it("ends a search after a number of jobs and returns a cursor", async () => {
       const team = await addTeam(store, "many");
       const ids = [...Array(lookAtMost + 300)].map(() => newJobId(now));
       await store.write(async (db) => {
@@ -396,14 +396,14 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
       assert.deepEqual(found, [ids[20_000], ids[10_000], ids[0]]);
     });
 
-    it("keeps text as it was given: NUL-free Unicode, quotes, a megabyte", async () => {
+    it("stores text unchanged: Unicode without NUL, quotes, a megabyte", async () => {
       const spec = JSON.stringify({ query: `${"x".repeat(1_000_000)}'"\\ \u{1f600}\n` });
       const id = newJobId(now);
       await store.write((db) => insertJob(db, { ...jobRow(id, "CREATED"), spec }));
       assert.equal((await getJob(store.db, id))?.spec, spec);
     });
 
-    it("gives a tick to one taker only", async () => {
+    it("gives a tick to one caller only", async () => {
       const id = await job("TASK");
       await store.write((db) => insertTask(db, { id, team_id: 1 }, iso(now)));
       const firstPage = { after: undefined, limit: 10 };
@@ -416,7 +416,7 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
       assert.equal((await dueTasks(store.db, 1, iso(now), firstPage)).length, 0);
     });
 
-    it("takes an idempotency key once", async () => {
+    it("accepts an idempotency key once", async () => {
       const key = { team_id: 1, user_id: 1, key: "k" };
       assert.equal(await store.write((db) => takeKey(db, key, "a")), true);
       assert.equal(await store.write((db) => takeKey(db, key, "b")), false);
@@ -444,7 +444,7 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
       assert.deepEqual(await findLiveToken(store.db, "long", iso(now)), []);
     });
 
-    it("uses a sign-in link and a device login once", async () => {
+    it("accepts a sign-in link and a device login once", async () => {
       await store.write((db) => insertSignInLink(db, "link", 1, iso(now + 1000)));
       const links = await Promise.all([1, 2].map(() => store.write((db) => useSignInLink(db, "link", iso(now)))));
       assert.equal(links.filter(Boolean).length, 1);
@@ -464,7 +464,7 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
       assert.equal(await store.write((db) => useDeviceLogin(db, "device", iso(now))), undefined);
     });
 
-    it("finds encrypted values by the key that they name, and replaces each only as long as it is what was read", async () => {
+    it("finds encrypted values by their key, and replaces each only if it has not changed since it was read", async () => {
       const place = { table: "jobs", column: "secrets" } as const;
       const key = (letter: string) => `enc1.${letter.repeat(12)}.`;
       const ids: string[] = [];
@@ -503,7 +503,7 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
       await store.write((db) => db.deleteFrom("jobs").where("id", "in", ids).execute());
     });
 
-    it("lets many share the keys, and one have them alone", async () => {
+    it("gives shared access to the keys to many, and exclusive access to one", async () => {
       let shared = 0;
       const share = () =>
         store.write(async (db) => {
@@ -522,7 +522,7 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
       assert.deepEqual([shared, order], [3, [0, 0]]);
     });
 
-    it("keeps credentials of teams and of users apart, each name once", async () => {
+    it("keeps credentials of teams and of users apart, with unique names", async () => {
       const [team, user] = [
         { team_id: 1, user_id: null },
         { team_id: null, user_id: 1 },
@@ -539,7 +539,7 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
       assert.deepEqual([(await listOwned(store.db, team)).length, (await listOwned(store.db, user)).length], [0, 1]);
     });
 
-    it("forgets rows as they were, and goes on", async () => {
+    it("drops cached rows and continues", async () => {
       await store.compact();
       assert.ok(await findUser(store.db, "admin"));
     });
@@ -565,7 +565,7 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
       assert.equal((await membersOf(store.db, team)).length, 1);
     });
 
-    it("gives a name to one user and one team only, however many ask at once", async () => {
+    it("gives a name to one user or team only, however many requests there are at once", async () => {
       const made = await Promise.all(
         [1, 2, 3].map(() => store.write((db) => insertTeam(db, { name: "wanted", created_at: iso(now) }))),
       );
@@ -581,7 +581,7 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
       assert.deepEqual(renamed.sort(), [false, true]);
     });
 
-    it("opens an invitation to one, while whoever made it may invite", async () => {
+    it("lets one person use an invitation, while its creator may invite", async () => {
       const team = await addTeam(store, "inviting");
       const host = await addUser(store, "host");
       await store.write((db) => insertMembership(db, team, host, "admin"));
@@ -619,7 +619,7 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
       assert.equal((await listAudit(store.db, { username: "other", limit: 10 })).length, 1);
     });
 
-    it("knows a dataset by its uuid when it has another name, and by its name when it was made anew", async () => {
+    it("recognises a renamed dataset by its uuid, and a recreated one by its name", async () => {
       const versions = () =>
         store.db.selectFrom("datasets").select(["name", "uuid"]).where("team_id", "=", 1).execute();
       await putVersion(store, "old-name", { uuid: "v1", dataset: dataset("d1") });
@@ -631,7 +631,7 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
 
     const versionOf = async (uuid: string) => getVersion(store.db, (await versionIdOf(store.db, 1, uuid)) ?? 0);
 
-    it("gives the number of a version once, and removes a version once", async () => {
+    it("assigns a version number once, and removes a version once", async () => {
       await putVersion(store, "numbered", { uuid: "n1" });
       const row = await versionOf("n1");
       assert.ok(row);
@@ -665,7 +665,7 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
       assert.equal((await usageOf(store.db, 1)).exports, 0);
     });
 
-    it("tells the bytes of what is large of a version without reading it", async () => {
+    it("reports the size of a version's large fields without reading them", async () => {
       const large = { schema: "{}", feature_schema: "{}", query_script: "\u00fc", sources: "s", preview: null };
       await putVersion(store, "sized", { uuid: "s1", ...large });
       const { id, dataset_id } = (await versionOf("s1")) ?? { id: 0, dataset_id: 0 };
@@ -674,7 +674,7 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
       assert.equal((await textsOf(store.db, [id])).get(id)?.query_script, "\u00fc");
     });
 
-    it("gives the exports of a team in turn, and after the last the first again", async () => {
+    it("returns the exports of a team in rotation", async () => {
       await putVersion(store, "in-turn", { uuid: "e2" });
       const version_id = (await versionIdOf(store.db, 1, "e2")) ?? 0;
       const row = { team_id: 1, version_id, num_files: 2, files_done: 0, error: null, created_at: iso(now) };
@@ -687,7 +687,7 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
       assert.deepEqual([await after(""), await after("turn-a"), await after("turn-b")], ["turn-a", "turn-b", "turn-a"]);
     });
 
-    it("ends the exports of versions that are gone, however they went, and leaves those of others", async () => {
+    it("ends the exports of removed versions, however they were removed, and no others", async () => {
       for (const uuid of ["gone", "dropped", "stays"]) {
         await putVersion(store, `exports-${uuid}`, { uuid });
         const version_id = (await versionIdOf(store.db, 1, uuid)) ?? 0;
@@ -703,12 +703,12 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
       assert.deepEqual(statuses, ["removed", "removed", "complete"]);
     });
 
-    it("removes more versions at once than a statement holds values", async () => {
+    it("removes more versions at once than a statement can have parameters", async () => {
       const ids = Array.from({ length: 70_000 }, (_, index) => 1_000_000 + index);
       assert.equal(await store.write((db) => markVersionsRemoved(db, ids, iso(now))), 0);
     });
 
-    it("walks lineage both ways, and no further than its bound", async () => {
+    it("walks lineage in both directions, up to its limit", async () => {
       await putVersion(store, "parent", { uuid: "p" });
       for (const child of ["c1", "c2", "c3"])
         await putVersion(store, child, { uuid: child, needs: [{ uuid: "p" }, { uri: "s3://bucket" }] });
@@ -723,7 +723,7 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
       assert.equal((await stepsFrom(store.db, children, "upstream", 10)).length, 6);
     });
 
-    it("charges attempts with shares of what a store grows by beyond the largest size that each has seen", async () => {
+    it("charges attempts with shares of the warehouse's growth beyond the largest size that each has seen", async () => {
       const [first, second] = [await job("RUNNING"), await job("RUNNING")];
       const at = { created_at: iso(now), signalled_at: null };
       const held = { cluster_id: 9, slots: 1, server_id: "peaks", boot_id: "b", ...at };
@@ -754,7 +754,7 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
       });
     });
 
-    it("removes only files that no job took along", async () => {
+    it("deletes only files that no job uses", async () => {
       const file = {
         team_id: 1,
         user_id: 1,
@@ -778,7 +778,7 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
       );
     });
 
-    it("removes unused files in batches, oldest first, with one change of the team's usage for each batch", async () => {
+    it("deletes unused files in batches, oldest first, with one update of the team's usage per batch", async () => {
       const file = { team_id: 1, user_id: 1, filename: "f", size: 5000, sha256: "s", attached_at: null };
       await store.write(async (db) => {
         for (let i = 0; i < 25; i++)

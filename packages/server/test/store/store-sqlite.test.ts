@@ -13,7 +13,7 @@ import { insertTeam } from "../../src/store/queries/people/teams.ts";
 import { putVersion } from "../support/datasets.ts";
 import { storeConformance } from "./store-conformance.ts";
 
-it("writes that take long let others have a turn in between, and each keeps its result", async () => {
+it("long writes let others run in between, and each keeps its result", async () => {
   const dataDir = await mkdtemp(join(tmpdir(), "millrace-store-"));
   const store = await openStore(storeIn(dataDir));
   let turns = 0;
@@ -22,7 +22,7 @@ it("writes that take long let others have a turn in between, and each keeps its 
     for (; !done; turns++) await new Promise(setImmediate);
   })();
   const busy = (result: number) => async () => {
-    // Longer than a turn of writes may take.
+    // Longer than one batch of writes may take.
     for (const until = performance.now() + 25; performance.now() < until; );
     return result;
   };
@@ -35,7 +35,7 @@ it("writes that take long let others have a turn in between, and each keeps its 
   await rm(dataDir, { recursive: true });
 });
 
-it("room that is reserved for a full disk is there again after compacting", async () => {
+it("the space reserved for a full disk is allocated again after compacting", async () => {
   const dataDir = await mkdtemp(join(tmpdir(), "millrace-store-"));
   const store = await openStore(storeIn(dataDir));
   const room = async () => (await stat(`${storeIn(dataDir).file}-wal`)).size;
@@ -47,8 +47,8 @@ it("room that is reserved for a full disk is there again after compacting", asyn
   await rm(dataDir, { recursive: true });
 });
 
-describe("what could be long is read along an index, as far as it is asked for: nothing is sorted", () => {
-  /** The plans of the statements with an order that this work makes. */
+describe("queries over long tables use an index and read only what they return: nothing is sorted", () => {
+  /** Query plans of the ordered statements that this operation runs. */
   async function plansOf(t: TestContext, work: (store: Store) => Promise<unknown>): Promise<string[]> {
     const dataDir = await mkdtemp(join(tmpdir(), "millrace-store-"));
     const store = await openStore(storeIn(dataDir));

@@ -1,4 +1,4 @@
-/** Long texts of jobs, kept once for a team: part of the suite that runs on SQLite and on PostgreSQL. */
+/** Long texts of jobs, stored once per team: part of the suite that runs on SQLite and on PostgreSQL. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { ApiError, type Job, type JobInput, type Pipeline } from "@millrace/contract";
@@ -41,9 +41,9 @@ const now = Date.UTC(2030, 0, 1);
 const keys = keyRing();
 const KiB = 1024;
 
-/** As long as it is asked for, and like no other. */
+/** A unique text of the given length. */
 const script = (mark: string, length = 100 * KiB) => `# ${mark}\n`.padEnd(length, "#");
-/** Bytes of it in the store: as JSON. */
+/** Its size in the store, as JSON. */
 const bytesOf = (text: string) => Buffer.byteLength(JSON.stringify(text));
 
 const isRefused = (code: string, pattern: RegExp) => (error: unknown) =>
@@ -55,7 +55,7 @@ export function textConformance(storeOf: () => Store, openAgain: () => Promise<S
     ...{ store, keys, signals, quotas: { ...quotas, texts }, timezone: "UTC", jobPaths: [], publicUrl: () => "" },
   });
 
-  /** A team of its own for each test, and what is done in it. */
+  /** A separate team for each test, with its operations. */
   async function inTeam(name: string) {
     const id = await storeOf().write(async (db) => {
       const made = (await insertTeam(db, { name, created_at: iso(now) } as never)) ?? 0;
@@ -76,7 +76,7 @@ export function textConformance(storeOf: () => Store, openAgain: () => Promise<S
       );
     return {
       ...{ team, call, create },
-      /** Said to have made a dataset of this name. */
+      /** Registers a dataset of this name as created by the job. */
       async make(dataset: string, input: Partial<JobInput>): Promise<Job> {
         const job = await create(input);
         await cancelJob(contextOf(), { actor: operator, team }, job.id, now);
@@ -85,7 +85,7 @@ export function textConformance(storeOf: () => Store, openAgain: () => Promise<S
       },
       trigger: (datasets: string[], store?: Store) =>
         triggerPipeline(contextOf(store), call, { datasets, review: true }, now),
-      /** Counted by looking, and as the quota counts it. */
+      /** The usage as counted from the rows, and as the quota counts it. */
       async bytes(): Promise<number> {
         const total = sql<number>`coalesce(sum(octet_length(text)), 0)`.as("bytes");
         const rows = await storeOf().db.selectFrom("texts").select(total).where("team_id", "=", id).execute();
@@ -128,7 +128,7 @@ export function textConformance(storeOf: () => Store, openAgain: () => Promise<S
         .execute(),
     );
 
-  it("keeps a long script once for its team: for jobs with the same, for every trigger, rerun and child of a task", async () => {
+  it("stores a long script once per team: for jobs with the same script, triggers, reruns and jobs of a task", async () => {
     const { create, make, trigger, bytes, call } = await inTeam("shared");
     const scripts = ["a", "b", "c"].map((mark) => script(mark));
     for (const [index, query] of scripts.entries()) await make(`made-${index}`, { query });
@@ -158,7 +158,7 @@ export function textConformance(storeOf: () => Store, openAgain: () => Promise<S
     assert.equal(await queryOf((await child.executeTakeFirst())?.id), scripts[0]);
   });
 
-  it("shares nothing between teams: whether another one has a text is nobody's to find out", async () => {
+  it("shares nothing between teams, so that nobody can find out whether another team has a text", async () => {
     const [one, other] = [await inTeam("one"), await inTeam("other")];
     const query = script("the same");
     await one.create({ query });
@@ -166,7 +166,7 @@ export function textConformance(storeOf: () => Store, openAgain: () => Promise<S
     assert.deepEqual([await one.bytes(), await other.bytes()], [bytesOf(query), bytesOf(query)]);
   });
 
-  it("keeps what a pipeline sets for all its runs once, and each run's own script beside it", async () => {
+  it("stores a setting for all runs of a pipeline once, beside each run's own script", async () => {
     const { make, trigger, bytes, call } = await inTeam("settings");
     for (const mark of ["a", "b", "c"])
       await make(mark, { query: script(mark), requirements: script(`own ${mark}`, 9000) });
@@ -180,7 +180,7 @@ export function textConformance(storeOf: () => Store, openAgain: () => Promise<S
       const spec = JSON.parse((await getJob(storeOf().db, id))?.spec ?? "") as Job;
       assert.deepEqual([spec.query, spec.requirements], [script("abc"[index] as string), requirements]);
     }
-    // Taken back, each has its own again, and the sweep gives back what was set.
+    // After the setting is removed, each run has its own script again, and the sweep frees the setting's text.
     await updateSettings(contextOf(), call, { ...selector, requirements: "" }, now);
     await sweep(now);
     assert.equal(await bytes(), before);
@@ -188,7 +188,7 @@ export function textConformance(storeOf: () => Store, openAgain: () => Promise<S
     assert.equal(spec.requirements, script("own a", 9000));
   });
 
-  it("triggers a pipeline of hundreds of runs with a few statements, reads no long text, and lets others have turns", async () => {
+  it("triggers a pipeline of hundreds of runs with a few statements, without reading long texts, and yields to others", async () => {
     const { team, call, create } = await inTeam("trigger");
     const count = 600;
     const job = await create({ query: script("alike", 1024 * KiB), tags: ["t"] });
@@ -233,7 +233,7 @@ export function textConformance(storeOf: () => Store, openAgain: () => Promise<S
     assert.deepEqual(new Set(rewritten.map(({ spec }) => (JSON.parse(spec) as Job).requirements)), new Set(["fresh"]));
   });
 
-  it("refuses a text beyond the quota, and nothing of it stays; what the store has already is free", async () => {
+  it("refuses a text beyond the quota and stores nothing of it; texts that the store already has are free", async () => {
     const { create, make, trigger, bytes } = await inTeam("quota");
     const query = script("fits");
     const quota = bytesOf(query) + 10 * KiB;
@@ -248,7 +248,7 @@ export function textConformance(storeOf: () => Store, openAgain: () => Promise<S
     assert.equal(await bytes(), bytesOf(query));
   });
 
-  it("many jobs with the same new text at once keep it once, and many with different ones never pass the quota", async () => {
+  it("many concurrent jobs with the same new text store it once, and many with different texts never exceed the quota", async () => {
     const { create, bytes } = await inTeam("rush");
     const query = script("alike");
     await Promise.all(Array.from({ length: 8 }, () => create({ query })));
@@ -265,7 +265,7 @@ export function textConformance(storeOf: () => Store, openAgain: () => Promise<S
   const keysOf = ({ team }: InTeam) =>
     storeOf().db.selectFrom("texts").select(["team_id", "hash"]).where("team_id", "=", team.id).execute();
 
-  it("a text that a job takes while it is being removed is there for that job, always", async () => {
+  it("a text that a job takes while it is being removed always exists for that job", async () => {
     const place = await inTeam("race");
     const { create, bytes } = place;
     const query = script("wanted");
@@ -297,7 +297,7 @@ export function textConformance(storeOf: () => Store, openAgain: () => Promise<S
     await storeOf().write(async (db) => {
       await insertJobs(db, [{ ...row, id, spec: JSON.stringify({ id, query }), texts: {} }]);
       removing = other.write((elsewhere) => removeUnused(elsewhere, [key]));
-      // On PostgreSQL it finds the text held, and ends; on SQLite it waits for this write.
+      // On PostgreSQL the sweep finds the text locked and ends; on SQLite it waits for this write.
       if (other.kind === "postgres") await removing;
     });
     assert.equal(await removing, 0);
@@ -305,7 +305,7 @@ export function textConformance(storeOf: () => Store, openAgain: () => Promise<S
     assert.equal(await bytes(), bytesOf(query));
   });
 
-  it("gives back long texts of jobs that ended long ago, and says so; not what a pipeline or a task may need again", async () => {
+  it("frees long texts of jobs that ended long ago, and says so; not those that a pipeline or a task may need again", async () => {
     const { create, make, trigger, bytes, team } = await inTeam("old");
     const alone = await create({ query: script("alone") });
     const maker = await make("made", { query: script("maker") });
@@ -339,7 +339,7 @@ export function textConformance(storeOf: () => Store, openAgain: () => Promise<S
     );
     await rerun(script("alone"));
     await rerun("something else");
-    // A job without its script is never repeated: not with the beginning of it either.
+    // A job without its script is never repeated, not even with the script's beginning.
     await recordMade(storeOf(), alone.id, "late", { teamId: team.id });
     await assert.rejects(
       trigger(["late"]),
@@ -350,14 +350,14 @@ export function textConformance(storeOf: () => Store, openAgain: () => Promise<S
   /** Variables that take over 100 KiB in the store, encrypted. */
   const environment = `LONG=${"v".repeat(100 * KiB)}`;
 
-  it("counts long variables for each job that has them: of runs, reruns, children of a task; short ones count nothing", async () => {
+  it("counts long variables for each job that has them: runs, reruns, jobs of a task; short ones do not count", async () => {
     const { create, make, trigger, bytes, call } = await inTeam("variables");
     await create({ environment: "SHORT=1" });
     assert.equal(await bytes(), 0);
     const task = await create({ environment, cron_expression: "0 * * * *" });
     const one = await bytes();
     assert.ok(one > 100 * KiB && one < 150 * KiB, String(one));
-    // Of a run they end with a line break.
+    // Those of a run end with a line break.
     const copies = async () => Math.round((await bytes()) / one);
     const moment = { scheduled_at: iso(now), scheduled_timezone: "UTC" };
     await storeOf().write(async (db) =>
@@ -391,7 +391,7 @@ export function textConformance(storeOf: () => Store, openAgain: () => Promise<S
     );
   });
 
-  it("a task, a schedule and a backfill begin nothing while the variables would lead beyond the quota, and say why", async () => {
+  it("a task, a schedule and a backfill start nothing while their variables would exceed the quota, and say why", async () => {
     const { create, make, trigger, bytes, call } = await inTeam("unattended");
     const task = await create({ environment, start_after: iso(now + 1000) });
     const one = await bytes();
@@ -419,7 +419,7 @@ export function textConformance(storeOf: () => Store, openAgain: () => Promise<S
     assert.equal(await bytes(), before + one);
   });
 
-  it("gives back long variables of jobs that ended long ago, and says so", async () => {
+  it("frees long variables of jobs that ended long ago, and says so", async () => {
     const { create, make, bytes, team, trigger } = await inTeam("old variables");
     const alone = await create({ environment });
     const both = await create({ environment, query: script("both") });

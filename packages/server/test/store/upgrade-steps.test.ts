@@ -1,6 +1,6 @@
 /**
- * One store, taken from version to version, on SQLite and on PostgreSQL: at each step every row of every table is as it was,
- * and says of what is new what the program took for granted before. Then a server runs on it.
+ * Upgrades one store from version to version, on SQLite and on PostgreSQL: at each step every row of every table is
+ * unchanged, and new columns have the values that the program assumed before. Then a server runs on it.
  */
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -21,9 +21,9 @@ import { openStore } from "../../src/store/opening/open-store.ts";
 import { ids, inserter, job, makeFirst, nextRun, time } from "../support/first-store.ts";
 
 type Row = Readonly<Record<string, unknown>>;
-/** Rows by table, in no order. */
+/** Rows by table, in any order. */
 type Dump = ReadonlyMap<string, readonly Row[]>;
-/** What a step adds to the rows that are there: by table, what of each. */
+/** What a step adds to existing rows: by table, the new columns. */
 type Added = Readonly<Record<string, (row: Row) => Row>>;
 
 interface Step {
@@ -210,7 +210,7 @@ async function dumpOf({ db }: Store): Promise<Dump> {
   return dump;
 }
 
-/** Rows as a set: the order in which a store returns them is its own. */
+/** Rows as a set: a database may return them in any order. */
 const asSet = (rows: readonly Row[]) => rows.map((row) => JSON.stringify(Object.entries(row).sort())).sort();
 
 let postgres: TestPostgres;
@@ -257,11 +257,11 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
         for (const [table, rows] of upgraded) if (!old.has(table)) assert.deepEqual(rows, [], table);
       });
 
-    it("has gone through every step that there is", () => {
+    it("has gone through every existing step", () => {
       assert.equal(steps.at(-1)?.version, schemaVersion);
     });
 
-    it("then runs: what waited runs, a task fires as the service account that it was handed to, all is listed", async () => {
+    it("then runs: waiting jobs run, a task fires as the service account that it was handed to, everything is listed", async () => {
       await dumpAt(schemaVersion, async (db) => {
         await db.deleteFrom("attempts").execute();
         await db.updateTable("tasks").set({ next_run: time }).where("job_id", "=", ids.task).execute();
@@ -288,7 +288,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
     });
   });
 
-/** The job of the task, when there is one. */
+/** Returns the job of the task, once there is one. */
 async function fireOf(client: ReturnType<typeof createClient>) {
   for (const deadline = Date.now() + 60_000; ; ) {
     const jobs = await client.call(routes.listJobs, { query: { parent_job_id: ids.task } });

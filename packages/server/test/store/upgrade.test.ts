@@ -1,4 +1,4 @@
-/** A store of the first version, with data in it, under this program: migrated, backed up and restored. */
+/** A store of the first version with data, under this program: migrated, backed up and restored. */
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -45,14 +45,14 @@ describe("a store of the first version", () => {
     );
 
   for (const kind of ["SQLite", "PostgreSQL"]) {
-    it(`on ${kind} keeps everything: jobs are listed, those that waited run, quotas are open, admin is one`, async () => {
+    it(`on ${kind} keeps everything: jobs are listed, waiting ones run, there are no quotas, admin is an administrator`, async () => {
       const dataDir = join(root, kind);
       const databaseUrl = kind === "SQLite" ? "" : await postgres.createDatabase();
       await makeFirst(dataDir, databaseUrl);
       await assertUpgraded(dataDir, databaseUrl);
     });
 
-    it(`on ${kind} is backed up as it is, and its backup is restored and migrated`, async () => {
+    it(`on ${kind} is backed up unchanged, and its backup is restored and migrated`, async () => {
       const dataDir = join(root, `${kind}-old`);
       const databaseUrl = kind === "SQLite" ? "" : await postgres.createDatabase();
       await makeFirst(dataDir, databaseUrl);
@@ -68,7 +68,7 @@ describe("a store of the first version", () => {
   }
 
   for (const kind of ["SQLite", "PostgreSQL"])
-    it(`on ${kind} with long texts for each job keeps every job whole, and each text once`, async () => {
+    it(`on ${kind} with long texts for each job keeps every job complete, and stores each text once`, async () => {
       const dataDir = join(root, `${kind}-texts`);
       const databaseUrl = kind === "SQLite" ? "" : await postgres.createDatabase();
       await makeFirst(dataDir, databaseUrl);
@@ -110,7 +110,7 @@ describe("a store of the first version", () => {
     });
 
   for (const kind of ["SQLite", "PostgreSQL"])
-    it(`on ${kind} knows of every version whose script made it, also through runs of runs`, async () => {
+    it(`on ${kind} records for every version whose script created it, also through runs of runs`, async () => {
       const dataDir = join(root, `${kind}-origins`);
       const databaseUrl = kind === "SQLite" ? "" : await postgres.createDatabase();
       await makeFirst(dataDir, databaseUrl);
@@ -155,7 +155,7 @@ describe("a store of the first version", () => {
     });
 
   for (const kind of ["SQLite", "PostgreSQL"])
-    it(`on ${kind} with a schedule that could not run says that it is failing; a task can be paused`, async () => {
+    it(`on ${kind} with a schedule that could not run reports it as failing; a task can be paused`, async () => {
       const dataDir = join(root, `${kind}-schedules`);
       const databaseUrl = kind === "SQLite" ? "" : await postgres.createDatabase();
       await makeFirst(dataDir, databaseUrl);
@@ -209,7 +209,8 @@ describe("a store of the first version", () => {
       assert.deepEqual([ended?.status, ended?.exit_code, ended?.tags], ["FAILED", 3, []]);
       assert.deepEqual([ended?.query, ended?.environment], ["echo 'ended' # ü\n", { A: "1" }]);
       assert.equal(await readLog(client, ids.ended), "as it was\n");
-      // Longer than anything that is taken today: cut in the list, whole by its id, and in the store apart.
+      // Longer than anything that is accepted today: shortened in the list, complete by its id, and in a separate
+      // table.
       assert.deepEqual([large?.query, large?.cut], [largeQuery.slice(0, 8192), ["query"]]);
       const [whole] = await client.call(routes.listJobs, { query: { job_id: ids.large } });
       assert.deepEqual([whole?.query, whole?.cut], [largeQuery, undefined]);
@@ -231,7 +232,7 @@ describe("a store of the first version", () => {
         { username: "admin", is_admin: 1 },
         { username: "somebody", is_admin: 0 },
       ]);
-      // The next id of everything is new.
+      // The next id of every table is new.
       const file = await client.upload(routes.uploadFile, new Blob(["x"]), "x");
       assert.equal(file.id, 8);
     } finally {

@@ -1,4 +1,4 @@
-/** The store is shared: a team that writes much, or whose writes wait for each other, keeps nobody else from it. */
+/** The store is shared: a team that writes much, or whose writes wait for each other, does not block others. */
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -29,7 +29,7 @@ after(async () => {
 const asked = <T>(team: number, work: () => Promise<T>, caller = team) =>
   askedBy({ caller, team, hasGone: () => false }, work);
 
-it("on PostgreSQL others read and write, and so do loops, while many writes of one team wait for the same row", async () => {
+it("on PostgreSQL others read and write, and loops run, while many writes of one team wait for the same row", async () => {
   let release = () => {};
   const released = new Promise<void>((resolve) => {
     release = resolve;
@@ -68,12 +68,12 @@ async function embedded(t: TestContext): Promise<Store> {
   return own;
 }
 
-/** Holds the event loop, as a write of many rows does. */
+/** Blocks the event loop, as a write of many rows does. */
 function hold(milliseconds: number): void {
   for (const begun = performance.now(); performance.now() - begun < milliseconds; ) {}
 }
 
-it("on SQLite others write between the long writes of one team, and after each of these everybody has a turn", async (t) => {
+it("on SQLite others write between the long writes of one team", async (t) => {
   const own = await embedded(t);
   const done: string[] = [];
   const write = (team: number | undefined, name: string, milliseconds: number) => {
@@ -95,7 +95,7 @@ it("on SQLite others write between the long writes of one team, and after each o
   assert.equal(done.length, 33, "all are done, those of the team that rested too");
 });
 
-it("writes of one team keep their order, whatever rests and whatever is put back", () => {
+it("writes of one team keep their order, whatever pauses and is put back", () => {
   const waiting = new WritesInTurn<{ asker: Asker; name: string }>();
   const askerOf = (team: number): Asker => ({ caller: 7, team, hasGone: () => false });
   for (const name of ["a1", "a2", "b1", "a3", "b2"])
@@ -112,7 +112,7 @@ it("writes of one team keep their order, whatever rests and whatever is put back
 });
 
 for (const kind of ["SQLite", "PostgreSQL"]) {
-  it(`on ${kind} the members of a team write in turn, however much one of them asks for`, async (t) => {
+  it(`on ${kind} the members of a team write in turn, however much one of them requests`, async (t) => {
     const shared = kind === "SQLite" ? await embedded(t) : store;
     const [eager, other] = [1, 2];
     const done: number[] = [];
@@ -125,7 +125,7 @@ for (const kind of ["SQLite", "PostgreSQL"]) {
     await Promise.all(many);
   });
 
-  it(`on ${kind} a write is not begun for a caller who has gone; what a request has begun to write is written`, async (t) => {
+  it(`on ${kind} a write does not start for a disconnected caller; a started write is completed`, async (t) => {
     const shared = kind === "SQLite" ? await embedded(t) : store;
     let gone = true;
     let begun = 0;

@@ -1,9 +1,9 @@
 /**
- * What the document of the API says, as facts: every field of every object, every endpoint, every rule. The tests prove
- * each of them on a running server; a fact without a proof fails.
+ * The description of the API as facts: every field of every object, every endpoint, every rule. The tests prove each
+ * fact on a running server; a fact without a proof fails.
  */
 
-/** Types of the document. `map` is an object of strings. */
+/** Types in the description. `map` is an object of strings. */
 type FieldType =
   | "uuid"
   | "timestamp"
@@ -105,7 +105,7 @@ export const objects = {
 
 export type ObjectName = keyof typeof objects;
 
-/** Fields that requests carry. */
+/** Fields of requests. */
 export const inputs = {
   "Job input": [
     "query",
@@ -159,11 +159,11 @@ type Scope = "JOB:read" | "JOB:write";
 
 export interface Endpoint {
   readonly response: ObjectName | readonly [ObjectName] | "any";
-  /** Where the document names one. */
+  /** The scope, if the description names one. */
   readonly scope?: Scope;
 }
 
-/** Below the base URL, which ends in /api. */
+/** Path below the base URL, which ends in /api. */
 export const endpoints = {
   "GET /datachain/jobs/": { response: ["Job"], scope: "JOB:read" },
   "POST /datachain/jobs/": { response: "Job", scope: "JOB:write" },
@@ -187,7 +187,7 @@ export const endpoints = {
 
 export type EndpointName = keyof typeof endpoints;
 
-/** Everything else that it says. */
+/** All other statements of the description. */
 export const rules = [
   "a job that is created is CREATED",
   "a pipeline that is triggered is RUNNING",

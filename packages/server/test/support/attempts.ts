@@ -1,4 +1,4 @@
-/** Attempts as engines know them, and what one engine says of one. */
+/** Attempts in the form that engines use, and observing one of them. */
 import assert from "node:assert/strict";
 import type { Attempt, Engine, Observation } from "../../src/engines/engine.ts";
 

@@ -1,10 +1,10 @@
-/** Where a server may keep its blobs: suites that go through files and logs run in each of these places. */
+/** Where a server may keep its blobs: suites that use files and logs run in each of these places. */
 import { startS3Blobs, whyNoVersitygw } from "./s3-blobs.ts";
 
 export interface PlacedBlobs {
-  /** What the server must be told. */
+  /** Settings of the server. */
   readonly settings: Record<string, string>;
-  /** What another server must be told, which uses nothing of the first. */
+  /** Settings of another server that shares nothing with the first. */
   another(): Record<string, string>;
   stop(): Promise<void>;
 }

@@ -1,4 +1,7 @@
-/** A store's database that counts its statements and what they bring: the bytes that leave the store, whoever throws them away. */
+/**
+ * A database connection that counts statements and the bytes that they return, including bytes that the caller
+ * discards.
+ */
 import type { KyselyPlugin } from "kysely";
 import type { Db, Store } from "../../src/store/drivers/store.ts";
 
@@ -22,7 +25,7 @@ export function countReads(db: Db): CountedReads {
   return { db: db.withPlugin(plugin), bytes: () => bytes, statements: () => statements };
 }
 
-/** The same for a store: reads, and what is done inside its writes. */
+/** The same for a store: counts reads, and statements inside its writes. */
 export function countStore(store: Store) {
   const counts: CountedReads[] = [];
   const counted = (db: Db) => {

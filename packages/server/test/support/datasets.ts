@@ -1,4 +1,4 @@
-/** Versions of datasets put straight into the registry, as if jobs had made them. */
+/** Inserts dataset versions directly into the registry, as if jobs had created them. */
 import { randomUUID } from "node:crypto";
 import type { FoundVersion } from "../../src/domain/datasets/parse-collected.ts";
 import { recordVersions } from "../../src/domain/datasets/record-collected.ts";
@@ -6,13 +6,13 @@ import type { Store } from "../../src/store/drivers/store.ts";
 
 type Wishes = Partial<Omit<FoundVersion, "needs">> & {
   readonly needs?: FoundVersion["needs"];
-  /** Made by this job. */
+  /** Id of the job that created the version. */
   readonly madeBy?: string;
   readonly reusedBy?: string;
   readonly teamId?: number;
 };
 
-/** `@admin.default.NAME@1.0.0` unless the wishes say otherwise. Returns its uuid. */
+/** Inserts `@admin.default.NAME@1.0.0` unless the options say otherwise. Returns its uuid. */
 export async function putVersion(store: Store, name: string, wishes: Wishes = {}): Promise<string> {
   const { madeBy, reusedBy, teamId = 1, ...rest } = wishes;
   const uuid = rest.uuid ?? randomUUID();

@@ -1,10 +1,10 @@
 /**
- * Ticks found without the scheduler's own code: a walk over every minute of a span, asking the platform what the clock on
- * the wall shows, and a reading of cron fields that knows lists, ranges and steps only.
+ * Ticks computed without the scheduler's own code: a walk over every minute of a time span that reads the local time
+ * from the platform, and a parser of cron fields with lists, ranges and steps only.
  */
 const minute = 60_000;
 
-/** What the wall shows at every minute of a span, as if it hung in UTC. */
+/** The local time at every minute of a span, represented as a UTC time. */
 export interface Walls {
   readonly from: number;
   readonly walls: readonly number[];
@@ -13,7 +13,7 @@ export interface Walls {
 export function wallsOf(timezone: string, from: number, to: number): Walls {
   const format = new Intl.DateTimeFormat("sv-SE", { timeZone: timezone, dateStyle: "short", timeStyle: "short" });
   const walls: number[] = [];
-  // Clocks change at a full ten minutes.
+  // Clock changes happen at a multiple of ten minutes.
   for (let moment = from, wall = 0; moment < to; moment += minute, wall += minute) {
     if (moment === from || moment % (10 * minute) === 0)
       wall = Date.parse(`${format.format(moment).replace(" ", "T")}Z`);
@@ -36,7 +36,7 @@ export function expectedTicks(expression: string, { from, walls }: Walls): numbe
   return ticks;
 }
 
-/** Of the minutes that come with this one: those of a gap before it too, and none where it shows again. */
+/** The local minutes that this real minute covers: also those of a gap before it, and none when it repeats. */
 function matchesOneOf(matches: (wall: number) => boolean, first: number, last: number): boolean {
   for (let wall = first; wall <= last; wall += minute) if (matches(wall)) return true;
   return false;

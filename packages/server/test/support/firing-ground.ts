@@ -1,4 +1,4 @@
-/** Teams with tasks and schedules in a store, and the loops that fire them, by a clock that the test sets. */
+/** Teams with tasks and schedules in a store, and the loops that fire them, with a clock that the test sets. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -62,7 +62,7 @@ export interface OpenGround {
   close(): Promise<void>;
 }
 
-/** A ground on a store of its own, of either kind. */
+/** Creates a fixture on a separate store of the given kind. */
 export async function openGround(kind: "SQLite" | "PostgreSQL"): Promise<OpenGround> {
   const dataDir = await mkdtemp(join(tmpdir(), "millrace-ground-"));
   const postgres = kind === "PostgreSQL" ? await startPostgres() : undefined;
@@ -115,7 +115,7 @@ export class FiringGround {
 
   setDatasets = ({ id }: Team, bytes: number) => this.store.write((db) => setDatasetBytes(db, id, bytes));
 
-  /** Somebody signed in, or a job with its own token. */
+  /** A signed-in user, or a job with its own token. */
   #call(team: Team, jobId?: string) {
     const via = jobId === undefined ? ({ kind: "session", hash: "" } as const) : ({ kind: "job", jobId } as const);
     const principal: Principal = { userId: 1, username: "admin", isAdmin: true, via, scopes: [], teams: [team] };
@@ -139,14 +139,14 @@ export class FiringGround {
 
   listTasks = (team: Team, asked: { cursor?: string; limit?: number }) => listTeamTasks(this.#context, team, asked);
 
-  /** As a server does that has seen this tick of the task, and comes to it only now. */
+  /** Fires the task like a server that has seen this tick earlier and handles it only now. */
   fireTick = ({ id }: { readonly id: string }, tick: string): Promise<TaskFiring | undefined> =>
     this.store.write((db) => fireTaskTick(db, this.#ground(this.store), { job_id: id, next_run: tick }, this.now));
 
   cancelTask = (team: Team, { id }: { readonly id: string }): Promise<string> =>
     cancelJob(this.#context, { actor: operator, team }, id, this.now);
 
-  /** The name of a pipeline that schedules can be made from. */
+  /** Returns the name of a pipeline from which schedules can be created. */
   async pipeline(team: Team): Promise<string> {
     const made = await this.job(team, { start_after: "2099-01-01T00:00:00Z" });
     await recordMade(this.store, made.id, "target", { teamId: team.id });
@@ -154,7 +154,7 @@ export class FiringGround {
     return (await triggerPipeline(this.#context, this.#call(team), asked, this.now)).name;
   }
 
-  /** Of what `pipeline` made. */
+  /** Creates a schedule from what `pipeline` created. */
   trigger = (team: Team, by: string): Promise<Pipeline> =>
     triggerPipeline(this.#context, this.#call(team, by), { datasets: ["target"] }, this.now);
 
@@ -186,7 +186,7 @@ export class FiringGround {
   listSchedules = async (team: Team, store: Store = this.store): Promise<readonly PipelineScheduleItem[]> =>
     (await listTeamSchedules({ ...this.#context, store }, team, undefined, this.now)).schedules;
 
-  /** Ends the jobs of the newest run of a schedule that have not ended, as an engine would. */
+  /** Ends the unfinished jobs of the newest run of a schedule, as an engine would. */
   async endRun({ latest_run }: PipelineSchedule, to: "COMPLETE" | "FAILED", error_message?: string): Promise<void> {
     for (const { created_job_id: id } of latest_run?.job_runs ?? [])
       await this.store.write(async (db) => {
@@ -204,7 +204,7 @@ export class FiringGround {
 
   readBackfill = (team: Team, id: number): Promise<Backfill> => readTeamBackfill(this.#context, team, id);
 
-  /** A server's loop that has just started. */
+  /** Returns the loop of a server that has just started. */
   loop(of: "tasks" | "schedules" | "triggers" | "backfills", store: Store = this.store): Loop {
     const clock = { now: () => this.now, monotonic: () => this.now };
     const disk = new Disk(this.#dataDir, 0, clock);
@@ -232,7 +232,7 @@ export class FiringGround {
   }
 }
 
-/** Turns that follow one another without a pause, until the loop has nothing to do; returns how many they were. */
+/** Runs rounds without a pause until the loop has nothing to do; returns their number. */
 export async function turnsOf(loop: Loop): Promise<number> {
   for (let turns = 1; ; turns++) {
     await loop.runOnce();

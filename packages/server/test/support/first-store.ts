@@ -1,4 +1,4 @@
-/** A store as the first version of the program left it, with data in it; and rows of any version, whose types are gone. */
+/** A store as the first version of the program left it, with data; and rows of any version, without types. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { storeIn } from "@millrace/testing/millrace/store-in.ts";
@@ -19,7 +19,7 @@ export const largeQuery = "q".repeat(3_000_000);
 /** The tick that the task of the store waits for. */
 export const nextRun = `${new Date().getUTCFullYear() + 1}-01-01T00:00:00.000Z`;
 
-/** As the program of that version left it. */
+/** Creates the tables and rows as the program of that version left them. */
 export async function makeFirst(dataDir: string, databaseUrl: string): Promise<void> {
   await mkdir(join(dataDir, "jobs", `${ids.ended}.1`), { recursive: true });
   await writeFile(join(dataDir, "jobs", `${ids.ended}.1`, "log"), "as it was\n");
@@ -65,7 +65,7 @@ export const inserter = (db: Db) => (table: string, row: object) =>
     .values(row as never)
     .execute();
 
-/** PostgreSQL does not count an id that was given. */
+/** Advances PostgreSQL's sequence, which ignores explicitly given ids. */
 const countOn = (db: Db) =>
   db.selectNoFrom((eb) => eb.fn("setval", [eb.val("files_id_seq"), eb.val(7)]).as("next")).execute();
 

@@ -1,4 +1,4 @@
-/** A server inside the test's own process, on a fresh data folder. */
+/** A server inside the test's own process, with a fresh data folder. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ export interface InProcessServer extends RunningServer {
   readonly dataDir: string;
   token(options?: AdminTokenOptions): Promise<string>;
   client(options?: AdminTokenOptions): Promise<Client>;
-  /** Any request, with a token of the admin unless another or none is given. */
+  /** Sends any request, with a token of the admin unless another or none is given. */
   fetch(path: string, init?: RequestInit & { token?: string | null; json?: unknown }): Promise<Response>;
   dispose(): Promise<void>;
 }
@@ -28,7 +28,7 @@ export async function startInProcess(
     MILLRACE_LOGIN_RATE: "1000",
     MILLRACE_DATA_DIR: dataDir,
     MILLRACE_PORT: "0",
-    // What a sandbox changes has tests of its own; here it would only cost time.
+    // Sandboxes have their own tests; here they would only cost time.
     MILLRACE_ISOLATION: "none",
     ...env,
   };

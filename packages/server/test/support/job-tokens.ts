@@ -1,4 +1,4 @@
-/** Jobs that run and tell their token. */
+/** Jobs that run and reveal their token. */
 import { type Client, type Job, routes } from "@millrace/contract";
 import { createJob, readLog, shell, waitForEnd, waitForStatus } from "@millrace/testing/millrace/jobs.ts";
 
@@ -8,7 +8,9 @@ export interface RunningJob {
   end(): Promise<void>;
 }
 
-/** A job that says what its token is, in a way that is not masked, and waits; and how to end it, as somebody who may. */
+/**
+ * Starts a job that prints its token in a form that is not masked, and waits; returns the token and how to end the job.
+ */
 export async function runningJob(client: Client, rest: object = {}, admin = client): Promise<RunningJob> {
   const job = await createJob(client, shell('echo "$MILLRACE_TOKEN" | rev; sleep 60', rest));
   await waitForStatus(admin, job.id, ["RUNNING"]);

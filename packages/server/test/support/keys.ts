@@ -1,4 +1,4 @@
-/** Keys of tests that have no server. */
+/** Keys for tests without a server. */
 import { randomBytes } from "node:crypto";
 import { KeyRing, type SecretKey, secretKeyOf } from "../../src/domain/secrets/key-ring.ts";
 

@@ -1,4 +1,4 @@
-/** Local engines on a fresh folder, at a level of isolation. */
+/** Local engines on a fresh folder, at an isolation level. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -53,7 +53,7 @@ export async function localFixture(isolation: IsolationLevel): Promise<LocalFixt
         onEnvironmentRemoved: () => {},
         ...options,
       }),
-    // What carries the mark: the jobs of this suite do not hide it.
+    // Finds processes by the mark: the jobs of this suite do not hide it.
     processes: (key) => new ProcessSearch().all(byMark([key])).pids,
     async killSupervisor(key) {
       const supervisor = folder(key).supervisor();
@@ -63,7 +63,7 @@ export async function localFixture(isolation: IsolationLevel): Promise<LocalFixt
   };
 }
 
-/** False where engines at this level can be opened here, else why not. */
+/** Returns false if engines at this level can be opened here, otherwise why not. */
 export async function whyNot(isolation: IsolationLevel): Promise<false | string> {
   const fixture = await localFixture(isolation);
   try {

@@ -1,4 +1,4 @@
-/** Servers that die before or after their commits, and stores that fail now and then: always at the same places. */
+/** Servers that die before or after their commits, and stores that fail occasionally; deterministic. */
 import type { Store } from "../../src/store/drivers/store.ts";
 
 /** A server's view of a store, until it dies. */
@@ -9,7 +9,7 @@ export interface Life {
 
 export const steady = (store: Store): Life => ({ store, isDead: () => false });
 
-/** The store fails now and then, and works again a moment later. */
+/** The store fails occasionally, and works again a moment later. */
 export const troubled =
   (chance: () => boolean) =>
   (store: Store): Life => {
@@ -22,7 +22,7 @@ export const troubled =
     return { store: { ...store, write }, isDead: () => false };
   };
 
-/** The server dies now and then, before or after a commit; from then on it does nothing more. */
+/** The server dies occasionally, before or after a commit; from then on it does nothing more. */
 export const mortal =
   (chance: () => boolean) =>
   (store: Store): Life => {
@@ -44,7 +44,7 @@ export const mortal =
     return { store: { ...store, write }, isDead: () => dead };
   };
 
-/** Always the same numbers: a failure can be looked at again. */
+/** Deterministic random numbers, so that a failure can be repeated. */
 export function chances(perThousand: number): () => boolean {
   let state = 12345;
   return () => {

@@ -3,14 +3,16 @@ import { createSocket, type Socket } from "node:dgram";
 import { once } from "node:events";
 import { isIPv4 } from "node:net";
 
-/** Addresses of a name at a query; undefined: it does not answer. A name without any does not exist. */
+/**
+ * Returns the addresses of a name; undefined if the server does not answer. A name without addresses does not exist.
+ */
 type Answer = (name: string) => readonly string[] | undefined;
 
 const types = { a: 1, aaaa: 28 } as const;
 
 export class NameServer {
   answer: Answer = () => [];
-  /** Names that were asked for, with the type: `a hook.example`. */
+  /** Queried names with their type: `a hook.example`. */
   readonly asked: string[] = [];
   readonly #socket: Socket = createSocket("udp4");
 
@@ -25,7 +27,7 @@ export class NameServer {
     return server;
   }
 
-  /** The header and the question as they came, then the addresses of that type, none of which may be kept. */
+  /** Builds the answer: header and question as they came, then the addresses of that type, with a lifetime of 0. */
   #reply(query: Buffer): Buffer | undefined {
     const { name, end } = readName(query);
     const type = query.readUInt16BE(end);
@@ -56,7 +58,7 @@ function readName(query: Buffer): { name: string; end: number } {
   return { name: labels.join(".").toLowerCase(), end: at + 1 };
 }
 
-/** The name of the question, class IN, to be kept for 0 seconds. */
+/** The name of the question, class IN, with a lifetime of 0 seconds. */
 function record(address: string): Buffer {
   const bytes = isIPv4(address) ? address.split(".").map(Number) : bytesOfIPv6(address);
   const head = Buffer.alloc(12);
@@ -68,7 +70,7 @@ function record(address: string): Buffer {
 }
 
 function bytesOfIPv6(address: string): number[] {
-  // As the platform writes it: in hexadecimal throughout.
+  // As the platform writes it: completely in hexadecimal.
   const [before = "", after = ""] = new URL(`http://[${address}]`).hostname.slice(1, -1).split("::");
   const groups = (text: string) =>
     text.split(":").flatMap((group) => (group === "" ? [] : [Number.parseInt(group, 16)]));

@@ -1,20 +1,20 @@
 /**
- * A test file in a network of its own: loopback only, no way out, with public addresses that lead back here, and with
- * names that this machine looks up at 127.0.0.1.
+ * Runs a test file in its own network namespace: loopback only, without a route out, with public addresses that lead
+ * back here, and with 127.0.0.1 as name server.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** Set inside of it. */
+/** Environment variable that is set inside the namespace. */
 const mark = "TEST_OWN_NETWORK";
 
 export const isInside = process.env[mark] === "1";
 
 const unshare = ["--mount", "--net", ...(process.getuid?.() === 0 ? [] : ["--user", "--map-root-user"])];
 
-/** False: such a network can be made here. */
+/** Returns false if such a namespace can be created here, otherwise why not. */
 export function whyNoOwnNetwork(): string | false {
   try {
     execFileSync("unshare", [...unshare, "ip", "link", "set", "lo", "up"], { stdio: "ignore" });
@@ -24,7 +24,7 @@ export function whyNoOwnNetwork(): string | false {
   }
 }
 
-/** Runs the file inside. Returns what it said; rejects with that where one of its tests failed. */
+/** Runs the file inside. Returns its output; rejects with it if one of its tests failed. */
 export async function runInside(file: string, folder: string, publicAddresses: readonly string[]): Promise<string> {
   const names = join(folder, "resolv.conf");
   writeFileSync(names, "nameserver 127.0.0.1\n");

@@ -1,4 +1,4 @@
-/** Users and teams for tests, made the way that administrators make them. */
+/** Users and teams for tests, created in the same way as administrators create them. */
 import assert from "node:assert/strict";
 import { type ApiError, type Client, createClient, type ErrorCode, type Role, routes } from "@millrace/contract";
 import type { InProcessServer } from "./in-process.ts";
@@ -16,7 +16,7 @@ interface Wishes {
   readonly isAdmin?: boolean;
 }
 
-/** A new user, in a team unless none is named, with a token of all their rights. */
+/** Creates a user, in a team unless none is named, with a token of all their rights. */
 export async function addPerson(server: InProcessServer, username: string, wishes: Wishes = {}): Promise<Person> {
   const admin = await server.client();
   const { team, role = "editor", password, isAdmin = false } = wishes;
@@ -30,7 +30,7 @@ export async function addTeam(server: InProcessServer, name: string): Promise<vo
   await (await server.client()).call(routes.createTeam, { body: { name } });
 }
 
-/** The call is refused with this code, and the message says so much. */
+/** Asserts that the call is refused with this code and a matching message. */
 export const refused = (call: Promise<unknown>, code: ErrorCode, message = /./) =>
   assert.rejects(call, (error: ApiError) => {
     assert.equal(error.code, code, error.message);
@@ -38,7 +38,7 @@ export const refused = (call: Promise<unknown>, code: ErrorCode, message = /./) 
     return true;
   });
 
-/** What a browser does: keeps its cookie, follows nothing by itself, sends forms from the page's own site. */
+/** A simple browser: keeps its cookie, follows no redirects, sends forms from the page's own site. */
 export class Visitor {
   readonly #url: string;
   readonly #jar = new Map<string, string>();

@@ -1,4 +1,4 @@
-/** Pipelines as tests trigger them and wait for them. */
+/** Helpers that trigger pipelines and wait for them. */
 import { type Client, isUnfinished, type Pipeline, routes } from "@millrace/contract";
 
 export async function trigger(client: Client, datasets: string[], review = false): Promise<Pipeline> {
@@ -8,7 +8,7 @@ export async function trigger(client: Client, datasets: string[], review = false
 const readPipeline = (client: Client, name: string): Promise<Pipeline> =>
   client.call(routes.getPipeline, { query: { name } });
 
-/** Asks until the pipeline is as wanted; the bound is for a test that would otherwise hang. */
+/** Polls until the pipeline is in the wanted state; the limit ends a test that would hang. */
 export async function waitForPipeline(
   client: Client,
   name: string,
@@ -25,6 +25,6 @@ export async function waitForPipeline(
 export const waitForPipelineEnd = (client: Client, name: string) =>
   waitForPipeline(client, name, ({ status }) => !isUnfinished(status));
 
-/** How each run stands, by name. */
+/** The state of each run, by name. */
 export const statesOf = ({ job_runs }: Pipeline): Record<string, string> =>
   Object.fromEntries(job_runs.map(({ name, status }) => [name.replace(/\.sh$/, ""), status]));

@@ -1,4 +1,4 @@
-/** All data of a server with nothing but a data folder. */
+/** All data of a server that has only a data folder. */
 import { dataPlace } from "../../src/admin/backup/data-place.ts";
 import { readConfig } from "../../src/configuration/config.ts";
 

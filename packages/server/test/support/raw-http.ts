@@ -1,12 +1,12 @@
-/** Requests written by hand, for what no client would send: parts of them, slowly, or with another's name. */
+/** Hand-written requests that no client would send: partial, slow, or with another host name. */
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 
 export interface RawConnection {
   readonly socket: Socket;
-  /** Resolves when this much of an answer is there; fails when the connection ends before. */
+  /** Resolves when this much of an answer has arrived; fails if the connection ends before. */
   until(pattern: RegExp): Promise<string>;
-  /** Resolves with all that was answered when the server has closed the connection. */
+  /** Resolves with the whole answer when the server has closed the connection. */
   closed(): Promise<string>;
 }
 
@@ -20,7 +20,7 @@ export async function openRaw(
   socket.on("data", (bytes) => {
     answered += bytes.toString("latin1");
   });
-  // A connection that the server cuts is closed, too.
+  // A connection that the server resets is closed, too.
   socket.on("error", () => undefined);
   const gone = new Promise<void>((resolve) => socket.on("close", () => resolve()));
   await once(socket, "connect");
@@ -36,7 +36,7 @@ export async function openRaw(
   return { socket, until, closed };
 }
 
-/** The head of a request; of its body nothing is sent. */
+/** The headers of a request; no body is sent. */
 export const head = (line: string, headers: Record<string, string | number> = {}) =>
   [`${line} HTTP/1.1`, ...Object.entries({ host: "localhost", ...headers }).map(([k, v]) => `${k}: ${v}`), "", ""].join(
     "\r\n",

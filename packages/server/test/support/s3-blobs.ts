@@ -6,13 +6,13 @@ export { whyNoVersitygw } from "@millrace/testing/servers/versitygw.ts";
 
 export interface S3Blobs {
   readonly s3: S3Server;
-  /** What a server must be told to keep its blobs there. */
+  /** Settings with which a server keeps its blobs there. */
   readonly settings: Record<string, string>;
   another(): Record<string, string>;
   stop(): Promise<void>;
 }
 
-/** `through`: where the server asks for it, such as a proxy; by default the S3 server itself. */
+/** `through`: the address that the server uses, such as a proxy; by default the S3 server itself. */
 export async function startS3Blobs(through = async (s3: S3Server) => s3.config.endpoint_url): Promise<S3Blobs> {
   const s3 = await startVersitygw();
   const bucket = await s3.makeBucket(`blobs-${randomUUID()}`);

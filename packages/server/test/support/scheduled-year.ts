@@ -1,4 +1,4 @@
-/** A store with schedules in it, on which time passes by steps: servers fire, die, are away, and come back. */
+/** A store with schedules on which time passes in steps: servers fire, die, are down, and come back. */
 import type { CatchUpPolicy, OverlapPolicy } from "@millrace/contract";
 import { recordMade } from "@millrace/testing/millrace/lineage.ts";
 import { pino } from "pino";
@@ -23,7 +23,7 @@ export interface Planned {
   readonly timezone: string;
   readonly overlap: OverlapPolicy;
   readonly catch_up: CatchUpPolicy;
-  /** How long its runs take, in milliseconds. */
+  /** Duration of its runs, in milliseconds. */
   readonly takes: number;
 }
 
@@ -56,7 +56,7 @@ export class ScheduledYear {
     this.#metrics.close();
   }
 
-  /** One pipeline, and a schedule of it for each plan; returns their ids in order. */
+  /** Creates one pipeline, and a schedule of it for each plan; returns their ids in order. */
   async prepare(store: Store, plans: readonly Planned[]): Promise<number[]> {
     await prepareStore(store, this.now);
     await prepareLocalCluster(store, 1, "none");
@@ -94,7 +94,7 @@ export class ScheduledYear {
     });
   }
 
-  /** Runs whose time is up end; nobody asks how the others fare. */
+  /** Ends runs whose time is up. */
   async endRuns(store: Store): Promise<void> {
     const watched = [...this.#plans].filter(([, { overlap }]) => overlap !== "allow");
     const newest = await store.db

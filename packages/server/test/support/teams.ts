@@ -1,4 +1,4 @@
-/** Teams beside `main`, made on the store itself, with a client in each. */
+/** Teams beside `main`, created directly in the store, with a client in each. */
 import { type Client, createClient } from "@millrace/contract";
 import type { InProcessServer } from "./in-process.ts";
 
@@ -9,7 +9,7 @@ interface Quotas {
   readonly max_schedules?: number | null;
 }
 
-/** The administrator joins it. */
+/** The administrator joins the team. */
 export async function addTeam(server: InProcessServer, name: string, quotas: Quotas = {}): Promise<Client> {
   await server.store.write(async (db) => {
     const { id } = await db

@@ -1,4 +1,6 @@
-/** Valid requests for every route of the contract, about real things of one team: what the walks over all routes send. */
+/**
+ * Valid requests for every route of the contract, about real objects of one team, for the tests that walk all routes.
+ */
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { request } from "node:http";
@@ -8,13 +10,13 @@ import { putVersion } from "./datasets.ts";
 import type { InProcessServer } from "./in-process.ts";
 import { addPerson, addTeam, type Person } from "./people.ts";
 
-/** Stands in the name of everything that belongs to the team: no stranger may ever read it. */
+/** Part of the name of everything that belongs to the team: nobody outside may ever read it. */
 export const mark = "markedalpha";
-/** Jobs may use it, so that it can be listed. */
+/** A folder that jobs may use, so that it can be listed. */
 export const sourceFolder = "/usr/share";
 const password = "correct horse battery";
 
-/** What a field of this name is given: ids of real things, values that pass every check. */
+/** Values of fields by name: ids of real objects, values that pass every check. */
 export type Known = Readonly<Record<string, unknown>>;
 
 export interface Fixture {
@@ -22,11 +24,14 @@ export interface Fixture {
   readonly admin: Person;
   readonly viewer: Person;
   readonly known: Known;
-  /** The same without what only a link or a screen shows: codes are the proof of whoever has them. */
+  /** The same without codes that only a link or a screen shows, because knowing a code is a proof of access. */
   readonly knownToStrangers: Known;
 }
 
-/** A team of its own with a job, a pipeline, a schedule, a backfill, a file, an invitation, a pending login, tokens and members. */
+/**
+ * Creates a team with a job, a pipeline, a schedule, a backfill, a file, an invitation, a pending login, tokens and
+ * members.
+ */
 export async function makeFixture(server: InProcessServer, suffix = ""): Promise<Fixture> {
   const team = `${mark}${suffix}`;
   await addTeam(server, team);
@@ -76,7 +81,7 @@ export async function makeFixture(server: InProcessServer, suffix = ""): Promise
   return { team, admin, viewer, known, knownToStrangers: { ...knownToStrangers, invitation_id: known.invitation_id } };
 }
 
-/** With rows of its own in the registry, though in no store, and an export of it. */
+/** Creates a dataset with rows in the registry, but in no warehouse, and an export of it. */
 async function makeDataset(server: InProcessServer, team: string, name: string) {
   const [namespace, project, version] = [`@${mark}`, "default", "1.0.0"];
   const teams = await server.store.db.selectFrom("teams").select("id").where("name", "=", team).execute();
@@ -111,7 +116,10 @@ async function makeDataset(server: InProcessServer, team: string, name: string) 
   };
 }
 
-/** The job made a dataset, and a pipeline would make it anew. It is called like everything else here. */
+/**
+ * Registers the job as the creator of a dataset, so that a pipeline would rebuild it. It has the same name as
+ * everything else here.
+ */
 async function makePipeline(server: InProcessServer, client: Client, jobId: string, name: string) {
   const job = server.store.db.selectFrom("jobs").select("team_id").where("id", "=", jobId);
   const { team_id: teamId } = await job.executeTakeFirstOrThrow();
@@ -122,14 +130,14 @@ async function makePipeline(server: InProcessServer, client: Client, jobId: stri
   return { datasets, pipeline_id, pipeline_name: name };
 }
 
-/** Another may be made by a name of its own. */
+/** Another one can be created under another name. */
 async function makeSchedule(client: Client, pipeline_name: string) {
   const body = { schedule_name: `${mark} schedule`, pipeline_name, cron_expression: "@yearly" };
   const { schedule } = await client.call(routes.createSchedule, { body });
   return { schedule_id: schedule.id, schedule_name: `${mark} other schedule`, cron_expression: "@yearly" };
 }
 
-/** To whom things can be handed over, with a token. */
+/** A user to whom work can be handed over, with a token. */
 async function makeServiceAccount(client: Client, team_name: string) {
   const params = { team_name };
   const { username } = await client.call(routes.createServiceAccount, { params, body: {} });
@@ -137,7 +145,7 @@ async function makeServiceAccount(client: Client, team_name: string) {
   return { owner: username, service_token_id: String(token.id) };
 }
 
-/** Canceled at once: what it would run is of no interest. */
+/** Canceled at once, because what it would run does not matter. */
 async function makeBackfill(client: Client, pipeline_name: string) {
   const [from, to] = ["2026-01-01", "2026-01-02"];
   const { backfill } = await client.call(routes.createBackfill, { body: { pipeline_name, from, to } });
@@ -145,7 +153,10 @@ async function makeBackfill(client: Client, pipeline_name: string) {
   return { backfill_id: backfill.id, from, to };
 }
 
-/** Of a name that nobody has: what is sent to it fails. The server must have a mail server set, which need not be there. */
+/**
+ * An address at an unknown host: deliveries to it fail. The server must have a configured mail server, which need not
+ * exist.
+ */
 async function makeWebhook(client: Client) {
   const url = `https://${mark}.example/hook`;
   const { id } = await client.call(routes.createWebhook, { body: { url } });
@@ -175,7 +186,7 @@ interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
 }
 
-/** Everything that is known, and the least that is required of the rest. */
+/** All known values, and the minimum for the other required fields. */
 function sample(schema: Schema, known: Known): Record<string, unknown> {
   const fields = Object.entries(schema.properties ?? {});
   const given = fields.filter(([name]) => name in known || schema.required?.includes(name));
@@ -218,7 +229,7 @@ function uploadForm(): FormData {
   return form;
 }
 
-/** The status with which a WebSocket is refused; 101 where it is opened. */
+/** The status with which a WebSocket is refused; 101 if it is opened. */
 export function upgradeStatus(url: string, headers: Record<string, string>): Promise<number> {
   const socket = { connection: "Upgrade", upgrade: "websocket", "sec-websocket-version": "13" };
   const key = { "sec-websocket-key": Buffer.alloc(16).toString("base64") };
@@ -237,7 +248,7 @@ export function upgradeStatus(url: string, headers: Record<string, string>): Pro
   });
 }
 
-/** Somebody of another team, who administers it. */
+/** An admin of another team. */
 export async function makeStranger(server: InProcessServer): Promise<Person & { team: string }> {
   await addTeam(server, "beta");
   const person = await addPerson(server, "bea", { team: "beta", role: "admin", password });

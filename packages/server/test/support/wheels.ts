@@ -1,4 +1,4 @@
-/** Python packages made by the tests: a wheel in a folder, or an index that has one. */
+/** Python packages built by the tests: a wheel in a folder, or an index that has one. */
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
@@ -22,7 +22,7 @@ sys.stdout.buffer.write(archive.getvalue())
 const wheelOf = (name: string, version: string, files: Readonly<Record<string, string>>) =>
   execFileSync("python3", ["-c", pack], { input: JSON.stringify([name, version, files]) });
 
-/** A wheel of this name and version in a folder: its one module prints the text. */
+/** Creates a wheel of this name and version in a folder: its one module prints the text. */
 export async function makeWheel(folder: string, name: string, version: string, text: string) {
   const filename = `${name}-${version}-py3-none-any.whl`;
   const path = join(folder, filename);
@@ -30,7 +30,7 @@ export async function makeWheel(folder: string, name: string, version: string, t
   return { path, name: filename };
 }
 
-/** An index of packages with version 1.0 of one that has these files, for tests of what strangers publish. */
+/** A package index with version 1.0 of a package with these files, for tests of untrusted packages. */
 export async function serveWheel(name: string, files: Readonly<Record<string, string>>) {
   const wheel = wheelOf(name, "1.0", files);
   const file = `${name}-1.0-py3-none-any.whl`;

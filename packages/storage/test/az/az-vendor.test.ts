@@ -1,4 +1,4 @@
-/** What we write the vendor's own client reads, and the other way round, on azurite. */
+/** The vendor's own client reads what we write, and we read what it writes, on azurite. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, describe, it } from "node:test";
@@ -36,7 +36,7 @@ describe("az:// beside the vendor's client", { timeout: 240_000 }, () => {
     await server?.stop();
   });
 
-  it("writes blobs that it reads, whole and in blocks", async () => {
+  it("writes blobs that the vendor's client reads, whole and in blocks", async () => {
     for (const size of [0, 1, 1_000_000, 20_000_001]) {
       const bytes = randomBytes(size);
       await storage.write(`ours/${size}`, bytes, { concurrency: 3 });
@@ -44,7 +44,7 @@ describe("az:// beside the vendor's client", { timeout: 240_000 }, () => {
     }
   });
 
-  it("reads blobs that it wrote, whole and in blocks", async () => {
+  it("reads blobs that the vendor's client wrote, whole and in blocks", async () => {
     const bytes = randomBytes(5_000_000);
     const blob = vendor.getBlockBlobClient("theirs");
     for (const options of [{}, { blockSize: 1_000_000, maxSingleShotSize: 1_000_000 }]) {
@@ -54,7 +54,7 @@ describe("az:// beside the vendor's client", { timeout: 240_000 }, () => {
     }
   });
 
-  it("means the same keys", async () => {
+  it("uses the same keys as the vendor's client", async () => {
     const keys = Object.values(oddKeys)
       .map((odd) => odd.key(0))
       .filter((key) => !key.endsWith("/") && !key.includes("\\"));
@@ -77,20 +77,20 @@ describe("az:// beside the vendor's client", { timeout: 240_000 }, () => {
     }
   });
 
-  it("lists many pages, many requests at once, each key once", async () => {
+  it("lists many pages in parallel, each key once", async () => {
     const keys = Array.from({ length: 400 }, (_, index) => `many/${index % 5}/${index % 3}/${index}`);
     await Promise.all(keys.map((key) => storage.write(key, "")));
     const paths = await listAzInSmallPages(container, "many/", { connection_string: server.connection_string });
     assert.deepEqual(paths.sort(), keys.toSorted());
   });
 
-  it("removes many with few requests, those with snapshots too", async () => {
+  it("removes many blobs with few requests, including those with snapshots", async () => {
     await vendor.getBlobClient("many/0/0/0").createSnapshot();
     await storage.remove("many", { recursive: true });
     assert.deepEqual(await pathsOf(storage.list({ prefix: "many/", recursive: true })), []);
   });
 
-  it("leaves nothing to be seen of a write that failed", async () => {
+  it("leaves nothing visible of a failed write", async () => {
     async function* failing(): AsyncGenerator<Uint8Array> {
       for (let piece = 0; piece < 20; piece += 1) yield Buffer.alloc(1_000_000);
       throw new Error("broken");
@@ -99,7 +99,7 @@ describe("az:// beside the vendor's client", { timeout: 240_000 }, () => {
     assert.equal(await vendor.getBlobClient("never").exists(), false);
   });
 
-  it("signs URLs just as it does, which read and write until they are changed", async () => {
+  it("signs URLs exactly like the vendor's client, which read and write until they are modified", async () => {
     const key = "signed/a+b c";
     const put = await storage.presign(key, { method: "PUT", expiresIn: 60 });
     const headers = { "x-ms-blob-type": "BlockBlob" };
@@ -120,7 +120,7 @@ describe("az:// beside the vendor's client", { timeout: 240_000 }, () => {
     assert.deepEqual(Object.fromEntries(url.searchParams), Object.fromEntries(theirs));
   });
 
-  it("is let in by a signature of its own, in every call", async () => {
+  it("accepts a SAS token in every call", async () => {
     const account = new StorageSharedKeyCredential(server.account_name, server.account_key);
     const token = generateAccountSASQueryParameters(
       {
@@ -138,14 +138,14 @@ describe("az:// beside the vendor's client", { timeout: 240_000 }, () => {
     await guest.copy("a", "b/c");
     assert.deepEqual(await pathsOf(guest.list({ recursive: true })), ["a", "b/c"]);
     assert.equal((await guest.stat("b/c")).size, 1);
-    // One by one: this server answers 500 to a batch that comes with a signature, whoever sends it.
+    // One by one: azurite answers 500 to a batch with a SAS token, whoever sends it.
     for (const path of ["a", "b/c"]) await guest.remove(path);
     assert.deepEqual(await pathsOf(guest.list({ recursive: true })), []);
     await rejectsWith("permission", guest.presign("a"));
     await guest.close();
   });
 
-  it("says permission of a wrong key, with the store's request id", async () => {
+  it("reports permission for a wrong key, with the store's request id", async () => {
     const connection_string = server.connection_string.replace(/AccountKey=[^;]+/, "AccountKey=d3Jvbmc=");
     const wrong = openStorage(`az://${container}`, { connection_string, assume_container_exists: true });
     await assert.rejects(wrong.read("theirs"), { code: "permission", status: 403, bucket: container, key: "theirs" });
@@ -153,7 +153,7 @@ describe("az:// beside the vendor's client", { timeout: 240_000 }, () => {
     await wrong.close();
   });
 
-  it("looks for the container as it is told", async () => {
+  it("checks for the container according to assume_container_exists", async () => {
     const { connection_string } = server;
     const missing = (assume_container_exists: boolean) =>
       openStorage("az://missing-container", { connection_string, assume_container_exists });
@@ -167,8 +167,7 @@ describe("az:// beside the vendor's client", { timeout: 240_000 }, () => {
     await made.close();
   });
 
-  it("reads and writes only the expected blob, when told to, and says what happened to it", () =>
-    keepsToTheExpected(storage));
+  it("reads and writes only the expected blob on request, and reports the conflict", () => keepsToTheExpected(storage));
 
   it("notices that a blob was replaced while it was read", async () => {
     await storage.write("replaced", randomBytes(3_000_000));

@@ -1,4 +1,4 @@
-/** Versions of `az://`, on a server of our own: azurite keeps none. The vendor's client reads the same from it. */
+/** Versions of `az://`, on our own server, because azurite has none. The vendor's client reads the same from it. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { BlobServiceClient, type ContainerClient } from "@azure/storage-blob";
@@ -35,7 +35,7 @@ describe("az:// with versions", { timeout: 60_000 }, () => {
     assert.equal(ours.filter(([path, , latest]) => path === "b" && latest).length, 0);
   });
 
-  it("tells the version that it wrote, and whether one is the latest", async () => {
+  it("reports the version that it wrote, and whether it is the latest", async () => {
     const { version } = await storage.write("told", "first");
     await storage.write("told", "second");
     assert.equal((await storage.stat("told", { version })).is_latest, false);
@@ -44,7 +44,7 @@ describe("az:// with versions", { timeout: 60_000 }, () => {
     assert.equal(String(theirs), "first");
   });
 
-  it("reads, looks at and removes one version", async () => {
+  it("reads, stats and removes one version", async () => {
     const versions = await Array.fromAsync(storage.list({ prefix: "a" }));
     const ofA = versions.filter(({ path }) => path === "a");
     const contents = await Promise.all(ofA.map(({ version }) => storage.readText("a", { version })));
@@ -56,7 +56,7 @@ describe("az:// with versions", { timeout: 60_000 }, () => {
     assert.equal(await storage.readText("a"), "three");
   });
 
-  it("lists only the latest when told to", async () => {
+  it("lists only the latest on request", async () => {
     assert.deepEqual(await pathsOf(storage.list({ versions: false })), ["a", "told"]);
   });
 });

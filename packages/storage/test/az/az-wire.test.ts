@@ -1,4 +1,6 @@
-/** What each parameter of `az://` does, and how failures are taken, seen by a server of our own that stands in for the store. */
+/**
+ * The effect of each parameter of `az://`, and the handling of failures, seen by our own server instead of the store.
+ */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { once } from "node:events";
@@ -69,7 +71,7 @@ async function openBackend(config: ClientConfig) {
   return backend;
 }
 
-/** Over https, seen by a client of our own that is given as request_session. */
+/** Over https, through our own client that is passed as request_session. */
 function through(config: ClientConfig, variables: Record<string, string> = {}, uri?: string) {
   const session = recordingSession();
   return { session, storage: openAt({ request_session: session, ...config }, variables, uri) };
@@ -82,7 +84,7 @@ const refusedBecause = (config: ClientConfig, message: RegExp) =>
   );
 
 describe("the account of az://", () => {
-  proves("account_name", "is the first part of the host", async () => {
+  proves("account_name", "is the first part of the host name", async () => {
     const { session, storage } = through({ account_name: "acct", anon: true });
     await storage.read("a b");
     assert.equal(session.requests[0]?.url, "https://acct.blob.core.windows.net/container/a%20b");
@@ -97,15 +99,19 @@ describe("the account of az://", () => {
     assert.equal(second.session.requests[0]?.url, "https://inuri.blob.core.windows.net/container/folder/a");
   });
 
-  proves("account_name", "is needed, unless there is a connection string, or a domain and nobody asks", async () => {
-    refusedBecause({ account_key: key }, /account_name or connection_string is missing/);
-    refusedBecause({ account_key: key, account_host: "h" }, /account_name is missing: account_host needs it/);
-    const { session, storage } = through({ account_host: "files.example", anon: true });
-    await storage.read("a");
-    assert.equal(session.requests[0]?.url, "https://files.example/container/a");
-  });
+  proves(
+    "account_name",
+    "is required, unless there is a connection string or a domain without credentials",
+    async () => {
+      refusedBecause({ account_key: key }, /account_name or connection_string is missing/);
+      refusedBecause({ account_key: key, account_host: "h" }, /account_name is missing: account_host needs it/);
+      const { session, storage } = through({ account_host: "files.example", anon: true });
+      await storage.read("a");
+      assert.equal(session.requests[0]?.url, "https://files.example/container/a");
+    },
+  );
 
-  proves("account_host", "is the host, and account_name still signs", async () => {
+  proves("account_host", "is the host, while account_name still signs", async () => {
     const config = { account_name: "acct", account_host: "acct.blob.core.example", account_key: key };
     const { session, storage } = through(config);
     await storage.read("a");
@@ -113,7 +119,7 @@ describe("the account of az://", () => {
     assert.match(session.requests[0]?.headers["authorization"] ?? "", /^SharedKey acct:/);
   });
 
-  proves("connection_string", "goes before all others", async () => {
+  proves("connection_string", "overrides all others", async () => {
     const { server, storage } = await against({
       account_name: "other",
       sas_token: "sig=x",
@@ -125,7 +131,7 @@ describe("the account of az://", () => {
     assert.match(server.requests[0]?.headers.authorization ?? "", /^SharedKey acct:/);
   });
 
-  proves("connection_string", "may come from the environment, where it yields to what is given", async () => {
+  proves("connection_string", "may come from the environment, where given parameters override it", async () => {
     const server = await serve();
     const variables = {
       AZURE_STORAGE_CONNECTION_STRING: `AccountName=acct;AccountKey=${key};BlobEndpoint=${server.url}/acct`,
@@ -172,7 +178,7 @@ describe("the right of az://", () => {
 
   proves(
     "sas_token",
-    "goes into the query, with or without its question mark; where there is a key it signs instead",
+    "is sent in the query, with or without its question mark; if there is a key, the key signs instead",
     async () => {
       for (const sas_token of ["sv=1&sig=a%2Bb", "?sv=1&sig=a%2Bb"]) {
         const { header, query } = await authorizationOf({ sas_token });
@@ -189,7 +195,7 @@ describe("the right of az://", () => {
     },
   );
 
-  proves("credential", "may be a signature, a key, or what gives tokens, and goes before the others", async () => {
+  proves("credential", "may be a SAS token, a key, or a token provider, and overrides the others", async () => {
     assert.equal((await authorizationOf({ credential: "?sig=x", account_key: key })).query.get("sig"), "x");
     assert.match((await authorizationOf({ credential: key })).header ?? "", /^SharedKey acct:/);
     const scopes: string[] = [];
@@ -202,7 +208,7 @@ describe("the right of az://", () => {
     refusedBecause({ ...account, credential: {} }, /^credential: expected/);
   });
 
-  proves("credential", "is not needed where the host of the account has a signature", async () => {
+  proves("credential", "is not needed if the host of the account has a SAS token", async () => {
     const account_host = "store.test?sv=1&sig=own";
     const own = through({ account_name: "acct", account_host });
     await own.storage.read("a");
@@ -212,7 +218,7 @@ describe("the right of az://", () => {
     assert.equal(given.session.requests[0]?.url, "https://store.test/container/a?sig=given");
   });
 
-  proves("credential", "is asked again when the store refuses its token", async () => {
+  proves("credential", "is called again when the store refuses its token", async () => {
     let asked = 0;
     const getToken = async () => {
       asked += 1;
@@ -229,7 +235,7 @@ describe("the right of az://", () => {
 
   proves(
     ["client_id", "client_secret", "tenant_id"],
-    "are exchanged for a token, by way of request_session",
+    "are exchanged for a token, through request_session",
     async () => {
       const principal = { client_id: "client", client_secret: "hush", tenant_id: "tenant" };
       for (const [config, variables] of [
@@ -261,22 +267,18 @@ describe("the right of az://", () => {
     },
   );
 
-  proves("anon", "sends nothing, unless another right is given", async () => {
+  proves("anon", "sends no credentials, unless others are given", async () => {
     assert.equal((await authorizationOf({ anon: true })).header, undefined);
     assert.match((await authorizationOf({ anon: true, account_key: key })).header ?? "", /^SharedKey/);
   });
 
-  proves(
-    "anon",
-    "unset is what AZURE_STORAGE_ANON says, and else the default chain of credentials is asked",
-    async () => {
-      assert.equal((await authorizationOf({}, { AZURE_STORAGE_ANON: "yes" })).header, undefined);
-      Object.assign(process.env, { AZURE_TENANT_ID: "tenant", AZURE_CLIENT_ID: "client", AZURE_CLIENT_SECRET: "hush" });
-      assert.equal((await authorizationOf({}, { AZURE_STORAGE_ANON: "0" })).header, "Bearer exchanged");
-      assert.equal((await authorizationOf({})).header, "Bearer exchanged");
-      for (const name of ["AZURE_TENANT_ID", "AZURE_CLIENT_ID", "AZURE_CLIENT_SECRET"]) delete process.env[name];
-    },
-  );
+  proves("anon", "unset takes AZURE_STORAGE_ANON, otherwise the default credential chain", async () => {
+    assert.equal((await authorizationOf({}, { AZURE_STORAGE_ANON: "yes" })).header, undefined);
+    Object.assign(process.env, { AZURE_TENANT_ID: "tenant", AZURE_CLIENT_ID: "client", AZURE_CLIENT_SECRET: "hush" });
+    assert.equal((await authorizationOf({}, { AZURE_STORAGE_ANON: "0" })).header, "Bearer exchanged");
+    assert.equal((await authorizationOf({})).header, "Bearer exchanged");
+    for (const name of ["AZURE_TENANT_ID", "AZURE_CLIENT_ID", "AZURE_CLIENT_SECRET"]) delete process.env[name];
+  });
 
   proves("request_session", "is used for every request, and must be able to send them", async () => {
     const { session, storage } = through({ ...account, anon: true });
@@ -327,10 +329,10 @@ describe("transfers of az://", () => {
     );
   });
 
-  proves("max_concurrency", "is how many blocks move at once", async () => {
+  proves("max_concurrency", "is the number of parallel blocks", async () => {
     let most = 0;
     const waiting: (() => void)[] = [];
-    // Answers when as many as may be are there, and a look that was sent after them has shown that no more were.
+    // Answers when the maximum number of requests is waiting and a later request has shown that there are no more.
     const answerAll = async () => {
       for (const _ of [1, 2]) await storage.stat("b");
       for (const answer of waiting.splice(0)) answer();
@@ -345,7 +347,7 @@ describe("transfers of az://", () => {
     assert.equal(most, 3);
   });
 
-  /** How many blocks are asked for before any is answered. */
+  /** Number of blocks that are requested before any is answered. */
   const blocksAtOnce = async (config: ClientConfig, variables: Record<string, string>, blocks: number) => {
     let most = 0;
     const waiting: (() => void)[] = [];
@@ -357,7 +359,7 @@ describe("transfers of az://", () => {
     });
     const connection_string = `AccountName=acct;AccountKey=${key};BlobEndpoint=${server.url}/acct`;
     const storage = openAt({ connection_string, blocksize: 1, ...config }, variables);
-    // Looks that are made one after the other show that no more blocks come.
+    // Sequential requests show that no more blocks are requested.
     const release = async () => {
       const looking = openAt({ connection_string });
       for (let before = 0; before < waiting.length; ) {
@@ -370,7 +372,7 @@ describe("transfers of az://", () => {
     return most;
   };
 
-  proves("max_concurrency", "unset is fsspec's batch size: that of its files, else 128", async () => {
+  proves("max_concurrency", "unset is fsspec's batch size: from its configuration files, otherwise 128", async () => {
     const folder = await mkdtemp(join(tmpdir(), "millrace-storage-fsspec-"));
     cleanups.push(() => rm(folder, { recursive: true }));
     await writeFile(join(folder, "conf.json"), JSON.stringify({ gather_batch_size: 5 }));
@@ -381,7 +383,7 @@ describe("transfers of az://", () => {
     assert.equal(await blocksAtOnce({ max_concurrency: 70 }, {}, 80), 70, "each has a connection of its own");
   });
 
-  proves("max_concurrency", "unset is less where few files may be opened, or where blocks are big", async () => {
+  proves("max_concurrency", "unset is less if the open file limit is low or blocks are large", async () => {
     const { transfer } = await openBackend({ blocksize: 64 * 1024 * 1024 });
     assert.equal(transfer.concurrency, 4, "256 MiB of blocks");
     const module = new URL("../../src/schemes/az/concurrency.ts", import.meta.url).href;
@@ -392,7 +394,7 @@ describe("transfers of az://", () => {
     assert.equal(Number(stdout), 32, "an eighth of 256 open files");
   });
 
-  proves("timeout", "is told to the server, in transfers only", async () => {
+  proves("timeout", "is sent to the server, in transfers only", async () => {
     const { server, storage } = await against({ timeout: 7 });
     await storage.read("a");
     await storage.write("a", "x");
@@ -404,11 +406,11 @@ describe("transfers of az://", () => {
     );
   });
 
-  /** All attempts end before, if each takes as long as it may; with the defaults not even the first does. */
+  /** Longer than all attempts with the given timeout, and shorter than the first with the default. */
   const longBeforeTheDefault = () => AbortSignal.timeout(18_000);
 
   proves("connection_timeout", "ends the wait for a connection", async () => {
-    // It takes connections, and says nothing: the greeting of TLS has no answer.
+    // Accepts connections and says nothing, so the TLS handshake gets no answer.
     const silent = createServer(() => {}).listen(0, "127.0.0.1");
     await once(silent, "listening");
     const account_host = `127.0.0.1:${(silent.address() as AddressInfo).port}`;
@@ -426,23 +428,19 @@ describe("transfers of az://", () => {
 });
 
 describe("the other parameters of az://", () => {
-  proves(
-    "version_aware",
-    "lists versions and reads those that are named; without it a version is an error",
-    async () => {
-      const aware = await against({ version_aware: true });
-      await Array.fromAsync(aware.storage.list());
-      await aware.storage.read("a", { version: "v" });
-      assert.equal(aware.server.requests[0]?.query.get("include"), "versions");
-      assert.equal(aware.server.requests[1]?.query.get("versionid"), "v");
-      const { server, storage } = await against({ version_aware: false });
-      await Array.fromAsync(storage.list());
-      assert.equal(server.requests[0]?.query.get("include"), null);
-      await assert.rejects(storage.read("a", { version: "v" }), { code: "config", message: /version_aware/ });
-    },
-  );
+  proves("version_aware", "lists versions and reads named ones; without it a version is an error", async () => {
+    const aware = await against({ version_aware: true });
+    await Array.fromAsync(aware.storage.list());
+    await aware.storage.read("a", { version: "v" });
+    assert.equal(aware.server.requests[0]?.query.get("include"), "versions");
+    assert.equal(aware.server.requests[1]?.query.get("versionid"), "v");
+    const { server, storage } = await against({ version_aware: false });
+    await Array.fromAsync(storage.list());
+    assert.equal(server.requests[0]?.query.get("include"), null);
+    await assert.rejects(storage.read("a", { version: "v" }), { code: "config", message: /version_aware/ });
+  });
 
-  /** A blob of 26 bytes, of which ranges are answered. */
+  /** A blob of 26 bytes that answers range requests. */
   const alphabet: Answer = (request, response) => {
     const bytes = Buffer.from("abcdefghijklmnopqrstuvwxyz");
     const blob = { etag: '"e"', "last-modified": "Thu, 01 Jan 2026 00:00:00 GMT" };
@@ -471,7 +469,7 @@ describe("the other parameters of az://", () => {
     return server.requests.flatMap(({ headers }) => headers.range ?? []);
   };
 
-  proves("default_cache_type", "names the cache of opened files: bytes unless it is said, none for null", async () => {
+  proves("default_cache_type", "selects the cache of opened files: bytes by default, none for null", async () => {
     assert.deepEqual(await rangesAsked({}), ["bytes=12-17", "bytes=10-11"], "what is kept grows on either side");
     assert.deepEqual(await rangesAsked({ default_cache_type: "readahead" }), ["bytes=12-17", "bytes=10-18"]);
     assert.deepEqual(await rangesAsked({ default_cache_type: "blockcache" }), ["bytes=12-15", "bytes=8-11"]);
@@ -479,7 +477,7 @@ describe("the other parameters of az://", () => {
     refusedBecause({ default_cache_type: "byte" }, /did you mean bytes\?/);
   });
 
-  proves("default_fill_cache", "changes nothing: the original never reads it", async () => {
+  proves("default_fill_cache", "has no effect: the original never reads it", async () => {
     const asked = await rangesAsked({});
     for (const default_fill_cache of [true, false]) assert.deepEqual(await rangesAsked({ default_fill_cache }), asked);
     refusedBecause({ default_fill_cache: "no" }, /^default_fill_cache: expected boolean/);
@@ -490,14 +488,14 @@ describe("the other parameters of az://", () => {
       ? response.writeHead(404, { "x-ms-error-code": "ContainerNotFound", "x-ms-request-id": "R1" }).end()
       : ok(request, response, count);
 
-  proves("assume_container_exists", "unset warns when the container cannot be looked at, and goes on", async () => {
+  proves("assume_container_exists", "unset warns if the container cannot be checked, and continues", async () => {
     const warned = once(process, "warning");
     const { storage } = await against({ assume_container_exists: null }, missing);
     assert.equal(await storage.readText("a"), "ok");
     assert.match(String((await warned)[0]), /assumed to exist: az:\/\/container: ContainerNotFound/);
   });
 
-  proves("assume_container_exists", "false is an error, each time; true does not look", async () => {
+  proves("assume_container_exists", "false is an error, each time; true does not check", async () => {
     const strict = await against({ assume_container_exists: false }, missing);
     for (const _ of [1, 2]) await assert.rejects(strict.storage.read("a"), { code: "config", requestId: "R1" });
     const trusting = await against({ assume_container_exists: true }, missing);
@@ -505,7 +503,7 @@ describe("the other parameters of az://", () => {
     assert.equal(trusting.server.requests.length, 1);
   });
 
-  proves("assume_container_exists", "false looks once when it is there", async () => {
+  proves("assume_container_exists", "false checks once if the container exists", async () => {
     const { server, storage } = await against({ assume_container_exists: false });
     for (const _ of [1, 2]) await storage.read("a");
     assert.deepEqual(
@@ -545,7 +543,7 @@ describe("when Azure's store fails", () => {
         .writeHead(status, { "x-ms-request-id": "R1", "x-ms-error-code": word, ...headers })
         .end(`<?xml version="1.0"?><Error><Code>${word}</Code><Message>said so\nRequestId:R1</Message></Error>`);
 
-  it("its answers have a code, its words and its request id", async () => {
+  it("its errors have a code, the store's message and its request id", async () => {
     const cases = [
       [404, "BlobNotFound", "not_found"],
       [403, "AuthenticationFailed", "permission"],
@@ -562,7 +560,7 @@ describe("when Azure's store fails", () => {
     }
   });
 
-  it("an overload is waited out, however it is said, and each attempt is signed anew", async () => {
+  it("an overload is retried, however it is reported, and each attempt is signed again", async () => {
     const ways = [
       failure(503, "ServerBusy"),
       failure(429, "", { "retry-after": "0" }),
@@ -577,7 +575,7 @@ describe("when Azure's store fails", () => {
     }
   });
 
-  it("a copy that takes a while is waited for, and its failure is told", async () => {
+  it("a slow copy is waited for, and its failure is reported", async () => {
     for (const end of ["success", "failed"]) {
       const { storage } = await against({}, (request, response, count) => {
         const status = request.method === "PUT" || count < 4 ? "pending" : end;

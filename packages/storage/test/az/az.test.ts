@@ -13,7 +13,7 @@ after(() => server?.stop());
 let containers = 0;
 conformance("az://", {
   capabilities: azScheme.capabilities,
-  // The store takes it for a slash, so it is refused.
+  // The store treats it as a slash, so it is refused.
   refusedKeys: ["a key with a backslash"],
   async open() {
     containers += 1;

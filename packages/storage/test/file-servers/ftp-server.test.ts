@@ -1,4 +1,4 @@
-/** What is particular to FTP servers: logins, TLS, connections. */
+/** Specific to FTP servers: logins, TLS, connections. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { readdir } from "node:fs/promises";
@@ -25,7 +25,7 @@ after(async () => {
 const open = (config: ClientConfig = {}) => openStorage(`ftp://127.0.0.1:${server.port}`, { ...ftpUser, ...config });
 
 describe("ftp://", { skip, timeout: 60_000 }, () => {
-  it("logs in with what the URI says, unless the configuration says otherwise", async () => {
+  it("logs in with the URI's credentials, unless the configuration overrides them", async () => {
     const { username, password } = ftpUser;
     const uri = `ftp://${username}:${encodeURIComponent(password)}@127.0.0.1:${server.port}/login`;
     await openStorage(uri).write("a", "1");
@@ -43,13 +43,13 @@ describe("ftp://", { skip, timeout: 60_000 }, () => {
     );
   });
 
-  it("refuses paths that would be commands", async () => {
+  it("refuses paths that would inject commands", async () => {
     await rejectsWith("invalid", open().read("a\r\nDELE b"));
     await rejectsWith("invalid", open().write("a\nb", "x"));
     await rejectsWith("invalid", open().remove("a\rb"));
   });
 
-  it("copies any number of files at once, whatever the number of connections", async () => {
+  it("copies any number of files at once, whatever the connection limit", async () => {
     const storage = open({ max_connections: 1 });
     const bytes = randomBytes(9_000_000);
     await storage.write("copies/from", bytes);
@@ -59,7 +59,7 @@ describe("ftp://", { skip, timeout: 60_000 }, () => {
     await storage.close();
   });
 
-  it("leaves nothing beside a file, whether it was written or not", async () => {
+  it("leaves no temporary file, whether a write succeeds or fails", async () => {
     const storage = open();
     await storage.write("beside/a", "1");
     async function* failing() {
@@ -71,7 +71,7 @@ describe("ftp://", { skip, timeout: 60_000 }, () => {
     await storage.close();
   });
 
-  it("says network of a server that is not there", async () => {
+  it("reports network for an unreachable server", async () => {
     await rejectsWith("network", openStorage("ftp://127.0.0.1:1", { timeout: 1 }).read("a"));
   });
 });
@@ -89,7 +89,7 @@ describe("ftps://", { skip, timeout: 60_000 }, () => {
     await storage.close();
   });
 
-  it("trusts no certificate that it does not know, unless told to", async () => {
+  it("trusts no unknown certificate, unless verify is false", async () => {
     const message = /: the certificate of 127\.0\.0\.1:\d+ is not trusted: .*; set verify to a file/;
     await assert.rejects(openSecure("ftps", {}).read("a"), { code: "network", retryable: false, message });
     const careless = openSecure("ftp", { tls: "explicit", verify: false });
@@ -98,7 +98,7 @@ describe("ftps://", { skip, timeout: 60_000 }, () => {
     await careless.close();
   });
 
-  it("is needed where the server insists", async () => {
+  it("is required if the server insists", async () => {
     await rejectsWith("permission", openSecure("ftp", {}).read("a"));
   });
 });

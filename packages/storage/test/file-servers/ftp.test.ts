@@ -28,7 +28,7 @@ conformance(
   "ftp:// with MLSD",
   {
     capabilities: ftpScheme.capabilities,
-    // A command is a line.
+    // An FTP command is one line.
     refusedKeys: ["a key with a newline"],
     open: async () => openStorage(placeOn(pyftpdlib), ftpUser),
   },

@@ -37,7 +37,7 @@ describe("sftp:// logs in", { skip, timeout: 60_000 }, () => {
     assert.equal(await readWith({ pkey: await readFile(server.userKey, "utf8") }), "1");
   });
 
-  it("with a private key that needs a passphrase", async () => {
+  it("with an encrypted private key and its passphrase", async () => {
     const file = join(server.folder, "locked");
     await run("cp", [server.userKey, file]);
     await run("ssh-keygen", ["-q", "-p", "-P", "", "-N", "open sesame", "-f", file]);
@@ -45,7 +45,7 @@ describe("sftp:// logs in", { skip, timeout: 60_000 }, () => {
     await rejectsWith("config", readWith({ key_filename: file, passphrase: "wrong" }));
   });
 
-  it("with the agent, when nothing is given and it may", async () => {
+  it("with the agent, if nothing is given and it is allowed", async () => {
     const socket = join(server.folder, "agent");
     const agent = spawn("ssh-agent", ["-D", "-a", socket], { stdio: ["ignore", "pipe", "ignore"] });
     try {
@@ -59,7 +59,7 @@ describe("sftp:// logs in", { skip, timeout: 60_000 }, () => {
     }
   });
 
-  it("with the user's own key, when nothing is given and it may", async () => {
+  it("with the user's own key, if nothing is given and it is allowed", async () => {
     await mkdir(join(server.folder, ".ssh"), { recursive: true });
     await run("cp", [server.userKey, join(server.folder, ".ssh/id_ed25519")]);
     assert.equal(await readWith({}), "1");
@@ -70,12 +70,12 @@ describe("sftp:// logs in", { skip, timeout: 60_000 }, () => {
     await rejectsWith("permission", readWith({ password: "wrong" }));
   });
 
-  it("not with a key file that is not there", async () => {
+  it("not with a missing key file", async () => {
     await rejectsWith("config", readWith({ key_filename: join(server.folder, "nowhere") }));
   });
 });
 
-/** OpenSSH would ask the machine for a password that we do not know: the package's own server stands in. */
+/** OpenSSH would check a system password, which the test does not know: the server of the package ssh2 replaces it. */
 describe("sftp:// logs in with a password", { skip, timeout: 60_000 }, () => {
   it("of the configuration, or of the URI", async () => {
     const passwords: string[] = [];
@@ -102,7 +102,7 @@ describe("sftp:// logs in with a password", { skip, timeout: 60_000 }, () => {
 describe("sftp:// trusts a host", { skip, timeout: 60_000 }, () => {
   const key = () => ({ key_filename: server.userKey });
 
-  it("that known_hosts has, and by default no other", async () => {
+  it("that is in known_hosts, and by default no other", async () => {
     assert.equal(await readWith(key()), "1");
     await assert.rejects(readWith({ ...key(), known_hosts: null }), /the host's key is unknown or has changed/);
     await rejectsWith("permission", readWith({ ...key(), known_hosts: null }));
@@ -126,7 +126,7 @@ describe("sftp:// trusts a host", { skip, timeout: 60_000 }, () => {
     await rejectsWith("permission", readWith({ ...key(), host_key: other }));
   });
 
-  it("that is unknown when told to, but none whose key has changed", async () => {
+  it("that is unknown on request, but none whose key has changed", async () => {
     const accept = { ...key(), host_key_policy: "accept-new" };
     assert.equal(await readWith({ ...accept, known_hosts: null }), "1");
     const changed = join(server.folder, "changed");
@@ -151,7 +151,7 @@ describe("known_hosts", () => {
     assert.equal(check(`# ${line("host.example")}\n`), "unknown");
   });
 
-  it("tells keys that changed and keys that were revoked", () => {
+  it("reports changed keys and revoked keys", () => {
     assert.equal(check(line("host.example", Buffer.from("two"))), "changed");
     assert.equal(check(line("host.example") + line("@revoked *")), "revoked");
     assert.equal(check(line("@cert-authority *")), "unknown");
@@ -159,7 +159,7 @@ describe("known_hosts", () => {
 });
 
 describe("sftp://", { skip, timeout: 60_000 }, () => {
-  it("connects again when the connection was lost", async () => {
+  it("reconnects after the connection was lost", async () => {
     const storage = openStorage(server.uri, {
       username: server.username,
       key_filename: server.userKey,
@@ -171,7 +171,7 @@ describe("sftp://", { skip, timeout: 60_000 }, () => {
     await storage.close();
   });
 
-  it("says network of a server that hangs up without a word", async () => {
+  it("reports network for a server that closes the connection silently", async () => {
     const silent = createServer((socket) => socket.destroy()).listen(0, "127.0.0.1");
     await once(silent, "listening");
     const { port } = silent.address() as { port: number };
@@ -180,7 +180,7 @@ describe("sftp://", { skip, timeout: 60_000 }, () => {
     await once(silent, "close");
   });
 
-  it("goes on with a file where the connection was lost", async () => {
+  it("resumes a file after the connection was lost", async () => {
     const bytes = randomBytes(20_000_000);
     await writeFile(join(server.data, "long"), bytes);
     const config = { username: server.username, key_filename: server.userKey, known_hosts: server.knownHosts };
@@ -193,7 +193,7 @@ describe("sftp://", { skip, timeout: 60_000 }, () => {
     assert.ok(bytes.equals(Buffer.concat(pieces)));
   });
 
-  it("leaves nothing beside a file, whether it was written or not", async () => {
+  it("leaves no temporary file, whether a write succeeds or fails", async () => {
     const config = { username: server.username, key_filename: server.userKey, known_hosts: server.knownHosts };
     await using storage = openStorage(`${server.uri}/beside`, config);
     await storage.write("a", "1");

@@ -1,4 +1,4 @@
-/** What webdav:// sends, and makes of answers that our real servers do not give. */
+/** What webdav:// sends, and how it handles answers that our real servers do not give. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type ClientConfig, openStorage } from "@millrace/storage";
@@ -17,7 +17,7 @@ const open = (config: ClientConfig = {}, user = "") =>
   openStorage(`${server.url.replace("http://", `webdav://${user}`)}/base`, config);
 
 describe("webdav://", () => {
-  it("sends a name and password, a token, and headers of one's own", async () => {
+  it("sends a user name and password, a token, and configured headers", async () => {
     answer = { status: 207, body: multistatus("<response><href>/base/a</href></response>") };
     const sent = async (config: ClientConfig, user?: string) => {
       await open(config, user).stat("a");
@@ -31,7 +31,7 @@ describe("webdav://", () => {
     assert.equal((await sent({ headers: { "x-own": "1" } }))?.["x-own"], "1");
   });
 
-  it("reads names of any prefix, whole addresses, entities and sections", async () => {
+  it("parses names with any prefix, absolute URLs, entities and CDATA sections", async () => {
     const body = `<x:multistatus xmlns:x="DAV:">
       <x:response><x:href>http://elsewhere/base/</x:href><x:propstat><x:prop><x:resourcetype><x:collection/>
       </x:resourcetype></x:prop></x:propstat></x:response>
@@ -50,14 +50,14 @@ describe("webdav://", () => {
     );
   });
 
-  it("says which file of certificates cannot be read", async () => {
+  it("names the certificate file that cannot be read", async () => {
     await assert.rejects(open({ verify: "/none/such.pem" }).stat("a"), {
       code: "config",
       message: /^verify: .*\/none\/such\.pem/,
     });
   });
 
-  it("says permission of what somebody has locked, and does not try again", async () => {
+  it("reports permission for a locked resource, and does not retry", async () => {
     answer = { status: 423, body: "" };
     const count = server.requests.length;
     await rejectsWith("permission", open().stat("a"));

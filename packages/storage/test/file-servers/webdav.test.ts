@@ -35,7 +35,7 @@ conformance(
 conformance(
   "webdav:// on nginx",
   {
-    // It ignores conditions on writes.
+    // nginx ignores conditions on writes.
     capabilities: { ...webdavScheme.capabilities, writeConditions: false },
     open: async () => openStorage(placeOn(nginx)),
   },
@@ -53,7 +53,7 @@ describe("webdav://", () => {
     await storage.close();
   });
 
-  it("logs in with what the URI says, unless the configuration says otherwise", { skip: noPython }, async () => {
+  it("logs in with the URI's credentials, unless the configuration overrides them", { skip: noPython }, async () => {
     const { username, password } = davUser;
     const uri = `webdav://${username}:${encodeURIComponent(password)}@127.0.0.1:${wsgidav.port}/login`;
     await openStorage(uri).write("a", "1");
@@ -62,7 +62,7 @@ describe("webdav://", () => {
     await rejectsWith("permission", openStorage(`webdav://127.0.0.1:${wsgidav.port}/login`).read("a"));
   });
 
-  it("never removes a folder that is taken for a file", { skip: noPython }, async () => {
+  it("never removes a folder that is named as a file", { skip: noPython }, async () => {
     const storage = openStorage(placeOn(wsgidav), davUser);
     await storage.write("folder/a", "1");
     await storage.remove("folder");

@@ -28,7 +28,7 @@ const newPath = (kind: string) => {
   return join(folder, `${made}.${kind}`);
 };
 
-/** Makes an archive, and opens it. */
+/** Creates an archive, and opens it. */
 async function archiveOf(kind: ArchiveKind, members: Parameters<typeof writeArchive>[2]) {
   const path = newPath(kind);
   await writeArchive(kind, path, members);
@@ -41,7 +41,7 @@ for (const kind of ["zip", "tar"] as const) {
     `${kind}://`,
     {
       capabilities: openStorage(`${kind}://::file:///x`).capabilities,
-      // Makers of archives mean a slash by it.
+      // Archives use a backslash as a slash.
       refusedKeys: ["a key with a backslash"],
       async open() {
         path ??= newPath(kind);
@@ -68,7 +68,7 @@ describe("archives", { skip, timeout: 120_000 }, () => {
   ] as const;
 
   for (const kind of ["zip", "tar", "tgz"] as const) {
-    it(`of kind ${kind} list hostile names as what they can safely mean, or not at all`, async () => {
+    it(`of kind ${kind} list hostile names by their safe meaning, or omit them`, async () => {
       const storage = await archiveOf(kind, hostile);
       const expected = ["back/slashed", "dotted/twice", "etc/absolute", "good/a"];
       assert.deepEqual(await pathsOf(storage.list({ recursive: true })), expected);
@@ -79,7 +79,7 @@ describe("archives", { skip, timeout: 120_000 }, () => {
     });
   }
 
-  it("are opened at a path within, and found by patterns", async () => {
+  it("can be opened at an inner path, and searched by patterns", async () => {
     const path = newPath("zip");
     await writeArchive("zip", path, [
       ["in/a.csv", "one"],
@@ -94,7 +94,7 @@ describe("archives", { skip, timeout: 120_000 }, () => {
     await files.close();
   });
 
-  it("lie in any storage, in other archives too, with parameters under the name of its kind", async () => {
+  it("can be in any storage and in other archives, with parameters under the name of the scheme", async () => {
     const [inner, outer] = [newPath("zip"), newPath("tar")];
     await writeArchive("zip", inner, [["deep", "in two"]]);
     await writeArchive("tar", outer, [["folder/inner.zip", await readFile(inner)]]);
@@ -112,7 +112,7 @@ describe("archives", { skip, timeout: 120_000 }, () => {
     assert.throws(() => openStorage("zip://x"), /expected zip:\/\/path\/in\/archive::URI/);
   });
 
-  it("are read by ranges: neither other files nor the rest of one are fetched", async () => {
+  it("are read by ranges: neither other files nor the rest of one are downloaded", async () => {
     const path = newPath("zip");
     const [first, second] = [randomBytes(3_000_000), randomBytes(3_000_000)];
     let fetched = 0;
@@ -145,12 +145,12 @@ describe("archives", { skip, timeout: 120_000 }, () => {
       assert.ok(fetched < 600_000, `${kind}: ${fetched} bytes for a listing`);
       const part = await storage.read("second", { start: 1000, end: 2000 });
       assert.ok(second.subarray(1000, 2000).equals(part));
-      // What is deflated must be read from its start; memory gives a range all at once.
+      // A deflated file must be read from its start; memory returns a range at once.
       assert.ok(fetched < (kind === "zip" ? 3_700_000 : 700_000), `${kind}: ${fetched} bytes for a part`);
     }
   });
 
-  it("are read anew when they were replaced", async () => {
+  it("are read again when they were replaced", async () => {
     const path = newPath("zip");
     await writeArchive("zip", path, [["a", "old"]]);
     const storage = openStorage(`zip://::file://${path}`);
@@ -169,7 +169,7 @@ describe("archives", { skip, timeout: 120_000 }, () => {
     await storage.close();
   });
 
-  it("that are not there, or are none, are an error", async () => {
+  it("that are missing or invalid are an error", async () => {
     await rejectsWith("not_found", pathsOf(openStorage(`zip://::file://${folder}/none.zip`).list()));
     const path = newPath("txt");
     await writeFile(path, "no archive at all ".repeat(100));
@@ -179,7 +179,7 @@ describe("archives", { skip, timeout: 120_000 }, () => {
   });
 });
 
-/** The directory of an archive with one file, changed at a place of its header. */
+/** The directory of an archive with one file, changed at an offset of its header. */
 async function spoiledZip(kind: ArchiveKind, content: string | number, change: (header: Buffer, all: Buffer) => void) {
   const path = newPath("zip");
   await writeArchive(kind, path, [["a", content]]);
@@ -190,7 +190,7 @@ async function spoiledZip(kind: ArchiveKind, content: string | number, change: (
 }
 
 describe("zip://", { skip, timeout: 120_000 }, () => {
-  it("refuses an encrypted file by its name, and compressions that it has not", async () => {
+  it("refuses an encrypted file by its name, and unsupported compressions", async () => {
     const encrypted = await spoiledZip("zip", "secret", (header) => header.writeUInt16LE(1, 8));
     assert.deepEqual(await pathsOf(encrypted.list()), ["a"]);
     await assert.rejects(encrypted.read("a"), /zip:\/\/a::.*: the file is encrypted/);
@@ -198,7 +198,7 @@ describe("zip://", { skip, timeout: 120_000 }, () => {
     await assert.rejects(storage.read("a"), /compressed with method 14, .* fsspec\+zip:\/\//);
   });
 
-  it("notices content that is damaged, or more than its directory says", async () => {
+  it("notices content that is damaged or longer than its directory says", async () => {
     const damaged = await spoiledZip("zip-stored", "content", (_, all) => all.write("C", all.indexOf("content")));
     await assert.rejects(damaged.read("a"), /its checksum does not match/);
     const torn = await spoiledZip("zip", 100_000, (_, all) => all.fill(0xff, 40, 60));
@@ -207,7 +207,7 @@ describe("zip://", { skip, timeout: 120_000 }, () => {
     await assert.rejects(bomb.read("a"), /larger than the 10 bytes/);
   });
 
-  it("unpacks no more than is taken", async () => {
+  it("unpacks no more than the reader takes", async () => {
     const storage = await archiveOf("zip", [["zeros", 200_000_000]]);
     let count = 0;
     for await (const piece of storage.readStream("zeros")) {
@@ -219,7 +219,7 @@ describe("zip://", { skip, timeout: 120_000 }, () => {
     assert.ok(Buffer.alloc(5).equals(await storage.read("zeros", { start: 150_000_000, end: 150_000_005 })));
   });
 
-  it("reads archives of ZIP64: more files than 65,535, and sizes that stand in extra fields", async () => {
+  it("reads ZIP64 archives: more than 65,535 files, and sizes in extra fields", async () => {
     const many = await archiveOf(
       "zip-stored",
       Array.from({ length: 66_000 }, (_, index) => [`f/${index}`, "x"] as const),
@@ -242,7 +242,7 @@ describe("zip://", { skip, timeout: 120_000 }, () => {
     assert.deepEqual([member.size, member.compressedSize, member.headerStart], [6e9, 5e9, 7e9]);
   });
 
-  it("reads an archive that stands behind a program, and one with a comment", async () => {
+  it("reads an archive behind a program, and one with a comment", async () => {
     const path = newPath("zip");
     await writeArchive("zip", path, [["a", "inside"]]);
     const archive = await readFile(path);
@@ -255,7 +255,7 @@ describe("zip://", { skip, timeout: 120_000 }, () => {
 describe("tar://", { skip, timeout: 120_000 }, () => {
   const long = `${"folder/".repeat(30)}file`;
 
-  it("takes names of any length and numbers of both kinds, and leaves links out", async () => {
+  it("accepts names of any length and numbers of both formats, and omits links", async () => {
     for (const kind of ["tar", "tar-gnu", "tgz"] as const) {
       const storage = await archiveOf(kind, [
         [long, "long"],
@@ -269,7 +269,7 @@ describe("tar://", { skip, timeout: 120_000 }, () => {
     }
   });
 
-  it("reads gzip and zstd whatever the archive is called, and names the way for the others", async () => {
+  it("reads gzip and zstd whatever the archive's name, and names the alternative for other compressions", async () => {
     const path = newPath("tar");
     await writeArchive("tar", path, [
       ["big", 3_000_000],
@@ -289,7 +289,7 @@ describe("tar://", { skip, timeout: 120_000 }, () => {
     await assert.rejects(pathsOf((await archiveOf("tbz", [["a", "1"]])).list()), /with bzip2, .* fsspec\+tar:\/\//);
   });
 
-  it("notices an archive that is cut off", async () => {
+  it("notices a truncated archive", async () => {
     const path = newPath("tar");
     await writeArchive("tar", path, [["a", 100_000]]);
     await writeFile(path, (await readFile(path)).subarray(0, 50_000));
@@ -299,7 +299,7 @@ describe("tar://", { skip, timeout: 120_000 }, () => {
     await rejectsWith("failed", openStorage(`tar://a::${path}`).read(""));
   });
 
-  it("refuses more files, or longer names, than a ZIP directory may have", async () => {
+  it("refuses more files, or longer names, than the limit of a ZIP directory", async () => {
     const length = 1024 * 1024;
     const count = 257;
     const path = newPath("tar");
@@ -330,7 +330,7 @@ describe("tar://", { skip, timeout: 120_000 }, () => {
   });
 });
 
-/** A header of a tar archive. */
+/** Builds a header of a tar archive. */
 function tarBlock(type: string, size: number): Buffer {
   const block = Buffer.alloc(512);
   block.write("name");

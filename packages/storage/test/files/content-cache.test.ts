@@ -26,7 +26,7 @@ async function listed(cache: ContentCache, contents: Readonly<Record<string, str
 
 const newCache = async (max_bytes: number) => new ContentCache(await mkdtemp(join(root, "cache-")), { max_bytes });
 
-/** The bytes of all copies, by looking. */
+/** The total size of all copies on disk. */
 async function bytesIn(folder: string): Promise<number> {
   const names = await readdir(join(folder, "files"), { recursive: true, withFileTypes: true });
   const sizes = names
@@ -35,14 +35,14 @@ async function bytesIn(folder: string): Promise<number> {
   return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
 }
 
-/** So long ago was it used. */
+/** Sets when a copy was last used. */
 const age = async (path: string, seconds: number) => {
   const then = new Date(Date.now() - seconds * 1000);
   await utimes(path, then, then);
 };
 
-describe("a cache of contents", () => {
-  it("holds a copy, which is fetched once", async () => {
+describe("a content cache", () => {
+  it("holds a copy that is downloaded once", async () => {
     const server = await startRecordingServer((_request, response) => {
       response.writeHead(200, { etag: '"e"', "content-length": 2 }).end("ok");
     });
@@ -60,7 +60,7 @@ describe("a cache of contents", () => {
     await server.stop();
   });
 
-  it("must have room: what is no number above 0 is refused", () => {
+  it("needs a positive size limit", () => {
     for (const max_bytes of [-3, 0, Number.NaN, "10", undefined]) {
       const make = () => new ContentCache(root, { max_bytes: max_bytes as number });
       assert.throws(make, /^StorageError: max_bytes: expected a positive number of bytes, got /);
@@ -68,7 +68,7 @@ describe("a cache of contents", () => {
     assert.ok(new ContentCache(root, { max_bytes: Number.POSITIVE_INFINITY }));
   });
 
-  it("takes a changed file for another one", async () => {
+  it("treats a changed file as another one", async () => {
     const cache = await newCache(100);
     const uri = "memory://cached-changes";
     const path = async (text: string) => {
@@ -80,7 +80,7 @@ describe("a cache of contents", () => {
     assert.deepEqual([await readFile(first, "utf8"), await readFile(second, "utf8")], ["1", "2"]);
   });
 
-  it("never holds more bytes than allowed, and drops what was used longest ago", async () => {
+  it("never holds more bytes than allowed, and removes the least recently used copies", async () => {
     const cache = await newCache(10);
     const [a, b, c] = (await listed(cache, { a: "aaaa", b: "bbbb", c: "cccc" })) as [
       StorageFile,
@@ -95,7 +95,7 @@ describe("a cache of contents", () => {
     assert.ok((await bytesIn(cache.folder)) <= 10);
   });
 
-  it("refuses a file that is bigger than itself, and one that is not what was listed", async () => {
+  it("refuses a file that is larger than the cache, and one that differs from its listing", async () => {
     const cache = await newCache(10);
     const [big] = await listed(cache, { big: "12345678901" });
     await rejectsWith("invalid", big?.ensureCached() as Promise<unknown>);
@@ -108,7 +108,7 @@ describe("a cache of contents", () => {
     assert.deepEqual(await readdir(join(cache.folder, "parts")), [], "nothing half is left");
   });
 
-  it("is not stopped by a process that died while it held the lock", async () => {
+  it("is not blocked by a process that died while it held the lock", async () => {
     const cache = await newCache(10);
     const [file] = await listed(cache, { a: "1" });
     const place = cache.placeOf(file as StorageFile);
@@ -133,7 +133,7 @@ describe("a cache of contents", () => {
     await assert.rejects(waiting as Promise<string>, /enough/);
   });
 
-  it("is shared by processes: nobody sees half a copy, and the bound holds", { timeout: 120_000 }, async () => {
+  it("is shared by processes: nobody sees a partial copy, and the limit holds", { timeout: 120_000 }, async () => {
     const source = await mkdtemp(join(root, "source-"));
     const names = Array.from({ length: 30 }, (_, index) => `file-${index}`);
     for (const name of names) await writeFile(join(source, name), name.repeat(200));
@@ -145,7 +145,7 @@ describe("a cache of contents", () => {
       const files = await Array.fromAsync(fromStorage(${JSON.stringify(`${source}/`)}, { cache }));
       for (const file of files.sort(() => Math.random() - 0.5)) {
         const path = await file.ensureCached();
-        // Another process may have needed the room since.
+        // Another process may have needed the space since.
         const text = await readFile(path, "utf8").catch((error) => { if (error.code !== "ENOENT") throw error; });
         if (text !== undefined && text !== file.path.repeat(200)) throw new Error("wrong bytes of " + file.path);
       }

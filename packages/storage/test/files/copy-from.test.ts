@@ -1,4 +1,4 @@
-/** Copies between storages: within one store the store makes them, seen by a server of our own. */
+/** Copies between storages: within one store the store makes them, seen by our own server. */
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { appendFile, type FileHandle, mkdir, mkdtemp, open, readdir, rm, writeFile } from "node:fs/promises";
@@ -14,7 +14,7 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-/** A store that has one object, `from/a`, and takes whatever it is sent. */
+/** A store that has one object, `from/a`, and accepts every write. */
 const answer: Answer = ({ method, query, headers }, response) => {
   if (query.has("list-type")) {
     const name = query.get("prefix")?.startsWith("from/") ? "from/a" : "";
@@ -41,14 +41,14 @@ function opened(uri: string, config: ClientConfig): Storage {
   return storage;
 }
 
-/** What was asked but listings: methods, and where a copy was to come from. */
+/** The requests except listings: methods, and copy sources. */
 const asked = ({ requests }: RecordingServer) =>
   requests
     .filter(({ query }) => !query.has("list-type"))
     .map(({ method, path, headers }) => [method, path, headers["x-amz-copy-source"]].filter(Boolean).join(" "));
 
 describe("a copy between two storages", () => {
-  it("is made by the store where both are of one bucket, with the same parameters", async () => {
+  it("is made by the store if both are in one bucket, with the same parameters", async () => {
     const server = await serve();
     const config = { ...keys, endpoint_url: server.url };
     const moved: number[] = [];
@@ -58,7 +58,7 @@ describe("a copy between two storages", () => {
     assert.deepEqual(moved, [2]);
   });
 
-  it("is made by the store between its buckets, too, of the object that was looked at", async () => {
+  it("is also made by the store between its buckets, of the object that was examined", async () => {
     const server = await serve();
     const config = { ...keys, endpoint_url: server.url };
     await opened("s3://other/to", config).copyFrom(opened("s3://bucket/from", config), "a", "b");
@@ -66,7 +66,7 @@ describe("a copy between two storages", () => {
     assert.equal(server.requests.at(-1)?.headers["x-amz-copy-source-if-match"], '"e"');
   });
 
-  it("passes through here where a parameter differs", async () => {
+  it("passes through here if a parameter differs", async () => {
     const server = await serve();
     const config = { ...keys, endpoint_url: server.url };
     const source = opened("s3://bucket/from", config);
@@ -74,7 +74,7 @@ describe("a copy between two storages", () => {
     assert.deepEqual(asked(server), ["GET /bucket/from/a", "PUT /bucket/to/b"]);
   });
 
-  it("passes through here where only the account in the URI differs", async () => {
+  it("passes through here if only the account in the URI differs", async () => {
     const seen: string[] = [];
     const sendRequest = async ({ url, method }: { url: string; method: string }) => {
       seen.push(`${method} ${new URL(url).host}`);
@@ -90,7 +90,7 @@ describe("a copy between two storages", () => {
     assert.deepEqual(seen, ["GET one.blob.core.windows.net", "PUT two.blob.core.windows.net"]);
   });
 
-  it("passes through here where an ETag is named, and only what has it does", async () => {
+  it("passes through here if an ETag is given, and only a matching object does", async () => {
     const server = await serve();
     const config = { ...keys, endpoint_url: server.url };
     const [source, target] = [opened("s3://bucket/from", config), opened("s3://bucket/to", config)];
@@ -100,7 +100,7 @@ describe("a copy between two storages", () => {
     assert.equal(server.requests[1]?.headers["if-match"], undefined, "it is no condition of the write");
   });
 
-  it("onto itself changes nothing, and finds that something is there", async () => {
+  it("onto itself changes nothing, and reports that the target exists", async () => {
     const server = await serve();
     const config = { ...keys, endpoint_url: server.url };
     await opened("s3://bucket", config).copyFrom(opened("s3://bucket/from", config), "a", "from/a");
@@ -115,7 +115,7 @@ describe("a copy between two storages", () => {
   });
 });
 
-describe("a copy between a storage and files of this machine", () => {
+describe("a copy between a storage and local files", () => {
   let folder: string;
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), "millrace-storage-copy-"));
@@ -125,12 +125,12 @@ describe("a copy between a storage and files of this machine", () => {
   const memory = () => opened(`memory://${randomUUID()}`, {});
   const local = () => opened(folder, {});
 
-  it("makes no folder for what is not there", async () => {
+  it("creates no folder for a missing source", async () => {
     await assert.rejects(local().copyFrom(memory(), "none", "new/none"), { code: "not_found", scheme: "memory" });
     assert.deepEqual(await readdir(folder), []);
   });
 
-  it("is refused before anything is written where the size is another", async () => {
+  it("is refused before anything is written if the size differs", async () => {
     const source = memory();
     await source.write("a", "12345");
     let moved = 0;
@@ -139,7 +139,7 @@ describe("a copy between a storage and files of this machine", () => {
     assert.deepEqual([moved, await readdir(folder)], [0, []]);
   });
 
-  it("of which nobody knows the end is stopped at the size that was told", async () => {
+  it("of unknown length is stopped at the declared size", async () => {
     let sent = 0;
     const server = await startRecordingServer((_request, response) => {
       const more = () => {
@@ -154,7 +154,7 @@ describe("a copy between a storage and files of this machine", () => {
     assert.ok(sent < 100_000_000, `${sent} bytes came`);
   });
 
-  it("tells the error of the side that failed, and the reason of a signal as it is", async () => {
+  it("reports the error of the side that failed, and the reason of a signal unchanged", async () => {
     const source = memory();
     await source.write("a", Buffer.alloc(2_000_000));
     const reason = Object.assign(new Error("enough"), { code: "ENOENT" });
@@ -171,7 +171,7 @@ describe("a copy between a storage and files of this machine", () => {
     assert.deepEqual(await readdir(folder), ["in the way"]);
   });
 
-  it("takes no more of a file than it had, and not less", async () => {
+  it("reads exactly the length that the file had when it was opened", async () => {
     const file = join(folder, "file");
     const before = Buffer.alloc(100, "a");
     await writeFile(file, before);
@@ -191,7 +191,7 @@ describe("a copy between a storage and files of this machine", () => {
     assert.ok(before.equals(await target.read("a")));
   });
 
-  it("rejects where both sides fail, and leaves nobody unheard", async () => {
+  it("rejects if both sides fail, without an unhandled rejection", async () => {
     const closed = local();
     await closed.close();
     registerScheme({ ...memoryScheme, names: ["unloadable"], load: () => Promise.reject(new Error("not loaded")) });

@@ -40,7 +40,7 @@ describe("file://", () => {
     }
   });
 
-  it("leaves nothing beside the file, whether a write succeeds or fails", async () => {
+  it("leaves no temporary file, whether a write succeeds or fails", async () => {
     const folder = await newFolder();
     const storage = openStorage(folder);
     await storage.write("a", "1");
@@ -53,7 +53,7 @@ describe("file://", () => {
     assert.equal(await readFile(join(folder, "a"), "utf8"), "1");
   });
 
-  it("follows links to files, and passes over links to nowhere and to themselves", async () => {
+  it("follows links to files, and ignores broken links and links to themselves", async () => {
     const folder = await newFolder();
     await writeFile(join(folder, "real"), "1");
     await symlink(join(folder, "real"), join(folder, "link"));
@@ -63,7 +63,7 @@ describe("file://", () => {
     await rejectsWith("not_found", openStorage(folder).read("itself"));
   });
 
-  it("follows links to folders, wherever they lie, and removes the link alone", async () => {
+  it("follows links to folders, wherever they are, and removes only the link", async () => {
     const [folder, elsewhere] = [await newFolder(), await newFolder()];
     const storage = openStorage(folder);
     await openStorage(elsewhere).write("deep/x", "1");
@@ -77,7 +77,7 @@ describe("file://", () => {
     assert.equal(await openStorage(elsewhere).readText("deep/x"), "1");
   });
 
-  it("leaves out links that lead back to a folder around them, by one link or by several", async () => {
+  it("omits links that lead back to a parent folder, by one link or by several", async () => {
     const folder = await newFolder();
     const storage = openStorage(folder);
     await storage.write("a/x", "1");
@@ -92,7 +92,7 @@ describe("file://", () => {
     assert.deepEqual(walked.sort(), files);
   });
 
-  it("passes over names that are not UTF-8, and lists each that is once", async () => {
+  it("omits names that are not UTF-8, and lists each valid one once", async () => {
     const folder = await newFolder();
     await mkdir(Buffer.concat([Buffer.from(`${folder}/d`), Buffer.from([0xff])]));
     await writeFile(Buffer.concat([Buffer.from(`${folder}/f`), Buffer.from([0xff])]), "1");
@@ -102,7 +102,7 @@ describe("file://", () => {
     }
   });
 
-  it("leaves out what is no file, and refuses it at once, for what it is", { timeout: 20_000 }, async () => {
+  it("omits what is neither file nor folder, and refuses it at once by its type", { timeout: 20_000 }, async () => {
     const folder = await newFolder();
     const storage = openStorage(folder);
     await storage.write("a", "1");
@@ -135,7 +135,7 @@ describe("file://", () => {
     socket.close();
   });
 
-  it("does not list a file before it is whole, however it comes", async () => {
+  it("does not list a file before it is complete", async () => {
     const folder = await newFolder();
     const storage = openStorage(folder);
     const seen: string[][] = [];
@@ -151,7 +151,7 @@ describe("file://", () => {
     assert.deepEqual(listed, []);
   });
 
-  it("lists names that only look like those of files on their way", async () => {
+  it("lists names that only resemble those of unfinished files", async () => {
     const storage = openStorage(await newFolder());
     const id = "01234567-89ab-cdef-0123-456789abcdef";
     const names = [`.longer than ours.${id}.part`, `.x.${id}.part/y`, ".x.part", `x.${id}.part`];
@@ -159,7 +159,7 @@ describe("file://", () => {
     assert.deepEqual(await pathsOf(storage.list({ recursive: true, ordered: true })), names.toSorted());
   });
 
-  it("copies beside the place first, so that a copy that fails leaves what was there", async () => {
+  it("copies to a temporary file first, so that a failed copy leaves the old file", async () => {
     const folder = await newFolder();
     const storage = openStorage(folder);
     await storage.write("a", "new");

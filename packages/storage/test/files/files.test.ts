@@ -1,4 +1,4 @@
-/** Listings as records, and what can be done with a file of one. */
+/** Listings as records, and what can be done with a listed file. */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { lstat, mkdtemp, readdir, readFile, readlink, rm, stat, writeFile } from "node:fs/promises";
@@ -28,7 +28,7 @@ after(() => rm(root, { recursive: true, force: true }));
 const newFolder = () => mkdtemp(join(root, "place-"));
 
 let places = 0;
-/** A new place in memory with these files, each holding its own name. */
+/** A new location in memory with these files, each containing its own name. */
 async function placeWith(...paths: string[]): Promise<string> {
   places += 1;
   const uri = `memory://files-${places}`;
@@ -39,7 +39,7 @@ async function placeWith(...paths: string[]): Promise<string> {
 const found = async (files: AsyncIterable<StorageFile>) => (await Array.fromAsync(files, ({ path }) => path)).sort();
 
 describe("fromStorage", () => {
-  it("makes a record of every file", async () => {
+  it("returns a record of every file", async () => {
     const folder = await newFolder();
     await openStorage(folder).write("a/b.txt", "12345");
     const [file] = await Array.fromAsync(fromStorage(`file://${folder}/`));
@@ -61,7 +61,7 @@ describe("fromStorage", () => {
     assert.equal(file?.uri, `file://${folder}/a/b.txt`);
   });
 
-  it("takes a folder, with all below or one level, and a file", async () => {
+  it("accepts a folder, recursively or one level, and a file", async () => {
     const uri = await placeWith("x/a", "x/b/c", "xy");
     assert.deepEqual(await found(fromStorage(`${uri}/x/`)), ["a", "b/c"]);
     assert.deepEqual(
@@ -73,7 +73,7 @@ describe("fromStorage", () => {
     assert.deepEqual(await found(fromStorage(`${uri}/xy`)), ["xy"]);
   });
 
-  it("takes patterns, and many URIs, each file once", async () => {
+  it("accepts patterns and many URIs, each file once", async () => {
     const uri = await placeWith("1/a.csv", "1/b.txt", "2/a.csv", "2/deep/a.csv", "10/a.csv");
     assert.deepEqual(await found(fromStorage(`${uri}/*/a.csv`)), ["1/a.csv", "10/a.csv", "2/a.csv"]);
     assert.deepEqual(await found(fromStorage(`${uri}/**/*.csv`)), ["1/a.csv", "10/a.csv", "2/a.csv", "2/deep/a.csv"]);
@@ -91,7 +91,7 @@ describe("fromStorage", () => {
     assert.deepEqual(both, [`${uri}/1/a`, `${uri}/3/b`]);
   });
 
-  it("refuses braces that stand for too many patterns, before any of them is made", () => {
+  it("refuses braces that expand to too many patterns, before expanding them", () => {
     for (const braces of ["{1..1000000000}", "{1..200}/{1..200}", "{0..9}".repeat(9), "{1..99999999999999999999}"]) {
       assert.throws(() => fromStorage(`memory://x/${braces}`), {
         code: "invalid",
@@ -100,20 +100,20 @@ describe("fromStorage", () => {
     }
   });
 
-  it("refuses a pattern in place of a bucket, and a wrong client_config, at once", () => {
+  it("refuses a pattern as a bucket, and a wrong client_config, at once", () => {
     assert.throws(() => fromStorage("s3://buck*/a"), { code: "config", message: /the bucket cannot be a pattern/ });
     // @ts-expect-error a misspelt parameter does not compile
     assert.throws(() => fromStorage("s3://bucket/a", { client_config: { kee: "x" } }), { code: "config" });
   });
 
-  it("says not_found of what is neither a file nor a folder", async () => {
+  it("reports not_found for a URI that is neither file nor folder", async () => {
     const uri = await placeWith("a");
     await rejectsWith("not_found", found(fromStorage(`${uri}/none`)));
     await rejectsWith("not_found", found(fromStorage(`${uri}/none/`)));
     await rejectsWith("not_found", found(fromStorage(`${root}/none`)));
   });
 
-  it("takes a file of a web server, which has no listings", async () => {
+  it("accepts a file of a web server, which has no listings", async () => {
     const server = await startRecordingServer((_request, response) => {
       response.writeHead(200, { etag: '"e"', "content-length": 2 }).end("ok");
     });
@@ -126,8 +126,8 @@ describe("fromStorage", () => {
   });
 });
 
-describe("a cache of listings", () => {
-  it("serves the same folder and those within it, until it is told to list anew", async () => {
+describe("a listing cache", () => {
+  it("serves the same folder and its subfolders, until it is refreshed", async () => {
     const uri = await placeWith("a/b/1", "a/c/2");
     const listing_cache = new ListingCache();
     const list = (path: string, options = {}) => found(fromStorage(`${uri}/${path}`, { listing_cache, ...options }));
@@ -140,7 +140,7 @@ describe("a cache of listings", () => {
     assert.deepEqual(await list("a/"), ["b/1", "b/new", "c/2"]);
   });
 
-  it("forgets after a while, and keeps sources apart", () => {
+  it("expires, and keeps sources apart", () => {
     let now = 0;
     const cache = new ListingCache({ seconds: 60, now: () => now });
     const entry = { path: "a/b", size: 1, etag: "", version: "", is_latest: true, last_modified: null, type: "file" };
@@ -205,7 +205,7 @@ describe("toStorage", () => {
     assert.deepEqual((await exported(`${uri}/`)).paths, [`${place}/a/one.txt`, `${place}/b/two.txt`]);
   });
 
-  it("places files by their ETag and by a digest of their content, with the suffix", async () => {
+  it("places files by their ETag or by a digest of their content, with the suffix", async () => {
     const uri = await placeWith("a/one.txt", "b/.hidden");
     const digest = (name: string, text: string) => createHash(name).update(text).digest("hex");
     const names = (algorithm: string) => [`${digest(algorithm, "a/one.txt")}.txt`, digest(algorithm, "b/.hidden")];
@@ -215,13 +215,13 @@ describe("toStorage", () => {
     assert.deepEqual(md5.paths, names("md5").sort());
   });
 
-  it("writes the same content once where it names the place", async () => {
+  it("writes the same content once if the content names the target", async () => {
     const uri = await placeWith();
     for (const path of ["a.txt", "b.txt"]) await openStorage(uri).write(path, "same");
     assert.equal((await exported(`${uri}/`, { placement: "checksum" })).paths.length, 1);
   });
 
-  it("refuses two files for one place, before anything is written", async () => {
+  it("refuses two files for one target, before anything is written", async () => {
     const uri = await placeWith("a/x", "b/x", "c/y");
     const folder = await newFolder();
     await assert.rejects(
@@ -256,7 +256,7 @@ describe("toStorage", () => {
     assert.deepEqual(await readdir(hard.folder), ["a"], "once more leaves nothing beside it");
   });
 
-  it("copies where a link cannot be", async () => {
+  it("copies if a link is not possible", async () => {
     const uri = await placeWith("a");
     const { folder } = await exported(`${uri}/`, { placement: "filepath", link_type: "symlink" });
     assert.ok((await lstat(join(folder, "a"))).isFile());
@@ -265,7 +265,7 @@ describe("toStorage", () => {
     assert.deepEqual([told?.how, await openStorage("memory://linked").readText("a")], ["copy", "a"]);
   });
 
-  it("refuses options that it does not know, with those that it does, before anything is written", async () => {
+  it("refuses unknown options and lists the known ones, before anything is written", async () => {
     const files = fromStorage(`${await placeWith("a")}/`);
     const folder = await newFolder();
     const refused = (options: object, message: RegExp) =>
@@ -280,7 +280,7 @@ describe("toStorage", () => {
     assert.deepEqual(await readdir(folder), []);
   });
 
-  it("tells how far it is, and how far it goes", async () => {
+  it("reports progress and the total", async () => {
     const uri = await placeWith("a", "bb", "ccc");
     const events: ExportProgress[] = [];
     await exported(`${uri}/`, { onProgress: (event) => events.push(event), concurrency: 2 });
@@ -289,7 +289,7 @@ describe("toStorage", () => {
     assert.ok(events.every(({ done_bytes }, index) => done_bytes >= (events[index - 1]?.done_bytes ?? 0)));
   });
 
-  it("takes a file whose size nobody tells, which cannot be opened at random", async () => {
+  it("accepts a file of unknown size, which cannot be opened for random access", async () => {
     const server = await startRecordingServer((_request, response) => {
       response.writeHead(200, { etag: '"e"', "transfer-encoding": "chunked" });
       response.end("streamed");
@@ -319,7 +319,7 @@ describe("files of s3://", { skip, timeout: 60_000 }, () => {
   });
   after(() => server?.stop());
 
-  it("carry their versions where the storage is aware of them, the latest unless all are wanted", async () => {
+  it("have their versions if the storage is version-aware, only the latest unless all are requested", async () => {
     const bucket = await server.makeBucket("versions", { versioned: true });
     const client_config = { ...server.config, version_aware: true };
     const storage = openStorage(`s3://${bucket}`, client_config);

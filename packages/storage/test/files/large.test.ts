@@ -1,6 +1,6 @@
 /**
- * Large things in little memory: a million keys, and objects that fit into no memory. In the long form
- * (MILLRACE_LONG_TESTS=1) the object has 20 GB: up to 60 GB of disk are used for a while.
+ * Large data in little memory: a million keys, and objects that do not fit into memory. In the long form
+ * (MILLRACE_LONG_TESTS=1) the object has 20 GB, which takes up to 60 GB of temporary disk space.
  */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -20,7 +20,7 @@ const isLong = process.env["MILLRACE_LONG_TESTS"] === "1";
 const gigabyte = 1_000_000_000;
 const megabyte = 1_000_000;
 
-/** What a program prints as JSON, with the most memory it had, in bytes: a process of its own, so that it is its own. */
+/** Runs a program in a separate process; returns its JSON output and its peak memory in bytes. */
 async function inProcess<T>(program: string): Promise<T & { memory: number }> {
   const script = `
     import { openStorage } from "@millrace/storage";
@@ -35,8 +35,8 @@ async function inProcess<T>(program: string): Promise<T & { memory: number }> {
 
 describe("a listing of a million keys", { skip: await whyNoNginx(), timeout: 200_000 }, () => {
   /**
-   * nginx with prepared pages stands in: no real server here could list as many in the time of a test. That it takes no
-   * more than 200 MB is tested on the packed library: from source, Node's own reader of types takes a share.
+   * nginx with prepared pages replaces a real server, which could not list as many keys in the time of a test. The
+   * limit of 200 MB is tested on the packed library, because from source Node's type stripping takes a share.
    */
   it("in order has each key, in bounded memory", async () => {
     const folders = 1000;
@@ -64,7 +64,7 @@ describe("a listing of a million keys", { skip: await whyNoNginx(), timeout: 200
     }
   });
 
-  it("leaves no page alive for the sake of one kept entry", async () => {
+  it("does not keep a page in memory because of one kept entry", async () => {
     const store = await startPreparedStore({ folders: 300 });
     try {
       const { kept, live } = await inProcess<{ kept: number; live: number }>(`
@@ -84,7 +84,7 @@ describe("a listing of a million keys", { skip: await whyNoNginx(), timeout: 200
   });
 });
 
-/** A place that is beyond what 32 bits can count, and the ends. */
+/** Offsets beyond 32 bits, and both ends. */
 const mark = Buffer.from("here is something");
 const placesIn = (size: number) =>
   [0, Math.floor(size / 3), 2 ** 31 + 5, 2 ** 32 + 7, 2 ** 34 + 9, size - mark.length].filter((at) => at + 17 <= size);
@@ -108,7 +108,7 @@ async function hasMarks(storage: Storage, path: string, size: number): Promise<v
   }
 }
 
-/** What a program prints, in a process of its own whose memory is bounded. */
+/** Runs a program in a separate process with bounded memory; returns its output. */
 async function inLittleMemory<T>(program: string): Promise<T> {
   const { memory, ...result } = await inProcess<T>(program);
   assert.ok(memory <= 300 * megabyte, `${Math.round(memory / megabyte)} MB`);
@@ -124,7 +124,7 @@ const countStream = (source: string, path: string) => `
   await source.close();
   return { bytes };`;
 
-describe("an object that is larger than memory should be", { skip: await whyNoVersitygw(), timeout: 3_600_000 }, () => {
+describe("an object that is larger than memory", { skip: await whyNoVersitygw(), timeout: 3_600_000 }, () => {
   const size = isLong ? 20 * gigabyte : 600 * megabyte;
   const partSize = 5 * 1024 * 1024;
   let server: S3Server;
@@ -136,7 +136,7 @@ describe("an object that is larger than memory should be", { skip: await whyNoVe
     await makeSparse(join(folder, "big"), size);
     server = await startVersitygw({ sidecar: true });
     await server.makeBucket("large-bucket");
-    // It puts the parts of an upload together when told that all are there, and says nothing meanwhile.
+    // The server joins the parts of an upload when it completes, and sends nothing meanwhile.
     config = { ...server.config, config_kwargs: { read_timeout: 900 } };
     storage = openStorage("s3://large-bucket", config);
   });
@@ -155,7 +155,7 @@ describe("an object that is larger than memory should be", { skip: await whyNoVe
   });
 
   it("is read from a store, by ranges and as a stream, with one request and with many", async () => {
-    // Straight into the store's folder: nothing has to be uploaded for it.
+    // Written directly into the store's folder, so that no upload is needed.
     await makeSparse(join(server.data, "large-bucket", "sparse"), size);
     await hasMarks(storage, "sparse", size);
     for (const given of [config, wide()]) {
@@ -166,7 +166,7 @@ describe("an object that is larger than memory should be", { skip: await whyNoVe
     await storage.remove("sparse");
   });
 
-  it("is uploaded from a file, in no more parts than a store takes", async () => {
+  it("is uploaded from a file, in no more parts than the store accepts", async () => {
     const { entry } = await inLittleMemory<{ entry: { size: number; etag: string } }>(`
       const target = ${opened("s3://large-bucket", wide())};
       const entry = await target.upload(${JSON.stringify(join(folder, "big"))}, "uploaded");
@@ -189,7 +189,7 @@ describe("an object that is larger than memory should be", { skip: await whyNoVe
     await rm(join(folder, "copied"));
   });
 
-  it("is written to a store from a stream of which nobody knows the length", async () => {
+  it("is written to a store from a stream of unknown length", async () => {
     const { entry } = await inLittleMemory<{ entry: { size: number; etag: string } }>(`
       const source = ${opened(folder)};
       const target = ${opened("s3://large-bucket", { ...config, max_concurrency: 3 })};
@@ -201,7 +201,7 @@ describe("an object that is larger than memory should be", { skip: await whyNoVe
     await hasMarks(storage, "streamed", size);
   });
 
-  it("is downloaded into a file, ranges side by side", async () => {
+  it("is downloaded into a file, with parallel ranges", async () => {
     const { read } = await inLittleMemory<{ read: number }>(`
       const source = ${opened("s3://large-bucket", wide())};
       const read = await source.download("streamed", ${JSON.stringify(join(folder, "back"))});
@@ -213,8 +213,8 @@ describe("an object that is larger than memory should be", { skip: await whyNoVe
 });
 
 /**
- * azurite is slow: no more than shows that 32 bits are not the limit. fake-gcs-server copies all that it has for each
- * piece that it gets, so that even this would take it most of an hour: gs:// is not tried.
+ * azurite is slow, so this tests only sizes beyond 32 bits. fake-gcs-server copies everything for each piece that it
+ * gets and would take most of an hour, so gs:// is not tested.
  */
 function beyond32Bits(): void {
   it("is written from a stream, and read by ranges and as a stream", async () => {
@@ -245,5 +245,5 @@ function beyond32Bits(): void {
 }
 
 if (isLong) {
-  describe("an object of az:// of more bytes than 32 bits count with a sign", { timeout: 1_200_000 }, beyond32Bits);
+  describe("an object of az:// with more bytes than a signed 32-bit number", { timeout: 1_200_000 }, beyond32Bits);
 }

@@ -1,4 +1,4 @@
-/** Downloads and uploads that fail on the way, with a store of our own that fails when it is told to. */
+/** Downloads and uploads that fail half-way, with our own store that fails on request. */
 import assert from "node:assert/strict";
 import { mkdtemp, open, readdir, readFile, rename, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -17,7 +17,7 @@ import { memoryScheme } from "../../src/schemes/memory/scheme.ts";
 const size = 400_000;
 const entry = { path: "a", size, etag: "e", version: "", is_latest: true, last_modified: null, type: "file" } as const;
 
-/** What the store does instead of serving and taking bytes. */
+/** What the store does instead of serving and accepting bytes. */
 let onPiece: (number: number, signal: AbortSignal | undefined) => void | Promise<void>;
 let onRead: () => void;
 let onPart: (part: number) => void | Promise<void>;
@@ -66,7 +66,7 @@ registerScheme({ ...memoryScheme, names: ["failing"], load: async () => ({ open:
 
 const failure = new StorageError("permission", "no longer");
 
-describe("a file on its way", () => {
+describe("a file in transfer", () => {
   let folder: string;
   let file: string;
   const storage = openStorage("failing://");
@@ -77,7 +77,7 @@ describe("a file on its way", () => {
   });
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
-  it("is not seen in its place before it is whole", async () => {
+  it("is not visible at its target before it is complete", async () => {
     await writeFile(file, "old");
     onPiece = async () => assert.equal(await readFile(file, "utf8"), "old");
     assert.equal(await storage.download("a", file), size);
@@ -97,7 +97,7 @@ describe("a file on its way", () => {
     });
   }
 
-  /** Pieces wait until so many ranges have been opened. */
+  /** Pieces wait until this many ranges have been opened. */
   function afterReads(count: number): () => Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     let reads = 0;
@@ -108,8 +108,8 @@ describe("a file on its way", () => {
     return () => promise;
   }
 
-  it("leaves nothing when the disk is full, however many ranges are on their way", { timeout: 30_000 }, async () => {
-    // A stand-in: a disk that is full cannot be had everywhere.
+  it("leaves nothing when the disk is full, however many ranges are in transfer", { timeout: 30_000 }, async () => {
+    // A mock, because a full disk is not available everywhere.
     const handle = await open(join(folder, "handle"), "w");
     const write = mock.method(Object.getPrototypeOf(handle), "write", async () => {
       throw Object.assign(new Error("no space left"), { code: "ENOSPC" });
@@ -122,7 +122,7 @@ describe("a file on its way", () => {
     assert.deepEqual(await readdir(folder), []);
   });
 
-  it("is given up, and nothing of it left, when whoever follows it fails", { timeout: 30_000 }, async () => {
+  it("is aborted, with nothing left of it, when its onBytes callback fails", { timeout: 30_000 }, async () => {
     const onBytes = () => {
       throw new Error("nobody looks");
     };
@@ -137,7 +137,7 @@ describe("a file on its way", () => {
     const isOpened = afterReads(2);
     onPiece = async (_number, signal) => {
       await isOpened();
-      // Only those after the first can be stopped: they would wait for ever.
+      // Only ranges after the first have a signal; without a stop they would wait forever.
       if (!signal) throw failure;
       await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
     };
@@ -145,7 +145,7 @@ describe("a file on its way", () => {
     assert.deepEqual(await readdir(folder), []);
   });
 
-  it("leaves nothing when its download is stopped in the middle, which says why", async () => {
+  it("leaves nothing when its download is stopped half-way, with the reason", async () => {
     const stop = new AbortController();
     onPiece = (at) => {
       if (at !== 2) return;
@@ -156,7 +156,7 @@ describe("a file on its way", () => {
     assert.deepEqual(await readdir(folder), []);
   });
 
-  it("is uploaded as it was opened, when another takes its place meanwhile", async () => {
+  it("is uploaded as it was opened, even if another file replaces it meanwhile", async () => {
     await writeFile(file, Buffer.alloc(250_000, "o"));
     onPart = async (part) => {
       if (part !== 1) return;
@@ -168,7 +168,7 @@ describe("a file on its way", () => {
     assert.equal(state, "finished");
   });
 
-  it("is not uploaded when it becomes shorter meanwhile, and what was begun is taken back", async () => {
+  it("is not uploaded if it becomes shorter meanwhile, and the upload is aborted", async () => {
     await writeFile(file, Buffer.alloc(950_000, "o"));
     onPart = async (part) => {
       if (part === 1) await truncate(file, 10);
@@ -177,7 +177,7 @@ describe("a file on its way", () => {
     assert.equal(state, "aborted");
   });
 
-  it("is taken back when the store fails at a part, or the upload is stopped", async () => {
+  it("is aborted when the store fails at a part, or the upload is stopped", async () => {
     await writeFile(file, Buffer.alloc(950_000, "o"));
     onPart = (part) => {
       if (part === 3) throw failure;
@@ -192,7 +192,7 @@ describe("a file on its way", () => {
     assert.equal(state, "aborted");
   });
 
-  it("that needs more parts than the store takes is taken back, and said so; where its size is told it fits", async () => {
+  it("that needs more parts than the store accepts is aborted with that error; with a declared size it fits", async () => {
     async function* stream(): AsyncGenerator<Uint8Array> {
       for (let piece = 0; piece < 20; piece += 1) yield Buffer.alloc(1_000_000);
     }

@@ -16,7 +16,7 @@ conformance("memory://", {
 });
 
 describe("memory://", () => {
-  it("keeps what was written, whatever becomes of the buffer, or of one that was read", async () => {
+  it("keeps what was written, whatever happens to the buffer, or to one that was read", async () => {
     const storage = openStorage("memory://buffers");
     for (const bytes of [Buffer.from("abc"), new Uint8Array([97, 98, 99])]) {
       await storage.write("a", bytes);
@@ -27,7 +27,7 @@ describe("memory://", () => {
     }
   });
 
-  it("keeps the parts of an upload, whatever becomes of their buffer", async () => {
+  it("keeps the parts of an upload, whatever happens to their buffer", async () => {
     const upload = await open().upload("buffers/parts", {});
     const buffer = Buffer.from("ab");
     await upload.put(1, buffer);

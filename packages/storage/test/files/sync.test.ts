@@ -27,13 +27,13 @@ describe("making one tree like another", () => {
   };
   const all = (storage: Storage) => pathsOf(storage.list({ recursive: true }));
 
-  it("copies what is absent, and the second time nothing", async () => {
+  it("copies missing files, and nothing the second time", async () => {
     assert.deepEqual(await sync(), ["copy a", "copy b/c", "copy b/d/e"]);
     assert.equal(await target.readText("b/d/e"), "b/d/e");
     assert.deepEqual(await sync(), ["keep a", "keep b/c", "keep b/d/e"]);
   });
 
-  it("copies what differs in size, or is newer in the source", async () => {
+  it("copies files that differ in size, or are newer in the source", async () => {
     await sync();
     await source.write("a", "longer than before");
     await source.write("b/c", "B/C");
@@ -43,7 +43,7 @@ describe("making one tree like another", () => {
     assert.equal(await target.readText("b/c"), "B/C");
   });
 
-  it("copies what may have changed in the second that the target tells", async () => {
+  it("copies files that may have changed within the time resolution of the target", async () => {
     await using copy = openStorage(join(folder, "copy"));
     await syncTrees(source, copy);
     await utimes(join(folder, "copy/a"), 1000, 1000);
@@ -68,7 +68,7 @@ describe("making one tree like another", () => {
     assert.deepEqual(await all(linked), ["a", "b/c", "b/d/e", "link/kept"]);
   });
 
-  it("removes what the source does not have only when told to", async () => {
+  it("removes extra files only on request", async () => {
     await target.write("x/y", "extra");
     await sync();
     assert.ok(await target.exists("x/y"));
@@ -76,7 +76,7 @@ describe("making one tree like another", () => {
     assert.deepEqual(await all(target), await all(source));
   });
 
-  it("refuses a source that is not there, or is a file, and touches nothing", async () => {
+  it("refuses a source that is missing or is a file, and changes nothing", async () => {
     await target.write("x", "extra");
     const refused = async (uri: string, code: string, message: RegExp) => {
       await using wrong = openStorage(uri);
@@ -92,7 +92,7 @@ describe("making one tree like another", () => {
     assert.deepEqual(await all(target), ["x"]);
   });
 
-  it("takes an empty folder for what it is, and the mark of one", async () => {
+  it("accepts an empty folder, and a folder marker", async () => {
     await mkdir(join(folder, "empty"));
     await target.write("marked/", "");
     for (const uri of [join(folder, "empty"), `${target.uri}/marked/`]) {
@@ -104,7 +104,7 @@ describe("making one tree like another", () => {
     }
   });
 
-  it("does nothing in a dry run, and says what it would do", async () => {
+  it("does nothing in a dry run, and reports what it would do", async () => {
     await target.write("x", "extra");
     assert.deepEqual(await sync({ dryRun: true, remove: true }), ["copy a", "copy b/c", "copy b/d/e", "remove x"]);
     assert.deepEqual(await all(target), ["x"]);

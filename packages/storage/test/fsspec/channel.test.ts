@@ -1,10 +1,10 @@
-/** The queue between those who list side by side and the one who takes what they bring. */
+/** The queue between parallel listings and their consumer. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Channel } from "../../src/concurrency/channel.ts";
 
 describe("a channel", () => {
-  it("ends also when all who wait for room have nothing more to bring", async () => {
+  it("ends even if all producers that wait for room have nothing more", async () => {
     const channel = new Channel<number>(1);
     let working = 6;
     const produce = async (item: number) => {
@@ -16,7 +16,7 @@ describe("a channel", () => {
     assert.deepEqual(await Array.fromAsync(channel), [1, 2, 3, 4, 5, 6]);
   });
 
-  it("holds back who brings more than there is room for", async () => {
+  it("blocks a producer when there is no room", async () => {
     const channel = new Channel<number>(2);
     let pushed = 0;
     const produce = async () => {
@@ -34,7 +34,7 @@ describe("a channel", () => {
     await channel.return();
   });
 
-  it("gives what is there before a failure", async () => {
+  it("delivers buffered items before a failure", async () => {
     const channel = new Channel<string>(5);
     void channel.push("there");
     channel.close({ error: new Error("broken") });

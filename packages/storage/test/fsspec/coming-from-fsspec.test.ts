@@ -1,4 +1,4 @@
-/** What docs/coming-from-fsspec.md says of the Python originals and of us: both are run, side by side. */
+/** Checks the statements of docs/coming-from-fsspec.md by running the Python originals and our library side by side. */
 import assert from "node:assert/strict";
 import { after, afterEach, before, describe, it } from "node:test";
 import { type ClientConfig, openStorage, type Storage } from "@millrace/storage";
@@ -9,7 +9,7 @@ import { type Answer, type RecordingServer, startRecordingServer } from "../supp
 
 const skip = await whyNoPythonPackages();
 
-/** Runs a script, and returns the JSON that it prints. */
+/** Runs a script, and returns its JSON output. */
 async function python<T>(script: string, environment: Readonly<Record<string, string>> = {}): Promise<T> {
   const env = { GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT: "false", ...environment };
   return JSON.parse(await runPython(`import json\n${script}`, env)) as T;
@@ -28,7 +28,7 @@ function open(uri: string, config: ClientConfig, environment = {}): Storage {
 const listingOf = async (storage: Storage) => Array.fromAsync(storage.list(), ({ path }) => path);
 
 describe("s3fs and s3://", { skip, timeout: 120_000 }, () => {
-  it("have other defaults: those of its newer releases there, those of the documentation here", async () => {
+  it("have different defaults: s3fs those of its newer releases, we those of the documentation", async () => {
     const script = `
 import s3fs
 fs = s3fs.S3FileSystem(anon=True)
@@ -41,7 +41,7 @@ print(json.dumps([fs.default_block_size, fs.max_concurrency, fs.version_aware]))
     assert.deepEqual(values, [null, 1, false]);
   });
 
-  it("count attempts alike: max_attempts those after the first, total_max_attempts all", async () => {
+  it("count attempts alike: max_attempts excludes the first, total_max_attempts includes it", async () => {
     const script = `
 import os, botocore.session, botocore.config
 def attempts(retries):
@@ -52,7 +52,7 @@ print(json.dumps([attempts({"max_attempts": 2}), attempts({"total_max_attempts":
     assert.deepEqual(await python(script), [3, 2]);
   });
 
-  it("take no version where version_aware is not true", async () => {
+  it("accept no version if version_aware is not true", async () => {
     const script = `
 import s3fs
 fs = s3fs.S3FileSystem(anon=True, endpoint_url="http://127.0.0.1:1")
@@ -85,12 +85,12 @@ describe("gcsfs and gs://", { skip, timeout: 240_000 }, () => {
   const here = (config: ClientConfig = {}, environment = {}) =>
     open("gs://bucket", { endpoint_url: server.url, token: "anon", ...config }, environment);
 
-  it("mean full_control by an access, and none by a consistency, that is not given", async () => {
+  it("default to full_control for access and none for consistency", async () => {
     const script = `${fileSystem("")}\nprint(json.dumps([fs.credentials.access, fs.consistency]))`;
     assert.deepEqual(await python(script), ["full_control", "none"]);
   });
 
-  it("keep a listing for ever unless cache_timeout says otherwise", async () => {
+  it("cache a listing forever unless cache_timeout says otherwise", async () => {
     for (const [words, config, requests] of [
       ["", {}, 1],
       ["cache_timeout=0", { cache_timeout: 0 }, 2],
@@ -106,7 +106,7 @@ describe("gcsfs and gs://", { skip, timeout: 240_000 }, () => {
     }
   });
 
-  it("ask anew when they are told to refresh", async () => {
+  it("list again on refresh", async () => {
     await python(`${fileSystem("")}\nfs.ls("bucket/d")\nfs.ls("bucket/d", refresh=True)\nprint("null")`);
     assert.equal(server.requests.length, 2);
     const storage = here();
@@ -115,7 +115,7 @@ describe("gcsfs and gs://", { skip, timeout: 240_000 }, () => {
     assert.equal(server.requests.length, 4);
   });
 
-  it("bill the project, or the one that is named; a missing one is named only here", async () => {
+  it("bill the project, or the given one; only we name a missing one", async () => {
     const payers = () => [...new Set(server.requests.splice(0).map(({ query }) => query.get("userProject")))];
     for (const [words, config, payer] of [
       ['requester_pays=True, project="p"', { requester_pays: true, project: "p" }, "p"],
@@ -137,7 +137,7 @@ except Exception as error:
     assert.throws(() => here({ requester_pays: true, token: "t" }), /project is missing/);
   });
 
-  it("take an emulator's address without its protocol, after endpoint_url", async () => {
+  it("accept an emulator's address without its protocol, after endpoint_url", async () => {
     const environment = { STORAGE_EMULATOR_HOST: new URL(server.url).host };
     const script = `import gcsfs\nfs = gcsfs.GCSFileSystem(token="anon")\nfs.ls("bucket/d")\nprint("null")`;
     await python(script, environment);
@@ -150,7 +150,7 @@ except Exception as error:
     assert.equal(server.requests.length, 4);
   });
 
-  it("accept secure_serialize; options of a session that mean nothing on Node are refused here", async () => {
+  it("accept secure_serialize; we refuse session options without a meaning on Node", async () => {
     const words = 'secure_serialize=False, session_kwargs={"trust_env": True, "json_serialize": json.dumps}';
     await python(`${fileSystem(words)}\nfs.ls("bucket/d")\nprint("null")`);
     here({ secure_serialize: false, session_kwargs: { trust_env: true } });
@@ -172,7 +172,7 @@ describe("adlfs and az://", { skip, timeout: 240_000 }, () => {
   });
   after(() => server?.stop());
 
-  it("let a connection string of the environment override an account_key that is given, but not here", async () => {
+  it("differ: in adlfs, a connection string of the environment overrides a given account_key", async () => {
     const environment = { AZURE_STORAGE_CONNECTION_STRING: server.connection_string };
     const script = `
 import adlfs
@@ -183,7 +183,7 @@ print(json.dumps([fs.service_client.account_name, fs.ls("files")]))`;
     assert.equal(new URL(await storage.presign("a")).host, "other.blob.core.windows.net");
   });
 
-  it("move as many blocks at once as fsspec makes calls, unless it is said", async () => {
+  it("transfer as many blocks at once as fsspec's batch size, unless configured", async () => {
     const script = `
 import adlfs, fsspec.config, os, resource
 resource.setrlimit(resource.RLIMIT_NOFILE, (1024, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
@@ -194,7 +194,7 @@ print(json.dumps([usual, of()]))`;
     assert.deepEqual(await python(script, { STRING: server.connection_string }), [128, 5]);
   });
 
-  it("read ahead there, whatever default_cache_type says", async () => {
+  it("differ: adlfs reads ahead, whatever default_cache_type says", async () => {
     const script = `
 import adlfs, os
 fs = adlfs.AzureBlobFileSystem(connection_string=os.environ["STRING"], default_cache_type="all")
@@ -202,7 +202,7 @@ print(json.dumps([fs.default_cache_type, fs.open("files/a").cache.name]))`;
     assert.deepEqual(await python(script, { STRING: server.connection_string }), ["all", "readahead"]);
   });
 
-  it("take no credentials for anonymous access only where there is none", async () => {
+  it("use anonymous access only if there are no credentials", async () => {
     const script = `
 import adlfs
 signed = adlfs.AzureBlobFileSystem(account_name="a", account_key="b3RoZXI=", anon=True)
@@ -220,7 +220,7 @@ describe("HfFileSystem and hf://", { skip, timeout: 120_000 }, () => {
   });
   after(() => hub?.stop());
 
-  it("take a URI without a type for a model there, and for a dataset here", async () => {
+  it("differ: a URI without a type is a model in HfFileSystem, and a dataset here", async () => {
     const config = { endpoint: hub.url, token: writerToken };
     await open("hf://datasets/team/data", config).write("a.txt", "here");
     assert.equal(await open("hf://team/data", config).readText("a.txt"), "here");

@@ -41,7 +41,7 @@ async function* megabytes(count: number): AsyncGenerator<Uint8Array> {
   for (let index = 0; index < count; index += 1) yield Buffer.alloc(megabyte, index);
 }
 
-describe("the bridge to fsspec says what is missing:", () => {
+describe("the bridge to fsspec reports what is missing:", () => {
   it("a Python", async () => {
     const storage = openStorage("github://org:repo@main/x", {}, withPython("/nowhere/python"));
     const { code, message } = await failureOf(storage.read("a"));
@@ -66,7 +66,7 @@ describe("the bridge to fsspec says what is missing:", () => {
     assert.match(smb.message, /pip install smbprotocol/);
   });
 
-  it("a file system that nobody knows, with those that need no bridge", { skip }, async () => {
+  it("an unknown file system, with the native schemes", { skip }, async () => {
     const { code, message } = await failureOf(open("nosuchkindatall://x").read("a"));
     assert.equal(code, "config");
     assert.match(message, /nosuchkindatall:\/\/ is not a known kind .*\(file, .*s3.*zip.*\) nor of fsspec \d/);
@@ -76,7 +76,7 @@ describe("the bridge to fsspec says what is missing:", () => {
 describe("the bridge to fsspec", { skip, timeout: 240_000 }, () => {
   const place = () => `fsspec+local://${folder}/${randomUUID()}`;
 
-  it("knows the names that fsspec has, so that no Python is asked for a name that is mistyped", async () => {
+  it("knows the names of fsspec, so that it starts no Python for a mistyped name", async () => {
     const { hello } = await pythonChild(python);
     const unknown = [...fsspecNames, ...chainingNames].filter((name) => !hello.names.includes(name));
     assert.deepEqual(unknown, []);
@@ -84,14 +84,14 @@ describe("the bridge to fsspec", { skip, timeout: 240_000 }, () => {
       try {
         return open(`${name}://x`) === undefined;
       } catch (error) {
-        // Those of ours check their configuration at once; what must not be is that a name is not known.
+        // Native schemes check their configuration at once; the name itself must be known.
         return /not a known kind/.test((error as Error).message);
       }
     });
     assert.deepEqual(theirs, []);
   });
 
-  it("gives the keys of client_config to the file system, and shows no secret in an error", async () => {
+  it("passes the keys of client_config to the file system, and shows no secret in an error", async () => {
     const config = { secret_key: "do-not-tell", nonsense: "do-not-tell" };
     const { message, code } = await failureOf(open("github://org/x", config).read("a"));
     assert.match(message, /^github:\/\//);
@@ -101,7 +101,7 @@ describe("the bridge to fsspec", { skip, timeout: 240_000 }, () => {
     assert.deepEqual([shown?.key, shown?.value], ["secret_key", "********"]);
   });
 
-  it("keeps secrets out of what others see of the process", async () => {
+  it("keeps secrets out of the command line and the environment of the process", async () => {
     const storage = open("fsspec+memory://secrets", { key: "visible-key", secret: "hidden-secret" });
     await storage.write("a", "1");
     const { pid } = await pythonChild(python);
@@ -112,7 +112,7 @@ describe("the bridge to fsspec", { skip, timeout: 240_000 }, () => {
     await storage.close();
   });
 
-  it("has one Python for all storages of the process", async () => {
+  it("has one Python process for all storages of the process", async () => {
     const [one, two] = [open(place()), open("fsspec+memory://one-python")];
     await one.write("a", "1");
     const { pid } = await pythonChild(python);
@@ -120,7 +120,7 @@ describe("the bridge to fsspec", { skip, timeout: 240_000 }, () => {
     assert.equal((await pythonChild(python)).pid, pid);
   });
 
-  it("streams 64 MB both ways with no more in memory than its windows", async () => {
+  it("streams 64 MB in both directions with no more in memory than its windows", async () => {
     const storage = open(place());
     const child = await pythonChild(python);
     await storage.write("big", megabytes(64));
@@ -137,21 +137,21 @@ describe("the bridge to fsspec", { skip, timeout: 240_000 }, () => {
     await storage.close();
   });
 
-  it("sends nothing more to a reader that has stopped taking", async () => {
+  it("sends nothing more to a reader that has stopped", async () => {
     const storage = open(place());
     await storage.write("big", megabytes(16));
     const child = await pythonChild(python);
     const before = child.mostBuffered;
     const reader = storage.readStream("big").getReader();
     await reader.read();
-    // The answer to another call comes behind everything that was sent until then.
+    // The answer to another call arrives after everything that was sent before.
     for (let turn = 0; turn < 10; turn += 1) await storage.stat("big");
     assert.ok(child.mostBuffered <= Math.max(before, windowSize + pieceSize), `${child.mostBuffered} bytes waited`);
     await reader.cancel();
     await storage.close();
   });
 
-  it("takes nothing more from a source while the store does not write", async () => {
+  it("reads nothing more from a source while the store does not write", async () => {
     const gate = join(folder, "gate");
     const gated = await pythonWith(
       `import fsspec, os, time
@@ -182,7 +182,7 @@ fsspec.register_implementation("gatedfs", Gated)`,
     const mostBuffered = async () =>
       Number(await child.begin({ action: "buffered" }, () => new Error("not told")).result());
     while ((await mostBuffered()) < windowSize) await new Promise((resolve) => setImmediate(resolve));
-    // Answers come in turn: what was sent before them has arrived.
+    // Answers are in order: what was sent before them has arrived.
     for (let turn = 0; turn < 50; turn += 1) await storage.exists("nothing");
     assert.ok(pulled < 24 * megabyte, `${pulled} bytes were taken`);
     await writeFile(gate, "");
@@ -200,7 +200,7 @@ fsspec.register_implementation("gatedfs", Gated)`,
     await storage.close();
   });
 
-  it("fails what is on its way when Python is killed, and the next call starts another", async () => {
+  it("fails pending calls when Python is killed, and the next call starts another", async () => {
     const storage = open(place());
     await storage.write("big", megabytes(16));
     const reader = storage.readStream("big").getReader();
@@ -252,7 +252,7 @@ fsspec.register_implementation("gatedfs", Gated)`,
     await storage.close();
   });
 
-  it("tells exceptions of Python by their types, with their words, and without what a library prints", async () => {
+  it("maps Python exceptions by their types, with their messages, and without output of the library", async () => {
     const faulty = await pythonWith(
       `import builtins, fsspec
 from fsspec.implementations.memory import MemoryFileSystem
@@ -283,7 +283,7 @@ fsspec.register_implementation("faultyfs", Faulty)`,
     await storage.close();
   });
 
-  it("refuses frames that no bridge sends, and says so", async () => {
+  it("refuses invalid frames with an error", async () => {
     const wild = join(folder, "wild-python");
     await writeFile(wild, `#!/bin/sh\nprintf '\\377\\377\\377\\377\\011aaaa'\necho some words >&2\nexec sleep 60\n`);
     await chmod(wild, 0o755);
@@ -291,7 +291,7 @@ fsspec.register_implementation("faultyfs", Faulty)`,
     assert.match(message, /it sent an invalid answer \(unexpected frame: kind 9, 4294967295 bytes\)/);
   });
 
-  it("keeps no program running, and ends with it", async () => {
+  it("keeps no program running, and exits with it", async () => {
     const uri = place();
     const script = `
       import { openStorage } from "@millrace/storage";
@@ -311,7 +311,7 @@ fsspec.register_implementation("faultyfs", Faulty)`,
     await untilGone(pid);
   });
 
-  it("reads chains of fsspec whole, and patterns in them", async () => {
+  it("reads whole fsspec chains, and patterns in them", async () => {
     const archive = join(folder, "archive.zip");
     const script =
       "import sys, zipfile\nwith zipfile.ZipFile(sys.argv[1], 'w') as z:\n z.writestr('in/a.csv', 'one'); z.writestr('in/b.csv', 'two'); z.writestr('c.txt', 'three')";
@@ -334,7 +334,7 @@ fsspec.register_implementation("faultyfs", Faulty)`,
     await rejectsWith("not_found", open(`fsspec+zip://none::file://${archive}`).read(""));
   });
 
-  it("has no versions, conditions or signed URLs to offer", async () => {
+  it("does not support versions, conditions or signed URLs", async () => {
     const storage = open(place());
     await rejectsWith("unsupported", storage.presign("a"));
     await rejectsWith("unsupported", storage.write("a", randomBytes(3), { ifNoneMatch: "*" }));
@@ -342,7 +342,7 @@ fsspec.register_implementation("faultyfs", Faulty)`,
   });
 });
 
-/** A Python that runs this when it starts. */
+/** A Python that runs this code when it starts. */
 async function pythonWith(module: string): Promise<string> {
   const place = await mkdtemp(join(folder, "python-"));
   await writeFile(join(place, "sitecustomize.py"), module);
@@ -352,7 +352,7 @@ async function pythonWith(module: string): Promise<string> {
   return program;
 }
 
-/** By looking: it is no child of ours. */
+/** Waits until the process has ended. Polls, because it is not our child. */
 async function untilGone(pid: number): Promise<void> {
   for (let turn = 0; turn < 200; turn += 1) {
     try {

@@ -1,4 +1,4 @@
-/** The bridge to fsspec when connections are lost: no later call meets one, and nobody waits for it without end. */
+/** The bridge to fsspec when connections are lost: no later call uses one, and none waits for it forever. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { access, chmod, mkdtemp, rm, stat, writeFile } from "node:fs/promises";
@@ -34,7 +34,7 @@ describe("fsspec+ftp:// with a server that ends connections", { skip, timeout: 1
   });
 
   for (const how of ["told", "silently"] as const) {
-    it(`between two calls, ${how}: each call goes on with another`, async () => {
+    it(`between two calls, ${how}: each call continues with another`, async () => {
       const calls: Record<string, () => Promise<void>> = {
         readText: async () => assert.equal(await storage.readText("a"), "here"),
         exists: async () => assert.equal(await storage.exists("a"), true),
@@ -51,14 +51,14 @@ describe("fsspec+ftp:// with a server that ends connections", { skip, timeout: 1
       }
     });
 
-    it(`between two calls, ${how}: many at once go on, too`, async () => {
+    it(`between two calls, ${how}: many concurrent calls continue, too`, async () => {
       const reads = () => Promise.all(Array.from({ length: 8 }, () => storage.readText("a")));
       await reads();
       await server.endConnections(how);
       assert.deepEqual(await reads(), Array(8).fill("here"));
     });
 
-    it(`while a file is read, ${how}: the read goes on with another`, async () => {
+    it(`while a file is read, ${how}: the read continues with another`, async () => {
       const pieces: Uint8Array[] = [];
       for await (const piece of storage.readStream("big")) {
         if (pieces.length === 0) await server.endConnections(how);
@@ -70,7 +70,7 @@ describe("fsspec+ftp:// with a server that ends connections", { skip, timeout: 1
   }
 });
 
-/** What no server does at will: made up by file systems that are told by files what to do. */
+/** Behaviour that no server shows on demand: simulated by file systems that are controlled by files. */
 describe("the bridge to fsspec", { skip, timeout: 120_000 }, () => {
   let folder: string;
   before(async () => {
@@ -111,7 +111,7 @@ fsspec.register_implementation("madeupfs", Losing)`);
     await storage.close();
   });
 
-  it("uses no connection again on which a read was broken off", async () => {
+  it("does not reuse a connection on which a read was aborted", async () => {
     const closed = join(folder, "closed");
     const storage = await opened(`
 import fsspec, io
@@ -138,7 +138,7 @@ fsspec.register_implementation("madeupfs", OutOfStep)`);
     await storage.close();
   });
 
-  it("does not take a connection that is lost for a file that is not there to be removed", async () => {
+  it("does not mistake a lost connection for a missing file when removing", async () => {
     const storage = await opened(`
 import fsspec
 from fsspec.implementations.memory import MemoryFileSystem
@@ -151,7 +151,7 @@ fsspec.register_implementation("madeupfs", Lost)`);
     await storage.close();
   });
 
-  it("lets go of a write that is broken off, although its server hangs", async () => {
+  it("releases an aborted write, even if its server hangs", async () => {
     const [hangs, gate] = [join(folder, "hangs"), join(folder, "gate")];
     const storage = await opened(`
 import fsspec, os, time

@@ -1,4 +1,4 @@
-/** Every rule of a storage, through the bridge to fsspec: its local files, its memory, and s3fs with a real server. */
+/** The conformance suite through the bridge to fsspec: its local files, its memory, and s3fs with a real server. */
 import { randomUUID } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -48,7 +48,7 @@ conformance(
   "fsspec+s3://",
   {
     capabilities: capabilitiesOf("fsspec+s3://x"),
-    // The server keeps objects as files.
+    // The server stores objects as files.
     refusedKeys: ["a key that others take for their folder"],
     async open() {
       const bucket = await server.makeBucket(`bucket-${randomUUID()}`);

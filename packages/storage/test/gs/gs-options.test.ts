@@ -1,4 +1,4 @@
-/** Options of aiohttp in `session_kwargs`: what each that works does on the wire. */
+/** Options of aiohttp in `session_kwargs`: the effect on the wire of each that works. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -61,7 +61,7 @@ const sentBy = async (session_kwargs: ClientConfig, config: ClientConfig = {}) =
 
 const basic = (text: string) => `Basic ${Buffer.from(text).toString("base64")}`;
 
-describe("session_kwargs of gs:// for what goes with every request", () => {
+describe("session_kwargs of gs:// for every request", () => {
   proves("session_kwargs.headers", "are sent, below those of the request", async () => {
     const sent = await sentBy({ headers: { "X-Test": "yes", Authorization: "weak" } }, { token: "strong" });
     for (const headers of sent) assert.deepEqual([headers["x-test"], headers.authorization], ["yes", "Bearer strong"]);
@@ -72,7 +72,7 @@ describe("session_kwargs of gs:// for what goes with every request", () => {
     for (const { cookie } of await sentBy({ cookies: { a: "1", b: "2" } })) assert.equal(cookie, "a=1; b=2");
   });
 
-  proves("session_kwargs.auth", "is a name and a password, where no token goes before it", async () => {
+  proves("session_kwargs.auth", "is a name and a password, unless there is a token", async () => {
     for (const auth of [["me", "hush"], { login: "me", password: "hush" }]) {
       for (const { authorization } of await sentBy({ auth })) assert.equal(authorization, basic("me:hush"));
     }
@@ -101,13 +101,13 @@ describe("session_kwargs of gs:// for proxies", () => {
     return proxy;
   };
 
-  proves("session_kwargs.proxy", "is the way of requests", async () => {
+  proves("session_kwargs.proxy", "is used for requests", async () => {
     const { asked } = await asking((proxy) => ({ proxy }));
     assert.match(asked[0] ?? "", /^GET http:\/\/127\.0\.0\.1:\d+\/.*bucket/);
     assert.throws(() => opened("http://store", { session_kwargs: { proxy: "ftp://x" } }), /session_kwargs\.proxy/);
   });
 
-  proves("session_kwargs.proxy_auth", "is told to it, and to nobody else", async () => {
+  proves("session_kwargs.proxy_auth", "is sent to the proxy only", async () => {
     const { authorizations } = await asking((proxy) => ({ proxy, proxy_auth: ["me", "hush"] }));
     assert.deepEqual(authorizations, [basic("me:hush")]);
     for (const headers of await sentBy({ proxy_auth: ["me", "hush"] })) {
@@ -115,22 +115,26 @@ describe("session_kwargs of gs:// for proxies", () => {
     }
   });
 
-  proves("session_kwargs.trust_env", "takes the proxy of the environment; without it nobody looks there", async () => {
-    const environment = (proxy: string) => ({ HTTP_PROXY: proxy });
-    assert.equal((await asking(() => ({ trust_env: true }), environment)).asked.length, 1);
-    assert.equal((await asking(() => ({}), environment)).asked.length, 0);
-    const sparing = (proxy: string) => ({ HTTP_PROXY: proxy, NO_PROXY: "127.0.0.1" });
-    assert.equal((await asking(() => ({ trust_env: true }), sparing)).asked.length, 0);
-    const elsewhere = () => ({ HTTP_PROXY: "http://127.0.0.1:1" });
-    assert.equal(
-      (await asking((proxy) => ({ proxy, trust_env: true }), elsewhere)).asked.length,
-      1,
-      "proxy goes before",
-    );
-  });
+  proves(
+    "session_kwargs.trust_env",
+    "uses the proxy of the environment; without it the environment is ignored",
+    async () => {
+      const environment = (proxy: string) => ({ HTTP_PROXY: proxy });
+      assert.equal((await asking(() => ({ trust_env: true }), environment)).asked.length, 1);
+      assert.equal((await asking(() => ({}), environment)).asked.length, 0);
+      const sparing = (proxy: string) => ({ HTTP_PROXY: proxy, NO_PROXY: "127.0.0.1" });
+      assert.equal((await asking(() => ({ trust_env: true }), sparing)).asked.length, 0);
+      const elsewhere = () => ({ HTTP_PROXY: "http://127.0.0.1:1" });
+      assert.equal(
+        (await asking((proxy) => ({ proxy, trust_env: true }), elsewhere)).asked.length,
+        1,
+        "proxy goes before",
+      );
+    },
+  );
 });
 
-describe("session_kwargs of gs:// for waiting", () => {
+describe("session_kwargs of gs:// for timeouts and connections", () => {
   const silent: Answer = () => {};
   const noAnswer = async (session_kwargs: ClientConfig) => {
     const { storage } = await against(session_kwargs, {}, silent);
@@ -142,12 +146,12 @@ describe("session_kwargs of gs:// for waiting", () => {
     await rejectsWith("network", reading).finally(() => network.restore());
   };
 
-  // With the default, of a minute for each of five attempts, none of these would end in the time of a test.
-  proves("session_kwargs.timeout", "as a number bounds waits of either kind", async () => {
+  // With the default of a minute for each of five attempts, none of these would end in the time of a test.
+  proves("session_kwargs.timeout", "as a number limits the wait for connections and for answers", async () => {
     await noAnswer({ timeout: 0.1 });
     await noConnection({ timeout: 0.1 });
   });
-  proves("session_kwargs.timeout.total", "does so, too", async () => {
+  proves("session_kwargs.timeout.total", "does the same", async () => {
     await noAnswer({ timeout: { total: 0.1 } });
     await noConnection({ timeout: { total: 0.1 } });
   });
@@ -157,7 +161,7 @@ describe("session_kwargs of gs:// for waiting", () => {
   });
   proves(
     ["session_kwargs.timeout.connect", "session_kwargs.timeout.sock_connect", "session_kwargs.conn_timeout"],
-    "bound waits for connections",
+    "limit the wait for connections",
     async () => {
       await noConnection({ timeout: { connect: 0.1 } });
       await noConnection({ timeout: { connect: 60, sock_connect: 0.1 } });
@@ -165,7 +169,7 @@ describe("session_kwargs of gs:// for waiting", () => {
     },
   );
 
-  proves("session_kwargs.limit", "is how many connections there are", async () => {
+  proves("session_kwargs.limit", "is the number of connections", async () => {
     for (const limit of [2, 5]) {
       let connections = 0;
       const server = createServer((_request, response) => response.end(JSON.stringify(resource)));

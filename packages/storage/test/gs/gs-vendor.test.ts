@@ -1,4 +1,4 @@
-/** What we write the vendor's own client reads, and the other way round, on fake-gcs-server. */
+/** The vendor's own client reads what we write, and we read what it writes, on fake-gcs-server. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, describe, it } from "node:test";
@@ -31,7 +31,7 @@ describe("gs:// beside the vendor's client", { skip, timeout: 240_000 }, () => {
   });
   const file = (key: string) => vendor.bucket(bucket).file(key);
 
-  it("writes objects that it reads, whole and in parts", async () => {
+  it("writes objects that the vendor's client reads, whole and in parts", async () => {
     for (const size of [0, 1, 1_000_000, 20_000_001]) {
       const bytes = randomBytes(size);
       await storage.write(`ours/${size}`, bytes);
@@ -39,7 +39,7 @@ describe("gs:// beside the vendor's client", { skip, timeout: 240_000 }, () => {
     }
   });
 
-  it("writes parts whose size the store would refuse, too", async () => {
+  it("writes parts even of a size that the store would refuse", async () => {
     const bytes = randomBytes(3_000_000);
     async function* pieces(): AsyncGenerator<Uint8Array> {
       for (let at = 0; at < bytes.length; at += 70_000) yield bytes.subarray(at, at + 70_000);
@@ -49,7 +49,7 @@ describe("gs:// beside the vendor's client", { skip, timeout: 240_000 }, () => {
     await rejectsWith("invalid", storage.write("never", pieces(), { partSize: 1000 }));
   });
 
-  it("reads objects that it wrote, in one go and resumably", async () => {
+  it("reads objects that the vendor's client wrote, at once and resumably", async () => {
     for (const resumable of [false, true]) {
       const bytes = randomBytes(1_000_000);
       await file("theirs").save(bytes, { resumable });
@@ -60,7 +60,7 @@ describe("gs:// beside the vendor's client", { skip, timeout: 240_000 }, () => {
     }
   });
 
-  it("means the same keys", async () => {
+  it("uses the same keys as the vendor's client", async () => {
     const keys = Object.values(oddKeys)
       .map((odd) => odd.key(0))
       .filter((key) => !key.endsWith("/"));
@@ -84,7 +84,7 @@ describe("gs:// beside the vendor's client", { skip, timeout: 240_000 }, () => {
     }
   });
 
-  it("keeps metadata that is any text, under any name", async () => {
+  it("stores any text as metadata, under any name", async () => {
     const metadata = { name: "wérd 日本\nline ", "größe in cm": "1" };
     await storage.write("described/any", "x", { metadata });
     await storage.write("described/any-in-parts", Buffer.alloc(9_000_000), { metadata });
@@ -92,18 +92,18 @@ describe("gs:// beside the vendor's client", { skip, timeout: 240_000 }, () => {
       assert.deepEqual((await file(`described/${name}`).getMetadata())[0].metadata, metadata);
   });
 
-  it("lists many pages, many requests at once, each key once", async () => {
+  it("lists many pages in parallel, each key once", async () => {
     const keys = Array.from({ length: 400 }, (_, index) => `many/${index % 5}/${index}`);
     await Promise.all(keys.map((key) => storage.write(key, "")));
     assert.deepEqual((await listGsInSmallPages(bucket, "many/", config())).sort(), keys.toSorted());
   });
 
-  it("removes many with few requests", async () => {
+  it("removes many objects with few requests", async () => {
     await storage.remove("many", { recursive: true });
     assert.deepEqual(await pathsOf(storage.list({ prefix: "many/", recursive: true })), []);
   });
 
-  it("checks what the store holds, when told to", async () => {
+  it("checks the stored content on request", async () => {
     for (const consistency of ["none", "size", "md5"]) {
       const checking = openStorage(`gs://${bucket}`, { ...config(), consistency });
       await checking.write("checked/whole", randomBytes(1000));
@@ -112,9 +112,9 @@ describe("gs:// beside the vendor's client", { skip, timeout: 240_000 }, () => {
     }
   });
 
-  it("signs URLs just as it does, which read and write without credentials", async () => {
+  it("signs URLs exactly like the vendor's client, which read and write without credentials", async () => {
     const credentials = makeServiceAccount();
-    // Their signer leaves out the port of an endpoint: the two are compared at the standard one.
+    // The vendor's signer omits the port of an endpoint, so both are compared at the standard one.
     const url = await openStorage(`gs://${bucket}`, { token: credentials }).presign("signed/a+b c", { expiresIn: 600 });
     const made = new URL(url).searchParams.get("X-Goog-Date") ?? "";
     const start = new Date(made.replace(/(....)(..)(..)T(..)(..)(..)Z/, "$1-$2-$3T$4:$5:$6Z"));
@@ -143,10 +143,10 @@ describe("gs:// beside the vendor's client", { skip, timeout: 240_000 }, () => {
     );
   });
 
-  it("reads and writes only the expected object, when told to, and says what happened to it", () =>
+  it("reads and writes only the expected object on request, and reports the conflict", () =>
     keepsToTheExpected(storage));
 
-  it("makes a bucket once", async () => {
+  it("creates a bucket once", async () => {
     const made = openStorage("gs://made-bucket", { ...config(), token: "t", project: "p" });
     await made.createBucket();
     assert.deepEqual((await vendor.bucket("made-bucket").exists())[0], true);
@@ -180,7 +180,7 @@ describe("gs:// with generations", { skip, timeout: 60_000 }, () => {
     assert.deepEqual(ours.sort(), ["a false", "a false", "a true", "b false"]);
   });
 
-  it("reads, looks at, copies and removes one generation", async () => {
+  it("reads, stats, copies and removes one generation", async () => {
     const versions = await Array.fromAsync(storage.list({ prefix: "a" }));
     const contents = await Promise.all(versions.map(({ version }) => storage.readText("a", { version })));
     assert.deepEqual(contents.sort(), ["one", "three", "two"]);
@@ -194,7 +194,7 @@ describe("gs:// with generations", { skip, timeout: 60_000 }, () => {
     assert.equal(await storage.readText("a"), "three");
   });
 
-  it("reads a generation to its end, although it is replaced meanwhile", async () => {
+  it("reads a generation to its end, even if it is replaced meanwhile", async () => {
     const bytes = randomBytes(3_000_000);
     await storage.write("long", bytes);
     const pieces: Uint8Array[] = [];
@@ -205,7 +205,7 @@ describe("gs:// with generations", { skip, timeout: 60_000 }, () => {
     assert.ok(bytes.equals(Buffer.concat(pieces)));
   });
 
-  it("lists only the latest when told to", async () => {
+  it("lists only the latest on request", async () => {
     assert.ok((await Array.fromAsync(storage.list({ versions: false }))).every(({ is_latest }) => is_latest));
   });
 });

@@ -1,4 +1,6 @@
-/** What each parameter of `gs://` does, and how failures are taken, seen by a server of our own that stands in for the store. */
+/**
+ * The effect of each parameter of `gs://`, and the handling of failures, seen by our own server instead of the store.
+ */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
@@ -23,7 +25,7 @@ let folder: string;
 const environment = { ...process.env };
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), "millrace-storage-gs-"));
-  // Nothing of this machine's own credentials, and no search for a metadata server.
+  // Without this machine's own credentials, and without looking for a metadata server.
   for (const name of ["GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT"])
     delete process.env[name];
   process.env["METADATA_SERVER_DETECTION"] = "none";
@@ -40,7 +42,7 @@ after(async () => {
 
 const resource = { name: "a", size: "2", etag: "e", generation: "7", updated: "2026-01-01T00:00:00Z" };
 
-/** Content, a list, an object or a token, as it is asked for. */
+/** Answers with content, a list, an object or a token, according to the request. */
 const ok: Answer = (request, response) => {
   const json = (value: object) =>
     response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(value));
@@ -119,11 +121,15 @@ describe("credentials of gs://", () => {
     assert.deepEqual(authorizations(server), [undefined]);
   });
 
-  proves("token", "that is neither a keyword nor a file is an access token, sent to an emulator, too", async () => {
-    const { server, storage } = await against({ token: "raw-token" });
-    await everyCall(storage);
-    assert.deepEqual(authorizations(server), ["Bearer raw-token"]);
-  });
+  proves(
+    "token",
+    "that is neither a keyword nor a file is an access token, which is also sent to an emulator",
+    async () => {
+      const { server, storage } = await against({ token: "raw-token" });
+      await everyCall(storage);
+      assert.deepEqual(authorizations(server), ["Bearer raw-token"]);
+    },
+  );
 
   proves("token", "may be a dictionary that holds an access token", async () => {
     const { server, storage } = await against({ token: { access_token: "of-the-dictionary" } });
@@ -147,7 +153,7 @@ describe("credentials of gs://", () => {
     assert.deepEqual(authorizations(server), ["Bearer exchanged"]);
   });
 
-  proves("token", "that is a path to nothing is refused by that path, as is one of no credentials", async () => {
+  proves("token", "that is a path is refused by that path if the file is missing or has no credentials", async () => {
     const token = join(folder, "nothing.json");
     const { server, storage } = await against({ token });
     await assert.rejects(storage.read("a"), { code: "config", message: `token: ${token} does not exist` });
@@ -159,7 +165,7 @@ describe("credentials of gs://", () => {
     assert.equal(server.requests.length, 0);
   });
 
-  proves("token", "google_default takes the default credentials, as does none at all", async () => {
+  proves("token", "google_default uses the default credentials, and so does an unset token", async () => {
     for (const token of ["google_default", null]) {
       const server = await serve();
       const file = join(folder, "default.json");
@@ -170,13 +176,13 @@ describe("credentials of gs://", () => {
     }
   });
 
-  proves("token", "that is not given, where there are no default credentials, means none", async () => {
+  proves("token", "that is unset means none if there are no default credentials", async () => {
     const server = await serve();
     await openAt({ endpoint_url: server.url }).read("a");
     assert.deepEqual(authorizations(server), [undefined]);
   });
 
-  proves("token", "google_default fails where there are none, and is tried again", async () => {
+  proves("token", "google_default fails if there are none, and is retried", async () => {
     const server = await serve();
     const storage = openAt({ endpoint_url: server.url, token: "google_default" });
     process.env["GOOGLE_APPLICATION_CREDENTIALS"] = join(folder, "absent.json");
@@ -188,7 +194,7 @@ describe("credentials of gs://", () => {
     assert.deepEqual(authorizations(server), ["Bearer exchanged"]);
   });
 
-  proves("token", "cloud asks the metadata server", async () => {
+  proves("token", "cloud queries the metadata server", async () => {
     const server = await serve();
     process.env["GCE_METADATA_HOST"] = new URL(server.url).host;
     await openAt({ endpoint_url: server.url, token: "cloud", access: "read_only" }).read("a");
@@ -199,7 +205,7 @@ describe("credentials of gs://", () => {
 
   proves(
     "token",
-    "may be a client of the vendor's library, which is asked again when the store refuses its token",
+    "may be a client of the vendor's library, which is called again when the store refuses its token",
     async () => {
       let asked = 0;
       const getAccessToken = async () => {
@@ -214,18 +220,18 @@ describe("credentials of gs://", () => {
     },
   );
 
-  proves("token", "that the store refuses is not sent again where it is all there is", async () => {
+  proves("token", "that the store refuses is not sent again if there is no other", async () => {
     const { server, storage } = await against({}, (_request, response) => response.writeHead(401).end());
     await rejectsWith("permission", storage.read("a"));
     assert.equal(server.requests.length, 1);
   });
 
-  proves("token", "of kinds that only Python can read is refused by name", () => {
+  proves("token", "of a kind that only Python can read is refused by name", () => {
     refusedBecause({ token: "cache" }, /^token: "cache"/);
     refusedBecause({ token: "browser" }, /^token: "browser"/);
   });
 
-  proves("access", "is the scope with which a token is asked for", async () => {
+  proves("access", "is the scope of requested tokens", async () => {
     for (const [access, scope] of [
       ["read_only", "read_only"],
       ["read_write", "read_write"],
@@ -239,7 +245,7 @@ describe("credentials of gs://", () => {
     refusedBecause({ access: "readonly" }, /did you mean read_only\?/);
   });
 
-  proves("token", "is masked, whatever its form", async () => {
+  proves("token", "is masked in every form", async () => {
     const shown = openStorage("gs://bucket", { token: { access_token: "hush" } }).explainConfig();
     assert.ok(!JSON.stringify(shown).includes("hush"));
     assert.equal(shown.find(({ key }) => key === "token")?.value, "********");
@@ -247,33 +253,29 @@ describe("credentials of gs://", () => {
 });
 
 describe("buckets of gs://", () => {
-  proves(["project", "default_location"], "say where a bucket is made", async () => {
+  proves(["project", "default_location"], "select the location of a new bucket", async () => {
     const { server, storage } = await against({ project: "p", default_location: "EUROPE-WEST3" });
     await storage.createBucket();
     assert.equal(server.requests[0]?.query.get("project"), "p");
     assert.deepEqual(JSON.parse(String(server.requests[0]?.body)), { name: "bucket", location: "EUROPE-WEST3" });
   });
 
-  proves("project", "comes from the environment, too", async () => {
+  proves("project", "also comes from the environment", async () => {
     const server = await serve();
     await openAt({ endpoint_url: server.url, token: "t" }, { GCSFS_DEFAULT_PROJECT: "e" }).createBucket();
     assert.equal(server.requests[0]?.query.get("project"), "e");
   });
 
-  proves(
-    "project",
-    "is that of the default credentials when these are asked for, and none when nobody asks",
-    async () => {
-      const { server, storage } = await against({ token: "anon", project: "p" });
-      await rejectsWith("config", storage.createBucket());
-      process.env["GOOGLE_CLOUD_PROJECT"] = "theirs";
-      const file = join(folder, "plain.json");
-      await writeFile(file, JSON.stringify(makeServiceAccount()));
-      process.env["GOOGLE_APPLICATION_CREDENTIALS"] = file;
-      const signing = openAt({ endpoint_url: server.url, token: "google_default", project: "p", requester_pays: true });
-      assert.equal(new URL(await signing.presign("a")).searchParams.get("userProject"), "theirs");
-    },
-  );
+  proves("project", "is that of the default credentials if these are used, and none otherwise", async () => {
+    const { server, storage } = await against({ token: "anon", project: "p" });
+    await rejectsWith("config", storage.createBucket());
+    process.env["GOOGLE_CLOUD_PROJECT"] = "theirs";
+    const file = join(folder, "plain.json");
+    await writeFile(file, JSON.stringify(makeServiceAccount()));
+    process.env["GOOGLE_APPLICATION_CREDENTIALS"] = file;
+    const signing = openAt({ endpoint_url: server.url, token: "google_default", project: "p", requester_pays: true });
+    assert.equal(new URL(await signing.presign("a")).searchParams.get("userProject"), "theirs");
+  });
 });
 
 describe("writes to gs://", () => {
@@ -285,7 +287,7 @@ describe("writes to gs://", () => {
         ? response.end(JSON.stringify({ ...resource, ...held }))
         : ok(request, response, count);
 
-  proves("consistency", "none checks nothing, size the size, md5 the checksum", async () => {
+  proves("consistency", "none checks nothing, size checks the size, md5 checks the checksum", async () => {
     const cases = [
       ["none", { size: "3", md5Hash: "other" }, true],
       [null, { size: "3" }, true],
@@ -307,7 +309,7 @@ describe("writes to gs://", () => {
     await storage.write("a", "123456789");
   });
 
-  proves("consistency", "removes what is wrong, and only that generation", async () => {
+  proves("consistency", "removes a wrong object, and only that generation", async () => {
     const { server, storage } = await against({ consistency: "size" }, holding({ size: "3" }));
     await rejectsWith("failed", storage.write("a", "ok"));
     const removal = server.requests.find(({ method }) => method === "DELETE");
@@ -332,14 +334,14 @@ describe("listings of gs://", () => {
 
   proves(
     "cache_timeout",
-    "keeps listings, and what they tell of objects: for ever when unset, not at all at 0",
+    "caches listings and their metadata of objects: forever when unset, not at all at 0",
     async () => {
       for (const cache_timeout of [null, 600]) assert.equal(await requestsOf({ cache_timeout }, twice), 1);
       for (const cache_timeout of [0, -1]) assert.equal(await requestsOf({ cache_timeout }, twice), 4);
     },
   );
 
-  proves("cache_timeout", "is how many seconds they are kept", async () => {
+  proves("cache_timeout", "is the number of seconds that they are cached", async () => {
     let now = 0;
     let asked = 0;
     const list = async function* () {
@@ -351,14 +353,14 @@ describe("listings of gs://", () => {
     assert.equal(asked, 2);
   });
 
-  proves("cache_timeout", "keeps no object that was looked at alone", async () => {
+  proves("cache_timeout", "does not cache the result of a stat", async () => {
     const looks = async (storage: Storage) => {
       for (const _ of [1, 2]) await storage.stat("a");
     };
     assert.equal(await requestsOf({}, looks), 2);
   });
 
-  proves("cache_timeout", "keeps nothing over a change of one's own", async () => {
+  proves("cache_timeout", "drops cached listings after the storage's own changes", async () => {
     for (const change of [
       (storage: Storage) => storage.write("a", "ok"),
       (storage: Storage) => storage.remove("a"),
@@ -373,7 +375,7 @@ describe("listings of gs://", () => {
     }
   });
 
-  it("ask the store when told to, and before everything below a folder is removed", async () => {
+  it("query the store on request, and before a folder is removed recursively", async () => {
     const refreshed = async (storage: Storage) => {
       for (const refresh of [false, true]) await listed(storage, { refresh });
     };
@@ -385,7 +387,7 @@ describe("listings of gs://", () => {
     assert.equal(await requestsOf({}, removed), 3, "a listing, another, and a batch");
   });
 
-  it("are forgotten when an object is not the one they told of", async () => {
+  it("are dropped when an object differs from its entry", async () => {
     const { storage } = await against({}, (request, response, count) => {
       const replaced = { etag: '"new"', "x-goog-generation": "8", "content-length": 2, "content-range": "bytes 0-1/2" };
       if (request.query.get("alt") === "media") response.writeHead(206, replaced).end("ok");
@@ -407,7 +409,7 @@ describe("the other parameters of gs://", () => {
     assert.match(String((await warned)[0]), /secure_serialize of gs:\/\/ is deprecated/);
   });
 
-  proves("requester_pays", "names who pays in every call: the project, or the one that is given", async () => {
+  proves("requester_pays", "names who pays in every call: the project, or the given one", async () => {
     for (const [config, payer] of [
       [{ requester_pays: true, project: "p" }, "p"],
       [{ requester_pays: "q", project: "p" }, "q"],
@@ -419,7 +421,7 @@ describe("the other parameters of gs://", () => {
     }
   });
 
-  proves("requester_pays", "stands in each part of a batch", async () => {
+  proves("requester_pays", "is in each part of a batch", async () => {
     const { server, storage } = await against({ requester_pays: "q" });
     await storage.remove("", { recursive: true });
     assert.match(String(server.requests.at(-1)?.body), /DELETE \/storage\/v1\/b\/bucket\/o\/a\?userProject=q HTTP/);
@@ -433,15 +435,15 @@ describe("the other parameters of gs://", () => {
     );
   });
 
-  proves("session_kwargs", "headers go with every request", async () => {
+  proves("session_kwargs", "headers are sent with every request", async () => {
     const { server, storage } = await against({ session_kwargs: { headers: { "x-test": "yes" } } });
     await everyCall(storage);
     assert.deepEqual([...new Set(server.requests.map(({ headers }) => headers["x-test"]))], ["yes"]);
   });
 
-  proves("session_kwargs", "proxy is the way of requests, and of those for tokens", async () => {
+  proves("session_kwargs", "proxy is used for requests, including those for tokens", async () => {
     const asked: string[] = [];
-    // It answers for the store; tunnels, which TLS takes, it refuses.
+    // It answers for the store, and refuses tunnels, which TLS would need.
     const proxy = createServer((request, response) => {
       asked.push(request.url ?? "");
       response.writeHead(206, { etag: '"e"', "content-length": 2, "content-range": "bytes 0-1/2" }).end("ok");
@@ -469,11 +471,12 @@ describe("the other parameters of gs://", () => {
     await rejectsWith("network", storage.read("a"));
   });
 
-  proves("session_kwargs", "limit is how many requests run at once", async () => {
+  proves("session_kwargs", "limit is the number of parallel requests", async () => {
     for (const limit of [1, 4]) {
       let most = 0;
       const waiting: (() => void)[] = [];
-      // Answers when as many as may be are there, and others that ask elsewhere have shown that no more were.
+      // Answers when the maximum number of requests is waiting and requests to another server have shown that there are
+      // no more.
       const other = openAt({ endpoint_url: (await serve()).url, token: "t" });
       const answerAll = async () => {
         for (const _ of [1, 2]) await other.stat("a");
@@ -489,14 +492,14 @@ describe("the other parameters of gs://", () => {
     }
   });
 
-  proves("session_kwargs", "takes no others", () => {
+  proves("session_kwargs", "accepts no others", () => {
     refusedBecause(
       { session_kwargs: { trust_envy: true } },
       /session_kwargs\.trust_envy is not a parameter of .*did you mean trust_env/,
     );
   });
 
-  proves("endpoint_url", "goes before STORAGE_EMULATOR_HOST, which may lack its protocol", async () => {
+  proves("endpoint_url", "overrides STORAGE_EMULATOR_HOST, which may lack its protocol", async () => {
     const [given, emulator] = [await serve(), await serve()];
     const variables = { STORAGE_EMULATOR_HOST: new URL(emulator.url).host };
     await openAt({ endpoint_url: given.url, token: "t" }, variables).read("a");
@@ -507,7 +510,7 @@ describe("the other parameters of gs://", () => {
     refusedBecause({ endpoint_url: "ftp://host" }, /^endpoint_url: expected protocol/);
   });
 
-  proves("version_aware", "lists generations and reads those that are named; without it one is an error", async () => {
+  proves("version_aware", "lists generations and reads named ones; without it a generation is an error", async () => {
     const aware = await against({ version_aware: true });
     await Array.fromAsync(aware.storage.list());
     await aware.storage.read("a", { version: "7" });
@@ -533,7 +536,7 @@ describe("the other parameters of gs://", () => {
     assert.ok(!JSON.stringify(shown).includes("hush"));
   });
 
-  it("have the name gcs, too", () => {
+  it("also have the scheme name gcs", () => {
     assert.equal(openStorage("gcs://bucket/x", { token: "anon" }).scheme, "gcs");
   });
 });
@@ -546,7 +549,7 @@ describe("when Google's store fails", () => {
       response.writeHead(status, { "x-guploader-uploadid": "U1", ...headers }).end(JSON.stringify({ error }));
     };
 
-  it("its answers have a code, its words and its request id", async () => {
+  it("its errors have a code, the store's message and its request id", async () => {
     const cases = [
       [404, "notFound", "not_found"],
       [403, "forbidden", "permission"],
@@ -562,7 +565,7 @@ describe("when Google's store fails", () => {
     }
   });
 
-  it("an overload is waited out, however it is said", async () => {
+  it("an overload is retried, however it is reported", async () => {
     const ways = [
       failure(429, "", { "retry-after": "0" }),
       failure(503),
@@ -578,13 +581,13 @@ describe("when Google's store fails", () => {
     }
   });
 
-  it("what it asks us to wait is told", async () => {
+  it("its Retry-After is reported", async () => {
     const signal = AbortSignal.timeout(20_000);
     const { storage } = await against({}, failure(429, "", { "retry-after": "0" }));
     await assert.rejects(storage.read("a", { signal }), { code: "throttled", retryAfter: 0, retryable: true });
   });
 
-  it("those of a batch that failed for now are sent again, and no others", async () => {
+  it("the temporarily failed calls of a batch are retried, and no others", async () => {
     const items = ["a", "b", "c"].map((name) => ({ ...resource, name }));
     const { server, storage } = await against({}, (request, response, count) => {
       if (request.method === "GET") return void response.end(JSON.stringify({ items }));
@@ -606,7 +609,7 @@ describe("when Google's store fails", () => {
 describe("a resumable write to gs://", () => {
   const mebibyte = 1024 * 1024;
 
-  /** A session that takes what it is sent as `take` says: how many bytes of a request, or a broken connection. */
+  /** A session that accepts as many bytes of a request as `take` returns, or breaks the connection. */
   function session(take: (size: number, count: number) => number | "break") {
     const state = { content: Buffer.alloc(0), removed: false, puts: 0 };
     const answer: Answer = (request, response, count) => {
@@ -639,7 +642,7 @@ describe("a resumable write to gs://", () => {
     yield bytes;
   }
 
-  it("of more bytes than were told leaves nothing: the last part is not sent before they are counted", async () => {
+  it("of more bytes than declared leaves nothing: the last part is not sent before they are counted", async () => {
     const { state, answer } = session((size) => size);
     const { storage } = await against({}, answer);
     await assert.rejects(storage.write("a", stream(), { ...options, size: 4 * mebibyte }), { code: "invalid" });
@@ -647,7 +650,7 @@ describe("a resumable write to gs://", () => {
     assert.ok(state.removed);
   });
 
-  it("asks what has arrived when a part breaks off, and goes on from there", async () => {
+  it("queries what has arrived when a part breaks off, and continues from there", async () => {
     const { state, answer } = session((size, count) => (count === 2 ? "break" : size));
     const { server, storage } = await against({}, answer);
     await storage.write("a", stream(), options);
@@ -655,14 +658,14 @@ describe("a resumable write to gs://", () => {
     assert.ok(server.requests.some(({ headers }) => headers["content-range"] === "bytes */*"));
   });
 
-  it("sends again what the store did not take", async () => {
+  it("sends bytes again that the store did not accept", async () => {
     const { state, answer } = session((size) => Math.min(size, mebibyte));
     const { storage } = await against({}, answer);
     await storage.write("a", stream(), options);
     assert.ok(bytes.equals(state.content));
   });
 
-  it("shows its credentials to the store only, not to the session's URL", async () => {
+  it("sends its credentials only to the store, not to the session's URL", async () => {
     const { answer } = session((size) => size);
     const { server, storage } = await against({}, answer);
     await storage.write("a", stream(), options);
@@ -670,14 +673,14 @@ describe("a resumable write to gs://", () => {
     assert.ok(shown.every(([path, shownThere]) => (path === "/session") === (shownThere === undefined)));
   });
 
-  it("is given up when the store takes nothing, and its session is removed", async () => {
+  it("is aborted when the store accepts nothing, and its session is deleted", async () => {
     const { state, answer } = session(() => 0);
     const { storage } = await against({}, answer);
     await rejectsWith("network", storage.write("a", stream(), options));
     assert.ok(state.removed);
   });
 
-  it("demands what was asked of it when it begins", async () => {
+  it("sends its conditions when it starts", async () => {
     const { answer } = session((size) => size);
     const { server, storage } = await against({}, answer);
     await storage.write("a", stream(), { ...options, ifNoneMatch: "*" });

@@ -1,4 +1,4 @@
-/** What is particular to the hub: names, commits, contents beside git, errors. The hub is our own; see support/hub. */
+/** Specific to the hub: names, commits, LFS contents, errors. The hub is our own; see support/hub. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, beforeEach, describe, it } from "node:test";
@@ -49,7 +49,7 @@ describe("a URI of the hub", () => {
     }
   });
 
-  it("without a type is a dataset, or a model where there is no such dataset", async () => {
+  it("without a type is a dataset, or a model if there is no such dataset", async () => {
     hub.create("models", "team/both");
     hub.create("datasets", "team/both");
     hub.create("models", "team/only-model");
@@ -60,7 +60,7 @@ describe("a URI of the hub", () => {
     await rejectsWith("not_found", open("hf://team/neither").read("a"));
   });
 
-  it("takes a revision: a branch, a commit, and those that have slashes", async () => {
+  it("accepts a revision: a branch, a commit, and those with slashes", async () => {
     await storage.write("a", "old");
     const commit = repository.at("main")?.id;
     repository.branch("refs/pr/7");
@@ -80,7 +80,7 @@ describe("a URI of the hub", () => {
     }
   });
 
-  it("may be a name alone, as old datasets have", async () => {
+  it("may be a name without a namespace, as old datasets have", async () => {
     hub.create("datasets", "old");
     await open("hf://old").write("folder/a", "1");
     for (const uri of ["hf://old", "hf://old/", "hf://datasets/old", "hf://datasets/old@main"]) {
@@ -91,7 +91,7 @@ describe("a URI of the hub", () => {
     assert.equal(await open("hf://old").readText("folder/a"), "1", "the hub leads on to those that have one now");
   });
 
-  it("of a repository that was renamed still works, to write too", async () => {
+  it("of a renamed repository still works, also for writing", async () => {
     hub.create("datasets", "team/before");
     hub.rename("datasets", "team/before", "team/now");
     await open("hf://datasets/team/before").write("a", "1");
@@ -107,12 +107,12 @@ describe("a listing of the hub", () => {
     hub.requests.length = 0;
   });
 
-  it("follows the links from page to page", async () => {
+  it("follows the links to further pages", async () => {
     assert.equal((await pathsOf(storage.list({ prefix: "folder/" }))).length, 23);
     assert.equal(sent("GET", "/tree/").length, 5);
   });
 
-  it("of a tree is of one commit, whatever happens meanwhile", async () => {
+  it("of a tree is of one commit, even if there are new commits meanwhile", async () => {
     const seen: string[] = [];
     for await (const { path } of storage.list({ recursive: true })) {
       if (seen.length === 0) await storage.remove("folder", { recursive: true });
@@ -121,7 +121,7 @@ describe("a listing of the hub", () => {
     assert.equal(seen.length, 23);
   });
 
-  it("tells the commit and the time of the last change of each file", async () => {
+  it("has the commit and the time of the last change of each file", async () => {
     await storage.write("folder/5", "changed");
     const entries = await Array.fromAsync(storage.list({ recursive: true }));
     const versions = new Set(entries.map(({ version }) => version));
@@ -135,7 +135,7 @@ describe("reading from the hub", () => {
   const bytes = randomBytes(500_000);
   beforeEach(() => storage.write("big.bin", bytes));
 
-  it("follows a content to where it is, and keeps the token from there", async () => {
+  it("follows the redirect of a content, without sending the token there", async () => {
     assert.ok(bytes.equals(await storage.read("big.bin", { start: 0 })));
     const [download] = sent("GET", "/lfs/");
     assert.match(String(download?.headers.host), /^localhost/);
@@ -143,7 +143,7 @@ describe("reading from the hub", () => {
     assert.equal(sent("GET", "/resolve/")[0]?.headers.authorization, `Bearer ${writerToken}`);
   });
 
-  it("tells the hash of the content as its ETag, listed, looked at and written alike", async () => {
+  it("has the hash of the content as ETag in listings, stat and writes", async () => {
     const written = await storage.write("big.bin", bytes);
     const [listed] = await Array.fromAsync(storage.list({ prefix: "big" }));
     assert.match(written.etag, /^[0-9a-f]{64}$/);
@@ -153,7 +153,7 @@ describe("reading from the hub", () => {
     assert.equal((await storage.stat("small.txt")).etag, small.etag);
   });
 
-  it("in many ranges is of one commit, whatever happens meanwhile", async () => {
+  it("in many ranges is of one commit, even if there are new commits meanwhile", async () => {
     let resolved = 0;
     hub.intercept = (request) => {
       resolved += request.url.includes("/resolve/") ? 1 : 0;
@@ -167,7 +167,7 @@ describe("reading from the hub", () => {
     assert.equal(await storage.readText("big.bin"), "replaced");
   });
 
-  it("takes a commit as the version of a file", async () => {
+  it("accepts a commit as the version of a file", async () => {
     const { version } = await storage.stat("big.bin");
     await storage.write("big.bin", "other");
     assert.ok(bytes.equals(await storage.read("big.bin", { version })));
@@ -177,7 +177,7 @@ describe("reading from the hub", () => {
     assert.equal(await storage.readText("big.bin"), "other");
   });
 
-  it("of another content than the expected one is refused", async () => {
+  it("of a content other than the expected one is refused", async () => {
     const { etag } = await storage.stat("big.bin");
     assert.ok(await storage.read("big.bin", { ifMatch: etag }));
     await storage.write("big.bin", "other");
@@ -186,7 +186,7 @@ describe("reading from the hub", () => {
 });
 
 describe("writing to the hub", () => {
-  it("puts text into the commit, and other contents beside git, once", async () => {
+  it("puts text into the commit, and other contents into LFS, once", async () => {
     await storage.write("a.txt", "text");
     assert.equal(sent("PUT", "/lfs/").length, 0);
     await storage.write("b.bin", randomBytes(1000));
@@ -195,7 +195,7 @@ describe("writing to the hub", () => {
     assert.deepEqual([...(repository.at("main")?.files.keys() ?? [])], ["a.txt", "b.bin", "c.bin"]);
   });
 
-  it("sends big contents in parts, of bytes and of streams", async () => {
+  it("sends large contents in parts, from bytes and from streams", async () => {
     const bytes = randomBytes(7_000_001);
     await storage.write("bytes.bin", bytes);
     assert.equal(sent("PUT", "/lfs/").length, 3);
@@ -209,14 +209,14 @@ describe("writing to the hub", () => {
     for (const request of sent("PUT", "/lfs/")) assert.equal(request.headers.authorization, undefined);
   });
 
-  it("does not send again what the hub has", async () => {
+  it("does not upload content that the hub already has", async () => {
     const bytes = randomBytes(1000);
     await storage.write("a.bin", bytes);
     await storage.write("b.bin", bytes);
     assert.equal(sent("PUT", "/lfs/").length, 1);
   });
 
-  it("is one commit for each change, and a move is one", async () => {
+  it("creates one commit for each change, also for a move", async () => {
     await storage.write("a", "1");
     await storage.move("a", "b");
     await storage.remove("b");
@@ -227,7 +227,7 @@ describe("writing to the hub", () => {
     );
   });
 
-  it("in a batch is one commit for everything, with its words", async () => {
+  it("in a batch creates one commit for everything, with its message", async () => {
     await storage.write("old", "1");
     await storage.batch(
       async (batch) => {
@@ -242,7 +242,7 @@ describe("writing to the hub", () => {
     assert.equal(repository.at("main")?.files.size, 20);
   });
 
-  it("in a batch makes what is left of changes that meet", async () => {
+  it("in a batch combines changes of the same file", async () => {
     for (const path of ["kept", "tree/a", "tree/b"]) await storage.write(path, "old");
     await storage.batch(async (batch) => {
       await batch.write("passing", "1");
@@ -267,7 +267,7 @@ describe("writing to the hub", () => {
     assert.equal(repository.commits.length, 1);
   });
 
-  it("with a condition holds against commits of others, in a batch too", async () => {
+  it("with a condition is atomic against other commits, also in a batch", async () => {
     const { etag } = await storage.write("a", "1");
     let commits = 0;
     hub.intercept = (request) => {
@@ -283,7 +283,7 @@ describe("writing to the hub", () => {
     await rejectsWith("precondition", batch);
   });
 
-  it("is a single commit for a tree that is synchronised", async () => {
+  it("creates a single commit for a synchronised tree", async () => {
     const source = openStorage("memory://hub-sync");
     for (const path of ["a", "b/c", "b/d"]) await source.write(path, path);
     await syncTrees(source, storage);
@@ -291,7 +291,7 @@ describe("writing to the hub", () => {
     assert.deepEqual(await pathsOf(storage.list({ recursive: true })), ["a", "b/c", "b/d"]);
   });
 
-  it("is a single commit for files that are exported", async () => {
+  it("creates a single commit for exported files", async () => {
     const source = openStorage("memory://hub-export");
     for (const path of ["a", "b/c", "b/d"]) await source.write(path, path);
     const client_config = { endpoint: hub.url, token: writerToken };
@@ -303,7 +303,7 @@ describe("writing to the hub", () => {
     assert.equal(repository.at("main")?.files.size, 3);
   });
 
-  it("refuses paths that git does not have", async () => {
+  it("refuses paths that git does not support", async () => {
     for (const path of ["a//b", "a/", "../a", ".git/config"]) await rejectsWith("invalid", storage.write(path, "x"));
   });
 });
@@ -319,7 +319,7 @@ describe("an error of the hub", () => {
     return error;
   };
 
-  it("says what is missing: the file, the revision, or the repository", async () => {
+  it("names what is missing: the file, the revision, or the repository", async () => {
     const entry = await fails("not_found", {}, (opened) => opened.read("a"));
     assert.match(entry.message, /EntryNotFound/);
     assert.deepEqual([entry.bucket, entry.key, entry.requestId], [`datasets/${repository.id}`, "a", "Root=test"]);
@@ -329,7 +329,7 @@ describe("an error of the hub", () => {
     await assert.rejects(open("hf://datasets/team/absent", { token: false }).read("a"), /RepoNotFound/);
   });
 
-  it("is permission for a wrong token, one that may not write, and a gated repository", async () => {
+  it("is permission for a wrong token, a read-only one, and a gated repository", async () => {
     await fails("permission", { token: "hf_wrong" }, (opened) => opened.read("a"));
     await fails("permission", { token: readerToken }, (opened) => opened.write("a", "1"));
     await fails("permission", { token: false }, (opened) => opened.write("a", "1"));
@@ -339,7 +339,7 @@ describe("an error of the hub", () => {
     await rejectsWith("permission", gated.read("a"));
   });
 
-  it("that passes is tried again", async () => {
+  it("that is temporary is retried", async () => {
     await storage.write("a", "1");
     let refused = 0;
     hub.intercept = (_, response) => {

@@ -1,4 +1,4 @@
-/** Where the hub's token and address come from, seen on the wire. */
+/** The sources of the hub's token and address, seen on the wire. */
 import assert from "node:assert/strict";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -49,34 +49,38 @@ const explainedSource = (config: ClientConfig, environment: Record<string, strin
     .find(({ key }) => key === "token");
 
 describe("the hub's credentials", () => {
-  proves("token", "is the one that was given, before any other", async () => {
+  proves("token", "is the given one, before any other", async () => {
     assert.equal(await tokenSent({ token: "given" }, { HF_TOKEN: "variable" }), "given");
   });
 
-  proves("token", "is else the saved one: of the environment, the file that it names, or the one at home", async () => {
-    const places: [Record<string, string>, string | undefined][] = [
-      [{ HF_TOKEN: "variable", HUGGING_FACE_HUB_TOKEN: "older", HF_HOME: home }, "variable"],
-      [{ HUGGING_FACE_HUB_TOKEN: "older", HF_HOME: home }, "older"],
-      [{ HF_TOKEN_PATH: join(home, "named"), HF_HOME: home }, "named"],
-      [{ HF_HOME: home, HOME: home }, "hf-home"],
-      [{ XDG_CACHE_HOME: join(home, "xdg"), HOME: home }, "xdg"],
-      [{ HOME: home }, "home"],
-      [{ HOME: home, HF_HOME: "~/xdg/huggingface" }, "xdg"],
-      [{}, undefined],
-    ];
-    for (const [environment, expected] of places) assert.equal(await tokenSent({}, environment), expected);
-  });
+  proves(
+    "token",
+    "is otherwise the saved one: from the environment, the file that it names, or the home directory",
+    async () => {
+      const places: [Record<string, string>, string | undefined][] = [
+        [{ HF_TOKEN: "variable", HUGGING_FACE_HUB_TOKEN: "older", HF_HOME: home }, "variable"],
+        [{ HUGGING_FACE_HUB_TOKEN: "older", HF_HOME: home }, "older"],
+        [{ HF_TOKEN_PATH: join(home, "named"), HF_HOME: home }, "named"],
+        [{ HF_HOME: home, HOME: home }, "hf-home"],
+        [{ XDG_CACHE_HOME: join(home, "xdg"), HOME: home }, "xdg"],
+        [{ HOME: home }, "home"],
+        [{ HOME: home, HF_HOME: "~/xdg/huggingface" }, "xdg"],
+        [{}, undefined],
+      ];
+      for (const [environment, expected] of places) assert.equal(await tokenSent({}, environment), expected);
+    },
+  );
 
-  proves("token", "is none where it is false", async () => {
+  proves("token", "is none if it is false", async () => {
     assert.equal(await tokenSent({ token: false }, { HF_TOKEN: "variable" }), undefined);
   });
 
-  proves("token", "is the saved one where it is true, and must be there", async () => {
+  proves("token", "is the saved one if it is true, and must exist", async () => {
     assert.equal(await tokenSent({ token: true }, { HF_TOKEN: "variable" }), "variable");
     await assert.rejects(tokenSent({ token: true }), /token is true, but no token is saved/);
   });
 
-  proves("token", "is not taken from where it is saved when that is switched off, unless it is asked for", async () => {
+  proves("token", "is not the saved one if that is disabled, unless it is true", async () => {
     for (const word of ["1", "true", "YES", "on"]) {
       const environment = { HF_TOKEN: "variable", HF_HUB_DISABLE_IMPLICIT_TOKEN: word };
       assert.equal(await tokenSent({}, environment), undefined);
@@ -85,7 +89,7 @@ describe("the hub's credentials", () => {
     assert.equal(await tokenSent({}, { HF_TOKEN: "variable", HF_HUB_DISABLE_IMPLICIT_TOKEN: "0" }), "variable");
   });
 
-  proves("token", "is explained with its place, and masked", () => {
+  proves("token", "is explained with its source, and masked", () => {
     const told = explainedSource({}, { HF_HOME: home });
     assert.deepEqual([told?.source, told?.value], [`file ${join(home, "token")}`, "********"]);
     assert.equal(explainedSource({}, { HF_TOKEN: "variable" })?.source, "environment HF_TOKEN");
@@ -94,7 +98,7 @@ describe("the hub's credentials", () => {
 });
 
 describe("the hub's address", () => {
-  proves("endpoint", "is the one that was given, else that of the environment", async () => {
+  proves("endpoint", "is the given one, otherwise that of the environment", async () => {
     const endpoint = (config: ClientConfig, environment: Record<string, string>) =>
       openStorage("hf://datasets/team/name", config, { environment: { HOME: "/nowhere", ...environment } });
     const count = server.requests.length;

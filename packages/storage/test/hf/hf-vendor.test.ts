@@ -1,4 +1,4 @@
-/** What we write to the hub its official clients read, and the other way round. */
+/** The hub's official clients read what we write, and we read what they write. */
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { after, before, describe, it } from "node:test";
@@ -53,7 +53,7 @@ describe("the hub's client for Node", () => {
     const paths = files.filter(({ type }) => type === "file").map(({ path }) => path);
     assert.deepEqual(paths.sort(), Object.keys(contents).sort());
     for (const [path, bytes] of Object.entries(contents)) {
-      // It does not encode paths, and asks for the first byte of a file that has none.
+      // The client does not encode paths, and requests the first byte of an empty file.
       if (bytes.length === 0) continue;
       const blob = await downloadFile({ ...common, path: encodeURI(path).replaceAll(/[#?]/g, encodeURIComponent) });
       assert.ok(bytes.equals(Buffer.from((await blob?.arrayBuffer()) as ArrayBuffer)), path);

@@ -1,4 +1,4 @@
-/** The stand-in hub is accepted by both official clients: what they write there they read again. */
+/** Both official clients accept our own hub: they read back what they write there. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, describe, it } from "node:test";
@@ -15,7 +15,7 @@ after(() => hub?.stop());
 
 const big = randomBytes(7_000_001);
 
-describe("the stand-in hub", () => {
+describe("our own hub for tests", () => {
   it("is accepted by the official client for Node", async () => {
     const repository = hub.create("datasets", "team/node");
     const common = { repo: { type: "dataset", name: "team/node" }, hubUrl: hub.url, accessToken: writerToken } as const;

@@ -1,4 +1,4 @@
-/** Direct connections: against a server of our own that says, byte by byte, what a test wants it to say. */
+/** Direct connections, against our own server that sends exactly the bytes of the test. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -16,7 +16,7 @@ describe("an answer on a direct connection", { timeout: 60_000 }, () => {
   let server: Server;
   let client: HttpClient;
   let origin: string;
-  /** Answers, in turn; the last one for all that follow. Nothing: the connection is closed. */
+  /** The answers, in order; the last one for all that follow. Nothing: the connection is closed. */
   let answers: (readonly (Buffer | "end")[] | undefined)[];
   let asked: string[];
   let connections: Set<Socket>;
@@ -80,25 +80,25 @@ describe("an answer on a direct connection", { timeout: 60_000 }, () => {
     );
   });
 
-  it("comes in pieces, and whole", async () => {
+  it("is read in pieces, and completely", async () => {
     answers = [whole];
     assert.ok(content.equals(Buffer.concat(await Array.fromAsync((await ask()).body))));
     assert.ok(content.equals(await (await ask()).bytes()));
   });
 
-  it("leaves its connection for the next", async () => {
+  it("releases its connection for the next", async () => {
     answers = [whole];
     for (let count = 0; count < 3; count += 1) await (await ask()).bytes();
     assert.equal(connected, 1);
   });
 
-  it("has no more connections than it may", async () => {
+  it("uses no more connections than allowed", async () => {
     answers = [whole];
     await Promise.all(Array.from({ length: 6 }, async () => (await ask()).bytes()));
     assert.equal(connected, 2);
   });
 
-  it("gives its connection up where somebody leaves early", async () => {
+  it("closes its connection if the reader stops early", async () => {
     answers = [whole];
     for await (const piece of (await ask()).body) {
       assert.ok(piece.length > 0);
@@ -108,19 +108,19 @@ describe("an answer on a direct connection", { timeout: 60_000 }, () => {
     assert.equal(connected, 2);
   });
 
-  it("is asked for on a new connection where the server has closed the kept one", async () => {
+  it("is requested on a new connection if the server has closed the idle one", async () => {
     answers = [whole, undefined, whole];
     await (await ask()).bytes();
     assert.ok(content.equals(await (await ask()).bytes()));
     assert.deepEqual([connected, asked.length], [2, 3]);
   });
 
-  it("whose head comes byte by byte is read as any other", async () => {
+  it("whose head arrives byte by byte is read like any other", async () => {
     answers = [[...Array.from(head, (byte) => Buffer.from([byte])), content]];
     assert.ok(content.equals(await (await ask()).bytes()));
   });
 
-  it("in chunks is read as any other while it is short, and leaves its connection for the next", async () => {
+  it("in chunks is read like any other while it is short, and releases its connection for the next", async () => {
     const chunked =
       "HTTP/1.1 404 Not Found\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x=y\r\nde\r\n0\r\nx: y\r\n\r\n";
     answers = [[Buffer.from(chunked)], Array.from(Buffer.from(chunked), (byte) => Buffer.from([byte]))];
@@ -131,7 +131,7 @@ describe("an answer on a direct connection", { timeout: 60_000 }, () => {
     assert.deepEqual([connected, asked.length], [1, 2]);
   });
 
-  it("in chunks that is long, or that ends with the connection, is read in the ordinary way", async () => {
+  it("in long chunks, or that ends with the connection, is read over undici", async () => {
     const chunks = [`${content.length.toString(16)}\r\n`, content.toString("latin1"), "\r\n0\r\n\r\n"].join("");
     answers = [[Buffer.from(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}`, "latin1")]];
     assert.ok(content.equals(await (await ask()).bytes()));
@@ -140,19 +140,19 @@ describe("an answer on a direct connection", { timeout: 60_000 }, () => {
     assert.equal(asked.length, 4);
   });
 
-  it("whose chunks are none is an error", async () => {
+  it("with invalid chunks is an error", async () => {
     answers = [[Buffer.from("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nnone\r\n")]];
     await assert.rejects(ask(), { code: "network", message: /claims to be chunked, but is not/ });
   });
 
-  it("that breaks off gives what there is, and then says so", async () => {
+  it("that breaks off delivers what there is, and then fails", async () => {
     answers = [[head, content.subarray(0, 1000), "end"]];
     const { fill } = await ask();
     assert.equal(await fill?.(Buffer.alloc(5000)), 1000);
     await assert.rejects(fill?.(Buffer.alloc(5000)) ?? assert.fail(), { code: "network", retryable: true });
   });
 
-  it("that stops coming is given up after the time that a read may take", async () => {
+  it("that stalls is aborted after the read timeout", async () => {
     answers = [[head]];
     const { fill } = await ask();
     await assert.rejects(fill?.(Buffer.alloc(10)) ?? assert.fail(), {
@@ -161,7 +161,7 @@ describe("an answer on a direct connection", { timeout: 60_000 }, () => {
     });
   });
 
-  it("waits for a reader who takes longer than a read may", async () => {
+  it("waits for a reader that takes longer than the read timeout", async () => {
     await useReadTimeout(0.2);
     answers = [whole];
     const { fill } = await ask();
@@ -175,7 +175,7 @@ describe("an answer on a direct connection", { timeout: 60_000 }, () => {
     assert.ok(content.equals(Buffer.concat(read)));
   });
 
-  it("may come slowly, as long as something comes", async () => {
+  it("may be slow as long as data arrives", async () => {
     await useReadTimeout(0.3);
     answers = [[head]];
     const { fill } = await ask();
@@ -189,7 +189,7 @@ describe("an answer on a direct connection", { timeout: 60_000 }, () => {
     assert.ok(content.equals(buffer));
   });
 
-  it("may take any time where none was set", async () => {
+  it("may take any time without a timeout", async () => {
     await useReadTimeout(0);
     answers = [[]];
     const asking = ask();
@@ -198,7 +198,7 @@ describe("an answer on a direct connection", { timeout: 60_000 }, () => {
     assert.ok(content.equals(await (await asking).bytes()));
   });
 
-  it("is watched also after a time without any connection", async () => {
+  it("is subject to the timeout even after a time without connections", async () => {
     await useReadTimeout(0.2);
     answers = [[...whole, "end"], [head]];
     await (await ask()).bytes();
@@ -207,14 +207,14 @@ describe("an answer on a direct connection", { timeout: 60_000 }, () => {
     await assert.rejects(fill?.(Buffer.alloc(10)) ?? assert.fail(), /the server sent nothing before the timeout/);
   });
 
-  it("leaves no connection open for long that nobody uses", async () => {
+  it("closes connections that are idle for long", async () => {
     answers = [whole];
     await (await ask()).bytes();
     assert.equal(connections.size, 1);
     while (connections.size > 0) await pause(100);
   });
 
-  it("that is longer than it said is left to the ordinary way", async () => {
+  it("that is longer than declared is read over undici", async () => {
     answers = [[Buffer.from("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nabc")]];
     assert.equal((await ask()).fill, undefined);
     assert.equal(asked.length, 2);
@@ -238,20 +238,20 @@ describe("an answer on a direct connection", { timeout: 60_000 }, () => {
     },
   };
   for (const [end, run] of Object.entries(ends)) {
-    it(`that ${end} gives its place to the next`, async () => {
+    it(`that ${end} frees its slot for the next`, async () => {
       answers = [whole];
       for (let count = 0; count < 3; count += 1) await run();
       assert.ok(content.equals(await (await ask()).bytes()));
     });
   }
 
-  it("is not asked for once the client is closed, and nobody tries again", async () => {
+  it("is refused once the client is closed, without a retry", async () => {
     answers = [whole];
     await client.close();
     await assert.rejects(ask(), { code: "network", retryable: false });
   });
 
-  it("is left to the ordinary way at once where it never suits", async () => {
+  it("is read over undici at once if it is never simple", async () => {
     answers = [[Buffer.from("HTTP/1.1 200 OK\r\n\r\nabc"), "end"]];
     for (let count = 0; count < 6; count += 1) await (await ask()).text();
     assert.equal(asked.length, 3 * 2 + 3);
@@ -271,7 +271,7 @@ describe("an answer on a direct connection", { timeout: 60_000 }, () => {
 describe("the head of an answer", () => {
   const parse = (...lines: string[]) => parseHead(lines.join("\r\n"));
 
-  it("tells status, length, headers, and whether the connection stays", () => {
+  it("has status, length, headers, and whether the connection stays open", () => {
     assert.deepEqual(
       { ...parse("HTTP/1.1 206 Partial Content", "Content-Length: 12", "X-A:  b ", "x-a: c"), headers: undefined },
       { status: 206, length: 12, keptAlive: true, headers: undefined },
@@ -281,7 +281,7 @@ describe("the head of an answer", () => {
     assert.equal(parse("HTTP/1.1 304 Not Modified", "Content-Length: 9")?.length, 0);
   });
 
-  it("is left to the ordinary client where anything is odd", () => {
+  it("is left to undici if anything is unusual", () => {
     const odd = [
       ["HTTP/1.0 200 OK", "Content-Length: 1"],
       ["HTTP/1.1 100 Continue", "Content-Length: 1"],
@@ -299,7 +299,7 @@ describe("the head of an answer", () => {
     for (const lines of odd) assert.equal(parse(...lines), undefined, lines.join(" | "));
   });
 
-  it("of a request cannot be ended by what stands in it", () => {
+  it("of a request cannot be ended by a header's value", () => {
     assert.equal(requestHead("GET", "/a", "h", { a: "b\r\nc: d" }), undefined);
     assert.equal(requestHead("GET", "/a\nb", "h", {}), undefined);
     assert.equal(requestHead("GET", "/a", "h", { a: "\u{1f600}" }), undefined);

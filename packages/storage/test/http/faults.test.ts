@@ -1,7 +1,7 @@
 /**
- * Thousands of operations through a proxy that fails as networks and stores do. Whatever happens, no byte is wrong, no
- * upload is left behind, and nothing hangs. MILLRACE_LONG_TESTS=1 makes it ten thousand; MILLRACE_FAULTS_SEED repeats
- * the choices of a run, though not how its operations meet each other.
+ * Thousands of operations through a proxy that fails as networks and stores do. No byte is wrong, no upload is left
+ * behind, and nothing hangs. MILLRACE_LONG_TESTS=1 runs ten thousand; MILLRACE_FAULTS_SEED repeats the random choices
+ * of a run, though not their timing.
  */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
@@ -17,7 +17,7 @@ const operations = isLong ? 10_000 : 500;
 const seed = Number(process.env["MILLRACE_FAULTS_SEED"] ?? Date.now() % 1_000_000);
 const Bucket = "faulty-bucket";
 
-/** Every seventh request or so meets one; overloads come in bursts. */
+/** About every seventh request has a fault; overloads occur in bursts. */
 function faultChooser(random: Random): () => Fault | undefined {
   let burst = 0;
   return () => {
@@ -39,14 +39,14 @@ function faultChooser(random: Random): () => Fault | undefined {
   };
 }
 
-/** One worker with keys of its own, and what they must hold. */
+/** One worker with its own keys and their expected contents. */
 class Lane {
   readonly #name: string;
   readonly #faulty: Storage;
   readonly #plain: Storage;
   readonly #random: Random;
   readonly expected = new Map<string, Buffer>();
-  /** Operations that failed although they were repeated, as some must where faults are many. */
+  /** Operations that failed despite retries, as some must with many faults. */
   failed = 0;
 
   constructor(name: string, faulty: Storage, plain: Storage, random: Random) {
@@ -68,7 +68,7 @@ class Lane {
     }
   }
 
-  /** After a failure an object is as before or as wanted, which a look past the faults tells. */
+  /** After a failure an object has its old or its new content; a read without faults shows which. */
   async #settle(key: string): Promise<void> {
     const wanted = this.#wanted;
     this.#wanted = undefined;
@@ -141,7 +141,7 @@ class Lane {
     assert.ok(wanted.equals(await read), `${key} ${JSON.stringify(options)} has wrong bytes`);
   };
 
-  /** All bytes are of one object, or it is said that it was replaced. */
+  /** Replaces an object during a read: all bytes are of one object, or the read reports the replacement. */
   readonly #replace = async (key: string) => {
     const before = this.#random.bytes(300_000);
     const later = this.#random.bytes(300_000);
@@ -204,7 +204,7 @@ describe(`${operations} operations through faults`, { skip, timeout: isLong ? 3_
     const { key, secret } = server.config;
     faulty = openStorage(`s3://${Bucket}`, {
       endpoint_url: proxy.url,
-      // Renewed when the store says that they have expired.
+      // Renewed when the store reports that they have expired.
       token: () => ({ key, secret, expires_at: new Date(Date.now() + 3_600_000) }),
       config_kwargs: { read_timeout: 2, retries: { total_max_attempts: 8 } },
     });
@@ -219,7 +219,7 @@ describe(`${operations} operations through faults`, { skip, timeout: isLong ? 3_
     await server?.stop();
   });
 
-  it("end, with the right bytes or with an error that says so", async (context) => {
+  it("end with the right bytes or with an error", async (context) => {
     context.diagnostic(`MILLRACE_FAULTS_SEED=${seed}`);
     const steps = async (lane: Lane) => {
       for (let step = 0; step < operations / lanes.length; step += 1) await lane.step();

@@ -1,4 +1,4 @@
-/** What servers over HTTP may not do to us with an answer. They are our own: no real one would. */
+/** Malicious HTTP answers are bounded. The servers are our own: no real one would send such answers. */
 import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
 import { isStorageError, StorageError } from "@millrace/storage";
@@ -12,7 +12,7 @@ after(() => server.stop());
 
 const open = (kind: string) => (openers[kind] as (typeof openers)[string])(server.url);
 
-/** The listing of a folder, as far as the storage goes. */
+/** Lists a folder until the storage ends or fails. */
 async function list(kind: string) {
   await using storage = open(kind);
   return await Array.fromAsync(storage.list({ prefix: "", delimiter: "/" }));
@@ -24,7 +24,7 @@ const isFailed = (message: RegExp) => (error: Error) => {
   return true;
 };
 
-/** How many bytes were sent to whoever asked, with what waits in sockets. */
+/** Bytes that were sent to the client, including those in socket buffers. */
 async function bytesSent(status: number, use: () => Promise<unknown>): Promise<number> {
   let bytes = 0;
   answer = (_, response) =>
@@ -35,23 +35,23 @@ async function bytesSent(status: number, use: () => Promise<unknown>): Promise<n
   return bytes;
 }
 
-describe("an answer without an end", { timeout: 120_000 }, () => {
+describe("an endless answer", { timeout: 120_000 }, () => {
   for (const kind of ["webdav", "s3", "gs", "az", "hf"]) {
-    it(`to a listing of ${kind}:// is given up at 64 MiB, with an error that says so`, async () => {
+    it(`to a listing of ${kind}:// is aborted at 64 MiB, with an error that says so`, async () => {
       const bytes = await bytesSent(200, () => assert.rejects(list(kind), isFailed(/longer than the limit of 64 MiB/)));
       assert.ok(bytes < 96 * mebibyte, `${bytes} bytes`);
     });
   }
 
   for (const kind of Object.keys(openers)) {
-    it(`that is an error of ${kind}:// is cut, and the error is that of the status`, async () => {
+    it(`that is an error of ${kind}:// is truncated, and the error is that of the status`, async () => {
       await using storage = open(kind);
       const bytes = await bytesSent(403, () => assert.rejects(storage.read("a"), { code: "permission", status: 403 }));
       assert.ok(bytes < 32 * mebibyte, `${bytes} bytes`);
     });
   }
 
-  it("to a range is given up where the range has its end", async () => {
+  it("to a range is aborted at the end of the range", async () => {
     let bytes = 0;
     answer = (_, response) => {
       response.setHeader("content-range", "bytes 0-4/5");
@@ -86,7 +86,7 @@ describe("a listing with", () => {
   };
 
   for (const [kind, page] of Object.entries(pages)) {
-    it(`a size of ${kind}:// that is no number of bytes is an error that names the file`, async () => {
+    it(`an invalid size in ${kind}:// is an error that names the file`, async () => {
       say(page("a", "7"));
       assert.deepEqual(
         (await list(kind)).map(({ path, size }) => [path, size]),
@@ -100,7 +100,7 @@ describe("a listing with", () => {
   }
 
   for (const kind of ["webdav", "s3", "az"]) {
-    it(`a reference of ${kind}:// to no character is an error of the storage`, async () => {
+    it(`an invalid character reference in ${kind}:// is a storage error`, async () => {
       for (const reference of ["&#x110000;", "&#99999999999;", "&#xd800;", "&#56832;"]) {
         say(pages[kind]?.(`a${reference}`, "1") ?? "");
         await assert.rejects(list(kind), isFailed(/half of a surrogate pair|invalid character reference/), reference);
@@ -119,20 +119,20 @@ describe("a listing with", () => {
     ["az", '<Blob><Name Encoded="true">%</Name></Blob>'],
     ["s3", "<EncodingType>url</EncodingType><Contents><Key>%</Key></Contents>"],
   ] as const) {
-    it(`${text} of ${kind}:// is an error of the storage`, async () => {
+    it(`${text} in ${kind}:// is a storage error`, async () => {
       say(text);
       await assert.rejects(list(kind), isFailed(/cannot parse the store's answer/));
     });
   }
 });
 
-it("a size in the head of an answer that is no number of bytes is an error", async () => {
+it("an invalid size in the headers is an error", async () => {
   answer = (_, response) => void response.writeHead(206, { "content-range": "bytes 0-4/-5" }).end("12345");
   await using storage = open("http");
   await assert.rejects(storage.read("a", { start: 0, end: 5 }), isFailed(/an invalid size: "-5"/));
 });
 
-it("the message of an error has a bound, and keeps its beginning and its end", () => {
+it("the message of an error is bounded, and keeps its beginning and its end", () => {
   const { message } = new StorageError("failed", `start ${"x".repeat(50_000)} end`);
   assert.ok(message.length < 2000 && message.startsWith("start x") && message.endsWith("x end"));
 });

@@ -18,7 +18,7 @@ conformance(
   "http://",
   {
     capabilities: httpScheme.capabilities,
-    // A folder of files stands behind it.
+    // The server serves a folder of files.
     refusedKeys: ["a slash at the end", "a key that others take for their folder", "a key of the greatest length"],
     open: async () => openStorage(server.url),
     async put(path, bytes) {
@@ -30,7 +30,7 @@ conformance(
   skip,
 );
 
-it("a server that cannot be reached is named once", async () => {
+it("an unreachable server is named once", async () => {
   const storage = openStorage("http://127.0.0.1:1");
   await assert.rejects(storage.read("a"), {
     code: "network",

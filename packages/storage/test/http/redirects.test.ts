@@ -1,4 +1,4 @@
-/** Where servers send us on to, and what goes along. Servers of our own, which redirect and record: real ones would need to be told of each. */
+/** Where redirects may lead, and which headers are sent there. The servers are our own, which redirect and record. */
 import assert from "node:assert/strict";
 import { after, beforeEach, describe, it } from "node:test";
 import { isStorageError, openStorage } from "@millrace/storage";
@@ -21,7 +21,7 @@ beforeEach(() => {
 });
 after(() => Promise.all([first.stop(), other.stop()]));
 
-/** None of them is a place on the network. */
+/** None of them is an http address. */
 const wrongAddresses = ["http://[::bad", "file:///etc/passwd", "data:,x", `http://[${"x".repeat(5000)}`];
 
 describe("a redirect of http://", () => {
@@ -33,7 +33,7 @@ describe("a redirect of http://", () => {
     assert.deepEqual([authorization, key], ["Bearer secret", "k"]);
   });
 
-  it("takes along to another server nothing that was configured but what is harmless", async () => {
+  it("to another server carries only harmless configured headers", async () => {
     target = `${other.url}/x%20y?z=1`;
     const secret = { authorization: "Bearer s", cookie: "a=b", "X-Api-Key": "s", "x-plain": "s" };
     const harmless = { Accept: "text/plain", "accept-language": "de", "User-Agent": "mine" };
@@ -52,7 +52,7 @@ describe("a redirect of http://", () => {
     });
   });
 
-  it("that leads round in a circle is not followed for ever", async () => {
+  it("in a loop is not followed forever", async () => {
     target = "/a";
     await using storage = openStorage(first.url);
     await rejectsWith("failed", storage.read("a"));
@@ -72,7 +72,7 @@ describe("a redirect of http://", () => {
   }
 });
 
-it("a redirect of hf:// to no http address is an error of the storage", async () => {
+it("a redirect of hf:// to an address other than http is a storage error", async () => {
   target = "file:///etc/passwd";
   await using storage = openStorage("hf://datasets/a/b", { endpoint: first.url });
   await rejectsWith("failed", storage.read("a"));
@@ -95,7 +95,7 @@ describe("an upload of gs:// to the address that the store gives", () => {
     assert.equal(first.requests[0]?.headers["x-api-key"], "s");
   });
 
-  it("fails with an error of the storage where that is no http address", async () => {
+  it("fails with a storage error if that is not an http address", async () => {
     target = "file:///etc/passwd";
     await rejectsWith("failed", upload());
   });

@@ -10,7 +10,7 @@ const credentials = (accessKeyId: string, expires?: number) => ({
 });
 
 describe("credentials", () => {
-  it("are asked for once, by many at the same time", async () => {
+  it("are requested once by many concurrent callers", async () => {
     let asked = 0;
     const source = renewing(async () => {
       asked += 1;
@@ -36,7 +36,7 @@ describe("credentials", () => {
     assert.equal((await source.get()).accessKeyId, "k2");
   });
 
-  it("that could not be had are asked for again", async () => {
+  it("that could not be obtained are requested again", async () => {
     let asked = 0;
     const source = renewing(async () => {
       asked += 1;
@@ -47,7 +47,7 @@ describe("credentials", () => {
     assert.equal((await source.get()).accessKeyId, "k");
   });
 
-  it("that the store calls expired are asked for again", async () => {
+  it("that the store reports as expired are requested again", async () => {
     let asked = 0;
     const source = renewing(async () => {
       asked += 1;

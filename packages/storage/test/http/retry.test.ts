@@ -12,7 +12,7 @@ function patient() {
   return { pauses, policy: { ...defaultRetryPolicy, wait } };
 }
 
-describe("trying again", () => {
+describe("retrying", () => {
   it("ends with the first success", async () => {
     const { policy, pauses } = patient();
     const run = async (attempt: number) => (attempt < 3 ? Promise.reject(overloaded()) : attempt);
@@ -20,7 +20,7 @@ describe("trying again", () => {
     assert.equal(pauses.length, 2);
   });
 
-  it("is not done for what cannot get better", async () => {
+  it("is not done for permanent errors", async () => {
     const { policy, pauses } = patient();
     for (const error of [new StorageError("not_found", "no"), new TypeError("a fault of ours")]) {
       await assert.rejects(
@@ -31,7 +31,7 @@ describe("trying again", () => {
     assert.equal(pauses.length, 0);
   });
 
-  it("waits at least as long as the store asked", async () => {
+  it("waits at least as long as the store requested", async () => {
     const { policy, pauses } = patient();
     await retry(policy, undefined, async (attempt) => {
       if (attempt === 1) throw overloaded(7000);
@@ -39,7 +39,7 @@ describe("trying again", () => {
     assert.ok((pauses[0] as number) >= 7000);
   });
 
-  it("waits longer each time, up to a bound, and never the same", () => {
+  it("waits longer each time, up to a limit, with jitter", () => {
     const longest = (attempt: number) =>
       Math.max(...Array.from({ length: 200 }, () => pauseAfter(defaultRetryPolicy, attempt)));
     assert.ok(longest(1) <= 100 && longest(4) <= 100 * 1.7 ** 3 && longest(30) <= 15_000);
@@ -56,7 +56,7 @@ describe("trying again", () => {
   });
 });
 
-it("Retry-After holds seconds or a date", () => {
+it("parses Retry-After as seconds or a date", () => {
   assert.equal(parseRetryAfter("3"), 3000);
   assert.equal(parseRetryAfter("Thu, 01 Jan 1970 00:00:10 GMT", 4000), 6000);
   assert.equal(parseRetryAfter("soon"), undefined);

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 
 const run = promisify(execFile);
 
-it("the documented example of a scheme prints what it says", async () => {
+it("the documented example of a scheme prints the documented output", async () => {
   const page = await readFile(join(import.meta.dirname, "../../docs/adding-a-scheme.md"), "utf8");
   const [, example = ""] = /```ts\n(.*?)```/s.exec(page) ?? [];
   const promised = Array.from(example.matchAll(/console\.log.*\/\/ (.*)$/gm), ([, text]) => text);

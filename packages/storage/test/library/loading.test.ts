@@ -24,19 +24,19 @@ async function packagesLoadedBy(program: string): Promise<string[]> {
 }
 
 describe("a package of a vendor is loaded", () => {
-  it("by no other kind of storage", async () => {
+  it("by no other scheme", async () => {
     const others = `openStorage("s3://b", {}); openStorage("gs://b", {}); openStorage("az://b", { account_name: "a" });`;
     const program = `await openStorage("memory://x").write("a", "b"); ${others}`;
     assert.deepEqual(await packagesLoadedBy(program), []);
   });
 
-  it("when its kind is used, and its resolver of credentials only when it is asked", async () => {
+  it("when its scheme is used, and its credential provider only when it is needed", async () => {
     const config = `{ endpoint_url: "http://127.0.0.1:1", key: "k", secret: "s", config_kwargs: { retries: { total_max_attempts: 1 } } }`;
     const program = `await openStorage("s3://bucket", ${config}).read("a").catch(() => {});`;
     assert.deepEqual(await packagesLoadedBy(program), ["undici"]);
   });
 
-  it("only for identity on gs:// and az://, and not where a token or a key is given", async () => {
+  it("only for identity on gs:// and az://, and not if a token or a key is given", async () => {
     const read = (uri: string, config: string) => `await openStorage("${uri}", ${config}).read("a").catch(() => {});`;
     const gs = (token: string) => read("gs://b", `{ endpoint_url: "http://127.0.0.1:1", token: ${token} }`);
     const az = (right: string) => read("az://b", `{ account_name: "a", account_host: "127.0.0.1:1", ${right} }`);
@@ -49,7 +49,7 @@ describe("a package of a vendor is loaded", () => {
     assert.deepEqual(loaded, ["@azure/identity", "google-auth-library", "undici"]);
   });
 
-  it("when it is the one that speaks to the server", async () => {
+  it("when it implements the protocol of the server", async () => {
     const loadedBy = (uri: string) =>
       packagesLoadedBy(`await openStorage("${uri}", { timeout: 1 }).read("a").catch(() => {});`);
     assert.deepEqual(await loadedBy("sftp://127.0.0.1:1/x"), ["ssh2"]);

@@ -1,4 +1,4 @@
-/** What `npm pack` does in a clone where only the service was installed. */
+/** `npm pack` in a clone in which only the server's packages are installed. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { copyFile, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -8,7 +8,7 @@ import { test } from "node:test";
 
 const repository = join(import.meta.dirname, "../../../..");
 
-test("packing without the development packages says which is missing and what to do, and leaves what was built", async () => {
+test("packing without the development packages names the missing one and the remedy, and keeps the earlier build", async () => {
   const folder = await mkdtemp(join(tmpdir(), "millrace-packing-"));
   try {
     const home = join(folder, "packages/storage");

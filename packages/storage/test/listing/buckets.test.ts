@@ -1,4 +1,6 @@
-/** A URI without a bucket lists the buckets, on the three clouds alike: real servers, and pages that no real one of few buckets has. */
+/**
+ * A URI without a bucket lists the buckets on all three clouds: with real servers, and with our own for several pages.
+ */
 import assert from "node:assert/strict";
 import { after, afterEach, before, describe, it } from "node:test";
 import { type ClientConfig, openStorage, type Storage } from "@millrace/storage";
@@ -77,7 +79,7 @@ for (const { uri, skip, start } of kinds) {
       assert.deepEqual(await listed({ startAfter: "one-a/" }), ["directory two-a/", "directory two-b/"]);
     });
 
-    it("is a folder itself, of which nothing can be read, written or removed", async () => {
+    it("is a folder itself, and nothing of it can be read, written or removed", async () => {
       const storage = opened(uri, config);
       assert.equal((await storage.stat("")).type, "directory");
       for (const call of [
@@ -117,7 +119,7 @@ describe("a listing of buckets", () => {
     ],
   };
   for (const [scheme, [token, page]] of Object.entries(pages)) {
-    it(`of ${scheme}:// goes on to the last page`, async () => {
+    it(`of ${scheme}:// continues to the last page`, async () => {
       const answer: Answer = ({ query }, response) => {
         const number = Number(query.get(token) ?? "1");
         response.end(page(`bucket-${number}`, number < 3 ? String(number + 1) : ""));
@@ -144,7 +146,7 @@ describe("a listing of buckets", () => {
     assert.deepEqual([server.requests[0]?.path, server.requests[0]?.headers.host], ["/", new URL(server.url).host]);
   });
 
-  it("that the store refuses is that error", async () => {
+  it("that the store refuses fails with that error", async () => {
     const server = await startRecordingServer((_request, response) => response.writeHead(403).end());
     cleanups.push(() => server.stop());
     await rejectsWith("permission", Array.fromAsync(opened("gs://", config["gs"]?.(server.url) ?? {}).list()));

@@ -1,4 +1,4 @@
-/** Listings that cannot begin in the middle, of a store that is only an array. */
+/** Listings that cannot start at a key, on a store that is only an array. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { listByFolders } from "../../src/listing/folder-listing.ts";
@@ -8,7 +8,7 @@ import { shapes, storeOf } from "../support/listed-store.ts";
 const listed = async (fetch: FetchPage, prefix: string, call = {}) =>
   (await Array.fromAsync(listByFolders(fetch, prefix, call))).flat().map(({ path }) => path);
 
-/** Answers later than asked, and not in the order in which it was asked. */
+/** Answers with a delay, and not in the order of the requests. */
 const shuffled =
   (fetch: FetchPage, seed: number): FetchPage =>
   async (call) => {
@@ -17,7 +17,7 @@ const shuffled =
     return page;
   };
 
-describe("a listing by folders with many requests at once", () => {
+describe("a parallel listing by folders", () => {
   for (const [name, keys] of Object.entries(shapes)) {
     it(`has every key of ${name} once`, async () => {
       for (let seed = 0; seed < 5; seed += 1) {
@@ -28,7 +28,7 @@ describe("a listing by folders with many requests at once", () => {
     });
   }
 
-  it("has every key once where the chain stands at a file when the rest is taken over", async () => {
+  it("has every key once if a page ends at a file when the rest is split", async () => {
     const keys = shapes["files between folders"] as string[];
     const { fetch } = storeOf(keys, 20);
     // The third page comes late: the second ended between two folders.
@@ -47,7 +47,7 @@ describe("a listing by folders with many requests at once", () => {
     assert.deepEqual(paths.sort(), keys.filter((key) => key.startsWith("data/1")).sort());
   });
 
-  it("never begins in the middle, and shares out folders", async () => {
+  it("never starts at a key, and divides the work by folders", async () => {
     const { fetch, calls } = storeOf(shapes["deep folders"] as string[], 20);
     await listed(fetch, "data/", { concurrency: 8 });
     assert.ok(calls.every(({ startAfter }) => startAfter === undefined));
@@ -57,7 +57,7 @@ describe("a listing by folders with many requests at once", () => {
     assert.ok(beginnings.size >= 8, `${beginnings.size} folders`);
   });
 
-  it("costs one request when one page is enough", async () => {
+  it("costs one request if one page is enough", async () => {
     const { fetch, calls } = storeOf(["data/a", "data/b/c"], 20);
     await listed(fetch, "data/");
     assert.equal(calls.length, 1);
@@ -72,7 +72,7 @@ describe("a listing by folders with many requests at once", () => {
     await assert.rejects(listed(failing, "data/", { concurrency: 8 }), /the store broke/);
   });
 
-  it("asks for no more when the caller has seen enough", async () => {
+  it("sends no more requests when the caller stops", async () => {
     const { fetch, calls } = storeOf(shapes["many small folders"] as string[], 20);
     for await (const _ of listByFolders(fetch, "data/", { concurrency: 4 })) if (calls.length > 10) break;
     const then = calls.length;

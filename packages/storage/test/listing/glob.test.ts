@@ -15,27 +15,27 @@ describe("a pattern", () => {
     assert.deepEqual(matches("a?b", paths), ["a.b", "a-b", "a]b"]);
   });
 
-  it("crosses folders with two stars, none or many", () => {
+  it("crosses any number of folders with two stars", () => {
     assert.deepEqual(matches("**/b", ["b", "a/b", "a/a/b", "ab", "a/bb"]), ["b", "a/b", "a/a/b"]);
     assert.deepEqual(matches("a/**", ["a", "a/b", "a/b/c", "b/a/c"]), ["a/b", "a/b/c"]);
     assert.deepEqual(matches("a/**/c", ["a/c", "a/b/c", "a/b/b/c", "ac", "a/bc"]), ["a/c", "a/b/c", "a/b/b/c"]);
   });
 
-  it("takes classes, ranges and their opposites, never a slash", () => {
+  it("accepts classes, ranges and negations, which never match a slash", () => {
     assert.deepEqual(matches("a[b-]*", ["ab", "a-b", "ac"]), ["ab", "a-b"]);
     assert.deepEqual(matches("[!a]", ["a", "b", "/"]), ["b"]);
     assert.deepEqual(matches("a[.-0]b", ["a/b", "a.b"]), ["a.b"]);
     assert.deepEqual(matches("a[]]b", paths), ["a]b"]);
   });
 
-  it("takes everything else, and what is behind a backslash, for itself", () => {
+  it("treats all other characters, and those after a backslash, literally", () => {
     assert.deepEqual(matches("a.b", ["a.b", "axb"]), ["a.b"]);
     assert.deepEqual(matches("\\[x\\]", paths), ["[x]"]);
     assert.deepEqual(matches("a[b", ["a[b", "ab"]), ["a[b"]);
     assert.deepEqual(matches("(a|b)+$", ["(a|b)+$", "a"]), ["(a|b)+$"]);
   });
 
-  it("lists only folders that can hold a match", async () => {
+  it("lists only folders that can contain a match", async () => {
     const asked: string[] = [];
     const list = (prefix: string, recursive: boolean) => {
       asked.push(`${prefix}${recursive ? " and below" : ""}`);
@@ -49,20 +49,20 @@ describe("a pattern", () => {
 });
 
 describe("braces", () => {
-  it("hold alternatives, in one another too", () => {
+  it("contain alternatives, also nested", () => {
     assert.deepEqual(expandBraces("a{b,c{d,e}}f"), ["abf", "acdf", "acef"]);
     assert.deepEqual(expandBraces("{a,b}{1,2}"), ["a1", "a2", "b1", "b2"]);
     assert.deepEqual(expandBraces("{,a}"), ["", "a"]);
   });
 
-  it("hold ranges of numbers, with their zeros", () => {
+  it("contain ranges of numbers, with leading zeros", () => {
     assert.deepEqual(expandBraces("{1..3}"), ["1", "2", "3"]);
     assert.deepEqual(expandBraces("{08..10}"), ["08", "09", "10"]);
     assert.deepEqual(expandBraces("{3..1}"), ["3", "2", "1"]);
     assert.deepEqual(expandBraces("{-1..1}"), ["-1", "0", "1"]);
   });
 
-  it("stand for themselves where they hold no choice", () => {
+  it("are literal if they contain no choice", () => {
     assert.deepEqual(expandBraces("{a}"), ["{a}"]);
     assert.deepEqual(expandBraces("a{b"), ["a{b"]);
   });

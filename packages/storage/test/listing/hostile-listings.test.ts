@@ -1,4 +1,4 @@
-/** Folders without an end: deep ones, wide ones, and lists that go on. The servers are our own: no real one has such. */
+/** Endless folders: deep ones, wide ones, and endless lists. The servers are our own: no real one has such folders. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
@@ -9,7 +9,7 @@ import { startHostileFtp } from "../support/hostile-ftp.ts";
 import { type Answer, startRecordingServer } from "../support/recording-server.ts";
 
 const mebibyte = 1024 * 1024;
-/** Levels of folders. The tests begin near the last: each takes a request. */
+/** Levels of folders. The tests start near the last, because each level takes a request. */
 const most = 1024;
 const alreadyDown = 1000;
 const deep = "a/".repeat(alreadyDown);
@@ -45,7 +45,7 @@ describe("a folder of webdav://", { timeout: 120_000 }, () => {
     walked: (storage, prefix) => storage.walk(prefix),
   };
   for (const [way, go] of Object.entries(ways)) {
-    it(`that holds itself is an error at ${most} levels when it is ${way}`, async () => {
+    it(`that contains itself is an error at ${most} levels when it is ${way}`, async () => {
       answer = holdsItself;
       const { server, storage } = await open();
       await assert.rejects(Array.fromAsync(go(storage, deep)), isFailed(/seems to contain itself/));
@@ -54,7 +54,7 @@ describe("a folder of webdav://", { timeout: 120_000 }, () => {
     });
   }
 
-  it("may hold more files than a call takes arguments", async () => {
+  it("may have more files than a call can have arguments", async () => {
     const count = 200_000;
     const files = Array.from({ length: count }, (_, index) => `<response><href>/base/${index}</href></response>`);
     answer = (_, response) => void response.writeHead(207).end(files.join(""));
@@ -67,7 +67,7 @@ describe("a folder of webdav://", { timeout: 120_000 }, () => {
     await storage.close();
   });
 
-  it("is read in one go where its elements are opened and never closed", async () => {
+  it("is parsed in linear time if its elements are never closed", async () => {
     answer = (_, response) => void response.writeHead(207).end("<response>".repeat(300_000));
     const { storage } = await open();
     assert.deepEqual(await Array.fromAsync(storage.list()), []);
@@ -76,7 +76,7 @@ describe("a folder of webdav://", { timeout: 120_000 }, () => {
 });
 
 describe("a folder of ftp://", { timeout: 120_000 }, () => {
-  it("whose list has no end is given up at 64 MiB, and not asked for again", async (test) => {
+  it("with an endless list is aborted at 64 MiB, without a retry", async (test) => {
     let bytes = 0;
     const server = await startHostileFtp((data) => {
       const piece = Buffer.alloc(64 * 1024, "-rw-r--r-- 1 a a 5 Jan  1  2026 name\r\n");
@@ -96,7 +96,7 @@ describe("a folder of ftp://", { timeout: 120_000 }, () => {
     assert.equal(server.commands.filter((line) => line.startsWith("LIST")).length, 1);
   });
 
-  it("that holds itself is not gone down for ever to remove it", async (test) => {
+  it("that contains itself does not lead to endless recursion when it is removed", async (test) => {
     const server = await startHostileFtp((data) => void data.end("drwxr-xr-x 1 a a 0 Jan  1  2026 a\r\n"));
     test.after(() => server.stop());
     await using storage = openStorage(server.url, { timeout: 10 });
@@ -107,7 +107,7 @@ describe("a folder of ftp://", { timeout: 120_000 }, () => {
 });
 
 describe("a folder of sftp://", { timeout: 120_000 }, () => {
-  /** Each list of names is another one, without an end. */
+  /** Each list of names is different, and endless. */
   async function startHostileSftp(names: () => string[]) {
     const { private: key } = ssh2.utils.generateKeyPairSync("ed25519");
     const attrs = { mode: 0o100644, uid: 0, gid: 0, size: 5, atime: 0, mtime: 0 };
@@ -131,7 +131,7 @@ describe("a folder of sftp://", { timeout: 120_000 }, () => {
     return server;
   }
 
-  it("whose names have no end is given up at 64 MiB of them", async (test) => {
+  it("with endless names is aborted at 64 MiB of them", async (test) => {
     let bytes = 0;
     const name = "n".repeat(200 * 1024);
     const server = await startHostileSftp(() => {

@@ -1,4 +1,4 @@
-/** Listings in pages, of a store that is only an array: every split is tried, without a server. */
+/** Paged listings, on a store that is only an array: every split is tested without a server. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { compareKeys } from "../../src/listing/key-order.ts";
@@ -9,7 +9,7 @@ import { shapes, storeOf } from "../support/listed-store.ts";
 const listed = async (fetch: FetchPage, prefix: string, call = {}) =>
   (await Array.fromAsync(listPages(fetch, prefix, call))).flat().map(({ path }) => path);
 
-describe("a listing with many requests at once", () => {
+describe("a parallel listing", () => {
   for (const [name, keys] of Object.entries(shapes)) {
     it(`has every key of ${name} once`, async () => {
       const { fetch } = storeOf([...keys, "before", "later"], 20);
@@ -30,7 +30,7 @@ describe("a listing with many requests at once", () => {
     });
   }
 
-  it("goes on after pages that hold nothing, as those of delete marks do", async () => {
+  it("continues after empty pages, such as those of delete markers", async () => {
     const { fetch } = storeOf(shapes["one flat folder of numbers"] as string[], 20);
     const hollow: FetchPage = async (call) => {
       const page = await fetch(call);
@@ -41,7 +41,7 @@ describe("a listing with many requests at once", () => {
     assert.deepEqual((await listed(hollow, "data/", { concurrency: 4 })).sort(), left.sort());
   });
 
-  it("goes on after a first page that holds nothing and says nothing of where it ended", async () => {
+  it("continues after an empty first page without a last key", async () => {
     const { fetch } = storeOf(shapes["many small folders"] as string[], 20);
     const late: FetchPage = async (call) =>
       call.token === undefined && call.startAfter === undefined && !call.delimiter
@@ -50,7 +50,7 @@ describe("a listing with many requests at once", () => {
     assert.equal((await listed(late, "data/", { concurrency: 4 })).length, 3000);
   });
 
-  it("ends at a signal that is aborted while its first page is looked at", async () => {
+  it("ends at a signal that is aborted while its first page is processed", async () => {
     const { fetch } = storeOf(shapes["one flat folder of digests"] as string[], 20);
     const stop = new AbortController();
     const heeding: FetchPage = async (call) => {
@@ -64,7 +64,7 @@ describe("a listing with many requests at once", () => {
     await assert.rejects(list(), /enough/);
   });
 
-  it("does not mind what the caller does with the entries", async () => {
+  it("is not affected when the caller changes the entries", async () => {
     const keys = shapes["one flat folder of digests"] as string[];
     const { fetch, calls } = storeOf(keys, 20);
     const paths: string[] = [];
@@ -78,7 +78,7 @@ describe("a listing with many requests at once", () => {
     assert.ok(calls.every(({ startAfter }) => startAfter === undefined || startAfter.startsWith("data/")));
   });
 
-  it("has every key for a caller who is slow", async () => {
+  it("has every key for a slow caller", async () => {
     const keys = shapes["many small folders"] as string[];
     const { fetch } = storeOf(keys, 20);
     const paths: string[] = [];
@@ -89,7 +89,7 @@ describe("a listing with many requests at once", () => {
     assert.deepEqual(paths.sort(), keys.toSorted());
   });
 
-  it("has as many requests on their way as it may, where the store is slow", async () => {
+  it("has as many parallel requests as allowed if the store is slow", async () => {
     const { fetch } = storeOf(shapes["many small folders"] as string[], 20);
     let running = 0;
     let most = 0;
@@ -104,7 +104,7 @@ describe("a listing with many requests at once", () => {
     assert.equal(most, 8);
   });
 
-  it("costs one request when one page is enough", async () => {
+  it("costs one request if one page is enough", async () => {
     const { fetch, calls } = storeOf(["data/a", "data/b"], 20);
     await listed(fetch, "data/");
     assert.equal(calls.length, 1);
@@ -119,7 +119,7 @@ describe("a listing with many requests at once", () => {
     await assert.rejects(listed(failing, "data/", { concurrency: 8 }), /the store broke/);
   });
 
-  it("asks for no more when the caller has seen enough", async () => {
+  it("sends no more requests when the caller stops", async () => {
     const { fetch, calls } = storeOf(shapes["one flat folder of numbers"] as string[], 20);
     for await (const _ of listPages(fetch, "data/", { concurrency: 4 })) if (calls.length > 10) break;
     const then = calls.length;
@@ -127,7 +127,7 @@ describe("a listing with many requests at once", () => {
     assert.ok(calls.length <= then + 8, `${calls.length - then} more`);
   });
 
-  it("holds back when the caller is slow", async () => {
+  it("pauses when the caller is slow", async () => {
     const { fetch, calls } = storeOf(shapes["one flat folder of numbers"] as string[], 20);
     const pages = listPages(fetch, "data/", { concurrency: 4 })[Symbol.asyncIterator]();
     await pages.next();
@@ -139,7 +139,7 @@ describe("a listing with many requests at once", () => {
 });
 
 describe("an ordered listing", () => {
-  it("is in the order of bytes, which is not that of JavaScript's strings", async () => {
+  it("is in byte order, which differs from that of JavaScript strings", async () => {
     const keys = ["data/\uffee", "data/🌊", "data/z", "data/é"];
     const { fetch } = storeOf(keys, 2);
     assert.deepEqual(await listed(fetch, "data/", { ordered: true }), ["data/z", "data/é", "data/\uffee", "data/🌊"]);

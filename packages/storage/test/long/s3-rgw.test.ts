@@ -1,4 +1,4 @@
-/** The rules of every storage on Ceph RGW, which keeps every key, and what only it offers. */
+/** The conformance suite on Ceph RGW, which accepts every key, and what only it supports. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { PutBucketAclCommand, PutBucketRequestPaymentCommand } from "@aws-sdk/client-s3";
@@ -24,7 +24,7 @@ conformance(
   "s3:// on Ceph RGW",
   {
     capabilities: s3Scheme.capabilities,
-    // It compares the ETag with the quotes that it is sent in.
+    // It compares the ETag including its quotes.
     neverMatches: true,
     open: async () => openStorage(`s3://${await newBucket()}/some/prefix`, server.config),
   },
@@ -32,7 +32,7 @@ conformance(
 );
 
 describe("s3:// on Ceph RGW", { skip, timeout: 240_000 }, () => {
-  it("lets others read a bucket of which they must pay the requests, only when they say so", async () => {
+  it("lets others read a requester-pays bucket only if they agree to pay", async () => {
     const Bucket = await newBucket();
     const owner = openStorage(`s3://${Bucket}`, {
       ...server.config,
@@ -70,7 +70,7 @@ describe("s3:// on Ceph RGW", { skip, timeout: 240_000 }, () => {
     await storage.close();
   });
 
-  it("keeps versions, of odd keys too", async () => {
+  it("keeps versions, also of unusual keys", async () => {
     const storage = openStorage(`s3://${await newBucket({ versioned: true })}`, {
       ...server.config,
       version_aware: true,
@@ -94,7 +94,7 @@ describe("s3:// on Ceph RGW", { skip, timeout: 240_000 }, () => {
     await storage.close();
   });
 
-  it("signs URLs that work without credentials, and only as they are", async () => {
+  it("signs URLs that work without credentials, and only unmodified", async () => {
     const storage = openStorage(`s3://${await newBucket()}`, server.config);
     for (const key of ["plain", "a//b", "it's + 100%\n🌊?#"]) {
       const put = await fetch(await storage.presign(key, { method: "PUT" }), { method: "PUT", body: key });
@@ -106,7 +106,7 @@ describe("s3:// on Ceph RGW", { skip, timeout: 240_000 }, () => {
     await storage.close();
   });
 
-  it("leaves no upload behind when a source breaks", async () => {
+  it("leaves no upload behind when a source fails", async () => {
     const Bucket = await newBucket();
     const storage = openStorage(`s3://${Bucket}`, server.config);
     async function* failing(): AsyncGenerator<Uint8Array> {

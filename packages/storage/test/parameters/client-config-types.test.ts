@@ -1,6 +1,6 @@
 /**
- * Parameters typed by the scheme of the URI. The compiler is the test: each `@ts-expect-error` is an error of
- * `npm run check` where what follows compiles. That the same is refused at run time is checked here, too.
+ * Parameters typed by the scheme of the URI. The compiler is the test: if the line after a `@ts-expect-error` compiles,
+ * `npm run check` fails. The same values are also checked at run time here.
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
@@ -16,7 +16,7 @@ import {
 const refused = (open: () => unknown) => assert.throws(open, StorageError);
 
 describe("a client_config", () => {
-  it("with a misspelt parameter does not compile, for every scheme that is known", () => {
+  it("with a misspelt parameter does not compile, for every known scheme", () => {
     // @ts-expect-error endpoint_url
     refused(() => openStorage("s3://bucket", { endpoint_ulr: "http://127.0.0.1:1" }));
     // @ts-expect-error anon
@@ -33,21 +33,21 @@ describe("a client_config", () => {
     refused(() => openStorage("memory://x", { anything: 1 }));
   });
 
-  it("is typed so for fromStorage and toStorage, too", async () => {
+  it("is typed in the same way for fromStorage and toStorage", async () => {
     // @ts-expect-error key
     await assert.rejects(async () => Array.fromAsync(fromStorage("s3://bucket/a", { client_config: { kee: "k" } })));
     // @ts-expect-error key
     await assert.rejects(toStorage([], "s3://bucket", { client_config: { kee: "k" } }), StorageError);
   });
 
-  it("with a value of another kind does not compile", () => {
+  it("with a value of another type does not compile", () => {
     // @ts-expect-error a boolean
     refused(() => openStorage("s3://bucket", { anon: "perhaps" }));
     // @ts-expect-error a dict
     refused(() => openStorage("s3://bucket", { client_kwargs: "eu-central-1" }));
   });
 
-  it("takes each parameter by all its names, members of dicts, null and undefined", () => {
+  it("accepts each parameter by all its names, members of dicts, null and undefined", () => {
     openStorage("s3://bucket", { aws_key: "k", aws_secret: "s", aws_endpoint_url: "http://127.0.0.1:1", token: null });
     openStorage("s3://bucket", {
       key: "k",
@@ -61,7 +61,7 @@ describe("a client_config", () => {
     refused(() => openStorage(`s3://${bucket}/prefix`, { kee: "k" }));
   });
 
-  it("is checked at run time alone where the scheme is not known before, or another one is in it", () => {
+  it("is checked only at run time if the scheme is not known before, or if it contains another one", () => {
     const uri: string = "s3://bucket";
     refused(() => openStorage(uri, { kee: "k" }));
     const config: ClientConfig = { kee: "k" };

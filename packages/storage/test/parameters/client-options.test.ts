@@ -1,4 +1,7 @@
-/** The tables of options are whole: they have every option of the Python libraries, and keep their word on those that do not work. */
+/**
+ * The tables of options are complete: they have every option of the Python libraries, and those that do not work behave
+ * as documented.
+ */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type ClientConfig, openStorage } from "@millrace/storage";
@@ -49,7 +52,7 @@ print(json.dumps({
     isWhole(s3, "config_kwargs.connector_args", python.connector);
   });
 
-  it("that dicts of botocore's Config are documented to hold are all known", () => {
+  it("that dicts of botocore's Config are documented to have are all known", () => {
     const values = Object.values<Parameter>(s3).flatMap(({ choices = [] }) => choices);
     const members = ["s3", "retries", "proxies_config"].flatMap((dict) => membersOf(s3, `config_kwargs.${dict}`));
     const known = [...members, ...values];
@@ -102,7 +105,7 @@ for (const [scheme, [table, dicts, config]] of Object.entries(tables)) {
     after(() => server?.stop());
 
     for (const [key, { reason }] of rows.filter(([, { effect }]) => effect === "rejected")) {
-      it(`${key} is refused by its name, whatever it is, because ${reason}`, () => {
+      it(`${key} is refused by its name, whatever its value, because ${reason}`, () => {
         for (const value of [true, "word", 7, ["word"], { a: 1 }]) {
           assert.throws(() => openStorage(`${scheme}://bucket`, { ...config, ...nested(key, value) }), {
             code: "config",
@@ -112,7 +115,7 @@ for (const [scheme, [table, dicts, config]] of Object.entries(tables)) {
       });
     }
 
-    /** A request but for what changes from one to the next. */
+    /** A request without the parts that change each time. */
     const sent = async (given: ClientConfig) => {
       server.requests.length = 0;
       const whole = { endpoint_url: server.url, ...config, ...given };
@@ -126,7 +129,7 @@ for (const [scheme, [table, dicts, config]] of Object.entries(tables)) {
     };
 
     for (const [key, parameter] of rows.filter(([, { effect }]) => effect === "no-op")) {
-      it(`${key} changes nothing, because ${parameter.reason}`, async () => {
+      it(`${key} has no effect, because ${parameter.reason}`, async () => {
         const value = parameter.choices?.[0] ?? samples[typesOf(parameter)[0] as string];
         assert.deepEqual(await sent(nested(key, value)), await sent({}));
         const wrong = nested(key, { a: 1 });
@@ -137,7 +140,7 @@ for (const [scheme, [table, dicts, config]] of Object.entries(tables)) {
 }
 
 describe("a dict of options", () => {
-  it("is a dict, and has only options that are known", () => {
+  it("must be a dict, and have only known options", () => {
     const refused = (given: ClientConfig, message: RegExp) =>
       assert.throws(() => openStorage("s3://bucket", given), { code: "config", message });
     for (const name of ["retries", "s3", "connector_args", "proxies_config", "proxies"]) {

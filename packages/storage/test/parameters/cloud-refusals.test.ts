@@ -1,4 +1,4 @@
-/** What stores refuse alike, before anything is sent: seen by a server of our own. */
+/** What all clouds refuse before anything is sent, seen by our own server. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type ClientConfig, openStorage, type Storage } from "@millrace/storage";
@@ -46,7 +46,7 @@ for (const [scheme, config] of Object.entries(stores)) {
       }
     });
 
-    it("a URL that would last no time, a part of a second, or longer than the store allows", async () => {
+    it("a URL with an invalid lifetime: zero, fractional, or beyond the store's limit", async () => {
       const limits = /expiresIn: expected whole seconds from 1 to \d{6,}, got/;
       for (const expiresIn of [0, -5, 1.5, Number.NaN, Number.POSITIVE_INFINITY])
         await refused(limits, () => storage.presign("a", { expiresIn }));
@@ -57,7 +57,7 @@ for (const [scheme, config] of Object.entries(stores)) {
       else await refused(/from 1 to 604800, got 604801/, () => longer);
     });
 
-    it("a key with half of a character, by that key", async () => {
+    it("a key with an unpaired surrogate, by that key", async () => {
       const key = "a/\ud800b";
       const calls = [
         () => storage.read(key),
@@ -71,10 +71,10 @@ for (const [scheme, config] of Object.entries(stores)) {
       for (const call of calls) await refused(/"a\/\\ud800b" is not valid Unicode/, call);
     });
 
-    // There it is JSON, and may be any text.
+    // There metadata is JSON, and may be any text.
     if (scheme === "gs") return;
 
-    it("metadata that no header carries, by its name", async () => {
+    it("metadata that a header cannot carry, by its name", async () => {
       for (const text of ["wérd", "日本", "two\nlines", "tab\t", "end "]) {
         const options = { metadata: { plain: "fine", colour: text } };
         for (const content of contents)
@@ -82,14 +82,14 @@ for (const [scheme, config] of Object.entries(stores)) {
       }
     });
 
-    it("names of metadata that are none of a header", async () => {
+    it("metadata names that are not valid header names", async () => {
       for (const name of ["", "a b", "größe", "a:b", "a\r\nb"])
         await refused(/the name .* is not allowed/, () => storage.write("a", "x", { metadata: { [name]: "1" } }));
     });
   });
 }
 
-it("az:// refuses names of metadata that its store does not take, although a header could have them", async () => {
+it("az:// refuses metadata names that its store does not accept, even if they are valid header names", async () => {
   const storage = openStorage("az://bucket", stores["az"]?.(server.url) ?? {}, { environment: {} });
   for (const name of ["a-b", "1a"])
     await assert.rejects(storage.write("a", "x", { metadata: { [name]: "1" } }), {
@@ -100,7 +100,7 @@ it("az:// refuses names of metadata that its store does not take, although a hea
 });
 
 for (const uri of ["webdav://127.0.0.1:1", "sftp://127.0.0.1:1", "ftp://127.0.0.1:1", "hf://datasets/some/set"]) {
-  it(`${uri.split(":")[0]}:// refuses a key with half of a character, by that key`, async () => {
+  it(`${uri.split(":")[0]}:// refuses a key with an unpaired surrogate, by that key`, async () => {
     const storage = openStorage(uri, {}, { environment: {} });
     for (const call of [() => storage.read("a\ud800b"), () => storage.write("a\ud800b", "x")])
       await assert.rejects(call(), { code: "invalid", message: /^"a\\ud800b"/ });

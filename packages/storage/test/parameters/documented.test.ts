@@ -1,11 +1,11 @@
 /**
- * Every statement of the documentation of remote storage, one after the other, with its proof: a test that stands here,
- * or the titles of those elsewhere that prove it. What the documentation leaves open is told in README.md and docs/.
+ * Every statement of the documentation of remote storage, in order, with its proof: a test in this file, or the titles
+ * of tests elsewhere. README.md and docs/ describe what the documentation leaves open.
  *
- * A row that names tests elsewhere runs none of them. It passes when their files, loaded on this machine, register a test
- * of each title, of the parameter in question, and skip none of these; where one is skipped, the row is skipped with its
- * reason. Whether those tests pass is shown by their own files, which the same run of `npm test storage` has. That a test
- * proves the statement is the judgement of whoever wrote the row: a title cannot show it.
+ * A row that names tests elsewhere does not run them. It passes if their files, loaded on this machine, register a test
+ * with each title, for the parameter in question, and skip none of them; if one is skipped, the row is skipped with its
+ * reason. The same run of `npm test storage` also runs those files. Whether a test really proves the statement was
+ * decided by the author of the row.
  */
 import assert from "node:assert/strict";
 import { glob, mkdtemp, readFile, rm } from "node:fs/promises";
@@ -25,10 +25,13 @@ import { startHub, writerToken } from "../support/hub/server.ts";
 import { type Answer, startRecordingServer } from "../support/recording-server.ts";
 import { type RegisteredTest, registeredTests } from "../support/registered-tests.ts";
 
-/** Tests of another file. */
+/** Tests in another file. */
 interface Elsewhere {
   readonly file: string;
-  /** Of tests, whole, where two have the same with the suite before it; or of what they say of the parameter. */
+  /**
+   * Complete titles of tests, prefixed with the suite if two have the same title; or the part of a title after the
+   * parameter.
+   */
   readonly titles: readonly string[];
   readonly parameter?: string;
 }
@@ -47,7 +50,7 @@ after(async () => {
 
 const named = (file: string, ...titles: string[]): Elsewhere[] => [{ file, titles }];
 
-/** Titles of parameters' tests begin with their names: `client_id, tenant_id are exchanged for a token`. */
+/** Titles of parameter tests begin with parameter names: `client_id, tenant_id are exchanged for a token`. */
 function isTitled({ title, path }: RegisteredTest, wanted: string, parameter: string | undefined): boolean {
   if (parameter === undefined) return title === wanted || path === wanted;
   const names = title.endsWith(` ${wanted}`) ? title.slice(0, -wanted.length - 1) : "";
@@ -86,7 +89,7 @@ interface Place {
   readonly client_config: ClientConfig;
 }
 
-/** A place of each documented shape, on a real server where there is one; the hub is a stand-in. */
+/** A location for each documented URI form, on a real server if there is one; the hub is our own. */
 const shapes: Readonly<Record<string, [skip: string | false, start: () => Promise<Place>]>> = {
   "file://<path>": [false, async () => ({ uri: `file://${await mkdtemp(join(root, "files-"))}`, client_config: {} })],
   "s3://<bucket>/<path>": [
@@ -178,24 +181,24 @@ const listsBuckets = (scheme: string) =>
 
 const s3Proofs: Readonly<Record<string, readonly string[]>> = {
   anon: ["sends no signature, whatever credentials there are"],
-  endpoint_url: ["says where requests go, with its path, before client_kwargs and the environment"],
-  key: ["names the signer, before client_kwargs and the environment"],
-  secret: ["makes the signature"],
-  token: ["goes with every request; a function is asked for it"],
-  use_ssl: ["chooses TLS for the standard endpoint; client_kwargs.use_ssl goes before it"],
-  s3_additional_kwargs: ["go with the calls that have them, below what a call says itself"],
+  endpoint_url: ["is the target of requests, including its path, and overrides client_kwargs and the environment"],
+  key: ["is the access key id, and overrides client_kwargs and the environment"],
+  secret: ["signs requests"],
+  token: ["is sent with every request; a function is called for it"],
+  use_ssl: ["selects TLS for the standard endpoint; client_kwargs.use_ssl overrides it"],
+  s3_additional_kwargs: ["are sent with the calls that accept them, and are overridden by a call's own arguments"],
   client_kwargs: ["give region, endpoint and credentials to the client"],
-  requester_pays: ["says so with every call"],
-  default_block_size: ["is the size of ranges, of what is read ahead, and of parts; too small parts are refused"],
-  default_fill_cache: ["changes nothing: the original never reads it"],
-  default_cache_type: ["names the cache of opened files; null is none, an unknown one is refused"],
-  version_aware: ["lists versions and reads those that are named; without it a version is an error"],
-  cache_regions: ["asks for the region of the bucket first, once; not where a region or an endpoint is given"],
-  asynchronous: ["changes nothing: everything is asynchronous here"],
-  config_kwargs: ["bound how many connections there are"],
-  kwargs: ["take a profile, which signs, and nothing else"],
-  session: ["lends its credentials and its region"],
-  max_concurrency: ["is how many ranges of one object move at once"],
+  requester_pays: ["is sent with every call"],
+  default_block_size: ["is the size of ranges, of read-ahead, and of parts; parts that are too small are refused"],
+  default_fill_cache: ["has no effect: the original never reads it"],
+  default_cache_type: ["selects the cache of opened files; null means none, an unknown one is refused"],
+  version_aware: ["lists versions and reads named ones; without it a version is an error"],
+  cache_regions: ["queries the region of the bucket first, once, unless a region or an endpoint is given"],
+  asynchronous: ["has no effect: every call is asynchronous"],
+  config_kwargs: ["limit the number of connections"],
+  kwargs: ["accept a profile, which signs, and nothing else"],
+  session: ["provides its credentials and its region"],
+  max_concurrency: ["is the number of parallel ranges of one object"],
 };
 
 const rowsOf = (file: string, proofs: Readonly<Record<string, readonly string[]>>) =>
@@ -208,7 +211,7 @@ const rowsOf = (file: string, proofs: Readonly<Record<string, readonly string[]>
 
 const mebibyte = 1024 * 1024;
 
-/** Uploads in parts, of which the parts wait until the given number is there. */
+/** Multipart uploads whose parts wait until the given number has arrived. */
 async function partsHeld(
   width: number,
   config: ClientConfig,
@@ -223,7 +226,7 @@ async function partsHeld(
     sizes.push(body.length);
     held.push(() => response.writeHead(200, { etag: '"e"' }).end());
     most = Math.max(most, held.length);
-    // A moment for one too many to come.
+    // Time for one too many to arrive.
     if (held.length === width) setTimeout(() => held.splice(0).map((release) => release()), 300);
   };
   const server = await startRecordingServer(answer);
@@ -237,8 +240,8 @@ walk("S3-compatible storage", {
   "anon False takes key and secret, or the standard resolver": named(
     "s3-credential-chain",
     "come from the environment first",
-    "come from the shared files, of the default profile or one that is named, with its region",
-    "come from the role of the instance, by the metadata service",
+    "come from the shared files, of the default or a named profile, with its region",
+    "come from the role of the instance, through the metadata service",
   ),
   "endpoint_url, key and secret go before client_kwargs, and use_ssl of client_kwargs before use_ssl": () => {
     const weak = {
@@ -288,11 +291,11 @@ walk("S3-compatible storage", {
   },
   "memory grows by a block for each part that moves": named(
     "large",
-    "is written to a store from a stream of which nobody knows the length",
+    "is written to a store from a stream of unknown length",
   ),
   "default_cache_type is readahead, and None is no cache": named(
     "random-access",
-    "readahead asks for a block more, keeps one buffer, and replaces it on a miss",
+    "readahead requests one more block, keeps one buffer, and replaces it on a miss",
   ),
   "the options of the client, of its configuration and of the session each work, or are refused by name": named(
     "client-options",
@@ -305,55 +308,55 @@ walk("S3-compatible storage", {
 
 const gsProofs: Readonly<Record<string, readonly string[]>> = {
   project: [
-    "say where a bucket is made",
-    "is that of the default credentials when these are asked for, and none when nobody asks",
+    "select the location of a new bucket",
+    "is that of the default credentials if these are used, and none otherwise",
   ],
-  access: ["is the scope with which a token is asked for"],
+  access: ["is the scope of requested tokens"],
   token: [
-    "google_default takes the default credentials, as does none at all",
+    "google_default uses the default credentials, and so does an unset token",
     "may be the path of a file with credentials",
     "may be a dictionary of credentials, which are exchanged once",
   ],
-  consistency: ["none checks nothing, size the size, md5 the checksum"],
-  cache_timeout: ["keeps listings, and what they tell of objects: for ever when unset, not at all at 0"],
+  consistency: ["none checks nothing, size checks the size, md5 checks the checksum"],
+  cache_timeout: ["caches listings and their metadata of objects: forever when unset, not at all at 0"],
   secure_serialize: ["warns that it is deprecated"],
-  requester_pays: ["names who pays in every call: the project, or the one that is given"],
-  session_kwargs: ["proxy is the way of requests, and of those for tokens"],
-  endpoint_url: ["goes before STORAGE_EMULATOR_HOST, which may lack its protocol"],
-  default_location: ["say where a bucket is made"],
-  version_aware: ["lists generations and reads those that are named; without it one is an error"],
+  requester_pays: ["names who pays in every call: the project, or the given one"],
+  session_kwargs: ["proxy is used for requests, including those for tokens"],
+  endpoint_url: ["overrides STORAGE_EMULATOR_HOST, which may lack its protocol"],
+  default_location: ["select the location of a new bucket"],
+  version_aware: ["lists generations and reads named ones; without it a generation is an error"],
 };
 
 const azProofs: Readonly<Record<string, readonly string[]>> = {
-  account_name: ["is needed, unless there is a connection string, or a domain and nobody asks"],
+  account_name: ["is required, unless there is a connection string or a domain without credentials"],
   account_key: ["signs, also from the environment"],
-  sas_token: ["goes into the query, with or without its question mark; where there is a key it signs instead"],
+  sas_token: ["is sent in the query, with or without its question mark; if there is a key, the key signs instead"],
   request_session: ["is used for every request, and must be able to send them"],
-  connection_string: ["goes before all others"],
+  connection_string: ["overrides all others"],
   credential: [
-    "may be a signature, a key, or what gives tokens, and goes before the others",
-    "is not needed where the host of the account has a signature",
+    "may be a SAS token, a key, or a token provider, and overrides the others",
+    "is not needed if the host of the account has a SAS token",
   ],
   blocksize: ["is the size of a block, and of a range"],
-  client_id: ["are exchanged for a token, by way of request_session"],
-  client_secret: ["are exchanged for a token, by way of request_session"],
-  tenant_id: ["are exchanged for a token, by way of request_session"],
+  client_id: ["are exchanged for a token, through request_session"],
+  client_secret: ["are exchanged for a token, through request_session"],
+  tenant_id: ["are exchanged for a token, through request_session"],
   anon: [
-    "sends nothing, unless another right is given",
-    "unset is what AZURE_STORAGE_ANON says, and else the default chain of credentials is asked",
+    "sends no credentials, unless others are given",
+    "unset takes AZURE_STORAGE_ANON, otherwise the default credential chain",
   ],
-  default_fill_cache: ["changes nothing: the original never reads it"],
-  default_cache_type: ["names the cache of opened files: bytes unless it is said, none for null"],
-  version_aware: ["lists versions and reads those that are named; without it a version is an error"],
+  default_fill_cache: ["has no effect: the original never reads it"],
+  default_cache_type: ["selects the cache of opened files: bytes by default, none for null"],
+  version_aware: ["lists versions and reads named ones; without it a version is an error"],
   assume_container_exists: [
-    "unset warns when the container cannot be looked at, and goes on",
-    "false is an error, each time; true does not look",
+    "unset warns if the container cannot be checked, and continues",
+    "false is an error, each time; true does not check",
   ],
-  max_concurrency: ["unset is fsspec's batch size: that of its files, else 128"],
-  timeout: ["is told to the server, in transfers only"],
+  max_concurrency: ["unset is fsspec's batch size: from its configuration files, otherwise 128"],
+  timeout: ["is sent to the server, in transfers only"],
   connection_timeout: ["ends the wait for a connection"],
   read_timeout: ["ends the wait for an answer"],
-  account_host: ["is the host, and account_name still signs"],
+  account_host: ["is the host, while account_name still signs"],
 };
 
 walk("cloud object storage", {
@@ -376,7 +379,7 @@ walk("blob storage", {
     "of anon on az is false for false, 0 and f in any case, true for any other text, unset without the variable",
   ),
   "anonymous access beside a key, a signature or a principal: the document says both, and the right that is given is used":
-    [{ file: "az-wire", parameter: "anon", titles: ["sends nothing, unless another right is given"] }],
+    [{ file: "az-wire", parameter: "anon", titles: ["sends no credentials, unless others are given"] }],
   "without a container the containers are listed": named("buckets", listsBuckets("az")),
 });
 
@@ -386,9 +389,9 @@ walk("the dataset hub", {
       file: "hf-token",
       parameter: "token",
       titles: [
-        "is the one that was given, before any other",
-        "is else the saved one: of the environment, the file that it names, or the one at home",
-        "is none where it is false",
+        "is the given one, before any other",
+        "is otherwise the saved one: from the environment, the file that it names, or the home directory",
+        "is none if it is false",
       ],
     },
   ],
@@ -396,7 +399,7 @@ walk("the dataset hub", {
     {
       file: "hf-token",
       parameter: "endpoint",
-      titles: ["is the one that was given, else that of the environment"],
+      titles: ["is the given one, otherwise that of the environment"],
     },
   ],
 });
@@ -404,9 +407,9 @@ walk("the dataset hub", {
 walk("authentication", {
   "1. of S3: key, secret and token, the standard places, or anon": named(
     "s3-credential-chain",
-    "come from a web identity, by the token service",
+    "come from a web identity, through the token service",
     "come from the role of the container",
-    "that are nowhere are an error that says what to do",
+    "that do not exist are an error that says what to do",
   ),
   "2. of gs: a token file, a token dictionary, anon, google_default": [
     { file: "gs-wire", parameter: "token", titles: ["anon sends no credentials", ...(gsProofs["token"] ?? [])] },
@@ -419,7 +422,7 @@ walk("authentication", {
     "client_id",
   ].map((parameter) => ({ file: "az-wire", parameter, titles: azProofs[parameter] ?? [] })),
   "4. of the hub: a token, the saved one, or none": [
-    { file: "hf-token", parameter: "token", titles: ["is none where it is false"] },
+    { file: "hf-token", parameter: "token", titles: ["is none if it is false"] },
   ],
 });
 

@@ -31,7 +31,7 @@ const refusedBecause = (config: ClientConfig, message: RegExp) =>
     (error) => isStorageError(error, "config") && message.test(error.message),
   );
 
-/** Defaults as the contract writes them. */
+/** Defaults as the documentation writes them. */
 const documented: Readonly<Record<string, [ParameterTable, Readonly<Record<string, unknown>>]>> = {
   s3: [
     s3,
@@ -114,7 +114,7 @@ describe("the tables of parameters", () => {
     assert.deepEqual(counts, [19, 11, 20, 2]);
   });
 
-  it("say why, wherever a parameter does nothing", () => {
+  it("give a reason for every parameter without effect", () => {
     for (const [table] of Object.values(documented)) {
       for (const [key, parameter] of Object.entries(table)) {
         if (parameter.effect === "no-op" || parameter.effect === "rejected") assert.ok(parameter.reason, key);
@@ -123,7 +123,7 @@ describe("the tables of parameters", () => {
   });
 });
 
-/** Values that a parameter takes, two that differ, for those that take only some. */
+/** Two different valid values of a parameter, for those that accept only some. */
 const samples: Readonly<Record<string, readonly [unknown, unknown]>> = {
   access: ["read_only", "read_write"],
   consistency: ["size", "md5"],
@@ -142,7 +142,7 @@ const samplesOfType: Readonly<Record<string, readonly [unknown, unknown]>> = {
   object: [{ a: 1 }, { a: 2 }],
 };
 
-/** What was found, where: the place is a source as tables write it. */
+/** The effective value and its source, in the notation of the tables. */
 function placed(source: string, value: unknown): [ClientConfig, Environment] {
   if (source.startsWith("$")) {
     return [{}, { [source.slice(1)]: typeof value === "object" ? JSON.stringify(value) : String(value) }];
@@ -160,11 +160,11 @@ describe("every parameter", () => {
       const parameter = table[key] as Parameter;
       const type = typesOf(parameter)[0] as string;
       const [strong, weak] = samples[key] ?? samplesOfType[type] ?? assert.fail(type);
-      // Objects are made by programs: no variable holds one.
+      // Objects are created by programs: no variable can hold one.
       const general = type === "object" ? [] : [`$FSSPEC_${scheme}_${key}`.toUpperCase()];
       const sources = [...sourcesOf(key, parameter), ...general];
 
-      it(`${key} of ${scheme}:// is shown by explainConfig, with its place: ${sources.join(", ")}`, () => {
+      it(`${key} of ${scheme}:// is shown by explainConfig, with its sources: ${sources.join(", ")}`, () => {
         for (const source of ["default", ...sources]) {
           const [config, environment] = source === "default" ? [{}, {}] : placed(source, strong);
           const shown = resolveConfiguration([scheme], table, config, environment).explain();
@@ -209,7 +209,7 @@ describe("a client_config", () => {
     refusedBecause({ session: {} }, /^session: expected an S3 client/);
   });
 
-  it("with half of a pair of keys is refused", () => {
+  it("with only one of two keys that belong together is refused", () => {
     refusedBecause({ key: "a" }, /secret is missing/);
     refusedBecause({ secret: "a" }, /key is missing/);
   });
@@ -218,7 +218,7 @@ describe("a client_config", () => {
     assert.deepEqual(explained({ endpoint_url: null })["endpoint_url"], { value: null, source: "default" });
   });
 
-  it("is for known kinds of storage", () => {
+  it("is accepted for known schemes only", () => {
     assert.throws(() => openStorage("s4://bucket"), /s4:\/\/ is not a known kind .* did you mean s3\?/);
     assert.throws(() => openStorage("s3:///key"), /the bucket is missing/);
     assert.throws(() => openStorage("s3://buck*/key"), /the bucket cannot be a pattern/);
@@ -226,7 +226,7 @@ describe("a client_config", () => {
 });
 
 describe("a parameter's value", () => {
-  it("comes from the strongest place that has one", () => {
+  it("comes from the strongest source that has one", () => {
     const client_kwargs = { endpoint_url: "http://weak" };
     const environment = { AWS_ENDPOINT_URL_S3: "http://weaker", AWS_ENDPOINT_URL: "http://weakest" };
     const places = [
@@ -240,19 +240,19 @@ describe("a parameter's value", () => {
     }
   });
 
-  it("of use_ssl is that of client_kwargs first", () => {
+  it("of use_ssl comes from client_kwargs first", () => {
     const { use_ssl } = explained({ use_ssl: true, client_kwargs: { use_ssl: false } });
     assert.deepEqual(use_ssl, { value: false, source: "client_config.client_kwargs.use_ssl" });
   });
 
-  it("comes from the variables of fsspec when nothing else has one", () => {
+  it("comes from fsspec's variables if no other source has one", () => {
     const environment = { FSSPEC_S3_MAX_CONCURRENCY: "7", FSSPEC_S3: '{"anon": true, "max_concurrency": 3}' };
     const found = explained({}, environment);
     assert.deepEqual(found["max_concurrency"], { value: 7, source: "environment FSSPEC_S3_MAX_CONCURRENCY" });
     assert.deepEqual(found["anon"], { value: true, source: "environment FSSPEC_S3" });
   });
 
-  it("comes from the variables of each name that a kind has, the last one first", () => {
+  it("comes from the variables of each name of a scheme, the last one first", () => {
     const found = (uri: string, environment: Environment) =>
       openStorage(uri, {}, { environment })
         .explainConfig()
@@ -266,20 +266,20 @@ describe("a parameter's value", () => {
     assert.equal(found("s3://b", { FSSPEC_S3A_VERSION_AWARE: "1" }), "environment FSSPEC_S3A_VERSION_AWARE");
   });
 
-  it("that is a member of a dict comes from the dict's variable, too", () => {
+  it("that is a member of a dict also comes from the dict's variable", () => {
     const environment = { FSSPEC_S3_CLIENT_KWARGS: '{"region_name": "far"}' };
     const expected = { value: "far", source: "environment FSSPEC_S3_CLIENT_KWARGS" };
     assert.deepEqual(explained({}, environment)["client_kwargs.region_name"], expected);
   });
 
-  it("never mixes credentials that were given with those of the environment", () => {
+  it("never mixes given credentials with those of the environment", () => {
     const environment = { AWS_ACCESS_KEY_ID: "e", AWS_SECRET_ACCESS_KEY: "e", AWS_SESSION_TOKEN: "e" };
     const found = explained({ key: "k", secret: "s" }, environment);
     assert.deepEqual(found["token"], { value: null, source: "default" });
     assert.equal(explained({}, environment)["token"]?.source, "environment AWS_SESSION_TOKEN");
   });
 
-  it("given here beats a connection string of the environment", () => {
+  it("that is given overrides a connection string of the environment", () => {
     const environment = { AZURE_STORAGE_CONNECTION_STRING: "from the environment" };
     const { values } = resolveConfiguration(["az"], az, { account_name: "a", account_key: "k" }, environment);
     assert.deepEqual([values.connection_string, values.account_key], [null, "k"]);
@@ -295,7 +295,7 @@ describe("a parameter's value", () => {
     assert.equal(anon(undefined), null);
   });
 
-  it("is masked where it is secret, in every place", () => {
+  it("is masked if it is secret, for every source", () => {
     const config = { key: "k", secret: "hush", client_kwargs: { aws_secret_access_key: "hush", region_name: "r" } };
     const told = open(config).explainConfig();
     assert.ok(!JSON.stringify(told).includes("hush"));
@@ -305,7 +305,7 @@ describe("a parameter's value", () => {
     });
   });
 
-  it("is masked where it is a secret member of a dict, and shown where it is another", () => {
+  it("is masked if it is a secret member of a dict, and shown if it is another member", () => {
     const s3_additional_kwargs = { SSECustomerKey: "hush", MFA: "hush", SSECustomerAlgorithm: "AES256" };
     const shown = { SSECustomerKey: "********", MFA: "********", SSECustomerAlgorithm: "AES256" };
     assert.deepEqual(explained({ s3_additional_kwargs })["s3_additional_kwargs"]?.value, shown);
@@ -314,12 +314,12 @@ describe("a parameter's value", () => {
     assert.ok(!JSON.stringify(told).includes("hush"));
   });
 
-  it("is not shown where it is an object that a program made", () => {
+  it("is not shown if it is an object", () => {
     const session = { config: { credentials: { secretAccessKey: "hush" } } };
     assert.deepEqual(explained({ session })["session"]?.value, "(an object)");
   });
 
-  it("that is a URL is shown without its password, in every place", () => {
+  it("that is a URL is shown without its password, for every source", () => {
     const urls = {
       "https://user:hush@host:9000/path?a=b": "https://user:********@host:9000/path?a=b",
       "http://:hush@host": "http://:********@host",
@@ -341,7 +341,7 @@ describe("a parameter's value", () => {
     }
   });
 
-  it("is told of members of dicts, too, when nobody gave one", () => {
+  it("is also shown for members of dicts that are unset", () => {
     const found = explained({});
     assert.deepEqual(found["config_kwargs.read_timeout"], { value: 60, source: "default" });
     const taken = Object.entries(s3).filter(([, { effect }]) => effect !== "rejected");

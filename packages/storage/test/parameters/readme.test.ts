@@ -1,4 +1,4 @@
-/** The README says what the code does: its tables are those of the code, and its examples run. */
+/** The README matches the code: its tables are generated from the code, and its examples run. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { access, readdir, readFile } from "node:fs/promises";
@@ -28,7 +28,7 @@ describe("the README", () => {
     assert.ok(present === expected, "the tables have changed: run scripts/storage-readme.ts");
   });
 
-  it("names only pages that the package has", async () => {
+  it("links only to pages that the package contains", async () => {
     const { files } = JSON.parse(await readFile(join(home, "package.json"), "utf8"));
     const pages = ["README.md", ...(await readdir(join(home, "docs"))).map((name) => `docs/${name}`)];
     for (const page of pages) {
@@ -64,7 +64,7 @@ for (const document of documents) {
         const words = ["--conditions=millrace-source", "--disable-warning=ExperimentalWarning"];
         const { stdout } = await run(process.execPath, [...words, "--input-type=module-typescript", "-e", program], {
           cwd: import.meta.dirname,
-          // What an example leaves behind goes with the server.
+          // Remains of an example are removed with the server.
           env: { ...process.env, TMPDIR: server.folder },
         });
         const promised = [...code.matchAll(/\/\/=> (.*)$/gm)].map(([, line]) => line);

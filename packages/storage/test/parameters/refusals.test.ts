@@ -1,4 +1,4 @@
-/** What a caller gives that cannot be meant is refused, before anything is done with it. */
+/** Invalid arguments are refused before anything is done with them. */
 import assert from "node:assert/strict";
 import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { homedir, tmpdir } from "node:os";
@@ -19,11 +19,11 @@ afterEach(async () => {
 });
 
 describe("a URI", () => {
-  it("is not empty: that would be the current folder", () => {
+  it("must not be empty, which would be the current folder", () => {
     assert.throws(() => openStorage(""), { code: "config", message: /^the URI is empty/ });
   });
 
-  it("with a scheme has two slashes after it", () => {
+  it("must have two slashes after its scheme", () => {
     for (const uri of ["s3:/bucket/x", "s3:bucket/x", "S3:/bucket/x"]) {
       assert.throws(() => openStorage(uri), { code: "config", message: /did you mean [sS]3:\/\/bucket\/x\?/ });
     }
@@ -31,7 +31,7 @@ describe("a URI", () => {
     for (const path of ["./s3:/bucket", "unknown:/x", "c:/x"]) assert.equal(openStorage(path).scheme, "file");
   });
 
-  it("is a text", () => {
+  it("must be a string", () => {
     for (const other of [new URL("file:///x"), undefined, 1]) {
       assert.throws(() => openStorage(other as unknown as string), {
         code: "config",
@@ -40,7 +40,7 @@ describe("a URI", () => {
     }
   });
 
-  it("of files may begin at home, and name this machine", async () => {
+  it("of local files may start with ~, and name this machine", async () => {
     await writeFile(join(folder, "a"), "1");
     assert.equal(await openStorage(`file://localhost${folder}`).readText("a"), "1");
     const message = (path: string) =>
@@ -50,7 +50,7 @@ describe("a URI", () => {
   });
 });
 
-describe("a number of a call", () => {
+describe("a numeric option", () => {
   const wrong = [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY];
   const calls: Record<string, (value: number) => Promise<unknown>> = {
     "concurrency of read": (concurrency) => storage.read("a", { concurrency }),
@@ -67,7 +67,7 @@ describe("a number of a call", () => {
     "block_size of open": (block_size) => storage.open("a", { block_size }),
   };
   for (const [name, call] of Object.entries(calls)) {
-    it(`is whole, and one or more: ${name}`, { timeout: 20_000 }, async () => {
+    it(`must be a positive integer: ${name}`, { timeout: 20_000 }, async () => {
       await writeFile(join(folder, "a"), "12345");
       const [parameter] = name.split(" ");
       for (const value of wrong) {
@@ -79,7 +79,7 @@ describe("a number of a call", () => {
   }
 });
 
-describe("what is written", () => {
+describe("content to write", () => {
   const content = Buffer.from("some text");
   const taken: Record<string, WriteContent> = {
     "an ArrayBuffer": new Uint8Array(content).buffer,
@@ -105,7 +105,7 @@ describe("what is written", () => {
     "an object": { a: 1 },
   };
   for (const [name, value] of Object.entries(refused)) {
-    it(`is not ${name}, which is said, and nothing is written`, async () => {
+    it(`must not be ${name}, with an error and without a write`, async () => {
       await assert.rejects(storage.write("a", value as WriteContent), {
         code: "invalid",
         message: /neither bytes nor text/,
@@ -114,12 +114,12 @@ describe("what is written", () => {
     });
   }
 
-  it("has metadata only where they are kept", async () => {
+  it("can have metadata only if the storage supports it", async () => {
     await assert.rejects(() => storage.write("a", "1", { metadata: { a: "b" } }), { code: "unsupported" });
     await storage.write("a", "1", { metadata: {} });
   });
 
-  it("may come from a source that never says another word: the signal ends the waiting", {
+  it("may come from a source that never ends: the signal ends the wait", {
     timeout: 20_000,
   }, async () => {
     const source = new PassThrough();
@@ -131,14 +131,14 @@ describe("what is written", () => {
   });
 });
 
-describe("what is read", () => {
-  it("has an encoding that is known", async () => {
+describe("content to read", () => {
+  it("must have a known encoding", async () => {
     await storage.write("a", "1");
     const message = /^latin-99 is not a known text encoding/;
     await assert.rejects(storage.readText("a", { encoding: "latin-99" }), { code: "invalid", message });
   });
 
-  it("ends with the signal also within a page of a listing", async () => {
+  it("ends with the signal, even within a page of a listing", async () => {
     for (let index = 0; index < 5; index += 1) await storage.write(`${index}`, "1");
     for (const list of [storage.list.bind(storage), storage.glob.bind(storage, "*")]) {
       const stop = new AbortController();
@@ -154,7 +154,7 @@ describe("what is read", () => {
     }
   });
 
-  it("fits the functions of the web as it is", async () => {
+  it("works with web streams directly", async () => {
     await storage.write("a", "1");
     const bytes = await storage.read("a");
     assert.equal(await new Blob([bytes]).text(), "1");

@@ -1,4 +1,4 @@
-/** Our caches beside fsspec's own: the same reads, and which ranges each asks for. */
+/** Compares our caches with fsspec's: the same reads, and the ranges that each requests. */
 import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
 import type { CacheType } from "@millrace/storage";
@@ -17,7 +17,7 @@ interface Case {
 }
 type Range = readonly [start: number, end: number];
 
-/** Reads that go on where the last one ended, and now and then jump; the same at every run. */
+/** Reads that mostly continue where the last one ended and sometimes jump; deterministic. */
 function* casesOf(cache: CacheType): Generator<Case> {
   let state = 7;
   const below = (limit: number) => {
@@ -72,7 +72,7 @@ async function askedByTheirs(cases: readonly Case[]): Promise<Range[][]> {
 
 const bytesIn = (ranges: readonly Range[]) => ranges.reduce((sum, [start, end]) => sum + end - start, 0);
 
-describe("beside fsspec's own, our cache", { skip, timeout: 120_000 }, () => {
+describe("compared with fsspec's own, our cache", { skip, timeout: 120_000 }, () => {
   const exact = ["none", "readahead", "bytes", "first", "blockcache", "all"] as const;
   const cases = [...exact, "mmap" as const].flatMap((cache) => [...casesOf(cache)]);
   let theirs: Range[][];
@@ -81,14 +81,14 @@ describe("beside fsspec's own, our cache", { skip, timeout: 120_000 }, () => {
   });
 
   for (const cache of exact) {
-    it(`${cache} asks for the same ranges`, async () => {
+    it(`${cache} requests the same ranges`, async () => {
       for (const [index, each] of cases.entries()) {
         if (each.cache === cache) assert.deepEqual(await askedByOurs(each), theirs[index], JSON.stringify(each));
       }
     });
   }
 
-  it("mmap asks for the same ranges, or for fewer bytes: not for a block that begins where a read ends", async () => {
+  it("mmap requests the same ranges, or fewer bytes: it omits a block that begins where a read ends", async () => {
     const pairs = [...cases.entries()].filter(([, { cache }]) => cache === "mmap");
     let same = 0;
     for (const [index, each] of pairs) {

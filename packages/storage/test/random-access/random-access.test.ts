@@ -1,4 +1,4 @@
-/** Files opened for random access: which ranges each cache asks for, counted by a backend that holds the alphabet. */
+/** Files opened for random access: which ranges each cache requests, counted by a backend that holds the alphabet. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import {
@@ -18,10 +18,10 @@ import { rejectsWith } from "../conformance.ts";
 const alphabet = "abcdefghijklmnopqrstuvwxyz";
 const text = (bytes: Uint8Array) => Buffer.from(bytes).toString();
 
-/** Every range that was asked for, of all storages of the scheme below. */
+/** Every requested range, of all storages of the scheme below. */
 const asked: string[] = [];
 
-/** `memory://` whose reads are counted. */
+/** `memory://` with counted reads. */
 registerScheme(
   defineScheme({
     ...memoryScheme,
@@ -51,7 +51,7 @@ async function opened(content = alphabet): Promise<Storage> {
   return storage;
 }
 
-/** Reads one after the other; returns what was asked of the store, which began when the file was opened. */
+/** Reads one after the other; returns the requests to the store since the file was opened. */
 async function ranges(
   cache_type: CacheType,
   reads: readonly (readonly [offset: number, length: number])[],
@@ -67,8 +67,8 @@ async function ranges(
   return [...asked];
 }
 
-describe("a cache of", () => {
-  it("none asks for exactly what is read", async () => {
+describe("a cache of type", () => {
+  it("none requests exactly what is read", async () => {
     const reads = [
       [3, 2],
       [3, 2],
@@ -77,7 +77,7 @@ describe("a cache of", () => {
     assert.deepEqual(await ranges("none", reads), ["3-5", "3-5", "20-26"]);
   });
 
-  it("readahead asks for a block more, keeps one buffer, and replaces it on a miss", async () => {
+  it("readahead requests one more block, keeps one buffer, and replaces it on a miss", async () => {
     const forward = [
       [0, 2],
       [2, 4],
@@ -98,7 +98,7 @@ describe("a cache of", () => {
     assert.deepEqual(await ranges("readahead", beyond), ["0-6", "6-14"], "what is known is not asked for again");
   });
 
-  it("bytes grows on either side within a block, and starts anew further away", async () => {
+  it("bytes grows on either side within a block, and starts again further away", async () => {
     const grows = [
       [8, 2],
       [13, 3],
@@ -117,7 +117,7 @@ describe("a cache of", () => {
     assert.deepEqual(await ranges("bytes", away), ["0-6", "20-26"]);
   });
 
-  it("bytes drops what lies more than a block behind", async () => {
+  it("bytes drops what is more than a block behind", async () => {
     const reads = [
       [0, 8],
       [1, 2],
@@ -142,7 +142,7 @@ describe("a cache of", () => {
     assert.deepEqual(await ranges("first", across), ["0-8"]);
   });
 
-  it("blockcache asks for whole blocks, each alone, and keeps 32 of them", async () => {
+  it("blockcache requests whole blocks, each alone, and keeps 32 of them", async () => {
     const reads = [
       [1, 2],
       [2, 8],
@@ -152,7 +152,7 @@ describe("a cache of", () => {
     assert.deepEqual(await ranges("blockcache", reads), ["0-4", "4-8", "8-12", "24-26"]);
   });
 
-  it("blockcache drops the block that was used longest ago", async () => {
+  it("blockcache drops the least recently used block", async () => {
     const reads = [
       [0, 1],
       [4, 1],
@@ -167,7 +167,7 @@ describe("a cache of", () => {
     assert.equal((await ranges("blockcache", many, { block_size: 1 })).length, 26);
   });
 
-  it("background also asks for the next block, once, and not beyond the end", async () => {
+  it("background also requests the next block, once, and not beyond the end", async () => {
     const forward = [
       [0, 2],
       [4, 2],
@@ -177,7 +177,7 @@ describe("a cache of", () => {
     assert.deepEqual(await ranges("background", [[24, 2]]), ["24-26"]);
   });
 
-  it("mmap asks for blocks that are missing, neighbours together, and never again", async () => {
+  it("mmap requests missing blocks, neighbours together, and never again", async () => {
     const reads = [
       [5, 1],
       [0, 16],
@@ -187,12 +187,12 @@ describe("a cache of", () => {
     assert.deepEqual(await ranges("mmap", reads), ["4-8", "0-4", "8-16", "16-26"]);
   });
 
-  it("all asks for everything when the file is opened", async () => {
+  it("all requests everything when the file is opened", async () => {
     assert.deepEqual(await ranges("all", []), ["0-26"]);
     assert.deepEqual(await ranges("all", [[5, 5]]), ["0-26"]);
   });
 
-  it("parts knows what was supplied, and asks for nothing", async () => {
+  it("parts knows the supplied data, and requests nothing", async () => {
     const data = new Map([
       [4, Buffer.from("efgh")],
       [8, Buffer.from("ij")],
@@ -214,7 +214,7 @@ describe("a cache of", () => {
 });
 
 describe("a file opened for random access", () => {
-  it("reads the same bytes through every cache, here and there", async () => {
+  it("reads the same bytes through every cache, at any offset", async () => {
     const reads = [0, 7, 3, 25, 12, 11, 24, 0, 13].map((offset, index) => [offset, 1 + (index % 5) * 3] as const);
     for (const cache_type of cacheTypes) {
       const data = new Map([[0, Buffer.from(alphabet)]]);
@@ -222,7 +222,7 @@ describe("a file opened for random access", () => {
     }
   });
 
-  it("reads short at the end, and nothing beyond it", async () => {
+  it("reads less at the end, and nothing beyond it", async () => {
     const file = await (await opened()).open("file");
     assert.deepEqual([file.size, file.cache_type, file.block_size], [26, "readahead", 1024 * 1024]);
     assert.equal(text(await file.read(24, 10)), "yz");
@@ -240,7 +240,7 @@ describe("a file opened for random access", () => {
     }
   });
 
-  it("takes several reads at once", async () => {
+  it("supports concurrent reads", async () => {
     for (const cache_type of ["none", "readahead", "bytes", "blockcache", "background", "mmap"] as const) {
       const file = await (await opened()).open("file", { cache_type, block_size: 4 });
       const offsets = [0, 20, 4, 9, 1, 17];
@@ -252,7 +252,7 @@ describe("a file opened for random access", () => {
     }
   });
 
-  it("keeps what it knows when a caller changes the bytes that it got", async () => {
+  it("is not affected when a caller changes the bytes that it got", async () => {
     for (const cache_type of cacheTypes.filter((name) => name !== "none" && name !== "parts")) {
       const file = await (await opened()).open("file", { cache_type });
       (await file.read(0, 26)).fill(0);
@@ -260,14 +260,14 @@ describe("a file opened for random access", () => {
     }
   });
 
-  it("stays with the object that was opened: one replaced since is an error", async () => {
+  it("reads only the object that was opened: if it was replaced, a read is an error", async () => {
     const storage = await opened();
     const file = await storage.open("file", { cache_type: "none" });
     await storage.write("file", alphabet.toUpperCase());
     await rejectsWith("precondition", file.read(0, 2));
   });
 
-  it("asks again after a failure", async () => {
+  it("requests again after a failure", async () => {
     const storage = await opened();
     for (const cache_type of ["readahead", "bytes", "first", "blockcache", "background", "mmap"] as const) {
       const file = await storage.open("file", { cache_type });
@@ -278,7 +278,7 @@ describe("a file opened for random access", () => {
     }
   });
 
-  it("is closed with its storage, where it holds something", async () => {
+  it("is closed with its storage, if it holds a resource", async () => {
     const storage = await opened();
     const file = await storage.open("file", { cache_type: "mmap" });
     await file.read(0, 2);
@@ -286,7 +286,7 @@ describe("a file opened for random access", () => {
     await rejectsWith("invalid", file.read(0, 2));
   });
 
-  it("refuses what cannot be meant, and everything once it is closed", async () => {
+  it("refuses invalid arguments, and everything once it is closed", async () => {
     const storage = await opened();
     await rejectsWith("not_found", storage.open("absent"));
     await rejectsWith("invalid", storage.open("file", { block_size: 0 }));

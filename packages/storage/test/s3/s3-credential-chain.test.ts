@@ -1,6 +1,6 @@
 /**
- * Where credentials and the region come from when none are given. Each case is a process of its own: the vendor's
- * resolver reads the environment and keeps what it read. The metadata and token services are stand-ins of ours.
+ * Where credentials and the region come from when none are given. Each case is a separate process, because the vendor's
+ * resolver reads the environment and caches it. The metadata and token services are our own.
  */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -27,7 +27,7 @@ after(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** Who signed a read in a process with this environment and nothing else, and for which region. */
+/** Which key signed a read in a process with only this environment, and for which region. */
 async function signerWith(environment: Readonly<Record<string, string>>, config: ClientConfig = {}): Promise<string> {
   const program = `
     import { openStorage } from "@millrace/storage";
@@ -56,7 +56,7 @@ describe("credentials of s3:// that are not given", { timeout: 120_000 }, () => 
     assert.equal(await signerWith(environment), "env us-east-1 t");
   });
 
-  it("come from the shared files, of the default profile or one that is named, with its region", async () => {
+  it("come from the shared files, of the default or a named profile, with its region", async () => {
     const text =
       "[default]\naws_access_key_id = plain\naws_secret_access_key = s\n[work]\naws_access_key_id = worker\n";
     const environment = {
@@ -76,7 +76,7 @@ describe("credentials of s3:// that are not given", { timeout: 120_000 }, () => 
     assert.equal(await signerWith(region, { kwargs: { profile: "work" } }), "worker eu-east-9");
   });
 
-  it("come from a web identity, by the token service", async () => {
+  it("come from a web identity, through the token service", async () => {
     const service = await startRecordingServer((_request, response) => {
       const credentials = `<AccessKeyId>web</AccessKeyId><SecretAccessKey>s</SecretAccessKey><SessionToken>t</SessionToken>`;
       const result = `<Credentials>${credentials}<Expiration>${soon()}</Expiration></Credentials>`;
@@ -106,7 +106,7 @@ describe("credentials of s3:// that are not given", { timeout: 120_000 }, () => 
     await service.stop();
   });
 
-  it("come from the role of the instance, by the metadata service", async () => {
+  it("come from the role of the instance, through the metadata service", async () => {
     const service = await startRecordingServer(({ method, path }, response) => {
       if (method === "PUT") return response.end("a token of the metadata service");
       if (path.endsWith("/security-credentials/")) return response.end("reader");
@@ -119,7 +119,7 @@ describe("credentials of s3:// that are not given", { timeout: 120_000 }, () => 
     await service.stop();
   });
 
-  it("of a profile that is not there are an error that names it, and the files without it", async () => {
+  it("of an unknown profile are an error that names the profile and the files", async () => {
     const files = {
       AWS_CONFIG_FILE: await file("config-of-others", "[profile other]\nregion = eu-west-2\n"),
       AWS_SHARED_CREDENTIALS_FILE: join(folder, "none"),
@@ -133,7 +133,7 @@ describe("credentials of s3:// that are not given", { timeout: 120_000 }, () => 
     await assert.rejects(signerWith(files, { profile: "other" }), /no credentials: set key and secret/);
   });
 
-  it("that are nowhere are an error that says what to do", async () => {
+  it("that do not exist are an error that says what to do", async () => {
     await assert.rejects(signerWith({}), /no credentials: set key and secret, or anon for a public bucket/);
   });
 });
@@ -147,7 +147,7 @@ describe("defaults of fsspec", () => {
     return /Credential=([^/]+)/.exec(store.requests[0]?.headers.authorization ?? "")?.[1];
   };
 
-  it("come from FSSPEC_S3_KEY, then FSSPEC_S3, then the files of its folder, and yield to what is given", async () => {
+  it("come from FSSPEC_S3_KEY, then FSSPEC_S3, then the files of its folder, with the lowest precedence", async () => {
     const place = await mkdtemp(join(folder, "fsspec-"));
     const files = { FSSPEC_CONFIG_DIR: place };
     await writeFile(join(place, "1.ini"), "[s3]\nkey = ini\nsecret = s\nmax_concurrency = 3\n");
@@ -168,14 +168,14 @@ describe("defaults of fsspec", () => {
     );
   });
 
-  it("come from the folder in the home where no other is named", async () => {
+  it("come from the folder in the home directory if no other is named", async () => {
     const home = await mkdtemp(join(folder, "home-"));
     await mkdir(join(home, ".config/fsspec"), { recursive: true });
     await writeFile(join(home, ".config/fsspec/conf.json"), JSON.stringify({ s3: { key: "home", secret: "s" } }));
     assert.equal(await signer({ HOME: home }), "home");
   });
 
-  it("that cannot be read are refused, without their text", () => {
+  it("that cannot be parsed are refused, without their text", () => {
     const environment = { FSSPEC_S3: "{secret" };
     assert.throws(() => openStorage("s3://bucket", {}, { environment }), {
       code: "config",

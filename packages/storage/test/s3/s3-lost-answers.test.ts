@@ -1,4 +1,4 @@
-/** Calls of s3:// that a real server carried out although the answer was lost on its way. */
+/** Calls of s3:// that a real server carried out although the answer was lost. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { ListMultipartUploadsCommand, ListPartsCommand } from "@aws-sdk/client-s3";
@@ -18,7 +18,7 @@ describe("when the answer to a write is lost", { skip, timeout: 120_000 }, () =>
   let server: S3Server;
   let proxy: FaultProxy;
   let storage: Storage;
-  /** The first request of this kind is carried out, and its answer lost. */
+  /** Carries out the first request of this kind and drops its answer. */
   let lose: (request: ProxiedRequest) => boolean = () => false;
   let breakOff: (request: ProxiedRequest) => boolean = () => false;
   let isLate: (request: ProxiedRequest) => boolean = () => false;
@@ -56,27 +56,27 @@ describe("when the answer to a write is lost", { skip, timeout: 120_000 }, () =>
     return Parts.length > 0;
   };
 
-  it("an object that was to be new is written, not in the way of itself", async () => {
+  it("a new object with a condition is written, and does not conflict with itself", async () => {
     lose = isPut;
     const { etag } = await storage.write("new", "content", { ifNoneMatch: "*" });
     assert.equal(etag, (await storage.stat("new")).etag);
     assert.equal(await storage.readText("new"), "content");
   });
 
-  it("an object that was to replace a known one has done so", async () => {
+  it("a conditional overwrite has succeeded", async () => {
     const { etag } = await storage.write("known", "first");
     lose = isPut;
     await storage.write("known", "second", { ifMatch: etag });
     assert.equal(await storage.readText("known"), "second");
   });
 
-  it("what somebody else wrote is still in the way", async () => {
+  it("an object that somebody else wrote is still a conflict", async () => {
     await storage.write("taken", "theirs");
     lose = isPut;
     await rejectsWith("precondition", storage.write("taken", "ours", { ifNoneMatch: "*" }));
   });
 
-  it("an upload that was completed is complete, with conditions too", async () => {
+  it("an upload that was completed is complete, also with conditions", async () => {
     for (const options of [{}, { ifNoneMatch: "*" }] as const) {
       lose = isCompletion;
       const key = `complete ${Object.keys(options)}`;
@@ -86,14 +86,14 @@ describe("when the answer to a write is lost", { skip, timeout: 120_000 }, () =>
     }
   });
 
-  it("an upload that was begun twice is left once, and then not at all", async () => {
+  it("an upload that was created twice is completed once and aborted once", async () => {
     lose = isBeginning;
     await storage.write("begun", twoParts);
     assert.ok(twoParts.equals(await storage.read("begun")));
     assert.deepEqual(await uploadsLeft(), []);
   });
 
-  it("an upload that was begun twice is found although the store's clock is told late", async () => {
+  it("an upload that was created twice is found although the store's clock is reported late", async () => {
     lose = isBeginning;
     isLate = isListOfUploads;
     await storage.write("late", twoParts);
@@ -101,14 +101,14 @@ describe("when the answer to a write is lost", { skip, timeout: 120_000 }, () =>
     assert.deepEqual(await uploadsLeft(), []);
   });
 
-  it("an upload that was begun twice is found although the answer that names it breaks off at first", async () => {
+  it("an upload that was created twice is found although the answer that lists it breaks off at first", async () => {
     lose = isBeginning;
     breakOff = isListOfUploads;
     await storage.write("broken", twoParts);
     assert.deepEqual(await uploadsLeft(), []);
   });
 
-  it("an upload that was begun twice and then failed leaves none", async () => {
+  it("an upload that was created twice and then failed leaves none", async () => {
     lose = isBeginning;
     async function* failing(): AsyncGenerator<Uint8Array> {
       yield twoParts;
@@ -119,7 +119,7 @@ describe("when the answer to a write is lost", { skip, timeout: 120_000 }, () =>
     assert.deepEqual(await uploadsLeft(), []);
   });
 
-  it("an upload of somebody else is left alone", async () => {
+  it("an upload of somebody else is not touched", async () => {
     const slow = openStorage(`s3://${Bucket}`, server.config);
     const { promise: resume, resolve } = Promise.withResolvers<void>();
     async function* waiting(): AsyncGenerator<Uint8Array> {

@@ -1,4 +1,4 @@
-/** Options of botocore in `client_kwargs`, `config_kwargs` and `kwargs`: what each that works does on the wire. */
+/** Options of botocore in `client_kwargs`, `config_kwargs` and `kwargs`: the effect on the wire of each that works. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -89,7 +89,7 @@ describe("client_kwargs and kwargs of s3://", () => {
     },
   );
 
-  proves("config_kwargs.region_name", "is the region, below that of client_kwargs", async () => {
+  proves("config_kwargs.region_name", "is the region, overridden by that of client_kwargs", async () => {
     const { server, storage } = await against({ region_name: "eu-north-1" });
     await storage.read("a");
     assert.equal(signerOf(server)?.[1], "eu-north-1");
@@ -98,7 +98,7 @@ describe("client_kwargs and kwargs of s3://", () => {
     assert.equal(signerOf(server)?.[1], "eu-west-1");
   });
 
-  proves("client_kwargs.use_ssl", "chooses TLS, before use_ssl", async () => {
+  proves("client_kwargs.use_ssl", "selects TLS, and overrides use_ssl", async () => {
     const storage = opened({ use_ssl: true, client_kwargs: { use_ssl: false } });
     assert.equal(new URL(await storage.presign("a")).protocol, "http:");
   });
@@ -122,7 +122,7 @@ describe("client_kwargs and kwargs of s3://", () => {
   });
 });
 
-describe("config_kwargs of s3:// for waiting and trying again", () => {
+describe("config_kwargs of s3:// for timeouts and retries", () => {
   const onlyOnce = { retries: { total_max_attempts: 1 } };
 
   proves("config_kwargs.read_timeout", "ends waiting for an answer", async () => {
@@ -151,13 +151,13 @@ describe("config_kwargs of s3:// for waiting and trying again", () => {
     assert.equal(await counted({}, { AWS_MAX_ATTEMPTS: "2" }), 2);
   });
 
-  proves("config_kwargs.retries.max_attempts", "counts those after the first, before the environment", async () => {
+  proves("config_kwargs.retries.max_attempts", "counts retries, and overrides the environment", async () => {
     assert.equal(await counted({ max_attempts: 0 }), 1);
     assert.equal(await counted({ max_attempts: 2 }), 3);
     assert.equal(await counted({ max_attempts: 1 }, { AWS_MAX_ATTEMPTS: "4" }), 2);
   });
 
-  proves("config_kwargs.retries.mode", "says how many attempts there are where nothing else does", async () => {
+  proves("config_kwargs.retries.mode", "decides the number of attempts if nothing else does", async () => {
     assert.equal(await counted({}), 5);
     assert.equal(await counted({ mode: "legacy" }), 5);
     assert.equal(await counted({ mode: "standard" }), 3);
@@ -167,7 +167,7 @@ describe("config_kwargs of s3:// for waiting and trying again", () => {
 });
 
 describe("config_kwargs of s3:// for connections", () => {
-  /** Connections that so many reads, one after the other or at once, have made. */
+  /** Number of connections that this many reads open, one after the other or in parallel. */
   const connectionsOf = async (config_kwargs: ClientConfig, reads: (storage: Storage) => Promise<unknown>) => {
     let connections = 0;
     const server = createServer((_request, response) => response.writeHead(200, { etag: '"e"' }).end("ok"));
@@ -190,13 +190,13 @@ describe("config_kwargs of s3:// for connections", () => {
     for (const name of ["a", "b", "c"]) await storage.write(name, "x");
   };
 
-  proves("config_kwargs.max_pool_connections", "is how many there are to a host", async () => {
+  proves("config_kwargs.max_pool_connections", "is the number of connections per host", async () => {
     const atOnce = (storage: Storage) => Promise.all(Array.from({ length: 12 }, () => storage.write("a", "x")));
     assert.equal(await connectionsOf({ max_pool_connections: 2 }, atOnce), 2);
     assert.equal(await connectionsOf({ max_pool_connections: 5 }, atOnce), 5);
   });
 
-  proves("config_kwargs.connector_args.force_close", "makes one for every request", async () => {
+  proves("config_kwargs.connector_args.force_close", "opens one for every request", async () => {
     assert.ok((await connectionsOf({}, inTurn)) < 6);
     assert.equal(await connectionsOf({ connector_args: { force_close: true } }, inTurn), 6);
   });
@@ -213,9 +213,10 @@ describe("config_kwargs of s3:// for connections", () => {
   });
 
   const probes = process.platform === "linux";
-  proves("config_kwargs.tcp_keepalive", "keeps them up by probes of the system", async () => {
+  proves("config_kwargs.tcp_keepalive", "enables keep-alive probes of the operating system", async () => {
     if (!probes) return;
-    // Of our ends that are established (01): their other address has the server's port. 00 is no timer, 01 is that of bytes not yet confirmed, 02 that of probes.
+    // Of our established ends (01), whose remote address has the server's port. 00 is no timer, 01 is for
+    // unacknowledged bytes, 02 is for keep-alive probes.
     const timersTo = async (port: string) => {
       const lines = (await readFile("/proc/net/tcp", "utf8")).split("\n").map((line) => line.trim().split(/\s+/));
       const ours = lines.filter(([, , remote, state]) => state === "01" && remote?.endsWith(`:${port}`));
@@ -242,7 +243,7 @@ describe("config_kwargs of s3:// for connections", () => {
 });
 
 describe("config_kwargs of s3:// for proxies", () => {
-  proves("config_kwargs.proxies", "are the way of requests, by protocol, or by protocol and host", async () => {
+  proves("config_kwargs.proxies", "are used for requests, by protocol, or by protocol and host", async () => {
     const [server, proxy, other] = [await serve(), await startForwardProxy(), await startForwardProxy()];
     cleanups.push(proxy.stop, other.stop);
     const through = async (proxies: ClientConfig, environment: Environment = {}) => {
@@ -260,7 +261,7 @@ describe("config_kwargs of s3:// for proxies", () => {
     assert.throws(() => opened({ config_kwargs: { proxies: { http: "ftp://x" } } }), /config_kwargs\.proxies\.http/);
   });
 
-  proves("config_kwargs.proxies", "unset are those of the environment, but for the hosts of NO_PROXY", async () => {
+  proves("config_kwargs.proxies", "unset are those of the environment, except for the hosts of NO_PROXY", async () => {
     const [server, proxy] = [await serve(), await startForwardProxy()];
     cleanups.push(proxy.stop);
     const asked = async (environment: Environment) => {
@@ -305,13 +306,13 @@ describe("config_kwargs of s3:// over TLS", { skip: noTls }, () => {
   const open = (config_kwargs: ClientConfig) =>
     opened({ endpoint_url, config_kwargs, client_kwargs: { verify: store?.certFile } });
 
-  proves("client_kwargs.verify", "names the certificates that are trusted, or trusts any", async () => {
+  proves("client_kwargs.verify", "names the trusted certificates, or trusts any", async () => {
     assert.equal(await open({}).readText("a"), "ok");
     assert.equal(await opened({ endpoint_url, client_kwargs: { verify: false } }).readText("a"), "ok");
     await rejectsWith("network", opened({ endpoint_url }).read("a"));
   });
 
-  proves("config_kwargs.client_cert", "is shown to the store: two files, or one that holds both", async () => {
+  proves("config_kwargs.client_cert", "is sent to the store: two files, or one with both", async () => {
     const both = join(folder, "both.pem");
     await writeFile(both, `${client?.cert}${client?.key}`);
     for (const client_cert of [[client?.certFile, client?.keyFile], both]) {
@@ -331,7 +332,7 @@ describe("config_kwargs of s3:// over TLS", { skip: noTls }, () => {
     await assert.rejects(open({ client_cert: "/none" }).read("a"), { code: "config", message: /client_cert: ENOENT/ });
   });
 
-  proves("config_kwargs.s3.payload_signing_enabled", "signs what is written, also over TLS", async () => {
+  proves("config_kwargs.s3.payload_signing_enabled", "signs written content, also over TLS", async () => {
     const hashes = async (payload_signing_enabled?: boolean) => {
       bodies.length = 0;
       await open({ s3: { payload_signing_enabled } }).write("a", "x");
@@ -344,7 +345,7 @@ describe("config_kwargs of s3:// over TLS", { skip: noTls }, () => {
 
   proves(
     ["config_kwargs.proxies_config.proxy_ca_bundle", "config_kwargs.proxies_config.proxy_client_cert"],
-    "trust a proxy that speaks TLS, and are shown to it",
+    "verify a TLS proxy, and authenticate to it",
     async () => {
       const place = await makeCertificate(folder, "proxy");
       const proxy = await startForwardProxy({ key: place.key, cert: place.cert, ca: client?.cert ?? "" });
@@ -416,7 +417,7 @@ describe("config_kwargs of s3:// for names and addresses", () => {
     },
   );
 
-  proves("config_kwargs.s3.use_accelerate_endpoint", "chooses the one for long distances", async () => {
+  proves("config_kwargs.s3.use_accelerate_endpoint", "selects the transfer acceleration endpoint", async () => {
     assert.equal(await hostOf({ s3: { use_accelerate_endpoint: true } }), "bucket.s3-accelerate.amazonaws.com");
     const s3 = { use_accelerate_endpoint: true, addressing_style: "path" };
     const dual = { s3, use_dualstack_endpoint: true };
@@ -424,13 +425,13 @@ describe("config_kwargs of s3:// for names and addresses", () => {
     assert.throws(() => opened({ config_kwargs: { s3, use_fips_endpoint: true } }), /cannot be combined with use_fips/);
   });
 
-  proves("config_kwargs.s3.us_east_1_regional_endpoint", "legacy is the old address of us-east-1", async () => {
+  proves("config_kwargs.s3.us_east_1_regional_endpoint", "legacy selects the old address of us-east-1", async () => {
     assert.equal(await hostOf({ s3: { us_east_1_regional_endpoint: "legacy" } }), "bucket.s3.amazonaws.com");
     const elsewhere = { region_name: "eu-west-1", s3: { us_east_1_regional_endpoint: "legacy" } };
     assert.equal(await hostOf(elsewhere), "bucket.s3.eu-west-1.amazonaws.com");
   });
 
-  proves("config_kwargs.ignore_configured_endpoint_urls", "takes none from the environment", async () => {
+  proves("config_kwargs.ignore_configured_endpoint_urls", "ignores those of the environment", async () => {
     const environment = { AWS_ENDPOINT_URL: "http://weak", AWS_ENDPOINT_URL_S3: "http://weaker" };
     const ignoring = { ignore_configured_endpoint_urls: true };
     assert.equal(await hostOf({}, environment), "weaker");
@@ -474,7 +475,7 @@ describe("config_kwargs of s3:// for checksums", { skip: noServer, timeout: 120_
 
   proves(
     "config_kwargs.request_checksum_calculation",
-    "sends checksums that a real store checks and keeps",
+    "sends checksums that a real store checks and stores",
     async () => {
       const server = await startVersitygw({ sidecar: true });
       cleanups.push(() => server.stop());
@@ -501,7 +502,7 @@ describe("config_kwargs of s3:// for checksums", { skip: noServer, timeout: 120_
     assert.equal(server.requests[0]?.headers["x-amz-checksum-crc32"], undefined);
   });
 
-  proves("config_kwargs.response_checksum_validation", "holds whole objects against the store's checksum", async () => {
+  proves("config_kwargs.response_checksum_validation", "compares whole objects with the store's checksum", async () => {
     const server = await startVersitygw({ sidecar: true });
     cleanups.push(() => server.stop());
     const bucket = await server.makeBucket("sums");

@@ -6,7 +6,7 @@ import { readPage } from "../../src/schemes/s3/page-bytes.ts";
 const entriesOf = (xml: string, name = "Contents") => readPage(Buffer.from(xml), name).entries;
 
 describe("a page of a listing", () => {
-  it("has entries with all that is told of them", () => {
+  it("has entries with all their metadata", () => {
     const xml = `<?xml version="1.0"?><ListBucketResult xmlns="x"><Name>b</Name><EncodingType>url</EncodingType>
       <Contents><Key>a%2Fb+c%0A%C3%A9</Key><LastModified>2026-01-02T03:04:05.678Z</LastModified>
       <ETag>&quot;0123456789abcdef0123456789abcdef&quot;</ETag><ChecksumAlgorithm>CRC32</ChecksumAlgorithm>
@@ -30,7 +30,7 @@ describe("a page of a listing", () => {
     assert.equal(page("x", "2026-01-02T03:04:05Z")?.last_modified?.getTime(), Date.UTC(2026, 0, 2, 3, 4, 5));
   });
 
-  it("has every entry, however long what is told of each is", () => {
+  it("has every entry, however long its metadata is", () => {
     const digest = "0123456789abcdef".repeat(4);
     const entry = (key: number, etag: string, date: string) =>
       `<Contents><ETag>${etag}</ETag><Key>${key}</Key><LastModified>${date}</LastModified><Size>1</Size></Contents>`;
@@ -47,16 +47,16 @@ describe("a page of a listing", () => {
     }
   });
 
-  it("may hold encoded keys of which XML encoded some letters again", () => {
+  it("may have encoded keys in which XML encoded some letters again", () => {
     const xml = `<R><EncodingType>url</EncodingType><Contents><Key>a&apos;b%26c&amp;d</Key></Contents></R>`;
     assert.equal(entriesOf(xml)[0]?.path, "a'b&c&d");
   });
 
-  it("may hold keys as they are, with entities", () => {
+  it("may have plain keys, with entities", () => {
     assert.equal(entriesOf("<R><Contents><Key>a&amp;b%2F&lt;é🌊</Key></Contents></R>")[0]?.path, "a&b%2F<é🌊");
   });
 
-  it("may hold folders, and members that have the same first letters as its entries", () => {
+  it("may have folders, and elements whose names begin like those of its entries", () => {
     const xml = `<R><CommonPrefixes><Prefix>a/</Prefix></CommonPrefixes><Version><Key>k</Key><VersionId>null</VersionId>
       <IsLatest>false</IsLatest></Version><DeleteMarker><Key>gone</Key></DeleteMarker>
       <Version><Key>k</Key><VersionId>v1</VersionId><IsLatest>true</IsLatest></Version></R>`;
@@ -70,7 +70,7 @@ describe("a page of a listing", () => {
     );
   });
 
-  it("that is cut off or empty ends the walk", () => {
+  it("that is truncated or empty ends the walk", () => {
     for (const xml of ["", "<R>", "<R><Contents><Key>a", "<R><Contents><Key>a</Key><Size", "no xml at all <"]) {
       assert.ok(entriesOf(xml).length <= 1);
     }

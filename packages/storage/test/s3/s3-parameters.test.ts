@@ -1,4 +1,4 @@
-/** Every parameter of `s3://` has an effect that can be seen: on the wire, to a server of our own, or in the result. */
+/** Every parameter of `s3://` has an observable effect: on the wire, at our own server, or in the result. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -48,7 +48,7 @@ const ok: Answer = (_request, response) => response.writeHead(200, { etag: '"e"'
 
 const alphabet = Buffer.from("abcdefghijklmnopqrstuvwxyz");
 
-/** An object of 26 bytes, in ranges, and pieces of an upload. */
+/** An object of 26 bytes, in ranges, and parts of an upload. */
 const object: Answer = ({ method, headers, query }, response) => {
   if (query.has("uploads")) return response.end("<R><UploadId>u</UploadId></R>");
   if (query.has("uploadId") && method === "POST") return response.end("<R><ETag>e</ETag></R>");
@@ -69,7 +69,7 @@ const signerOf = ({ requests }: RecordingServer, index = 0) =>
 
 const rangesOf = ({ requests }: RecordingServer) => requests.flatMap(({ headers }) => headers.range ?? []);
 
-/** A server that answers only when so many requests wait at the same time. */
+/** A server that answers only when this many requests wait at the same time. */
 async function waitingFor(width: number): Promise<{ url: string; connections: () => number }> {
   const waiting: ServerResponse[] = [];
   const sockets = new Set<unknown>();
@@ -88,7 +88,7 @@ async function waitingFor(width: number): Promise<{ url: string; connections: ()
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, connections: () => sockets.size };
 }
 
-/** By key: the rule, and a test of it. */
+/** By key: the rule, and its test. */
 const effects: Readonly<Record<string, readonly [rule: string, test: () => Promise<void>]>> = {
   anon: [
     "sends no signature, whatever credentials there are",
@@ -100,7 +100,7 @@ const effects: Readonly<Record<string, readonly [rule: string, test: () => Promi
     },
   ],
   endpoint_url: [
-    "says where requests go, with its path, before client_kwargs and the environment",
+    "is the target of requests, including its path, and overrides client_kwargs and the environment",
     async () => {
       const server = await serving();
       const client_kwargs = { endpoint_url: "http://127.0.0.1:1" };
@@ -115,7 +115,7 @@ const effects: Readonly<Record<string, readonly [rule: string, test: () => Promi
     },
   ],
   key: [
-    "names the signer, before client_kwargs and the environment",
+    "is the access key id, and overrides client_kwargs and the environment",
     async () => {
       const client_kwargs = { aws_access_key_id: "weak", aws_secret_access_key: "weak" };
       const environment = { AWS_ACCESS_KEY_ID: "weaker", AWS_SECRET_ACCESS_KEY: "weaker" };
@@ -132,7 +132,7 @@ const effects: Readonly<Record<string, readonly [rule: string, test: () => Promi
     },
   ],
   secret: [
-    "makes the signature",
+    "signs requests",
     async () => {
       const signature = async (secret: string) => {
         const url = await opened({ ...keys, secret, endpoint_url: "http://store" }).presign("a");
@@ -142,7 +142,7 @@ const effects: Readonly<Record<string, readonly [rule: string, test: () => Promi
     },
   ],
   token: [
-    "goes with every request; a function is asked for it",
+    "is sent with every request; a function is called for it",
     async () => {
       const { server, storage } = await against({ ...keys, token: () => "from a function" });
       await storage.read("a");
@@ -153,7 +153,7 @@ const effects: Readonly<Record<string, readonly [rule: string, test: () => Promi
     },
   ],
   use_ssl: [
-    "chooses TLS for the standard endpoint; client_kwargs.use_ssl goes before it",
+    "selects TLS for the standard endpoint; client_kwargs.use_ssl overrides it",
     async () => {
       const protocol = async (config: ClientConfig) =>
         new URL(await opened({ ...keys, ...config }).presign("a")).protocol;
@@ -163,7 +163,7 @@ const effects: Readonly<Record<string, readonly [rule: string, test: () => Promi
     },
   ],
   s3_additional_kwargs: [
-    "go with the calls that have them, below what a call says itself",
+    "are sent with the calls that accept them, and are overridden by a call's own arguments",
     async () => {
       const s3_additional_kwargs = { ContentType: "text/weak", ServerSideEncryption: "AES256" };
       const { server, storage } = await against({ ...keys, s3_additional_kwargs });
@@ -198,7 +198,7 @@ const effects: Readonly<Record<string, readonly [rule: string, test: () => Promi
     },
   ],
   requester_pays: [
-    "says so with every call",
+    "is sent with every call",
     async () => {
       for (const requester_pays of [true, false]) {
         const { server, storage } = await against({ ...keys, requester_pays }, object);
@@ -217,7 +217,7 @@ const effects: Readonly<Record<string, readonly [rule: string, test: () => Promi
     },
   ],
   default_block_size: [
-    "is the size of ranges, of what is read ahead, and of parts; too small parts are refused",
+    "is the size of ranges, of read-ahead, and of parts; parts that are too small are refused",
     async () => {
       const { server, storage } = await against({ ...keys, default_block_size: 10, max_concurrency: 2 }, object);
       await storage.read("a");
@@ -238,7 +238,7 @@ const effects: Readonly<Record<string, readonly [rule: string, test: () => Promi
     },
   ],
   default_fill_cache: [
-    "changes nothing: the original never reads it",
+    "has no effect: the original never reads it",
     async () => {
       const asked = async (default_fill_cache: boolean) => {
         const { server, storage } = await against({ ...keys, default_fill_cache, default_block_size: 4 }, object);
@@ -250,7 +250,7 @@ const effects: Readonly<Record<string, readonly [rule: string, test: () => Promi
     },
   ],
   default_cache_type: [
-    "names the cache of opened files; null is none, an unknown one is refused",
+    "selects the cache of opened files; null means none, an unknown one is refused",
     async () => {
       const asked = async (default_cache_type: string | null) => {
         const { server, storage } = await against({ ...keys, default_cache_type, default_block_size: 4 }, object);
@@ -265,7 +265,7 @@ const effects: Readonly<Record<string, readonly [rule: string, test: () => Promi
     },
   ],
   version_aware: [
-    "lists versions and reads those that are named; without it a version is an error",
+    "lists versions and reads named ones; without it a version is an error",
     async () => {
       const aware = await against({ ...keys, version_aware: true });
       await Array.fromAsync(aware.storage.list());
@@ -287,7 +287,7 @@ const effects: Readonly<Record<string, readonly [rule: string, test: () => Promi
     },
   ],
   cache_regions: [
-    "asks for the region of the bucket first, once; not where a region or an endpoint is given",
+    "queries the region of the bucket first, once, unless a region or an endpoint is given",
     async () => {
       const server = await serving(({ path, headers }, response) => {
         const first = path === "/" && headers.authorization === undefined;
@@ -319,7 +319,7 @@ const effects: Readonly<Record<string, readonly [rule: string, test: () => Promi
     },
   ],
   asynchronous: [
-    "changes nothing: everything is asynchronous here",
+    "has no effect: every call is asynchronous",
     async () => {
       for (const asynchronous of [true, false]) {
         const { server, storage } = await against({ ...keys, asynchronous });
@@ -329,7 +329,7 @@ const effects: Readonly<Record<string, readonly [rule: string, test: () => Promi
     },
   ],
   config_kwargs: [
-    "bound how many connections there are",
+    "limit the number of connections",
     async () => {
       const two = await waitingFor(2);
       const pool = opened({ ...keys, endpoint_url: two.url, config_kwargs: { max_pool_connections: 2 } });
@@ -343,7 +343,7 @@ const effects: Readonly<Record<string, readonly [rule: string, test: () => Promi
     },
   ],
   kwargs: [
-    "take a profile, which signs, and nothing else",
+    "accept a profile, which signs, and nothing else",
     async () => {
       const folder = await mkdtemp(join(tmpdir(), "millrace-storage-profile-"));
       cleanups.push(() => rm(folder, { recursive: true }));
@@ -362,7 +362,7 @@ const effects: Readonly<Record<string, readonly [rule: string, test: () => Promi
     },
   ],
   session: [
-    "lends its credentials and its region",
+    "provides its credentials and its region",
     async () => {
       const credentials = { accessKeyId: "lent", secretAccessKey: "s", sessionToken: "t" };
       const client = new S3Client({ region: "eu-south-1", credentials });
@@ -378,12 +378,13 @@ const effects: Readonly<Record<string, readonly [rule: string, test: () => Promi
     },
   ],
   max_concurrency: [
-    "is how many ranges of one object move at once",
+    "is the number of parallel ranges of one object",
     async () => {
       let inFlight = 0;
       let most = 0;
       const held: (() => void)[] = [];
-      // The first range comes alone: it tells the size. Then answers wait until three are asked for, or the last.
+      // The first range is requested alone, because it reports the size. Then answers wait until three ranges, or the
+      // last, are requested.
       const answer: Answer = (request, response, count) => {
         inFlight += 1;
         most = Math.max(most, inFlight);

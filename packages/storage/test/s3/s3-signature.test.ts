@@ -6,7 +6,7 @@ import type { Credentials } from "../../src/schemes/s3/credentials.ts";
 import { createPresigner } from "../../src/schemes/s3/presigner.ts";
 import { type Signable, Signer } from "../../src/schemes/s3/signature.ts";
 
-/** Numbers that are the same in every run. */
+/** Deterministic random numbers. */
 function dice(seed: number): (sides: number) => number {
   let state = seed;
   return (sides) => {
@@ -59,7 +59,7 @@ describe("a signed request of S3", () => {
     assert.deepEqual(await signer.sign(structuredClone(request), now), await theirs(request, credentials, now));
   }
 
-  it("is the one that the vendor's signer makes, whatever is in its path, query and headers", async () => {
+  it("equals that of the vendor's signer, whatever is in its path, query and headers", async () => {
     const roll = dice(7);
     for (let count = 0; count < 2000; count += 1) {
       const day = Date.UTC(2026, roll(12), 1 + roll(28));
@@ -67,12 +67,12 @@ describe("a signed request of S3", () => {
     }
   });
 
-  it("tells the token of a session", async () => {
+  it("contains the session token", async () => {
     credentials = { ...key, sessionToken: "FwoGZXIvYXdzE//token==" };
     await compare(requestOf(dice(1)), Date.UTC(2026, 10, 15));
   });
 
-  it("follows the second, the day and the credentials, of which the signer keeps what it can", async () => {
+  it("follows the second, the day and the credentials, although the signer caches keys", async () => {
     const request = requestOf(dice(3));
     const midnight = Date.UTC(2026, 10, 15);
     for (const now of [midnight - 1000, midnight - 1, midnight, midnight + 999, midnight + 1000]) {

@@ -1,4 +1,4 @@
-/** `client_kwargs.verify` of `s3://`, against a server with a certificate of its own making. */
+/** `client_kwargs.verify` of `s3://`, against a server with a self-signed certificate. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -60,14 +60,14 @@ describe("s3:// over TLS", { skip, timeout: 60_000 }, () => {
     }
   }
 
-  /** Streams have connections of another kind. */
+  /** Streams use another kind of connection. */
   const ways: Record<string, (storage: Storage) => Promise<Uint8Array>> = {
     "at once": (storage) => storage.read("a"),
     "as a stream": async (storage) => Buffer.concat(await Array.fromAsync(storage.readStream("a"))),
   };
 
   for (const [way, read] of Object.entries(ways)) {
-    it(`refuses a certificate that nobody vouches for, read ${way}, and does not try again`, async () => {
+    it(`refuses an untrusted certificate, read ${way}, and does not retry`, async () => {
       const { host } = new URL(endpoint_url);
       await assert.rejects(reading(read, {}), (error: StorageError) => {
         assert.deepEqual([error.code, error.retryable], ["network", false]);
@@ -90,14 +90,14 @@ describe("s3:// over TLS", { skip, timeout: 60_000 }, () => {
       assert.ok(content.equals(await reading(read, { verify: false })));
     });
 
-    it(`trusts those in a file that verify, or AWS_CA_BUNDLE, names, read ${way}`, async () => {
+    it(`trusts those in a file that verify or AWS_CA_BUNDLE names, read ${way}`, async () => {
       const file = join(folder, "cert.pem");
       assert.ok(content.equals(await reading(read, { verify: file })));
       assert.ok(content.equals(await reading(read, {}, { AWS_CA_BUNDLE: file })));
     });
   }
 
-  it("says so of a certificate that is for another host, and of kinds that have no parameter for it", async () => {
+  it("reports a certificate for another host, also on schemes without a parameter for it", async () => {
     const { port } = new URL(endpoint_url);
     const other = { endpoint_url: `https://127.0.0.2:${port}`, key: "k", secret: "s" };
     const verify = join(folder, "cert.pem");
@@ -112,14 +112,14 @@ describe("s3:// over TLS", { skip, timeout: 60_000 }, () => {
     await hub.close();
   });
 
-  it("goes straight into a file", async () => {
+  it("downloads directly into a file", async () => {
     const file = join(folder, "copy");
     const options = { concurrency: 3, blockSize: 1_000_000 };
     await reading((storage) => storage.download("a", file, options), { verify: false });
     assert.ok(content.equals(await readFile(file)));
   });
 
-  it("says which file of certificates cannot be read", async () => {
+  it("names the certificate file that cannot be read", async () => {
     await assert.rejects(
       reading((storage) => storage.read("a"), { verify: join(folder, "none.pem") }),
       {

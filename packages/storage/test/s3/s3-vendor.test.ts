@@ -1,4 +1,4 @@
-/** What we write the vendor's own client reads, and the other way round, on a real server. */
+/** The vendor's own client reads what we write, and we read what it writes, on a real server. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
@@ -40,7 +40,7 @@ describe("s3:// beside the vendor's client", { skip, timeout: 240_000 }, () => {
   const vendorWrites = (Key: string, Body: Uint8Array) =>
     server.vendor.send(new PutObjectCommand({ Bucket, Key, Body }));
 
-  it("writes objects that it reads, whole and in parts", async () => {
+  it("writes objects that the vendor's client reads, whole and in parts", async () => {
     for (const size of [0, 1, 1_000_000, 12_000_001]) {
       const bytes = randomBytes(size);
       await storage.write(`ours/${size}`, bytes, { concurrency: 3 });
@@ -48,7 +48,7 @@ describe("s3:// beside the vendor's client", { skip, timeout: 240_000 }, () => {
     }
   });
 
-  it("reads objects that it wrote", async () => {
+  it("reads objects that the vendor's client wrote", async () => {
     for (const size of [0, 1, 1_000_000]) {
       const bytes = randomBytes(size);
       const { ETag } = await vendorWrites(`theirs/${size}`, bytes);
@@ -57,7 +57,7 @@ describe("s3:// beside the vendor's client", { skip, timeout: 240_000 }, () => {
     }
   });
 
-  it("means the same keys", async () => {
+  it("uses the same keys as the vendor's client", async () => {
     const keys = Object.values(oddKeys).map((odd) => odd.key(0));
     const kept = keys.filter((key) => !key.includes("//") && !key.endsWith("/") && key.length < 255);
     for (const key of kept) {
@@ -78,7 +78,7 @@ describe("s3:// beside the vendor's client", { skip, timeout: 240_000 }, () => {
     }
   });
 
-  it("reads and writes only the expected object, when told to, and says what happened to it", () =>
+  it("reads and writes only the expected object on request, and reports the conflict", () =>
     keepsToTheExpected(storage));
 
   it("copies between buckets with type and metadata", async () => {
@@ -92,7 +92,7 @@ describe("s3:// beside the vendor's client", { skip, timeout: 240_000 }, () => {
     await other.close();
   });
 
-  it("makes a bucket once", async () => {
+  it("creates a bucket once", async () => {
     const made = openStorage("s3://made-bucket", server.config);
     await rejectsWith("not_found", made.write("a", "1"));
     await made.createBucket();
@@ -128,7 +128,7 @@ describe("s3:// beside the vendor's client", { skip, timeout: 240_000 }, () => {
     await small.close();
   });
 
-  it("lists thousands of keys, many requests at once, each once", async () => {
+  it("lists thousands of keys in parallel, each once", async () => {
     const keys: string[] = [];
     for (let folder = 0; folder < 5; folder += 1) {
       await mkdir(join(server.data, Bucket, `many/${folder}`), { recursive: true });
@@ -138,7 +138,7 @@ describe("s3:// beside the vendor's client", { skip, timeout: 240_000 }, () => {
     assert.deepEqual(await pathsOf(storage.list({ prefix: "many/", recursive: true })), keys.toSorted());
   });
 
-  it("makes URLs that work without credentials, to read and to write, until they are changed", async () => {
+  it("creates URLs that work without credentials, to read and to write, until they are modified", async () => {
     const url = await storage.presign("signed a+b", { method: "PUT", expiresIn: 60 });
     const body = "by way of a URL";
     assert.equal((await fetch(url, { method: "PUT", body })).status, 200);
@@ -146,7 +146,7 @@ describe("s3:// beside the vendor's client", { skip, timeout: 240_000 }, () => {
     assert.equal((await fetch((await storage.presign("signed a+b")).replace("a%2Bb", "c"))).status, 403);
   });
 
-  it("says permission of a wrong secret and of no credentials, with the store's request id", async () => {
+  it("reports permission for a wrong secret and for no credentials, with the store's request id", async () => {
     const wrong = openStorage(`s3://${Bucket}`, { ...server.config, secret: "wrong" });
     await assert.rejects(wrong.read("ours/1"), { code: "permission", retryable: false, bucket: Bucket, key: "ours/1" });
     await assert.rejects(wrong.read("ours/1"), (error: { requestId?: string }) => Boolean(error.requestId));
@@ -195,7 +195,7 @@ describe("s3:// with versions", { skip, timeout: 60_000 }, () => {
     assert.equal(ours.filter(([path, , latest]) => path === "b" && latest).length, 0);
   });
 
-  it("reads, looks at and removes one version", async () => {
+  it("reads, stats and removes one version", async () => {
     const versions = await Array.fromAsync(storage.list({ prefix: "a" }));
     const contents = await Promise.all(versions.map(({ version }) => storage.readText("a", { version })));
     assert.deepEqual(contents.sort(), ["one", "three", "two"]);
@@ -206,7 +206,7 @@ describe("s3:// with versions", { skip, timeout: 60_000 }, () => {
     assert.equal(await storage.readText("a"), "three");
   });
 
-  it("lists only the latest when told to", async () => {
+  it("lists only the latest on request", async () => {
     assert.deepEqual(await pathsOf(storage.list({ versions: false })), ["a"]);
   });
 });

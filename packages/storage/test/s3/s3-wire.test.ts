@@ -1,4 +1,4 @@
-/** What `s3://` sends, and how it takes what goes wrong, seen by a server of our own. */
+/** What `s3://` sends, and how it handles failures, seen by our own server. */
 import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
 import { type ClientConfig, openStorage, type Storage } from "@millrace/storage";
@@ -31,7 +31,7 @@ const failure = (status: number, code: string, headers: Readonly<Record<string, 
   return (_request, response) => response.writeHead(status, headers).end(body);
 };
 
-/** The first requests are answered one way, the others another. */
+/** Answers the first requests in one way and the others in another. */
 const firstly =
   (times: number, first: Answer, then: Answer = ok): Answer =>
   (request, response, count) =>
@@ -59,7 +59,7 @@ describe("a request of s3://", () => {
     assert.match(server.requests[0]?.headers.authorization ?? "", /\/eu-west-3\/s3\//);
   });
 
-  it("says who pays, whatever the call is", async () => {
+  it("declares who pays, whatever the call", async () => {
     const { server, storage } = await against(ok, { ...keys, requester_pays: true });
     await storage.read("a");
     await storage.stat("a");
@@ -70,7 +70,7 @@ describe("a request of s3://", () => {
     assert.deepEqual([...new Set(server.requests.map(({ headers }) => headers["x-amz-request-payer"]))], ["requester"]);
   });
 
-  it("carries additional members only in the calls that have them", async () => {
+  it("has additional arguments only in the calls that accept them", async () => {
     const s3_additional_kwargs = { ServerSideEncryption: "AES256", StorageClass: "GLACIER" };
     const { server, storage } = await against(ok, { ...keys, s3_additional_kwargs });
     await storage.write("a", "x");
@@ -85,7 +85,7 @@ describe("a request of s3://", () => {
     ]);
   });
 
-  it("never takes the bucket for an object", async () => {
+  it("never treats the bucket as an object", async () => {
     const { server, storage } = await against(ok);
     for (const call of [() => storage.read(""), () => storage.write("", "x"), () => storage.remove("")]) {
       await assert.rejects(call(), { code: "invalid", message: /is a bucket, not an object/ });
@@ -94,7 +94,7 @@ describe("a request of s3://", () => {
     assert.equal((await storage.stat("")).type, "directory");
   });
 
-  it("asks for bytes by range only when a range is wanted", async () => {
+  it("requests bytes by range only if a range is given", async () => {
     const { server, storage } = await against(ok);
     await storage.read("a");
     await storage.read("a", { start: 0, end: 2 });
@@ -106,7 +106,7 @@ describe("a request of s3://", () => {
 });
 
 describe("a bucket of s3://", () => {
-  it("is made in the region that is given, which is named unless it is the standard one, with its rights", async () => {
+  it("is created in the given region, which is sent unless it is the standard one, with its permissions", async () => {
     const s3_additional_kwargs = { ACL: "private", StorageClass: "GLACIER" };
     for (const region_name of ["us-east-1", "eu-west-3"]) {
       const { server, storage } = await against(ok, { ...keys, region_name, s3_additional_kwargs });
@@ -119,7 +119,7 @@ describe("a bucket of s3://", () => {
     }
   });
 
-  it("that somebody changes at this moment is asked for again", async () => {
+  it("that is being changed concurrently is retried", async () => {
     const { server, storage } = await against(firstly(1, failure(409, "OperationAborted")));
     await storage.createBucket();
     assert.equal(server.requests.length, 2);
@@ -127,13 +127,13 @@ describe("a bucket of s3://", () => {
 });
 
 describe("when the store fails", () => {
-  it("an overload is waited out, and the call repeated", async () => {
+  it("an overload is retried", async () => {
     const { server, storage } = await against(firstly(2, failure(503, "SlowDown")));
     assert.equal(await storage.readText("a"), "ok");
     assert.equal(server.requests.length, 3);
   });
 
-  it("the last error is told when patience ends, with what the store said", async () => {
+  it("the last error is reported when retries are used up, with the store's message", async () => {
     const config = { ...keys, config_kwargs: { retries: { total_max_attempts: 2 } } };
     const { server, storage } = await against(failure(503, "SlowDown", { "x-amz-request-id": "R1" }), config);
     const expected = { code: "throttled", retryable: true, requestId: "R1", scheme: "s3", bucket: "bucket", key: "a" };
@@ -141,18 +141,18 @@ describe("when the store fails", () => {
     assert.equal(server.requests.length, 2);
   });
 
-  it("a refusal is not repeated", async () => {
+  it("a refusal is not retried", async () => {
     const { server, storage } = await against(failure(403, "AccessDenied"));
     await assert.rejects(storage.read("a"), { code: "permission" });
     assert.equal(server.requests.length, 1);
   });
 
-  it("a connection that breaks is made again", async () => {
+  it("a broken connection is opened again", async () => {
     const { storage } = await against(firstly(2, (_request, response) => response.destroy()));
     assert.equal(await storage.readText("a"), "ok");
   });
 
-  it("an answer of 200 that holds an error is one", async () => {
+  it("an answer of 200 that contains an error is an error", async () => {
     const copied: Answer = (_request, response) => response.end("<CopyObjectResult></CopyObjectResult>");
     const { server, storage } = await against((request, response, count) => {
       if (request.method === "HEAD") return ok(request, response, count);
@@ -165,7 +165,7 @@ describe("when the store fails", () => {
     );
   });
 
-  it("a body that breaks off is taken up where it ended, of the same object", async () => {
+  it("a body that breaks off is resumed at its offset, of the same object", async () => {
     const content = Buffer.alloc(300_000, "abcdefg");
     const { server, storage } = await against(({ headers }, response, count) => {
       const start = Number(/bytes=(\d+)-/.exec(headers.range ?? "")?.[1] ?? 0);
@@ -182,7 +182,7 @@ describe("when the store fails", () => {
     );
   });
 
-  it("credentials that have expired are asked for again", async () => {
+  it("expired credentials are requested again", async () => {
     let asked = 0;
     const token = () => {
       asked += 1;
@@ -193,7 +193,7 @@ describe("when the store fails", () => {
     assert.match(server.requests[1]?.headers.authorization ?? "", /Credential=k2\//);
   });
 
-  it("credentials that have expired are asked for again when only a status says so, once", async () => {
+  it("expired credentials are requested again, once, even if only the status reports them", async () => {
     const token = () => ({ key: "k", secret: "s", token: "t", expires_at: new Date(Date.now() + 3_600_000) });
     const { storage } = await against(firstly(1, failure(400, "ExpiredToken")), { token });
     assert.equal((await storage.stat("a")).size, 2);
@@ -202,7 +202,7 @@ describe("when the store fails", () => {
     assert.equal(server.requests.length, 2);
   });
 
-  it("a bucket of another region is followed there", async () => {
+  it("a bucket in another region is followed there", async () => {
     const moved = failure(301, "PermanentRedirect", { "x-amz-bucket-region": "eu-central-1" });
     const { server, storage } = await against(firstly(1, moved));
     assert.equal(await storage.readText("a"), "ok");
@@ -214,7 +214,7 @@ describe("a copy of s3://", () => {
   const gibibyte = 1024 ** 3;
   const size = 5 * gibibyte + 1;
 
-  /** Our own server: five gigabytes take too long to be copied by a real one in every run. */
+  /** Our own server, because copying five gigabytes takes too long on a real one in every run. */
   const copying =
     (fails: boolean): Answer =>
     ({ method, query }, response) => {
@@ -253,7 +253,7 @@ describe("a copy of s3://", () => {
   });
 });
 
-it("a listing of versions goes on after a page of delete marks", async () => {
+it("a listing of versions continues after a page of delete markers", async () => {
   const mark = "<DeleteMarker><Key>a%2Fb</Key><VersionId>1</VersionId></DeleteMarker>";
   const next = "<NextKeyMarker>a%2Fb</NextKeyMarker><NextVersionIdMarker>1</NextVersionIdMarker>";
   const page = (content: string) => `<R><EncodingType>url</EncodingType>${content}</R>`;
@@ -265,7 +265,7 @@ it("a listing of versions goes on after a page of delete marks", async () => {
   assert.deepEqual(paths, ["c"]);
 });
 
-it("a body that breaks off, of a store that then is gone, is asked for no more often than any call", async () => {
+it("a body that breaks off, of a store that is then gone, is retried as often as any call", async () => {
   const { server, storage } = await against(
     (_request, response, count) => {
       if (count > 1) return response.destroy();
@@ -278,8 +278,8 @@ it("a body that breaks off, of a store that then is gone, is asked for no more o
   assert.ok(server.requests.length <= 1 + 4, `${server.requests.length} requests`);
 });
 
-describe("an upload in parts to s3://", () => {
-  it("that was completed at the second asking is not called a failure by a store that lets nobody look", async () => {
+describe("a multipart upload to s3://", () => {
+  it("that was completed at the second try is not a failure, even if the store refuses a stat", async () => {
     let completions = 0;
     const answer: Answer = ({ method, query }, response, count) => {
       if (method === "PUT") return response.writeHead(200, { etag: '"0123456789abcdef0123456789abcdef"' }).end();
@@ -295,7 +295,7 @@ describe("an upload in parts to s3://", () => {
     assert.equal(completions, 2);
   });
 
-  it("whose completion had to be asked for twice is done when the object is there, not when the store says so", async () => {
+  it("whose completion had to be repeated succeeds if the object exists, not if the store says so", async () => {
     let [completions, looks] = [0, 0];
     const answer: Answer = ({ method, query }, response) => {
       if (method === "PUT") return response.writeHead(200, { etag: '"0123456789abcdef0123456789abcdef"' }).end();
@@ -317,7 +317,7 @@ describe("an upload in parts to s3://", () => {
     assert.deepEqual([completions, looks], [2, 3]);
   });
 
-  it("of which a part broke off is aborted until the store knows it no more", async () => {
+  it("with a broken part is aborted until the store no longer knows it", async () => {
     const stop = new AbortController();
     let aborts = 0;
     const answer: Answer = ({ method }, response) => {
@@ -325,7 +325,7 @@ describe("an upload in parts to s3://", () => {
         return response.end("<InitiateMultipartUploadResult><UploadId>u</UploadId></InitiateMultipartUploadResult>");
       if (method === "PUT") return stop.abort(new Error("enough"));
       aborts += 1;
-      // The part that was on its way has brought it back once.
+      // The part in transit has recreated it once.
       return response.writeHead(aborts < 3 ? 204 : 404).end();
     };
     const { storage } = await against(answer);

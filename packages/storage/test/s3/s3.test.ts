@@ -21,7 +21,7 @@ conformance(
   "s3://",
   {
     capabilities: s3Scheme.capabilities,
-    // It keeps objects as files.
+    // It stores objects as files.
     refusedKeys: ["a double slash", "a key that others take for their folder", "a key of the greatest length"],
     open: async () => openStorage(`s3://${await newBucket()}/some/prefix`, server.config),
   },

@@ -1,6 +1,6 @@
 /**
- * Ceph RGW: a real S3 server with every key, requester pays and versions, over a store of one machine that lives in
- * memory. It takes a quarter of a minute to start, so it is for the long form; scripts/ceph-packages.sh installs it.
+ * Ceph RGW: a real S3 server that supports every key, requester pays and versions, over a single-node cluster in
+ * memory. It takes 15 seconds to start, so it is for the long form; scripts/ceph-packages.sh installs it.
  */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
@@ -20,7 +20,7 @@ export interface CephServer extends S3Endpoint {
 
 const programs = ["ceph-mon", "ceph-mgr", "ceph-osd", "radosgw", "radosgw-admin", "ceph"];
 
-/** False where its programs are installed and the long form is asked for. */
+/** False if its programs are installed and the long form is requested, otherwise why not. */
 export async function whyNoCephRgw(): Promise<false | string> {
   return skipUnless("Ceph RGW", async () => {
     for (const program of programs) await run(program, ["--version"]);
@@ -51,7 +51,9 @@ export async function startCephRgw(): Promise<CephServer> {
   }
 }
 
-/** Everything below the gateway: one monitor, one manager and one store, which trust each other by keys of their own. */
+/**
+ * Starts the cluster below the gateway: one monitor, one manager and one OSD, which authenticate with their own keys.
+ */
 async function prepareGateway(port: number, folder: string, daemons: ChildProcess[]) {
   const cluster = randomUUID();
   const monitor = `127.0.0.1:${await freePort()}`;

@@ -1,4 +1,4 @@
-/** WebDAV servers: wsgidav, which heeds conditions, and nginx, which ignores them on writes. */
+/** WebDAV servers: wsgidav, which honours conditions, and nginx, which ignores them on writes. */
 import { access, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { skipUnless } from "@millrace/testing/programs/program.ts";
@@ -34,7 +34,7 @@ simple_dc:
 
 const davModule = "/usr/lib/nginx/modules/ngx_http_dav_ext_module.so";
 
-/** nginx itself only writes; a module of its own lists. */
+/** nginx itself only writes; a separate module lists. */
 export async function whyNoNginxDav(): Promise<false | string> {
   return (await whyNoNginx()) || skipUnless("nginx's module for WebDAV", () => access(davModule));
 }

@@ -1,4 +1,4 @@
-/** A rule of the clouds: conditions hold for reads and for writes of any size, and who is refused is told why. */
+/** A rule for all clouds: conditions apply to reads and to writes of any size, and a refusal says why. */
 import assert from "node:assert/strict";
 import type { Storage } from "@millrace/storage";
 

@@ -1,4 +1,4 @@
-/** A real HTTP proxy of a few lines: it forwards requests and tunnels, and tells what it was asked for. */
+/** A small but real HTTP proxy: it forwards requests and tunnels, and records them. */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, request as send } from "node:http";
 import { createServer as createSecureServer } from "node:https";
@@ -11,7 +11,7 @@ export interface ForwardProxy {
   /** `GET http://host/path`, `CONNECT host:port`. */
   readonly asked: string[];
   readonly authorizations: (string | undefined)[];
-  /** Names in the certificates that clients have shown. */
+  /** Names in the certificates of clients. */
   readonly shown: (string | undefined)[];
   stop(): Promise<void>;
 }
@@ -19,7 +19,7 @@ export interface ForwardProxy {
 interface Tls {
   readonly key: string;
   readonly cert: string;
-  /** Only for clients that show a certificate of this authority. */
+  /** Only for clients with a certificate of this authority. */
   readonly ca?: string;
 }
 
@@ -61,7 +61,7 @@ export async function startForwardProxy(tls?: Tls): Promise<ForwardProxy> {
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
   return {
-    // Not by its address, which TLS does not take for a name.
+    // Not by its address, which TLS does not accept as a name.
     url: tls ? `https://localhost:${port}` : `http://127.0.0.1:${port}`,
     asked,
     authorizations,

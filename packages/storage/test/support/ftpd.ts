@@ -12,20 +12,20 @@ import { type ServerProcess, startServer } from "@millrace/testing/servers/serve
 const run = promisify(execFile);
 
 export interface FtpServer extends ServerProcess {
-  /** Where files are kept, as the server sees it: from its root. */
+  /** Folder of the files, as the server sees it: from its root. */
   readonly root: string;
   /** The same folder on this machine. */
   readonly data: string;
 }
 
 export interface Pyftpdlib extends FtpServer {
-  /** Ends all connections: as it does with idle ones, which it tells so first, or without a word. */
+  /** Ends all connections: like idle ones, with a message first, or silently. */
   endConnections(how: "told" | "silently"): Promise<void>;
 }
 
 export const ftpUser = { username: "user", password: "pass word" };
 
-/** A server of pyftpdlib; with TLS, its certificate is `cert.pem` in its folder. */
+/** A pyftpdlib server; with TLS, its certificate is `cert.pem` in its folder. */
 export async function startPyftpdlib(options: { tls?: boolean } = {}): Promise<Pyftpdlib> {
   const server = await startServer("pyftpdlib", async (port, folder) => {
     await mkdir(join(folder, "data"));
@@ -36,7 +36,7 @@ export async function startPyftpdlib(options: { tls?: boolean } = {}): Promise<P
   });
   const endConnections = async (how: "told" | "silently") => {
     process.kill(server.pid as number, how === "told" ? "SIGUSR1" : "SIGUSR2");
-    // It has one thread, which heeds a signal before it greets whoever comes after that.
+    // It has one thread, which handles a signal before it greets the next client.
     const witness = connect(server.port, "127.0.0.1");
     await once(witness, "data");
     witness.destroy();
@@ -78,7 +78,7 @@ async function makeCertificate(folder: string): Promise<void> {
 
 const vsftpd = "/usr/sbin/vsftpd";
 
-/** It keeps files as another user, for which it needs to be started by root. */
+/** It stores files as another user, so it must be started by root. */
 export const whyNoVsftpd = () =>
   skipUnless("vsftpd", async () => {
     await run("sh", ["-c", `test -x ${vsftpd}`]);

@@ -1,10 +1,10 @@
-/** A server of our own that speaks as much FTP as a listing needs, and sends what it is told as every list. */
+/** Our own server that speaks as much FTP as a listing needs, and sends a given text as every list. */
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 
 export interface HostileFtp {
   readonly url: string;
-  /** Commands that came, with what stands after them. */
+  /** Received commands, with their arguments. */
   readonly commands: string[];
   stop(): void;
 }

@@ -1,13 +1,13 @@
-/** Every kind of storage that speaks HTTP, opened at a server of our own that answers as no real one does. */
+/** Every storage scheme that uses HTTP, opened at our own server that answers as no real one does. */
 import type { ServerResponse } from "node:http";
 import { openStorage, type Storage } from "@millrace/storage";
 
 const mebibyte = 1024 * 1024;
 
-/** Where whoever reads on without a bound is let go, so that a test fails instead of filling the memory. */
+/** Limit after which an unbounded reader is disconnected, so that a test fails instead of filling the memory. */
 const mostSent = 256 * mebibyte;
 
-/** Sends bytes until nobody takes them; `count` is told of each piece. */
+/** Sends bytes until the client disconnects; calls `count` for each piece. */
 export function answerWithoutEnd(response: ServerResponse, status: number, count: (bytes: number) => void): void {
   const piece = Buffer.alloc(64 * 1024, "x");
   let sent = 0;

@@ -1,4 +1,4 @@
-/** A store that is only an array and answers listings in pages: every split is tried on it, without a server. */
+/** A store that is only an array and returns listings in pages: tests try every split on it, without a server. */
 import type { Entry } from "@millrace/storage";
 import { compareKeys } from "../../src/listing/key-order.ts";
 import type { FetchPage, Page, PageCall } from "../../src/listing/pages.ts";
@@ -13,7 +13,7 @@ const entry = (path: string, type: Entry["type"] = "file"): Entry => ({
   type,
 });
 
-/** Answers as S3 does, in pages of this size, later than asked. */
+/** Answers as S3 does, in pages of this size, with a delay. */
 export function storeOf(keys: readonly string[], pageSize: number): { fetch: FetchPage; calls: PageCall[] } {
   const sorted = keys.toSorted(compareKeys);
   const calls: PageCall[] = [];
@@ -43,7 +43,7 @@ const entriesOf = (paths: Map<string, string>) =>
 const numbered = (count: number, name: (index: number) => string) =>
   Array.from({ length: count }, (_, index) => name(index));
 
-/** Trees that are listed differently. */
+/** Trees that lead to different splits. */
 export const shapes: Readonly<Record<string, readonly string[]>> = {
   "one flat folder of numbers": numbered(3000, (index) => `data/${String(index).padStart(6, "0")}`),
   "one flat folder of digests": numbered(3000, (index) => `data/${((index * 2654435761) >>> 0).toString(16)}`),

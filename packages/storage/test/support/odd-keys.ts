@@ -1,19 +1,19 @@
-/** Keys that clients get wrong, by what is odd about them. */
+/** Keys that clients often get wrong, with a description of each. */
 import type { KeyCapabilities } from "@millrace/storage";
 
 export interface OddKey {
-  /** The part below a folder whose length, in bytes, counts too. */
+  /** The part below a folder whose length in bytes is also limited. */
   key(folder: number): string;
   isPossible(keys: KeyCapabilities): boolean;
-  /** Some servers take such a key for a folder, and no content for it. */
+  /** Some servers treat such a key as a folder and drop its content. */
   readonly empty?: true;
-  /** Another key that is there at the same time. */
+  /** Another key that exists at the same time. */
   readonly beside?: string;
 }
 
 const always = (key: string): OddKey => ({ key: () => key, isPossible: () => true });
 
-/** Opened one folder deep, in tests; with room for that. */
+/** Tests open the storage one folder deep, so the key leaves room for that. */
 const room = 64;
 
 export const oddKeys = {

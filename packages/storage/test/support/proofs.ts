@@ -1,4 +1,4 @@
-/** Tests that prove what parameters do: each names those that it proves, and a table with an unproven one fails. */
+/** Tests that prove the effect of parameters: each names its parameters, and a table with an unproven one fails. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { membersBelow } from "../../src/configuration/members.ts";
@@ -6,7 +6,7 @@ import { type ParameterTable, parameterKeys } from "../../src/configuration/para
 
 type Test = () => void | Promise<void>;
 
-/** The options of dicts that do something, also those that are another place of a parameter. */
+/** The options of dicts that have an effect, including those that are another source of a parameter. */
 export function workingOptions(table: ParameterTable, ...dicts: string[]): string[] {
   const options = dicts.flatMap((dict) => membersBelow(table, dict).map((name) => `${dict}.${name}`));
   const isHeld = (key: string) => options.some((other) => other.startsWith(`${key}.`));
@@ -18,7 +18,7 @@ export function proofsOf<Table extends ParameterTable>(table: Table, keys: reado
   const unproven = new Set(keys);
   const known = new Set(keys);
   return {
-    /** A test whose title begins with the parameters; it must fail if they were ignored. */
+    /** Registers a test whose title begins with the parameters; the test must fail if they are ignored. */
     proves(keys: string | readonly string[], rule: string, test: Test): void {
       const named = typeof keys === "string" ? [keys] : keys;
       for (const key of named) {
@@ -27,7 +27,7 @@ export function proofsOf<Table extends ParameterTable>(table: Table, keys: reado
       }
       it(`${named.join(", ")} ${rule}`, { timeout: 60_000 }, test);
     },
-    /** To be called last. */
+    /** Call this last. */
     provesAll(): void {
       it("every parameter has a test that proves it", () => assert.deepEqual([...unproven], []));
     },

@@ -1,4 +1,7 @@
-/** A small HTTP server of our own, for what no real one does on demand: it records requests and answers as told. */
+/**
+ * Our own small HTTP server, for behaviour that no real one shows on demand: it records requests and answers as the
+ * test says.
+ */
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -19,7 +22,7 @@ export interface RecordingServer {
   stop(): Promise<void>;
 }
 
-/** `count` tells `answer` how many requests there have been, this one included. */
+/** `count` is the number of requests so far, including this one. */
 export async function startRecordingServer(answer: Answer): Promise<RecordingServer> {
   const requests: RecordedRequest[] = [];
   const server = createServer(async (incoming, response) => {

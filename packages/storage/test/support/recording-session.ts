@@ -1,4 +1,7 @@
-/** An HTTP client of the kind that the vendor's packages take: it records requests, and answers for the store and for its sign-in. */
+/**
+ * An HTTP client with the interface of the vendor's packages: it records requests, and answers for the store and for
+ * its sign-in.
+ */
 
 interface SessionRequest {
   readonly url: string;
@@ -22,7 +25,7 @@ interface SessionAnswer {
 
 export function recordingSession() {
   const requests: SessionRequest[] = [];
-  /** What the next requests are answered, before the usual. */
+  /** Answers to the next requests, before the usual ones. */
   const answers: SessionAnswer[] = [];
   return {
     requests,

@@ -1,8 +1,8 @@
-/** Connections to the vendor's own hosts, led to a server of ours: a stand-in, since tests reach no store outside. */
+/** Redirects connections to the vendor's hosts to our own server, because tests reach no store outside. */
 import net from "node:net";
 import { mock } from "node:test";
 
-/** Plain HTTP only. Names the hosts that were connected to. */
+/** Plain HTTP only. Records the hosts that were connected to. */
 export function redirectNetwork(url: string): { readonly hosts: string[]; restore(): void } {
   const { hostname: host, port } = new URL(url);
   const connect = net.connect;

@@ -1,7 +1,6 @@
 /**
- * The tests that a file registers on this machine, and which of them are skipped. None is run: the file is loaded in a
- * process of its own, with a node:test that only writes down what it is told. What a test decides while it runs
- * (`t.skip()`) is not seen.
+ * Lists the tests that a file registers on this machine, and which of them are skipped. Runs none of them: the file is
+ * loaded in a separate process, with a node:test that only records. A skip at run time (`t.skip()`) is not seen.
  */
 import { execFile } from "node:child_process";
 import { pathToFileURL } from "node:url";
@@ -11,9 +10,9 @@ const run = promisify(execFile);
 
 export interface RegisteredTest {
   readonly title: string;
-  /** With the titles of its suites before it: `suite > test`. */
+  /** Title with the titles of its suites before it: `suite > test`. */
   readonly path: string;
-  /** Why it is not run, of its own or of a suite's. */
+  /** Why it is skipped, by its own or by a suite's option. */
   readonly skip: string | false;
 }
 

@@ -1,4 +1,4 @@
-/** The key of a service account that nobody has: it signs, and no store knows it. */
+/** The key of a fictitious service account: it signs, and no store knows it. */
 import { generateKeyPairSync } from "node:crypto";
 
 export function makeServiceAccount() {

@@ -1,4 +1,4 @@
-/** Listings of a real server in pages that are small: thousands of objects take too long to make. */
+/** Listings of a real server in small pages, because creating thousands of objects takes too long. */
 import type { Backend } from "../../src/backend.ts";
 import { defaultRetryPolicy } from "../../src/concurrency/retry.ts";
 import { resolveConfiguration } from "../../src/configuration/configuration.ts";

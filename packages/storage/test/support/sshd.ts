@@ -1,4 +1,4 @@
-/** OpenSSH's server, with files over SSH, a key of its own and one user who logs in with a key. */
+/** An OpenSSH server with SFTP, its own host key and one user who logs in with a key. */
 import { execFile } from "node:child_process";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { userInfo } from "node:os";
@@ -12,17 +12,17 @@ const program = "/usr/sbin/sshd";
 
 export const whyNoSshd = () => skipUnless("sshd", () => run(program, ["-V"]).catch(ignoreUsage));
 
-/** Older ones know no -V, and say how they are used instead. */
+/** Older versions do not know -V, and print their usage instead. */
 function ignoreUsage(error: NodeJS.ErrnoException & { stderr?: string }): void {
   if (!error.stderr?.includes("OpenSSH")) throw error;
 }
 
 export interface SshServer extends ServerProcess {
-  /** Up to the folder of the files. */
+  /** Path up to the folder of the files. */
   readonly uri: string;
   readonly data: string;
   readonly username: string;
-  /** Files with the user's private key, the host's public one, and a known_hosts that has it. */
+  /** Files with the user's private key, the host's public key, and a known_hosts that has it. */
   readonly userKey: string;
   readonly hostKey: string;
   readonly knownHosts: string;
@@ -31,7 +31,7 @@ export interface SshServer extends ServerProcess {
 export async function startSshd(): Promise<SshServer> {
   const server = await startServer("sshd", async (port, folder) => {
     await mkdir(join(folder, "data"));
-    // Where it lives when it gives up its rights; it does not start without.
+    // The directory of its privilege separation; it does not start without.
     await mkdir("/run/sshd", { recursive: true }).catch(() => {});
     for (const name of ["host", "user"]) {
       await run("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-C", name, "-f", join(folder, name)]);

@@ -1,6 +1,6 @@
 /**
- * Blobs with versions, in memory: azurite has none. Only what the tests ask for; the vendor's own client is driven
- * against it, too, so that it is not only what we think it should be.
+ * Blobs with versions, in memory, because azurite has none. Supports only what the tests need; the vendor's own client
+ * is tested against it, too.
  */
 import { type Answer, type RecordingServer, startRecordingServer } from "./recording-server.ts";
 
@@ -11,7 +11,7 @@ interface Version {
 }
 
 interface Blob {
-  /** The oldest first. */
+  /** Oldest first. */
   versions: Version[];
   /** Undefined after a removal: the versions stay. */
   current: string | undefined;

@@ -1,4 +1,4 @@
-/** Jobs as tests make them and wait for them. */
+/** Helpers that create jobs and wait for them. */
 import { type Client, isIn, type Job, type JobInput, type JobStatus, jobStates, routes } from "@millrace/contract";
 
 export const shell = (query: string, rest: Partial<JobInput> = {}): JobInput => ({
@@ -23,7 +23,7 @@ export async function readJob(client: Client, id: string): Promise<Job> {
   return job;
 }
 
-/** Asks until the job is in one of these states; the bound is for a test that would otherwise hang. */
+/** Polls until the job is in one of these states; the limit ends a test that would hang. */
 export async function waitForStatus(
   client: Client,
   id: string,
@@ -44,7 +44,7 @@ export async function waitForStatus(
 export const waitForEnd = (client: Client, id: string, seconds?: number) =>
   waitForStatus(client, id, jobStates.final, seconds);
 
-/** Creates, waits for the end, and returns job and log. */
+/** Creates a job, waits for its end, and returns job and log. */
 export async function runJob(client: Client, input: JobInput): Promise<{ job: Job; log: string }> {
   const { id } = await createJob(client, input);
   const job = await waitForEnd(client, id);

@@ -1,4 +1,4 @@
-/** Lineage without the library: jobs that are written down as having made versions of datasets from one another. */
+/** Lineage without the library: jobs that are registered as creators of dataset versions. */
 import { randomUUID } from "node:crypto";
 import { type Client, type Job, type JobInput, routes } from "@millrace/contract";
 import type { FoundVersion } from "../../../server/src/domain/datasets/parse-collected.ts";
@@ -6,7 +6,7 @@ import { recordVersions } from "../../../server/src/domain/datasets/record-colle
 import type { Store } from "../../../server/src/store/drivers/store.ts";
 import { createJob, shell } from "./jobs.ts";
 
-/** A version that was made, by the name that a pipeline is triggered with. */
+/** A version, by the name with which a pipeline is triggered. */
 export interface Made {
   readonly uuid: string;
   readonly name: string;
@@ -21,13 +21,13 @@ interface Wishes {
   readonly teamId?: number;
 }
 
-/** The job made this version, says the registry. */
+/** Registers the job as the creator of this version. */
 export async function recordMade(store: Store, jobId: string | null, name: string, wishes: Wishes = {}): Promise<Made> {
   const [made] = await recordAllMade(store, [{ jobId, name }], wishes);
   return made as Made;
 }
 
-/** The same of many, in one write. */
+/** The same for many versions, in one write. */
 export async function recordAllMade(
   store: Store,
   all: readonly Pick<Made, "jobId" | "name">[],
@@ -41,7 +41,7 @@ export async function recordAllMade(
   return made;
 }
 
-/** As a version of the team's warehouse is found. */
+/** A version in the form in which it is read back from the team's warehouse. */
 export const foundOf = (
   { uuid, name, version, jobId }: Made,
   { needs = [], namespace = "@admin" }: Wishes = {},
@@ -72,7 +72,7 @@ const blank = () => ({
   removed_at: null,
 });
 
-/** A shell job, canceled while it waits, that is said to have made a dataset of its name. */
+/** Creates a shell job, cancels it while it waits, and registers it as the creator of a dataset of its name. */
 export async function makeDataset(
   { store, client }: { store: Store; client: Client },
   name: string,
@@ -83,7 +83,7 @@ export async function makeDataset(
   return recordMade(store, job.id, name, wishes);
 }
 
-/** It need not have run: a job repeats what it says, whatever became of the first. */
+/** The job need not have run: a pipeline repeats it whatever its result was. */
 export async function originalJob(client: Client, input: JobInput): Promise<Job> {
   const later = { start_after: "2099-01-01T00:00:00Z" };
   const job = await createJob(client, { ...input, ...later });

@@ -1,4 +1,4 @@
-/** Datasets of a real server, written into its store beside it: lineage without the library. */
+/** Datasets of a real server, written directly into its store: lineage without the library. */
 import type { Client, JobInput } from "@millrace/contract";
 import { openStore } from "../../../server/src/store/opening/open-store.ts";
 import { type Made, originalJob, recordMade } from "./lineage.ts";
@@ -8,7 +8,7 @@ import { storeIn } from "./store-in.ts";
 export type { Made };
 
 export interface Lineage {
-  /** A dataset that a job like this made from others. */
+  /** Creates a dataset that such a job created from others. */
   make(name: string, input: JobInput, needs?: readonly Made[], version?: string): Promise<Made>;
   close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** A real server in a process of its own, on a fresh data folder: started, killed and started again by tests. */
+/** A real server as a separate process, with a fresh data folder, that tests start, kill and restart. */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
@@ -19,15 +19,15 @@ export interface ServerOptions {
   readonly databaseUrl?: string;
   /** Runs as this user, who has no other rights; the tests must be root for that. */
   readonly user?: number;
-  /** A folder that is there already; otherwise a fresh one is made. */
+  /** An existing folder; by default a fresh one is created. */
   readonly dataDir?: string;
-  /** Standard error goes to this file, as an operator may have it, and is then not in `output`. */
+  /** File for standard error, as an operator may configure it; it is then not in `output`. */
   readonly logFile?: string;
-  /** Words of `ulimit` that the server is started under, such as `-n 300`. */
+  /** Arguments of `ulimit` for the server, such as `-n 300`. */
   readonly ulimit?: string;
-  /** Words that start it, in the place of `millrace serve`. */
+  /** Command that starts it, instead of `millrace serve`. */
   readonly serve?: readonly string[];
-  /** More settings, such as MILLRACE_MAX_WORKERS. */
+  /** Additional settings, such as MILLRACE_MAX_WORKERS. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -36,24 +36,24 @@ export class TestServer {
   readonly port: number;
   readonly #options: ServerOptions;
   #child: ChildProcess | undefined;
-  /** Everything the server wrote to standard output and error, over all its lives. */
+  /** Everything the server wrote to standard output and error, over all restarts. */
   output = "";
 
-  /** Starts one, ready to be used. */
+  /** Starts a server and waits until it is ready. */
   static async start(options: ServerOptions = {}): Promise<TestServer> {
     const server = await TestServer.prepare(options);
     await server.start();
     return server;
   }
 
-  /** One that is not started yet. */
+  /** Creates a server without starting it. */
   static async prepare(options: ServerOptions = {}): Promise<TestServer> {
     const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), "millrace-")));
     if (options.user !== undefined) await chown(dataDir, options.user, options.user);
     return new TestServer(dataDir, await freePort(), options);
   }
 
-  /** One that uses a folder which exists already. */
+  /** Uses an existing folder. */
   static on(dataDir: string, port: number): TestServer {
     return new TestServer(dataDir, port, {});
   }
@@ -65,7 +65,7 @@ export class TestServer {
     closedAtEnd(() => this.stop("SIGKILL"));
   }
 
-  /** An ordinary user may not be able to reach the repository: it is mounted where everybody is. */
+  /** An ordinary user may not be able to reach the repository, so it is mounted in a reachable place. */
   #command(...args: string[]): string[] {
     const { user, ulimit } = this.#options;
     if (ulimit !== undefined) return ["sh", "-c", `ulimit ${ulimit} && exec "$@"`, "sh", millrace, ...args];
@@ -89,7 +89,7 @@ export class TestServer {
       ...process.env,
       MILLRACE_DATA_DIR: this.dataDir,
       MILLRACE_PORT: String(this.port),
-      // Environments of most tests are small: uv, which would be fetched for each data folder, is for tests of its own.
+      // Environments of most tests are small: uv, which would be downloaded for each data folder, has its own tests.
       MILLRACE_UV: "machine",
       MILLRACE_LOGIN_RATE: "1000",
       ...(this.#options.user === undefined ? {} : { HOME: this.dataDir }),
@@ -98,7 +98,7 @@ export class TestServer {
     };
   }
 
-  /** Resolves when the server says that it is ready. Extra settings hold for this life only. */
+  /** Resolves when the server reports that it is ready. Extra settings apply to this start only. */
   async start(env: Readonly<Record<string, string>> = {}): Promise<void> {
     const [program = "", ...words] = this.#options.serve ?? this.#command("serve");
     const { logFile } = this.#options;
@@ -119,7 +119,7 @@ export class TestServer {
     await ready;
   }
 
-  /** Ends it and waits until it is gone. */
+  /** Ends it and waits until it has exited. */
   async stop(signal: NodeJS.Signals = "SIGTERM"): Promise<void> {
     const child = this.#child;
     if (!child || child.exitCode !== null || child.signalCode !== null) return;
@@ -132,7 +132,7 @@ export class TestServer {
     await this.start();
   }
 
-  /** Waits for an end that something else brings about, such as a fault point. */
+  /** Waits for an exit with another cause, such as a fault point. */
   async ended(): Promise<void> {
     const child = this.#child;
     if (child && child.exitCode === null && child.signalCode === null) await once(child, "exit");

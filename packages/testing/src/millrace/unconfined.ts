@@ -1,4 +1,4 @@
-/** For stores that no job has written to. */
+/** For warehouses that no job has written to. */
 import type { Confinement } from "../../../server/src/warehouses/warehouses.ts";
 
 export const unconfined: Confinement = {

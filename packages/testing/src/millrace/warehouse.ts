@@ -1,6 +1,6 @@
 /**
- * A team's store of rows, made by the real library outside of a job, and put into the registry. Stands in for running
- * the script as a job.
+ * A team's warehouse, created by the real library outside a job, and recorded in the registry. Replaces running the
+ * script as a job.
  */
 import { execFile } from "node:child_process";
 import { chmod, chown, readdir } from "node:fs/promises";
@@ -13,7 +13,7 @@ import type { Store } from "../../../server/src/store/drivers/store.ts";
 import { WarehouseFolder } from "../../../server/src/warehouses/warehouse-folder.ts";
 import { datachainPython } from "../programs/datachain-install.ts";
 
-/** Namespace and project are there before a job begins; here they are made by the script itself. */
+/** In a job, namespace and project exist before it starts; here the script itself creates them. */
 const preamble = `import datachain as dc
 from datachain.query.session import Session
 metastore = Session.get().catalog.metastore
@@ -24,7 +24,7 @@ metastore.create_project("@admin", "default", validate=False)
 export const warehouseFolder = (dataDir: string, teamId: number) =>
   new WarehouseFolder(join(dataDir, "team-stores"), teamId);
 
-/** The script's short names lie in @admin.default. Returns what it printed. */
+/** The script's short names are in @admin.default. Returns its output. */
 export async function runWithLibrary(dataDir: string, script: string, teamId = 1): Promise<string> {
   const store = warehouseFolder(dataDir, teamId);
   store.make();
@@ -44,7 +44,7 @@ export async function runWithLibrary(dataDir: string, script: string, teamId = 1
   return stdout;
 }
 
-/** As a job of the team would leave its files. */
+/** Sets owner and mode as a job of the team would. */
 async function share(store: WarehouseFolder): Promise<void> {
   const group = store.group();
   for (const name of await readdir(store.data)) {
@@ -54,7 +54,7 @@ async function share(store: WarehouseFolder): Promise<void> {
   }
 }
 
-/** Everything complete that the store has goes into the registry. */
+/** Records every complete version of the warehouse in the registry. */
 export async function recordWarehouse(store: Store, dataDir: string, teamId = 1): Promise<void> {
   const metadata = new DatabaseSync(warehouseFolder(dataDir, teamId).metadata, { readOnly: true });
   const found = readWarehouse(metadata);

@@ -1,8 +1,8 @@
-/** How nginx takes what is written to it, and answers like a store. */
+/** How nginx accepts writes and answers like a store. */
 
 /**
- * nginx by itself would answer a write before it has it all, which clients take for a failure. So it takes the whole
- * body into memory, and then asks itself for the answer, without the body.
+ * nginx by itself would answer a write before it has received it, which clients treat as a failure. So it buffers the
+ * whole body in memory and then makes an internal request for the answer, without the body.
  */
 export const receiving = `
     client_max_body_size 0;
@@ -13,5 +13,5 @@ export const receiving = `
     proxy_redirect off;
 `;
 
-/** Leaves the answer to the location `/-/received`, which a dialect has. */
+/** Leaves the answer to the location `/-/received`, which each dialect defines. */
 export const received = "proxy_pass http://127.0.0.1:$server_port/-/received$is_args$args;";

@@ -1,23 +1,23 @@
-/** How one kind of store speaks. */
+/** The API of one kind of store. */
 export interface Dialect<Config> {
-  /** Keys of a folder, which are a page: as many as the real store puts on one. */
+  /** Keys per folder, which form one page: as many as the real store puts on one. */
   readonly keysInFolder: number;
-  /** What a client is configured with. */
+  /** Configuration for a client. */
   config(url: string): Config;
   /** Files of pages, by their names. */
   pages(folder: PreparedFolder): Readonly<Record<string, string>>;
   /** Other files, by their names. */
   others?(folders: readonly string[], big: number): Readonly<Record<string, string>>;
-  /** For nginx, as it takes them; `big` is the length of what is uploaded, too. */
+  /** Configuration for nginx; `big` is also the length of uploads. */
   nginx(big: number): { readonly locations: string; readonly maps: string; readonly modules?: string };
 }
 
 export interface PreparedFolder {
-  /** Four digits. */
+  /** Number of the folder, with four digits. */
   readonly number: string;
   readonly keys: readonly string[];
-  /** The folders after it. */
+  /** Names of the folders after this one. */
   readonly later: readonly string[];
-  /** Where the listing goes on, with the next folder. */
+  /** Where the listing continues, with the next folder. */
   readonly next: string | undefined;
 }

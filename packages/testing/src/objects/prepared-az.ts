@@ -9,7 +9,7 @@ type AzConfig = {
 
 const headersModule = "/usr/lib/nginx/modules/ngx_http_headers_more_filter_module.so";
 
-/** False, or why it cannot be had. */
+/** False if it is available, otherwise why not. */
 export const whyNoPreparedAz = () =>
   access(headersModule).then(
     () => false as const,
@@ -47,7 +47,7 @@ const page = (blobs: string, next = "") =>
   `<EnumerationResults ServiceEndpoint="http://127.0.0.1/account/" ContainerName="bucket"><Prefix>data/</Prefix>` +
   `<Blobs>${blobs}</Blobs><NextMarker>${next}</NextMarker></EnumerationResults>`;
 
-/** The vendor's clients name a range in a header of the store's own. */
+/** The vendor's clients send a range in a header of the store's own. */
 const maps = `
   map $args $listing {
     default /pages/0000.xml;

@@ -1,4 +1,4 @@
-/** The JSON interface of Google Cloud Storage for a prepared store. */
+/** The JSON API of Google Cloud Storage for a prepared store. */
 import { received } from "./answered-writes.ts";
 import type { Dialect, PreparedFolder } from "./dialect.ts";
 
@@ -25,7 +25,7 @@ export const preparedGs: Dialect<GsConfig> = {
 
 const page = (list: object) => JSON.stringify({ kind: "storage#objects", ...list });
 
-/** As the store answers whoever names the fields that are wanted. */
+/** The answer to clients that name the fields they need. */
 const shortPage = (list: object) => JSON.stringify(list);
 
 const time = "2026-01-02T03:04:05.678Z";
@@ -59,8 +59,8 @@ const resource = (name: string, size: number) => {
 };
 
 /**
- * A range that begins at a folder begins with its page; whoever asks for one key only is told that there is none. An
- * upload has ended when the last byte of as many as `big` has is there.
+ * A range that starts at a folder starts with its page; a request for a single key finds none. An upload has ended when
+ * the last byte of the size of `big` has arrived.
  */
 const maps = (big: number) => `
   map $args $form {

@@ -32,7 +32,7 @@ const page = (contents: string, next: string | undefined) =>
   `<EncodingType>url</EncodingType><IsTruncated>${next !== undefined}</IsTruncated>` +
   `${next === undefined ? "" : `<NextContinuationToken>${next}</NextContinuationToken>`}${contents}</ListBucketResult>`;
 
-/** A range that begins after a folder begins with its page; whoever asks for one key only is told that there is none. */
+/** A range that starts after a folder starts with its page; a request for a single key finds none. */
 const maps = `
   map $args $listing {
     default /pages/0000.xml;

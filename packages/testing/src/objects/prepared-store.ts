@@ -1,7 +1,7 @@
 /**
- * nginx with prepared pages of a listing and prepared objects, which speaks as much of a store's language as clients
- * need to list, read and upload: where the client is to be the limit. It checks no signature, and of what is uploaded
- * it keeps nothing.
+ * nginx with prepared pages of a listing and prepared objects, which supports as much of a store's API as clients need
+ * to list, read and upload, for measurements in which the client is the limit. It checks no signatures and discards
+ * uploads.
  */
 import { mkdir, truncate, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -16,11 +16,11 @@ export interface PreparedStore<Config> extends WebServer {
 }
 
 export interface Preparation {
-  /** Of the listing; each holds as many keys as a page does. */
+  /** Number of folders in the listing; each has as many keys as a page. */
   readonly folders?: number;
-  /** Small objects, of a kibibyte: `small/0`, `small/1` and so on. */
+  /** Number of small objects of one kibibyte: `small/0`, `small/1` and so on. */
   readonly objects?: number;
-  /** Bytes of the object `big`. */
+  /** Size of the object `big` in bytes. */
   readonly big?: number;
 }
 

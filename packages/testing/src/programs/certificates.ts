@@ -1,4 +1,4 @@
-/** Certificates that openssl makes for a test: each is its own authority. */
+/** Certificates that openssl creates for a test: each is self-signed. */
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ export interface Certificate {
   readonly certFile: string;
 }
 
-/** For this machine, in files of this folder. */
+/** Creates one for this machine, in files of this folder. */
 export async function makeCertificate(folder: string, name: string): Promise<Certificate> {
   const [keyFile, certFile] = [join(folder, `${name}.key.pem`), join(folder, `${name}.cert.pem`)];
   const names = ["-subj", `/CN=${name}`, "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"];

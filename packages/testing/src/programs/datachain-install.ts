@@ -8,14 +8,14 @@ import { programIn, whyNoVirtualenv } from "./virtualenv.ts";
 
 const version = "0.62.0";
 
-/** What tests need of a release of the package. */
+/** A release of the package as tests use it. */
 export interface Release {
   readonly version: string;
-  /** Its command line. */
+  /** Path of its command line. */
   readonly program: string;
-  /** The interpreter that has the library. */
+  /** Path of the interpreter that has the library. */
   readonly python: string;
-  /** False when it is there, or why its tests must be skipped. */
+  /** False if it is installed, otherwise why its tests must be skipped. */
   readonly why: () => Promise<false | string>;
   /** Settings of a server whose jobs find that interpreter. */
   readonly env: Readonly<Record<string, string>>;
@@ -41,16 +41,16 @@ export function releaseOf(release: string): Release {
 }
 
 export const datachain = programIn(virtualenv, "datachain");
-/** The interpreter that has the library. */
+/** Path of the interpreter that has the library. */
 export const datachainPython = programIn(virtualenv, "python");
 export const whyNoDatachain = () => whyNoVirtualenv(virtualenv);
 
-/** Settings of a server whose jobs find an interpreter that has the library: no environment is built for them. */
+/** Settings of a server whose jobs find an interpreter with the library, so that no environment is built for them. */
 export const withLibrary = { PATH: `${dirname(datachain)}:${process.env["PATH"]}` };
 
 /**
- * The same for jobs that have users of their own and no sandbox: they cannot reach an interpreter or a library in
- * somebody's home. The machine's own interpreter, with hard links to the library's files; `folder` is to be removed.
+ * The same for jobs with their own users and without a sandbox, which cannot reach an interpreter or a library in a
+ * home directory. Uses the system's interpreter, with hard links to the library's files; the caller removes `folder`.
  */
 export async function withReachableLibrary(): Promise<{ env: typeof withLibrary; folder: string }> {
   const folder = await mkdtemp(join(tmpdir(), "millrace-python-"));
@@ -60,7 +60,7 @@ export async function withReachableLibrary(): Promise<{ env: typeof withLibrary;
   const [line = ""] = await readdir(library);
   const packages = join(folder, "lib", line, "site-packages");
   await rm(packages, { recursive: true });
-  // Across file systems there are no hard links.
+  // Hard links do not work across file systems.
   const link = 'cp -al "$1" "$2" 2>/dev/null || { rm -rf "$2"; cp -a "$1" "$2"; }';
   await promisify(execFile)("sh", ["-c", link, "sh", join(library, line, "site-packages"), packages]);
   return { env: { PATH: `${join(folder, "bin")}:${process.env["PATH"]}` }, folder };

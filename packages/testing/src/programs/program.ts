@@ -1,4 +1,4 @@
-/** Server programs that the tests drive: built from Go once, below .cache, or installed on the machine. */
+/** Server programs that the tests use: built from Go once, below .cache, or installed on the machine. */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir } from "node:fs/promises";
@@ -12,21 +12,21 @@ export const cache = join(repository, ".cache");
 export interface GoProgram {
   readonly name: string;
   readonly version: string;
-  /** What `go install` is given, without the version. */
+  /** The argument of `go install`, without the version. */
   readonly source: string;
 }
 
 export const programPath = ({ name, version }: GoProgram) => join(cache, `${name}-${version}`, name);
 
 /**
- * False when it is there, or why its tests must be skipped: the value of `skip` for a suite. Where CI=true its absence
- * is a failure.
+ * False if it is available, otherwise why its tests must be skipped: the value of `skip` for a suite. With CI=true its
+ * absence is a failure.
  */
 export async function whyNoProgram(program: GoProgram): Promise<false | string> {
   return skipUnless(`${program.name} ${program.version}`, () => build(program));
 }
 
-/** The same for a program that is installed with the machine's packages. */
+/** The same for a program from the machine's packages. */
 export async function whyNotInstalled(name: string, argument: string): Promise<false | string> {
   return skipUnless(name, () => run(name, [argument]));
 }
@@ -43,7 +43,7 @@ export async function skipUnless(name: string, have: () => Promise<unknown>): Pr
   }
 }
 
-/** The kernel drops the lock however its holder ends, and the program is moved into its place last. */
+/** The kernel releases the lock however its holder ends, and the program is moved to its final path last. */
 const buildScript = `
 place=$1 name=$2 source=$3
 [ -x "$place/$name" ] && exit 0
@@ -59,7 +59,7 @@ async function build(program: GoProgram): Promise<void> {
   await mkdir(cache, { recursive: true });
   const source = `${program.source}@v${program.version}`;
   const words = [`${place}.lock`, "/bin/sh", "-c", buildScript, "build", place, program.name, source];
-  // The script's descriptor 3 is our standard error: the notice appears at once, the compiler's words only on failure.
+  // The script's descriptor 3 is our standard error: the notice appears at once, the compiler's output only on failure.
   const child = spawn("flock", words, { stdio: ["ignore", "ignore", "pipe", 2] });
   let complaint = "";
   child.stderr?.on("data", (bytes: Buffer) => {

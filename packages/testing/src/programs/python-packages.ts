@@ -1,4 +1,7 @@
-/** Python packages that tests run, servers, fsspec with the clouds' file systems and the hub's client, in one virtualenv that is built once below .cache. */
+/**
+ * Python packages that tests use (servers, fsspec with the clouds' file systems, the hub's client), in one virtualenv
+ * that is built once below .cache.
+ */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir } from "node:fs/promises";
@@ -23,10 +26,10 @@ const requirements = [
 
 export const pythonProgram = (name: string) => join(place, "bin", name);
 
-/** False when they are there, or why their tests must be skipped. */
+/** False if they are available, otherwise why their tests must be skipped. */
 export const whyNoPythonPackages = () => skipUnless("Python packages", install);
 
-/** Runs a script with this input, and returns what it prints. */
+/** Runs a script with this input, and returns its output. */
 export async function runPython(
   script: string,
   environment: Readonly<Record<string, string>>,
@@ -38,7 +41,7 @@ export async function runPython(
   return (await running).stdout;
 }
 
-/** The first Python that is new enough, as its real binary: a shim in between would cost time at every start. */
+/** The first Python that is new enough, as its real binary: a shim would cost time at every start. */
 async function findPython(): Promise<string> {
   const script = "import sys; print(sys.executable if sys.version_info >= (3, 11) else '')";
   for (const name of ["python3", "python3.13", "python3.12", "python3.11"]) {
@@ -49,8 +52,8 @@ async function findPython(): Promise<string> {
 }
 
 /**
- * The kernel drops the lock however its holder ends, and the marker comes last: a half-built environment is rebuilt.
- * The marker holds the folder's path, since a virtualenv does not survive a move, and what was asked for.
+ * The kernel releases the lock however its holder ends, and the marker is written last, so a half-built environment is
+ * rebuilt. The marker holds the requested packages and the folder's path, because a virtualenv cannot be moved.
  */
 const buildScript = `
 venv=$1 python=$2
@@ -66,7 +69,8 @@ rm -rf "$venv"
 async function install(): Promise<void> {
   await mkdir(cache, { recursive: true });
   const words = [`${place}.lock`, "/bin/sh", "-c", buildScript, "build", place, await findPython(), ...requirements];
-  // The script's descriptor 3 is our standard error: the notice appears at once, the installer's words only on failure.
+  // The script's descriptor 3 is our standard error: the notice appears at once, the installer's output only on
+  // failure.
   const child = spawn("flock", words, { stdio: ["ignore", "ignore", "pipe", 2] });
   let complaint = "";
   child.stderr?.on("data", (bytes: Buffer) => {

@@ -1,4 +1,4 @@
-/** Python packages that tests run, each in a virtualenv of its own, built once below .cache. */
+/** Python packages that tests use, each in its own virtualenv, built once below .cache. */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir } from "node:fs/promises";
@@ -10,7 +10,7 @@ const run = promisify(execFile);
 const cache = join(repository, ".cache");
 
 export interface Virtualenv {
-  /** Below .cache: changes with the version. */
+  /** Folder below .cache; changes with the version. */
   readonly name: string;
   readonly requirement: string;
 }
@@ -18,8 +18,8 @@ export interface Virtualenv {
 export const programIn = ({ name }: Virtualenv, program: string) => join(cache, name, "bin", program);
 
 /**
- * False when it is there, or why its tests must be skipped: the value of `skip` for a suite. Where CI=true its absence
- * is a failure.
+ * False if it is available, otherwise why its tests must be skipped: the value of `skip` for a suite. With CI=true its
+ * absence is a failure.
  */
 export async function whyNoVirtualenv(virtualenv: Virtualenv): Promise<false | string> {
   try {
@@ -33,7 +33,7 @@ export async function whyNoVirtualenv(virtualenv: Virtualenv): Promise<false | s
   }
 }
 
-/** The first Python that is new enough, as its real binary: a shim in between would cost time at every start. */
+/** The first Python that is new enough, as its real binary: a shim would cost time at every start. */
 async function findPython(): Promise<string> {
   const script = "import sys; print(sys.executable if sys.version_info >= (3, 11) else '')";
   for (const name of ["python3", "python3.13", "python3.12", "python3.11"]) {
@@ -44,8 +44,8 @@ async function findPython(): Promise<string> {
 }
 
 /**
- * The kernel drops the lock however its holder ends, and the marker comes last: a half-built environment is rebuilt.
- * The marker holds the folder's path, since a virtualenv does not survive a move.
+ * The kernel releases the lock however its holder ends, and the marker is written last, so a half-built environment is
+ * rebuilt. The marker holds the folder's path, because a virtualenv cannot be moved.
  */
 const buildScript = `
 venv=$1 python=$2 requirement=$3
@@ -61,7 +61,8 @@ async function install({ name, requirement }: Virtualenv, python: string): Promi
   const venv = join(cache, name);
   await mkdir(cache, { recursive: true });
   const words = [`${venv}.lock`, "/bin/sh", "-c", buildScript, "build", venv, python, requirement];
-  // The script's descriptor 3 is our standard error: the notice appears at once, the installer's words only on failure.
+  // The script's descriptor 3 is our standard error: the notice appears at once, the installer's output only on
+  // failure.
   const child = spawn("flock", words, { stdio: ["ignore", "ignore", "pipe", 2] });
   let complaint = "";
   child.stderr?.on("data", (bytes: Buffer) => {

@@ -1,4 +1,4 @@
-/** azurite: az with shared keys and signatures, without versions. */
+/** azurite: az with shared keys and SAS tokens, without versions. */
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { type ServerProcess, startServer } from "./server-process.ts";
@@ -12,7 +12,7 @@ export interface AzServer extends ServerProcess {
   readonly connection_string: string;
 }
 
-/** The account that azurite is documented to have: no secret. */
+/** The documented default account of azurite, which is not a secret. */
 const account_name = "devstoreaccount1";
 const account_key = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 

@@ -1,21 +1,23 @@
-/** A proxy of our own between a client and a real server, which does to chosen requests what networks and stores do. */
+/**
+ * Our own proxy between a client and a real server, which injects faults of networks and stores into chosen requests.
+ */
 import { once } from "node:events";
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 
 export type Fault =
-  /** The store answers this, and does nothing. */
+  /** The proxy answers with this status, and the store gets nothing. */
   | { readonly kind: "answer"; readonly status: number; readonly code: string }
-  /** The connection is reset before the store hears of it. */
+  /** The connection is reset before the store gets the request. */
   | { readonly kind: "refuse" }
-  /** The answer comes so many milliseconds after the store gave it. */
+  /** The answer is delayed by this many milliseconds. */
   | { readonly kind: "late"; readonly pause: number }
-  /** The store does what it was asked for, and nobody hears of it. */
+  /** The store carries out the request, and the answer is dropped. */
   | { readonly kind: "lose" }
-  /** The body breaks off at this share of it, by a reset or by an end that looks like one. */
+  /** The body breaks off at this fraction, by a reset or by a regular end. */
   | { readonly kind: "break"; readonly at: number; readonly how: "reset" | "end" }
-  /** Pauses in the middle of the body, in milliseconds. */
+  /** Pause in the middle of the body, in milliseconds. */
   | { readonly kind: "slow"; readonly pause: number };
 
 export interface ProxiedRequest {
@@ -88,7 +90,7 @@ async function relay(
   else response.end(answer.body);
 }
 
-/** Headers go through as they are: the signature covers the host that the client believes it speaks to. */
+/** Headers pass unchanged: the signature covers the host that the client connects to. */
 async function ask(agent: Agent, port: number, incoming: IncomingMessage, body: Buffer): Promise<StoreAnswer> {
   const { method, url, headers } = incoming;
   const sent = request({ agent, host: "127.0.0.1", port, method, path: url, headers, setHost: false });

@@ -1,6 +1,6 @@
 /**
- * What a test file still has open when its last test has ended is closed: a server whose `before` failed half-way, or whose
- * `after` did. It would otherwise keep the file from ending, and the failure from being told.
+ * Closes what a test file still has open after its last test: a server whose `before` or `after` failed half-way.
+ * Otherwise it would keep the file from ending and hide the failure.
  */
 import { after } from "node:test";
 
@@ -8,7 +8,7 @@ type Close = () => Promise<void>;
 
 const open = new Set<Close>();
 
-/** Returns what closes it; if nobody calls that, it is called at the end of the file. */
+/** Returns a function that closes it; if nobody calls that, it is called at the end of the file. */
 export function closedAtEnd(close: Close): Close {
   const closing = () => {
     open.delete(closing);
@@ -18,10 +18,10 @@ export function closedAtEnd(close: Close): Close {
   return closing;
 }
 
-/** The newest first: it may need those before it. Whatever cannot be closed has failed a test already. */
+/** Newest first, because it may need earlier ones. What cannot be closed has already failed a test. */
 async function closeAll(): Promise<void> {
   for (const close of [...open].reverse()) await close().catch(() => {});
 }
 
-// Measurements start servers, too, and are no tests.
+// Benchmarks also start servers, and are not tests.
 if (process.env["NODE_TEST_CONTEXT"] !== undefined) after(closeAll);

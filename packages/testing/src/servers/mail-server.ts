@@ -1,4 +1,4 @@
-/** A real SMTP server that keeps what it takes. */
+/** A real SMTP server that records accepted e-mails. */
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { SMTPServer } from "smtp-server";
@@ -7,15 +7,15 @@ import { closedAtEnd } from "./left-open.ts";
 export interface ReceivedMail {
   readonly to: readonly string[];
   readonly from: string;
-  /** Headers and text as they came. */
+  /** Headers and text as received. */
   readonly message: string;
 }
 
 export class MailServer {
   readonly mails: ReceivedMail[] = [];
-  /** Why an address is refused; a number is the code of the refusal. */
+  /** Why an address is refused; a number is the SMTP code. */
   refuse: (address: string) => number | undefined = () => undefined;
-  /** Whether it says that it could not take an e-mail that it has just kept, as one does that dies. */
+  /** Whether it reports a failure after recording an e-mail, like a server that dies. */
   denies: () => boolean = () => false;
   readonly #server: SMTPServer;
 
@@ -62,7 +62,7 @@ export class MailServer {
     return `smtp://millrace:mail%20secret@127.0.0.1:${this.port}`;
   }
 
-  /** Waits until so many came; the bound is for a test that would otherwise hang. */
+  /** Waits until this many arrived; the limit ends a test that would hang. */
   async wait(count: number): Promise<void> {
     for (const deadline = Date.now() + 60_000; this.mails.length < count; ) {
       if (Date.now() > deadline) throw new Error(`${this.mails.length} e-mails came`);

@@ -8,12 +8,12 @@ export const whyNoNginx = () => whyNotInstalled("nginx", "-v");
 
 export interface WebServer extends ServerProcess {
   readonly url: string;
-  /** What is in this folder is served. */
+  /** Folder that is served. */
   readonly root: string;
 }
 
 /**
- * Lines of configuration: `locations` beside the plain folder, `maps` outside of the server, `modules` that load what is
+ * Lines of configuration: `locations` beside the plain folder, `maps` outside the server, `modules` that load what is
  * not built in.
  */
 export async function startNginx({ locations = "", maps = "", modules = "" } = {}): Promise<WebServer> {

@@ -1,4 +1,4 @@
-/** The processes and files of one PostgreSQL: stopped in every way it can end, paused, started again, copied to a standby. */
+/** The processes and files of one PostgreSQL: stopped in every way, suspended, started again, copied to a standby. */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmod, chown, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -10,7 +10,7 @@ import { promisify } from "node:util";
 import pg from "pg";
 import { openPrograms, type PostgresPrograms } from "./postgres-programs.ts";
 
-/** fast: sessions are ended, then it shuts down. immediate: as after a crash. kill: the kernel ended it with -9. */
+/** fast: ends sessions, then shuts down. immediate: as after a crash. kill: SIGKILL. */
 export type Ending = "fast" | "immediate" | "kill";
 const signals = { fast: "SIGINT", immediate: "SIGQUIT", kill: "SIGKILL" } as const;
 
@@ -20,7 +20,7 @@ export class PostgresCluster {
   readonly #port: number;
   readonly #flags: readonly string[];
 
-  /** A new one, which runs. */
+  /** Creates and starts a new one. */
   static async create(): Promise<PostgresCluster> {
     const folder = await makeFolder();
     const programs = await openPrograms(folder);
@@ -50,7 +50,7 @@ export class PostgresCluster {
     return join(this.#folder, "data");
   }
 
-  /** Waits until it takes connections. Tries again for a while: what a kill left must be gone first. */
+  /** Waits until it accepts connections. Retries for a while, because remains of a kill must disappear first. */
   async up(): Promise<void> {
     for (let tries = 1; ; tries++) {
       try {
@@ -69,7 +69,7 @@ export class PostgresCluster {
     await promisify(execFile)(this.#programs.initdb, [...flags, `--pgdata=${this.#data}`], this.#programs.user);
   }
 
-  /** Its output is read to the end: unread, it would stand still. It never outlives the tests. */
+  /** Its output is read to the end; unread, it would block. It never outlives the tests. */
   async #start(): Promise<void> {
     const flags = ["-D", this.#data, "-p", String(this.#port), "-k", this.#folder, "-c", "max_connections=100"];
     const child = spawn(this.#programs.postgres, [...flags, ...this.#flags], {
@@ -90,7 +90,7 @@ export class PostgresCluster {
     });
   }
 
-  /** Waits until it is gone. Nothing happens where it is gone already. */
+  /** Waits until it has ended. Does nothing if it already has. */
   async down(ending: Ending = "fast"): Promise<void> {
     const pid = await this.#postmaster();
     if (pid === undefined) return;
@@ -103,7 +103,7 @@ export class PostgresCluster {
     await this.up();
   }
 
-  /** Every process of it stops where it is: connections stay open and nobody answers. */
+  /** Suspends every process of it: connections stay open and nobody answers. */
   async pause(): Promise<void> {
     for (const pid of await this.#processes()) signal(pid, "SIGSTOP");
   }
@@ -113,8 +113,8 @@ export class PostgresCluster {
   }
 
   /**
-   * A copy that follows this one; from then on a commit is acknowledged only when both have it. Restarts this one, which
-   * must be idle. `promote` makes the copy a server of its own.
+   * Creates a standby; from then on a commit is acknowledged only when both have it. Restarts the primary, which must
+   * be idle. `promote` makes the standby a primary.
    */
   async createStandby(): Promise<PostgresCluster> {
     await this.down();
@@ -187,12 +187,12 @@ const giveTo = ({ uid = -1, gid = -1 }: PostgresPrograms["user"], path: string) 
 
 async function makeFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "millrace-postgres-"));
-  // The server runs as another user where the tests run as root, and must reach its folder.
+  // If the tests run as root, the server runs as another user and must reach its folder.
   await chmod(folder, 0o755);
   return folder;
 }
 
-/** Below the ports that outgoing connections take: one of those must not have it while the database is down. */
+/** Below the ephemeral ports: an outgoing connection must not take the port while the database is down. */
 async function freePort(): Promise<number> {
   for (let offset = process.pid; ; offset++) {
     const port = 20_000 + (offset % 12_000);
@@ -203,7 +203,7 @@ async function freePort(): Promise<number> {
   }
 }
 
-/** Sessions come and go: one that has just ended needs no signal. */
+/** A session that has just ended needs no signal. */
 function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);

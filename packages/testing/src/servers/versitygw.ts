@@ -10,14 +10,14 @@ const program = { name: "versitygw", version: "1.8.0", source: "github.com/versi
 export const whyNoVersitygw = () => whyNoProgram(program);
 
 export interface S3Server extends S3Endpoint {
-  /** Where the objects are files. */
+  /** Folder in which the objects are files. */
   readonly data: string;
 }
 
 const key = "test-key";
 const secret = "test-secret-of-the-tests";
 
-/** With `sidecar` it keeps what it knows of objects in files: in attributes of files there is room for few parts. */
+/** With `sidecar` it stores metadata of objects in files, because extended attributes have room for few parts only. */
 export async function startVersitygw({ sidecar = false } = {}): Promise<S3Server> {
   const server = await startServer("versitygw", async (port, folder) => {
     for (const name of ["data", "versions", "sidecar"]) await mkdir(join(folder, name));

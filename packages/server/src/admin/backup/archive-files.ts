@@ -1,4 +1,4 @@
-/** Reading and writing the files of a backup: as streams, with their digests, and never through a link. */
+/** Reads and writes the files of a backup as streams, with their digests, and never through a symbolic link. */
 import { createHash } from "node:crypto";
 import { constants, createReadStream, createWriteStream } from "node:fs";
 import { type FileHandle, lstat, mkdir, open } from "node:fs/promises";
@@ -9,13 +9,13 @@ import { createGunzip, createGzip } from "node:zlib";
 import type { Measured } from "../../blobs/blobs.ts";
 
 const chunk = 256 * 1024;
-/** What file systems give space in. */
+/** Size of a file-system block, in bytes. */
 const block = 4096;
 const zeros = Buffer.alloc(block);
-/** Longer than any row can be. */
+/** Maximum length of a line; longer than any row can be. */
 const longestLine = 256 * 1024 * 1024;
 
-/** A plain file, or undefined where there is none. */
+/** Opens a regular file; undefined if there is none at the path. */
 async function openPlain(path: string): Promise<FileHandle | undefined> {
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
   const file = await open(path, flags).catch((error: NodeJS.ErrnoException) => {
@@ -28,8 +28,9 @@ async function openPlain(path: string): Promise<FileHandle | undefined> {
 }
 
 /**
- * As long as it is when it is opened: a job may be writing on. Blocks of zeros become holes: a job can make its log long
- * without writing it, and the copy must not take more space than that. Undefined: it is not there, or no plain file.
+ * Copies a file up to the length it has when it is opened, because a job may still write to it. Blocks of zeros become
+ * holes: a job can make its log long without using disk space, and the copy must not use more. Returns undefined if
+ * there is no regular file.
  */
 export async function copyPlain(source: string, target: string): Promise<Measured | undefined> {
   const from = await openPlain(source);
@@ -39,7 +40,7 @@ export async function copyPlain(source: string, target: string): Promise<Measure
     const to = await open(target, "wx", 0o600);
     try {
       const measured = await measure(from, (bytes, offset) => writeData(to, bytes, offset));
-      // The last block may be a hole.
+      // The last block may be a hole, so the length is set explicitly.
       await to.truncate(measured.size);
       return measured;
     } finally {
@@ -50,13 +51,14 @@ export async function copyPlain(source: string, target: string): Promise<Measure
   }
 }
 
+/** Returns the size and digest of a file; undefined if there is no regular file at the path. */
 export async function digestPlain(path: string): Promise<Measured | undefined> {
   const file = await openPlain(path);
   if (!file) return undefined;
   return measure(file, async () => {}).finally(() => file.close());
 }
 
-/** Writes what is not zero, in stretches of whole blocks. */
+/** Writes the blocks that are not all zeros. */
 async function writeData(file: FileHandle, bytes: Buffer, offset: number): Promise<void> {
   const isHole = (at: number) => {
     const part = bytes.subarray(at, at + block);
@@ -88,21 +90,22 @@ async function measure(file: FileHandle, each: (bytes: Buffer, offset: number) =
   return { size: offset, sha256: hash.digest("hex") };
 }
 
-/** Every folder on the way to it is a folder, and no link to one. */
+/** Throws if a folder on the path is missing or is a symbolic link. */
 export async function requirePlainFolders(root: string, path: string): Promise<void> {
   for (let folder = dirname(path); folder !== "."; folder = dirname(folder)) {
     const found = await lstat(join(root, folder)).catch(() => undefined);
-    if (!found?.isDirectory()) throw new Error(`${folder} in the backup is no folder.`);
+    if (!found?.isDirectory())
+      throw new Error(`${folder} in the backup is not a folder, or is missing. The backup is damaged: use another.`);
   }
 }
 
 export interface LineWriter {
   write(value: unknown): Promise<void>;
-  /** Resolves with the digest of what was written, once it is on disk. */
+  /** Resolves with the digest of the written file, once it is on disk. */
   end(): Promise<string>;
 }
 
-/** JSON values, one to a line, compressed. */
+/** Writes JSON values to a gzip file, one per line. */
 export function writeLines(path: string): LineWriter {
   const hash = createHash("sha256");
   const gzip = createGzip({ level: 6 });
@@ -113,7 +116,7 @@ export function writeLines(path: string): LineWriter {
     },
   });
   const file = createWriteStream(path, { flags: "wx", mode: 0o600, flush: true });
-  // One failure ends all three; it is told by whoever waits next.
+  // A failure of one stream ends all three; the next `write` or `end` rejects with it.
   const done = finished(file);
   done.catch(() => {});
   for (const stream of [gzip, meter]) stream.on("error", (error) => file.destroy(error));
@@ -132,6 +135,7 @@ export function writeLines(path: string): LineWriter {
   };
 }
 
+/** Reads JSON values from a gzip file, one per line. */
 export async function* readLines(path: string): AsyncGenerator<unknown> {
   const gunzip = createGunzip();
   const file = createReadStream(path);
@@ -143,7 +147,8 @@ export async function* readLines(path: string): AsyncGenerator<unknown> {
     const [head = "", ...rest] = decoder.decode(bytes, { stream: true }).split("\n");
     parts.push(head);
     length += head.length;
-    if (length > longestLine) throw new Error(`${path} has a line that no backup has.`);
+    if (length > longestLine)
+      throw new Error(`${path} has a line that is too long. The file is damaged, or is not part of a backup.`);
     for (const piece of rest) {
       yield JSON.parse(parts.join(""));
       parts = [piece];

@@ -1,6 +1,6 @@
 /**
- * Takes a backup, with the server up or down: the rows of one moment, then the warehouses and the files that they
- * name. What the rows say is there before they are written, so that what is copied after them has it all.
+ * Takes a backup, whether or not the server runs: first a snapshot of the rows, then the warehouses and files that the
+ * rows name. Data is stored before the row that names it, so a copy taken after the rows has everything they name.
  */
 import { execFile } from "node:child_process";
 import { lstat, mkdir, open, rename, rm, stat, statfs, writeFile } from "node:fs/promises";
@@ -21,21 +21,26 @@ import { type Manifest, names, newManifest } from "./format.ts";
 import { readRegistered } from "./registered.ts";
 
 export interface BackupOptions {
-  /** The file of the keys that encrypt values; undefined: it stays out. */
+  /** Path of the key file to include in the backup; undefined leaves it out. */
   readonly keyFile: string | undefined;
   readonly stores: BackupWarehouses;
   readonly onProgress: (text: string) => void;
   readonly now: () => number;
 }
 
-/** Written under another name until it is whole, so that half a backup is never taken for one. */
+/**
+ * Writes the backup under another name and renames it when it is complete, so that nobody mistakes a partial backup for
+ * a complete one.
+ */
 export async function takeBackup(place: DataPlace, folder: string, options: BackupOptions): Promise<Manifest> {
   await refuseExisting(folder);
   const part = `${folder}.part`;
   await mkdir(dirname(folder), { recursive: true });
   await mkdir(part, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "EEXIST") throw error;
-    throw new Error(`${part} is there: another backup is writing it, or one was cut short. Remove it in that case.`);
+    throw new Error(
+      `${part} already exists: another backup is being written, or an earlier one was interrupted. If it was interrupted, delete the folder and try again.`,
+    );
   });
   try {
     const manifest = await fill(place, part, options);
@@ -50,8 +55,7 @@ export async function takeBackup(place: DataPlace, folder: string, options: Back
 
 async function refuseExisting(folder: string): Promise<void> {
   const found = await stat(folder).catch(() => undefined);
-  if (found)
-    throw new Error(`${folder} is there already: a backup is made in a folder of its own. Choose another name.`);
+  if (found) throw new Error(`${folder} already exists, and a backup needs a new folder. Choose another name.`);
 }
 
 async function fill(place: DataPlace, part: string, options: BackupOptions): Promise<Manifest> {
@@ -60,7 +64,7 @@ async function fill(place: DataPlace, part: string, options: BackupOptions): Pro
   try {
     await requireSpace(part, snapshot.size);
     const rows = await writeRows(snapshot, part, options);
-    // The rows are all written: from here on the store need not remember that moment.
+    // All rows are written, so the database can release the snapshot.
     await snapshot.close();
     await requireSpace(part, (await sizeOfFiles(place, part)) + (await sizeOfWarehouses(part, options)));
     const copied = await copyFiles(place, part, options);
@@ -89,7 +93,7 @@ async function requireSpace(folder: string, needed: number): Promise<void> {
   if (bavail * bsize >= needed) return;
   const gibibytes = (bytes: number) => (bytes / 1024 ** 3).toFixed(1);
   throw new Error(
-    `The backup takes about ${gibibytes(needed)} GiB, and ${dirname(folder)} has ${gibibytes(bavail * bsize)} GiB left. Free some space, or choose another place.`,
+    `The backup needs about ${gibibytes(needed)} GiB, and ${dirname(folder)} has only ${gibibytes(bavail * bsize)} GiB free. Free some space, or choose another folder.`,
   );
 }
 
@@ -107,15 +111,18 @@ async function writeRows(snapshot: Snapshot, part: string, { onProgress }: Backu
   return { counts, sha256: await lines.end() };
 }
 
-/** A file of this machine, a blob, or whichever of the two is there. */
+/** A local file or a blob to back up; if both are given, whichever exists. */
 interface Wanted {
   readonly file?: string;
   readonly blob?: string;
-  /** In the backup. */
+  /** Path in the backup. */
   readonly path: string;
 }
 
-/** What the rows name, read from the backup's own list: the memory that this takes does not grow with the store. */
+/**
+ * Yields the files that the database rows of the backup name. The rows are streamed from the backup's own list, so that
+ * memory use does not grow with the store.
+ */
 async function* filesOf({ folder, blobs }: DataPlace, part: string): AsyncGenerator<Wanted> {
   for await (const line of readLines(join(part, names.rows))) {
     const [table, row] = line as [string, Row];
@@ -128,7 +135,7 @@ async function* filesOf({ folder, blobs }: DataPlace, part: string): AsyncGenera
       for (const name of recordNames) {
         const key = attemptKey(String(row["id"]), attempt);
         const file = { file: folder.attemptFile(key, name), path: join("jobs", key, name) };
-        // The log of an ended attempt goes to where blobs lie, unless that is the data folder.
+        // Unless blobs are in the data folder, the log of an ended attempt is moved to the blob storage.
         yield name === "log" && !blobs.isLocal ? { ...file, blob: logName(key) } : file;
       }
   }
@@ -137,7 +144,7 @@ async function* filesOf({ folder, blobs }: DataPlace, part: string): AsyncGenera
 const sizeOfWarehouses = async (part: string, { stores }: BackupOptions): Promise<number> =>
   (await readRegistered(part)).reduce((sum, { teamId }) => sum + stores.bytes(teamId), 0);
 
-/** On disk. */
+/** Returns the disk space that the files take, in bytes. */
 async function sizeOfFiles(place: DataPlace, part: string): Promise<number> {
   let bytes = 0;
   for await (const wanted of filesOf(place, part)) bytes += await sizeOf(place.blobs, wanted);
@@ -146,7 +153,8 @@ async function sizeOfFiles(place: DataPlace, part: string): Promise<number> {
 
 async function sizeOf(blobs: Blobs, { file, blob }: Wanted): Promise<number> {
   const found = file === undefined ? undefined : await lstat(file).catch(() => undefined);
-  // Holes stay holes. Where a file system compresses, this is too little: then the copying finds out.
+  // Holes in files stay holes, so allocated blocks count. On a compressing file system this estimate is too low, and
+  // the copy may run out of space.
   if (found) return Math.min(found.size, found.blocks * 512);
   return blob === undefined ? 0 : ((await blobs.size(blob)) ?? 0);
 }
@@ -156,7 +164,7 @@ async function copyFiles(place: DataPlace, part: string, options: BackupOptions)
   const lines = writeLines(join(part, names.digests));
   let files = 0;
   let bytes = 0;
-  // What is not there was removed since: an upload that nobody used, a log that got too old.
+  // A file that does not exist was deleted since the snapshot, such as an unused upload or an old log.
   const note = async (path: string, copied: Measured | undefined) => {
     if (!copied) return false;
     await lines.write({ path, ...copied });
@@ -174,7 +182,10 @@ async function copyFiles(place: DataPlace, part: string, options: BackupOptions)
   return { withKey, stores, files, bytes, sha256: await lines.end() };
 }
 
-/** One call for the whole file system; where it is not to be had, the lists and the manifest are on disk at least. */
+/**
+ * Flushes the whole file system with one call. If the command is not available, at least the lists and the manifest are
+ * on disk.
+ */
 async function syncAll(folder: string): Promise<void> {
   await promisify(execFile)("sync", ["-f", folder]).catch(() => {});
 }

@@ -1,4 +1,4 @@
-/** Every file of a backup against its digest. */
+/** Checks every file of a backup against its digest. */
 import { join } from "node:path";
 import type { Measured } from "../../blobs/blobs.ts";
 import { digestPlain, readLines, requirePlainFolders } from "./archive-files.ts";
@@ -23,7 +23,7 @@ export async function checkDigests(
   }
 }
 
-export const damaged = (path: string) => new Error(`${path} in the backup is missing, or is not what was backed up.`);
+export const damaged = (path: string) => new Error(`${path} in the backup is missing or damaged. Use another backup.`);
 
 export async function* entriesOf(folder: string): AsyncGenerator<Entry> {
   for await (const line of readLines(join(folder, names.digests))) yield checkEntry(line);

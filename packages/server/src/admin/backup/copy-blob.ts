@@ -1,4 +1,4 @@
-/** A blob as a file of a backup. */
+/** Copies a blob into a backup. */
 import { createWriteStream } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -7,7 +7,7 @@ import { pipeline } from "node:stream/promises";
 import { BlobMissing, type Blobs, type Measured, Meter } from "../../blobs/blobs.ts";
 import { copyPlain } from "./archive-files.ts";
 
-/** Undefined: there is no such blob. */
+/** Returns the size and digest of the copy; undefined if the blob does not exist. */
 export async function copyBlob(blobs: Blobs, name: string, target: string): Promise<Measured | undefined> {
   try {
     if (blobs.isLocal) return await copyPlain(await blobs.fetch(name), target);

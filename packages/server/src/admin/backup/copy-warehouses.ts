@@ -1,4 +1,7 @@
-/** Puts the warehouses of teams into a backup: each after the rows, so that it has every version that they name. */
+/**
+ * Copies the warehouses of teams into a backup. This happens after the database rows were written, so that each copy
+ * has every dataset version that those rows name.
+ */
 import { join } from "node:path";
 import { iso } from "../../domain/time/clock.ts";
 import { type BackupWarehouses, WarehouseUnusable } from "../../warehouses/backup-warehouses.ts";
@@ -8,7 +11,7 @@ import { readRegistered, type TeamRegistry } from "./registered.ts";
 
 export interface CopyWarehousesOptions {
   readonly stores: BackupWarehouses;
-  /** Puts a file into the backup under this path; false: it is not there. */
+  /** Copies a file to this path of the backup. Returns false if the file does not exist. */
   readonly copy: (from: string, path: string) => Promise<boolean>;
   readonly now: () => number;
   readonly onProgress: (text: string) => void;
@@ -25,7 +28,10 @@ export async function copyWarehouses(part: string, options: CopyWarehousesOption
   return parts;
 }
 
-/** Where the store cannot be read, a daily copy is better than nothing; and it is told. */
+/**
+ * Copies the warehouse of one team. If it cannot be read, the newest daily copy is used instead, and the manifest says
+ * so.
+ */
 async function copyWarehouse(registry: TeamRegistry, options: CopyWarehousesOptions): Promise<WarehousePart> {
   const { teamId, team, versions } = registry;
   const base = { teamId, team, versions: versions.length };

@@ -1,4 +1,4 @@
-/** Where all data of a server lies: its data folder, its store and its blobs. */
+/** The locations of all data of a server: data folder, store and blobs. */
 import type { Blobs } from "../../blobs/blobs.ts";
 import { openBlobs } from "../../blobs/open-blobs.ts";
 import type { Config } from "../../configuration/config.ts";

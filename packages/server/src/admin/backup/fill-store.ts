@@ -1,4 +1,4 @@
-/** Puts the rows of a backup into an empty store. */
+/** Inserts the rows of a backup into an empty store. */
 import { join } from "node:path";
 import { audit, operator } from "../../domain/access/audit.ts";
 import { recordCollected } from "../../domain/datasets/record-collected.ts";
@@ -18,13 +18,13 @@ import { type Manifest, names, uuidPattern } from "./format.ts";
 import type { RunningJobs } from "./place-warehouses.ts";
 
 export interface FillOptions {
-  /** Jobs that waited are cancelled instead of run. */
+  /** True if waiting jobs are canceled instead of run. */
   readonly cancelQueued: boolean;
   readonly onProgress: (text: string) => void;
   readonly now: () => number;
 }
 
-/** What became of jobs that had not ended. */
+/** Numbers of jobs that had not ended, by what happened to them. */
 export interface Settled {
   readonly failed: number;
   readonly queued: number;
@@ -37,16 +37,19 @@ interface OpenedBackup {
   readonly manifest: Manifest;
 }
 
-/** What is there for the rows to name. */
+/** What was restored before the rows, so that rows can be checked against it. */
 export interface Present {
-  /** Names of uploads. */
+  /** Names of restored uploads. */
   readonly blobs: ReadonlySet<string>;
-  /** Uuids of versions without their rows, by team. */
+  /** Uuids of versions whose rows are missing from the restored warehouse, by team. */
   readonly lost: ReadonlyMap<number, readonly string[]>;
   readonly running: RunningJobs;
 }
 
-/** One transaction: the schema as it was, the rows, the schema as it is, and what ran is settled. All of it or nothing. */
+/**
+ * Fills the store in one transaction: creates the schema of the backup, inserts the rows, migrates to the current
+ * schema, and settles jobs that were running.
+ */
 export async function fillStore(
   location: StoreLocation,
   { folder, manifest }: OpenedBackup,
@@ -70,8 +73,9 @@ export async function fillStore(
   return settled;
 }
 
-/** Rows and characters put in with one statement. */
+/** Maximum number of rows of one insert statement. */
 const batchRows = 200;
+/** Maximum number of characters of one insert statement. */
 const batchSize = 4 * 1024 * 1024;
 
 async function insertAll(db: Db, folder: string, blobs: ReadonlySet<string>, options: FillOptions): Promise<void> {
@@ -88,7 +92,7 @@ async function insertAll(db: Db, folder: string, blobs: ReadonlySet<string>, opt
   };
   for await (const line of readLines(join(folder, names.rows))) {
     const [next, row] = checkRow(line);
-    // Its bytes were removed while the backup was taken.
+    // The file was deleted while the backup was taken.
     if (next === "files" && !blobs.has(String(row["blob"]))) continue;
     if (next !== table || rows.length >= batchRows || size >= batchSize) await flush();
     table = next;
@@ -98,12 +102,15 @@ async function insertAll(db: Db, folder: string, blobs: ReadonlySet<string>, opt
   await flush();
 }
 
-/** Every attempt has files of its own, and a backup looks for all of them. */
+/**
+ * Maximum number of attempts of a job. A backup looks for the files of each attempt, so a damaged number must not make
+ * that endless.
+ */
 const mostAttempts = 100_000;
 const isAttempt = (value: unknown) =>
   Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= mostAttempts;
 
-/** What becomes a name of a file is checked: a backup may come from a stranger. */
+/** Validates a row. Values that become file names are checked, because a backup may come from an untrusted source. */
 function checkRow(line: unknown): [KeptTable, Row] {
   const [table, row] = line as [KeptTable, Row];
   const plain = (value: unknown) => value === null || typeof value === "string" || typeof value === "number";
@@ -114,14 +121,20 @@ function checkRow(line: unknown): [KeptTable, Row] {
     Object.values(row).every(plain) &&
     (row["attempt"] === undefined || isAttempt(row["attempt"])) &&
     (name === undefined || uuidPattern.test(String(row[name])));
-  if (!good) throw new Error(`The backup has a row that no store has: ${JSON.stringify(line).slice(0, 200)}`);
+  if (!good)
+    throw new Error(
+      `The backup has an invalid row, so it is damaged or not from Millrace: ${JSON.stringify(line).slice(0, 200)}`,
+    );
   return [table, row];
 }
 
-/** What ran is gone with its machine, and is never run again by itself. What waited waits, unless it is not wanted. */
+/**
+ * Settles jobs that had not ended. Running jobs are marked as failed and never run again by themselves; waiting jobs
+ * keep waiting, or are canceled if `cancelQueued` is set.
+ */
 async function settleJobs(db: Db, { startedAt }: Manifest, { cancelQueued, now }: FillOptions) {
   const attempts = await allAttempts(db);
-  const error_message = `The job was running when the backup of ${startedAt} was made; it was not run again.`;
+  const error_message = `The job was running when the backup of ${startedAt} was taken. It was not run again; rerun it if that is safe.`;
   const loss = { error_message, finished_at: startedAt, retries: false };
   for (const attempt of attempts) await endLostAttempt(db, attempt, loss, now());
   const waiting = await allWaiting(db);

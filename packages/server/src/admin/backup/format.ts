@@ -1,6 +1,7 @@
 /**
- * What a backup is: a folder with manifest.json, store.ndjson.gz (a row of the store to a line), digests.ndjson.gz (a
- * file of the backup to a line), files/, jobs/ and team-stores/. The same for every store, so that one restores into the other.
+ * The format of a backup: a folder with manifest.json, store.ndjson.gz (one row of the store per line),
+ * digests.ndjson.gz (one file of the backup per line), files/, jobs/ and team-stores/. It is the same for SQLite and
+ * PostgreSQL, so that a backup of one restores into the other.
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -8,7 +9,7 @@ import { recordNames } from "../../engines/local/attempt/records.ts";
 import { schemaVersion } from "../../store/migrations/migrations.ts";
 import { copyNames } from "../../warehouses/warehouse-folder.ts";
 
-/** The second says which stores of teams a backup holds. */
+/** Readable versions of the format. Since version 2, the manifest lists the warehouses that the backup holds. */
 const formats = [1, 2];
 const formatVersion = 2;
 
@@ -22,39 +23,42 @@ export const names = {
 export interface Manifest {
   readonly format: number;
   readonly schemaVersion: number;
-  /** The moment that the rows show. */
+  /** Time of the snapshot of the rows. */
   readonly startedAt: string;
   readonly finishedAt: string;
   readonly store: "sqlite" | "postgres";
-  /** Whether the key of encrypted values is in it. */
+  /** True if the backup contains the encryption key. */
   readonly withKey: boolean;
-  /** Rows by table. */
+  /** Number of rows by table. */
   readonly rows: Readonly<Record<string, number>>;
   readonly files: number;
   readonly bytes: number;
-  /** Warehouses of teams; absent in backups of the first format, which hold daily copies. */
+  /** Warehouses of teams; absent in backups of format 1, which hold daily copies. */
   readonly stores?: readonly WarehousePart[];
-  /** SHA-256 of the two lists; the digests of all other files are in the second. */
+  /** SHA-256 of the two lists; the list of digests covers all other files. */
   readonly sha256: { readonly rows: string; readonly digests: string };
 }
 
-/** What a backup holds of a team's datasets. */
+/** The part of a backup that holds the warehouse of one team. */
 export interface WarehousePart {
   readonly teamId: number;
   readonly team: string;
-  /** A copy made for the backup; a daily copy where the store cannot be read; nothing where there is none either. */
+  /**
+   * Source of the copy: the warehouse itself; the newest daily copy if the warehouse cannot be read; or nothing if
+   * there is no daily copy either.
+   */
   readonly from: "store" | "daily copy" | "nothing";
-  /** The moment that it shows; null for nothing. */
+  /** Time that the copy shows; null if there is none. */
   readonly takenAt: string | null;
-  /** How many versions the registry names. */
+  /** Number of dataset versions of the team that the database rows of the backup name. */
   readonly versions: number;
-  /** Uuids of those that are not in it. */
+  /** Uuids of versions that the copy does not have. */
   readonly missing: readonly string[];
-  /** Why it is not of the store itself. */
+  /** Why the warehouse itself could not be copied; null if it was. */
   readonly why: string | null;
 }
 
-/** A file of the backup, as a line of the list of digests. */
+/** A file of the backup: one line of the list of digests. */
 export interface Entry {
   readonly path: string;
   readonly size: number;
@@ -63,18 +67,18 @@ export interface Entry {
 
 export const newManifest = (rest: Omit<Manifest, "format">): Manifest => ({ format: formatVersion, ...rest });
 
-/** Says what is wrong with a folder that is no backup that this program can read. */
+/** Reads the manifest. Throws if the folder is no backup, or one that this version cannot read. */
 export async function readManifest(folder: string): Promise<Manifest> {
   const text = await readFile(join(folder, names.manifest), "utf8").catch(() => {
     throw new Error(
-      `There is no backup in ${folder}: it has no ${names.manifest}. One that was cut short ends in .part.`,
+      `There is no backup in ${folder}: it has no ${names.manifest}. The folder of an interrupted backup ends in .part and cannot be restored.`,
     );
   });
   const manifest = parse(text);
   if (!manifest || typeof manifest.startedAt !== "string" || !/^\d{4}-[\d-]+T[\d:.]+Z$/.test(manifest.startedAt))
-    throw new Error(`${names.manifest} cannot be read: it is damaged, or not of a backup.`);
+    throw new Error(`${names.manifest} is damaged, or does not belong to a backup. Use another backup.`);
   if (!formats.includes(manifest.format) || manifest.schemaVersion > schemaVersion)
-    throw new Error("The backup was written by a newer Millrace: upgrade this one.");
+    throw new Error("The backup was written by a newer version of Millrace. Upgrade this program, then try again.");
   return manifest;
 }
 
@@ -92,7 +96,10 @@ function parse(text: string): Manifest | undefined {
 const uuid = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}";
 export const uuidPattern = new RegExp(`^${uuid}$`);
 
-/** Of a team's warehouse a copy under the name of its moment, and the mark that there is one. */
+/**
+ * Folder in a backup with the copies of warehouses, each named after its time. Old backups also have a marker file
+ * `made`.
+ */
 export const warehousesFolder = "team-stores";
 const moment = "\\d{4}-\\d\\d-\\d\\dT[\\d:.]{8,12}Z";
 const team = `${warehousesFolder}/\\d{1,10}/(?:made|copies/${moment}/(?:${copyNames.join("|")}))`;
@@ -101,7 +108,10 @@ const known = new RegExp(
   `^(?:files/[0-9a-f]{2}/${uuid}|jobs/${uuid}\\.\\d{1,9}/(?:${recordNames.join("|")})|${team}|secret\\.key)$`,
 );
 
-/** Throws for a name that could lead anywhere else: a backup may come from a stranger. */
+/**
+ * Validates a line of the list of digests. Throws for a path outside the known folders, because a backup may come from
+ * an untrusted source.
+ */
 export function checkEntry(value: unknown): Entry {
   const { path, size, sha256 } = value as Entry;
   if (
@@ -111,6 +121,8 @@ export function checkEntry(value: unknown): Entry {
     size < 0 ||
     typeof sha256 !== "string"
   )
-    throw new Error(`The backup lists a file that no backup has: ${JSON.stringify(value).slice(0, 200)}`);
+    throw new Error(
+      `The backup lists an unexpected file, so it is damaged or not from Millrace: ${JSON.stringify(value).slice(0, 200)}`,
+    );
   return { path, size, sha256 };
 }

@@ -1,4 +1,7 @@
-/** Makes the warehouses of teams from a backup, and has each read: what the registry names must be in it. */
+/**
+ * Restores the warehouses of teams from a backup, and checks that each has the dataset versions that the database rows
+ * of the backup name.
+ */
 import { join } from "node:path";
 import { jobEnds } from "../../datachain/statuses.ts";
 import { libraryTime } from "../../datachain/times.ts";
@@ -12,22 +15,22 @@ import { readRegistered, type TeamRegistry } from "./registered.ts";
 export interface PlacedWarehouse {
   readonly teamId: number;
   readonly team: string;
-  /** How many versions the registry names. */
+  /** Number of dataset versions of the team that the database rows of the backup name. */
   readonly versions: number;
-  /** Uuids of those that are not there. */
+  /** Uuids of versions that the warehouse does not have. */
   readonly missing: readonly string[];
-  /** Why it could not be read; null: it was. */
+  /** Why the warehouse could not be read; null if it could. */
   readonly unreadable: string | null;
 }
 
-/** What each job that was running had done to its team's store, by its id. */
+/** What each running job had done to the warehouse of its team, by job id. */
 export type RunningJobs = Map<string, Collected & { readonly teamId: number }>;
 
 interface PlaceOptions {
   readonly onProgress: (text: string) => void;
-  /** The moment of the backup. */
+  /** Time of the backup. */
   readonly moment: string;
-  /** Each goes again once it was read: for a look. */
+  /** True to delete each warehouse again after it was checked; used to verify a backup. */
   readonly removes?: boolean;
 }
 
@@ -51,7 +54,10 @@ export async function placeWarehouses(
   return { stores: placed, running };
 }
 
-/** As a server does when a job has ended: what it had saved is not lost, and the library may tidy up after it. */
+/**
+ * Collects what running jobs had saved, as a server does when a job ends: their datasets are kept, and the library can
+ * then clean up after them.
+ */
 async function collectRunning(
   stores: BackupWarehouses,
   { teamId, running }: TeamRegistry,
@@ -64,17 +70,17 @@ async function collectRunning(
       const answer = await stores.collect(teamId, { jobId, ...times, status: jobEnds.FAILED, errorMessage: "" });
       found.set(jobId, { teamId, ...(await readCollected(answer)) });
     } catch (error) {
-      // Its versions stay unregistered; everything else of the team is there.
+      // The versions of this job stay unregistered; everything else of the team is restored.
       if (!(error instanceof WarehouseUnusable) && !(error instanceof TooMuch)) throw error;
     }
   }
 }
 
-/** For the store: its rows are nowhere, so nobody is told that they are. */
+/** Returns the missing versions by team, which are then marked as deleted in the store. */
 export const lostVersions = (placed: readonly PlacedWarehouse[]) =>
   new Map(placed.filter(({ unreadable }) => unreadable === null).map(({ teamId, missing }) => [teamId, missing]));
 
-/** The files of the newest copy of each team. */
+/** Returns the files of the newest copy of each team. */
 async function copiesIn(folder: string): Promise<Map<number, Entry[]>> {
   const newest = new Map<number, { moment: string; files: Entry[] }>();
   for await (const entry of entriesOf(folder)) {
@@ -112,7 +118,7 @@ async function copyInto(folder: string, target: string, files: readonly Entry[])
   }
 }
 
-/** Datasets that were renamed while the backup was taken get the names that they had. Returns what is missing. */
+/** Renames datasets back that were renamed while the backup was taken. Returns the uuids of missing versions. */
 async function nameAsRegistered(
   stores: BackupWarehouses,
   { teamId, versions }: TeamRegistry,

@@ -1,4 +1,4 @@
-/** What the rows of a backup say that teams have in their warehouses. */
+/** Reads from the rows of a backup which versions each team has in its warehouse. */
 import { join } from "node:path";
 import type { Row } from "../../store/opening/snapshot.ts";
 import type { Registered } from "../../warehouses/backup-warehouses.ts";
@@ -8,13 +8,15 @@ import { names } from "./format.ts";
 export interface TeamRegistry {
   readonly teamId: number;
   readonly team: string;
-  /** Live versions whose rows are in the store, each with the name of its dataset. */
+  /** Versions that are not deleted and have rows in the warehouse, each with the name of its dataset. */
   readonly versions: readonly (Registered & { readonly name: string })[];
-  /** Jobs that were running. */
+  /** Jobs that were running when the backup was taken. */
   readonly running: readonly { readonly jobId: string; readonly startedAt: string }[];
 }
 
-/** Teams that have a store, or had one. A row to a line; tables come after those that they refer to. */
+/**
+ * Returns all teams that have or had a warehouse. A table comes after the tables it refers to, so one pass is enough.
+ */
 export async function readRegistered(folder: string): Promise<TeamRegistry[]> {
   const teams = new Map<number, string>();
   const datasets = new Map<number, string>();

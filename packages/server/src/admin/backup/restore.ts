@@ -1,4 +1,4 @@
-/** Restores a backup into an empty data folder, and an empty database where that is the store. */
+/** Restores a backup into an empty data folder and, for PostgreSQL, an empty database. */
 import { createReadStream } from "node:fs";
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
@@ -18,7 +18,7 @@ import { lostVersions, type PlacedWarehouse, placeWarehouses } from "./place-war
 import { markUnfinished, refuseUnfinished } from "./unfinished-restore.ts";
 
 export interface RestoreOptions extends FillOptions {
-  /** Opened once the data folder is ours. */
+  /** Opens the warehouses; called once the data folder is locked. */
   readonly openStores: () => Promise<BackupWarehouses>;
 }
 
@@ -36,7 +36,7 @@ export async function restoreBackup(place: DataPlace, folder: string, options: R
   await mkdir(data.path, { recursive: true, mode: 0o700 });
   const unlock = await lockAll(place);
   try {
-    // Another restore may have filled it while we read the backup.
+    // Another restore may have filled the folder while this one was reading the backup.
     await requireEmptyFolder(data, basename(data.lock));
     await markUnfinished(data);
     const blobs = await copyFiles(folder, place, options);
@@ -51,7 +51,7 @@ export async function restoreBackup(place: DataPlace, folder: string, options: R
   }
 }
 
-/** But for the lock, where we have it. */
+/** Throws if the data folder is not empty; files that begin with `own`, the lock of this process, are ignored. */
 async function requireEmptyFolder(data: DataFolder, own?: string): Promise<void> {
   await refuseUnfinished(data);
   const entries = await readdir(data.path).catch((error: NodeJS.ErrnoException) => {
@@ -60,27 +60,35 @@ async function requireEmptyFolder(data: DataFolder, own?: string): Promise<void>
   });
   if (entries.every((entry) => own !== undefined && entry.startsWith(own))) return;
   throw new Error(
-    `${data.path} is not empty: a backup is restored into an empty data folder. Choose another with --data-dir, or remove it.`,
+    `${data.path} is not empty, and a backup can only be restored into an empty data folder. Choose another folder with --data-dir, or delete this one.`,
   );
 }
 
-/** Where they lie in the data folder, that is empty. */
+/**
+ * Throws if the blob storage has files of a server. Blobs in the data folder need no check, because that folder is
+ * empty.
+ */
 async function requireEmptyBlobs(blobs: Blobs): Promise<void> {
   if (blobs.isLocal) return;
   for (const folder of [serverFolder, uploadsFolder, logsFolder])
     for await (const _ of blobs.list(folder))
       throw new Error(
-        "Where MILLRACE_BLOBS points to there are files of a server already: a backup is restored into an empty place. Choose another URI.",
+        "MILLRACE_BLOBS points to a location with files of a server, and a backup can only be restored into an empty one. Choose another URI.",
       );
 }
 
-/** No server begins here meanwhile. */
+/**
+ * Locks the data folder and the database, so that no server starts during the restore. Returns a function that releases
+ * both.
+ */
 async function lockAll({ folder: data, store }: DataPlace): Promise<() => Promise<void>> {
   const { databaseUrl } = store;
   const folder = lockDataFolder(data);
   try {
     if (databaseUrl && !(await isEmptyDatabase(databaseUrl)))
-      throw new Error("The database is not empty: a backup is restored into an empty one. Make a new database for it.");
+      throw new Error(
+        "The database is not empty, and a backup can only be restored into an empty one. Create a new database for it.",
+      );
     const database = await lockDatabase(store, { onRival: () => process.exit(1) });
     return async () => {
       await database?.release();
@@ -88,13 +96,13 @@ async function lockAll({ folder: data, store }: DataPlace): Promise<() => Promis
     };
   } catch (error) {
     await folder.release();
-    // Nothing was put in: the folder is as empty as it was.
+    // Nothing was restored yet, so the folder is empty again without the lock file.
     await rm(data.lock, { force: true });
     throw error;
   }
 }
 
-/** Returns the names of the uploads that are there. */
+/** Copies uploads and job files to their places. Returns the names of the uploads. */
 async function copyFiles(folder: string, place: DataPlace, { onProgress }: RestoreOptions): Promise<Set<string>> {
   const blobs = new Set<string>();
   let files = 0;

@@ -1,4 +1,4 @@
-/** Reads a backup back, all of it, and leaves nothing behind: what a restore would find. */
+/** Verifies a backup: performs a restore into a temporary folder, checks the result, and deletes it. */
 import { existsSync } from "node:fs";
 import { lstat, mkdtemp, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { type Manifest, readManifest } from "./format.ts";
 import { lostVersions, type PlacedWarehouse, placeWarehouses } from "./place-warehouses.ts";
 
 export interface VerifyOptions {
-  /** Where stores are put together and read. */
+  /** Folder in which warehouses are restored and read. */
   readonly workDir: string;
   readonly openStores: (folder: DataFolder) => Promise<BackupWarehouses>;
   readonly onProgress: (text: string) => void;
@@ -21,11 +21,11 @@ export interface VerifyOptions {
 export interface Verified {
   readonly manifest: Manifest;
   readonly stores: readonly PlacedWarehouse[];
-  /** What a restore would not bring back, beyond what the backup itself says; empty: nothing. */
+  /** What a restore would lose beyond what the manifest already lists; empty if nothing. */
   readonly problems: readonly string[];
 }
 
-/** Throws for a backup that could not be restored. */
+/** Verifies a backup. Throws if it cannot be restored at all. */
 export async function verifyBackup(folder: string, options: VerifyOptions): Promise<Verified> {
   const manifest = await readManifest(folder);
   await checkDigests(folder, manifest, options.onProgress);
@@ -45,16 +45,16 @@ export async function verifyBackup(folder: string, options: VerifyOptions): Prom
   }
 }
 
-/** Work folders are named after the process that made them. */
+/** Prefix of temporary folders; the id of the creating process follows. */
 const prefix = "millrace-verify-";
 
-/** What a verify that was killed left behind, maybe as large as the backup. */
+/** Deletes temporary folders of earlier verifications that were killed; they may be as large as the backup. */
 async function removeLeft(workDir: string): Promise<void> {
   for (const name of await readdir(workDir)) {
     const maker = name.startsWith(prefix) && Number(name.slice(prefix.length).split("-")[0]);
     if (!maker || existsSync(`/proc/${maker}`)) continue;
     const found = await lstat(join(workDir, name));
-    // In a folder that everybody may write to the name says nothing.
+    // In a folder that everybody can write to, the name proves nothing, so the owner is checked.
     if (found.isDirectory() && found.uid === process.getuid?.())
       await rm(join(workDir, name), { recursive: true, force: true });
   }
@@ -67,7 +67,7 @@ async function blobsIn(folder: string): Promise<Set<string>> {
 }
 
 function problemsOf(manifest: Manifest, { teamId, team, missing, unreadable }: PlacedWarehouse): string[] {
-  if (unreadable !== null) return [`The datasets of the team ${team} cannot be read: ${unreadable}`];
+  if (unreadable !== null) return [`The datasets of the team ${team} cannot be restored: ${unreadable}`];
   const told = new Set(manifest.stores?.find((part) => part.teamId === teamId)?.missing);
   const untold = missing.filter((uuid) => !told.has(uuid));
   if (untold.length === 0) return [];

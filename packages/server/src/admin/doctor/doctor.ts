@@ -1,4 +1,4 @@
-/** Looks for what is wrong on this machine. */
+/** Diagnoses the configuration and this machine. */
 import { access, constants, stat } from "node:fs/promises";
 import type { Config } from "../../configuration/config.ts";
 import type { DataSettings } from "../../configuration/groups/data.ts";
@@ -32,24 +32,29 @@ async function checkRuntime(): Promise<Finding> {
   };
 }
 
-/** Only looks: a folder that is not there yet is made by the first start. */
+/** Checks the data folder without changing anything: the first start of a server creates it. */
 async function checkDataFolder({ dataDir }: DataSettings): Promise<Finding> {
   const topic = "data folder";
   const found = await stat(dataDir).catch((error: NodeJS.ErrnoException) => error);
   if (found instanceof Error && found.code === "ENOENT")
-    return { level: "warn", topic, message: `${dataDir} is not there yet`, next: "it is made by the first start" };
+    return {
+      level: "warn",
+      topic,
+      message: `${dataDir} does not exist yet`,
+      next: "the first start of the server creates it",
+    };
   if (found instanceof Error || !found.isDirectory())
-    return { level: "error", topic, message: `${dataDir} is no folder`, next: "choose a folder with --data-dir" };
+    return { level: "error", topic, message: `${dataDir} is not a folder`, next: "choose a folder with --data-dir" };
   try {
     await access(dataDir, constants.R_OK | constants.W_OK);
     return { level: "ok", topic, message: dataDir };
   } catch {
-    const next = "choose another with --data-dir, or change its owner";
-    return { level: "error", topic, message: `${dataDir} cannot be read or written by this user`, next };
+    const next = "choose another folder with --data-dir, or change its owner";
+    return { level: "error", topic, message: `this user cannot read and write ${dataDir}`, next };
   }
 }
 
-/** What a start would find on this machine for running jobs. */
+/** Checks what running jobs needs on this machine, as a start of the server would. */
 async function checkJobs(config: Config): Promise<Finding[]> {
   const facts = await inspectMachine({
     ...config.localEngine,
@@ -66,7 +71,7 @@ function programs({ needed, wanted }: MachineFacts): Finding {
   const absent = (found: ReadonlyMap<string, boolean>) => [...found].filter(([, is]) => !is).map(([name]) => name);
   const missing = [...absent(needed), ...absent(wanted).filter((name) => name !== "uv")];
   const uv = wanted.get("uv") ? "uv builds virtualenvs" : "no uv: venv and pip build virtualenvs, which takes longer";
-  if (missing.length === 0) return { level: "ok", topic, message: `setsid, env, flock and git are there; ${uv}` };
+  if (missing.length === 0) return { level: "ok", topic, message: `setsid, env, flock and git are installed; ${uv}` };
   const fatal = absent(needed).length > 0;
   const message = `missing: ${missing.join(", ")}${fatal ? "" : " (jobs with a repository will fail)"}; ${uv}`;
   return { level: fatal ? "error" : "warn", topic, message, next: "install util-linux, coreutils and git" };
@@ -81,7 +86,12 @@ function python({ interpreters, hidden }: MachineFacts): Finding {
   }
   if (hidden.length === 0) return { level: "ok", topic, message: versions };
   const message = `${versions}; jobs cannot reach ${hidden.map(({ path }) => path).join(", ")}`;
-  return { level: "warn", topic, message, next: "install Python below /usr or /opt, or open the folders above it" };
+  return {
+    level: "warn",
+    topic,
+    message,
+    next: "install Python below /usr or /opt, or give other users execute permission on every parent folder",
+  };
 }
 
 function isolation({ isolation: found }: MachineFacts): Finding {
@@ -89,12 +99,12 @@ function isolation({ isolation: found }: MachineFacts): Finding {
   if (found instanceof Error)
     return { level: "error", topic, message: found.message, next: "set MILLRACE_ISOLATION to auto" };
   const { level, missing, warnings } = found;
-  if (level === "bwrap") return { level: "ok", topic, message: "bwrap: each job in a sandbox" };
+  if (level === "bwrap") return { level: "ok", topic, message: "bwrap: each job runs in a sandbox" };
   if (level === "uid") {
-    const message = `uid: each job as a user of its own. ${[...missing, ...warnings].join(" ")}`;
+    const message = `uid: each job runs as a separate user. ${[...missing, ...warnings].join(" ")}`;
     return { level: "ok", topic, message };
   }
   const message = `none: jobs run as the user of the server. ${missing.join(" ")}`;
-  const next = "install bubblewrap, or let only people in whom you trust with this machine";
+  const next = "install bubblewrap, or admit only people whom you trust with this machine";
   return { level: "warn", topic, message, next };
 }

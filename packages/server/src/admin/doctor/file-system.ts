@@ -1,4 +1,4 @@
-/** The file system of the data folder: kind, room, and who else can read what lies there. */
+/** Checks the file system of the data folder: its kind, its free space, and who else can read the files. */
 import type { StatsFs } from "node:fs";
 import { stat, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -8,7 +8,7 @@ import type { Finding } from "./finding.ts";
 
 type Folder = Pick<DataSettings, "dataDir">;
 
-/** Of the data folder, or of the place where it will be made. */
+/** Returns the statistics of the file system that holds the data folder, or will hold it once it exists. */
 async function statfsOf(dataDir: string): Promise<StatsFs> {
   return statfs(dataDir).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "ENOENT" || dataDir === dirname(dataDir)) return statfs("/");
@@ -16,7 +16,10 @@ async function statfsOf(dataDir: string): Promise<StatsFs> {
   });
 }
 
-/** By the number that the kernel gives them. Locks and the embedded store's shared memory do not work across machines. */
+/**
+ * Network file systems by their magic number in the kernel. Locks and SQLite's shared memory do not work across
+ * machines.
+ */
 const networkKinds: Record<number, string> = {
   [0x6969]: "NFS",
   [0x517b]: "SMB",
@@ -29,22 +32,22 @@ const networkKinds: Record<number, string> = {
 };
 const memoryKinds: Record<number, string> = { [0x01021994]: "tmpfs", [0x858458f6]: "ramfs" };
 
-/** A kind of file system that will not do, in words; undefined for one that will. */
+/** Returns the problem with a kind of file system; undefined if it is suitable. */
 export function describeKind(type: number): Pick<Finding, "level" | "message" | "next"> | undefined {
   const network = networkKinds[type];
   if (network) {
-    const message = `${network}: locks and synced writes cannot be relied on across a network`;
+    const message = `${network}: file locks and synced writes are not reliable on a network file system`;
     return { level: "error", message, next: "choose a folder on a local disk with --data-dir" };
   }
   const memory = memoryKinds[type];
   if (!memory) return undefined;
-  const message = `${memory}: everything in it is gone when the machine restarts`;
+  const message = `${memory}: all data is lost when the machine restarts`;
   return { level: "warn", message, next: "choose a folder on a disk with --data-dir" };
 }
 
 export async function checkFileSystem({ dataDir }: Folder): Promise<Finding> {
   const { type } = await statfsOf(dataDir);
-  return { topic: "file system", ...(describeKind(type) ?? { level: "ok", message: "a local one" }) };
+  return { topic: "file system", ...(describeKind(type) ?? { level: "ok", message: "local" }) };
 }
 
 export async function checkDisk({ dataDir, diskFloor }: Pick<DataSettings, "dataDir" | "diskFloor">): Promise<Finding> {
@@ -56,8 +59,8 @@ export function describeRoom(free: number, floor: number): Finding {
   const topic = "disk";
   const message = `${gibibytes(free)} GiB free`;
   if (free < floor) {
-    const next = "free some space, or lower MILLRACE_DISK_FLOOR: no job is started or taken until then";
-    return { level: "error", topic, message: `${message}, less than the floor of ${gibibytes(floor)} GiB`, next };
+    const next = "free some space, or lower MILLRACE_DISK_FLOOR; until then no job is accepted or started";
+    return { level: "error", topic, message: `${message}, less than the required ${gibibytes(floor)} GiB`, next };
   }
   if (free < Math.max(2 * floor, 1024 ** 3))
     return { level: "warn", topic, message, next: "free some space: logs and uploads need it" };
@@ -71,7 +74,9 @@ export async function checkInodes({ dataDir }: Folder): Promise<Finding> {
   return describeInodes(files, ffree);
 }
 
-/** Every job leaves a few small files. A file system that does not count them has 0. */
+/**
+ * Describes the free inodes; every job uses a few. A file system without a fixed number of inodes reports 0 in total.
+ */
 export function describeInodes(files: number, free: number): Finding {
   const topic = "inodes";
   if (files === 0) return { level: "ok", topic, message: "not limited" };
@@ -81,7 +86,9 @@ export function describeInodes(files: number, free: number): Finding {
   return { level: free < 1000 ? "error" : "warn", topic, message, next };
 }
 
-/** The key must be its owner's alone; the store, too, where others can come to it. */
+/**
+ * Checks that only the owner can read the encryption key, and the database if other users can enter the data folder.
+ */
 export async function checkPermissions({ dataDir }: Folder): Promise<Finding> {
   const modeOf = async (path: string) => ((await stat(path).catch(() => undefined))?.mode ?? 0) & 0o777;
   const wide: string[] = [];
@@ -100,5 +107,5 @@ export async function checkPermissions({ dataDir }: Folder): Promise<Finding> {
     const message = `other users of this machine can list ${dataDir}`;
     return { level: "warn", topic: "permissions", message, next: `chmod 700 ${dataDir}` };
   }
-  return { level: "ok", topic: "permissions", message: "the store and its key are their owner's" };
+  return { level: "ok", topic: "permissions", message: "only the owner can read the database and the key" };
 }

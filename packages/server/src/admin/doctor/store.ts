@@ -1,4 +1,4 @@
-/** The store: whether it answers, whether this program knows it, and what its clock says. */
+/** Checks the database: whether it answers, whether its schema is supported, and whether its clock is right. */
 import { stat } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
@@ -10,10 +10,11 @@ import type { Finding } from "./finding.ts";
 type Location = Pick<DataSettings, "databaseUrl" | "dataDir">;
 
 interface StoreFacts {
-  /** Undefined: nobody has used it yet. */
+  /** Schema version; undefined if no server has used the database yet. */
   readonly version: number | undefined;
+  /** Creation time of the newest job; undefined if there is none. */
   readonly newestCreated: string | undefined;
-  /** Milliseconds by which the database's clock is ahead of ours. */
+  /** Milliseconds by which the database's clock is ahead of this machine's. */
   readonly ahead: number;
 }
 
@@ -22,13 +23,14 @@ export async function checkStore(config: Location): Promise<Finding[]> {
   const name = config.databaseUrl ? "PostgreSQL" : "embedded SQLite";
   try {
     const facts = await readFacts(config);
-    if (!facts) return [{ level: "ok", topic, message: `${name}, made by the first start` }, checkClock()];
+    if (!facts)
+      return [{ level: "ok", topic, message: `${name}; the first start of the server creates it` }, checkClock()];
     return [describeVersion(name, facts.version), checkClock(facts)];
   } catch (error) {
     const message = `${name} does not answer: ${(error as Error).message}`;
     const next = config.databaseUrl
-      ? "check --database-url, or leave it out for the embedded store"
-      : `check that ${new DataFolder(config.dataDir).storeFile} is whole and readable; restore a backup if it is not`;
+      ? "check --database-url, or leave it out to use SQLite"
+      : `check that ${new DataFolder(config.dataDir).storeFile} is readable and not damaged; restore a backup if it is damaged`;
     return [{ level: "error", topic, message, next }, checkClock()];
   }
 }
@@ -37,22 +39,25 @@ function describeVersion(name: string, version: number | undefined): Finding {
   const topic = "store";
   if (version === undefined || version === schemaVersion) return { level: "ok", topic, message: name };
   if (version < schemaVersion) {
-    const message = `${name}, at schema version ${version} of ${schemaVersion}`;
+    const message = `${name} has schema version ${version}; the current one is ${schemaVersion}`;
     return {
       level: "warn",
       topic,
       message,
-      next: "take a backup: the next start upgrades it, and there is no way back",
+      next: "take a backup: the next start upgrades the schema, which cannot be undone",
     };
   }
-  const message = `${name} was written by a newer Millrace: schema version ${version}, this program knows ${schemaVersion}`;
+  const message = `${name} was written by a newer version of Millrace: its schema version is ${version}, this program supports up to ${schemaVersion}`;
   return { level: "error", topic, message, next: "upgrade this program" };
 }
 
 const readFacts = ({ databaseUrl, dataDir }: Location) =>
   databaseUrl ? readDatabase(databaseUrl) : readFile(new DataFolder(dataDir).storeFile);
 
-/** Looks without leaving a trace: where no server has the file open, without the files that go with it. */
+/**
+ * Reads the facts from a SQLite file without changing anything. If no server has the file open, SQLite must not create
+ * its -wal and -shm files.
+ */
 async function readFile(path: string): Promise<StoreFacts | undefined> {
   if (!(await stat(path).catch(() => undefined))) return undefined;
   const url = pathToFileURL(path);
@@ -82,7 +87,7 @@ async function readDatabase(databaseUrl: string): Promise<StoreFacts> {
       Object.values((await client.query<Record<string, unknown>>(query)).rows[0] ?? {})[0];
     const asked = Date.now();
     const theirs = Number(await one("select extract(epoch from clock_timestamp()) * 1000"));
-    // They looked at their clock somewhere between our two looks at ours.
+    // The database read its clock between the two readings of this machine's clock.
     const ahead = theirs > Date.now() ? theirs - Date.now() : theirs < asked ? theirs - asked : 0;
     if ((await one("select to_regclass('schema_version')::text")) === null)
       return { version: undefined, newestCreated: undefined, ahead };
@@ -99,7 +104,7 @@ async function readDatabase(databaseUrl: string): Promise<StoreFacts> {
   }
 }
 
-/** How far two clocks may be apart, in milliseconds. */
+/** Maximum difference between two clocks, in milliseconds. */
 const tolerance = 2000;
 
 function checkClock(facts?: StoreFacts): Finding {
@@ -114,17 +119,17 @@ interface Clocks extends Pick<StoreFacts, "ahead" | "newestCreated"> {
 
 export function describeClock({ now, zone, ahead, newestCreated }: Clocks): Finding {
   const topic = "clock";
-  const next = "set the clock: `timedatectl` says whether it is kept in time";
+  const next = "set the clock; `timedatectl` shows whether it is synchronized";
   const future = newestCreated === undefined ? 0 : Date.parse(newestCreated) - now;
   if (future > tolerance) {
-    const message = `the newest job was created ${Math.round(future / 1000)} s in the future: this clock is behind, or was ahead`;
+    const message = `the newest job has a creation time ${Math.round(future / 1000)} s in the future: the clock of this machine is behind, or was ahead when the job was created`;
     return { level: "error", topic, message, next };
   }
   if (Math.abs(ahead) > tolerance) {
-    const message = `the database's clock is ${Math.abs(ahead / 1000).toFixed(1)} s ${ahead > 0 ? "ahead of" : "behind"} this one`;
+    const message = `the database's clock is ${Math.abs(ahead / 1000).toFixed(1)} s ${ahead > 0 ? "ahead of" : "behind"} the clock of this machine`;
     return { level: "warn", topic, message, next };
   }
   if (!zone || zone === "Etc/Unknown")
-    return { level: "warn", topic, message: "this machine has no time zone", next: "set MILLRACE_TIMEZONE" };
+    return { level: "warn", topic, message: "this machine has no time zone set", next: "set MILLRACE_TIMEZONE" };
   return { level: "ok", topic, message: `${new Date(now).toISOString()}, ${zone}` };
 }

@@ -1,4 +1,4 @@
-/** Where the keys of the store come from: the setting, or a file that only the server's user can read. */
+/** Reads the encryption keys: from the setting, or from a file that only the server's user can read. */
 import { randomBytes } from "node:crypto";
 import {
   closeSync,
@@ -20,9 +20,9 @@ import { KeyRing, type KeySource, type SecretKey, secretKeyOf } from "../../doma
 import { DataFolder } from "../../machine/data-folder.ts";
 import type { Store } from "../../store/drivers/store.ts";
 
-/** Where the keys of a store are: in the settings, or in a file. */
+/** Where the encryption keys are: in the settings, or in a file. */
 export interface KeyLocation extends KeySettings {
-  /** The key file, unless the settings name another. */
+  /** Path of the key file if the settings name no other. */
   readonly usualFile: string;
 }
 
@@ -33,7 +33,7 @@ export const keyLocation = ({ keys, data }: Pick<Config, "keys" | "data">): KeyL
 
 export const keyFilePath = ({ secretKeyFile, usualFile }: KeyLocation) => secretKeyFile || usualFile;
 
-/** Keys that are given by the setting: they change with a restart only. */
+/** Returns the keys from the setting, which change only with a restart; undefined if the setting is empty. */
 export function givenKeys({ secretKey: given }: KeySettings): KeySource | undefined {
   const keys = given.map(secretKeyOf);
   const [first] = keys;
@@ -41,8 +41,9 @@ export function givenKeys({ secretKey: given }: KeySettings): KeySource | undefi
 }
 
 /**
- * The keys of a store that is about to be used. A store with values that they cannot read is refused, before a new key
- * would hide that the right one is missing; what an older version left in clear is encrypted.
+ * Opens the keys of a store that is about to be used. Throws if the store has values that these keys cannot decrypt:
+ * creating a new key would hide that the right one is missing. Encrypts values that an older version stored in plain
+ * text.
  */
 export async function openKeys(
   location: KeyLocation,
@@ -57,7 +58,9 @@ export async function openKeys(
   return keys;
 }
 
-/** A file of keys. Looked at before every use, which costs a microsecond, so that a new key holds at once. */
+/**
+ * A key file. It is checked for changes before every use, which takes a microsecond, so that a new key applies at once.
+ */
 export class KeyFile implements KeySource {
   readonly path: string;
   readonly #onTrouble: (error: Error) => void;
@@ -65,12 +68,15 @@ export class KeyFile implements KeySource {
   #seen: string;
   #trouble: Error | undefined;
 
-  /** Undefined: there is no such file. Throws where it cannot be used, and says what to do. */
+  /** Opens an existing key file; undefined if there is none. Throws if the file cannot be used. */
   static open(path: string, onTrouble: (error: Error) => void): KeyFile | undefined {
     return statSync(path, { throwIfNoEntry: false }) && new KeyFile(path, onTrouble);
   }
 
-  /** Makes the file with a first key, on disk before it returns. One that came into being meanwhile is used instead. */
+  /**
+   * Creates the file with a first key, durably. If another process has created the file in the meantime, that file is
+   * used.
+   */
   static create(path: string, onTrouble: (error: Error) => void): KeyFile {
     const draft = `${path}.${process.pid}.new`;
     try {
@@ -78,11 +84,11 @@ export class KeyFile implements KeySource {
       writeDurably(draft, textOf([newKey()]));
     } catch (error) {
       throw new Error(
-        `The key file ${path} cannot be made (${(error as Error).message}). Choose another with MILLRACE_SECRET_KEY_FILE.`,
+        `The key file ${path} cannot be created (${(error as Error).message}). Choose another path with MILLRACE_SECRET_KEY_FILE.`,
       );
     }
     try {
-      // A hard link appears with its content or not at all, and fails where the name is taken.
+      // A hard link appears with its content or not at all, and fails if the name is taken.
       linkSync(draft, path);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
@@ -107,21 +113,25 @@ export class KeyFile implements KeySource {
 
   first(): SecretKey {
     this.#refresh();
-    // What the last keys encrypted stays readable; a new value might be encrypted with a key that is being dropped.
+    // Existing values stay readable with the last known keys. A new value might be encrypted with a key that is being
+    // removed, so that fails.
     if (this.#trouble) throw this.#trouble;
     return this.#keys[0] as SecretKey;
   }
 
-  /** When the newest key was put in front, in milliseconds. */
+  /** Time at which the newest key was added, in milliseconds since the epoch. */
   get changedAt(): number {
     return statSync(this.path).mtimeMs;
   }
 
-  /** Puts a new key in front. Call it, as `keepFirst`, while no one else can change the file or encrypt. */
+  /**
+   * Adds a new key in front. Call this, and `keepFirst`, only while nobody else can change the file or encrypt values.
+   */
   addKey(): void {
     this.#replace([newKey(), ...this.all().map(({ bytes }) => bytes)]);
   }
 
+  /** Removes all keys but the newest. */
   keepFirst(): void {
     this.#replace([this.first().bytes]);
   }
@@ -165,22 +175,25 @@ function readKeys(path: string): SecretKey[] {
   try {
     if (lines.length > 0) return lines.map((line) => secretKeyOf(secretKey(line)));
   } catch {
-    // Said below, without the line: it may be most of a key.
+    // Reported below without the line, which may contain most of a key.
   }
   throw new Error(
-    `The key file ${path} holds no keys that can be read: expected one a line, 32 bytes as base64 or hex. Put the file back as it was: without its keys, secrets in the store cannot be read.`,
+    `The key file ${path} has no valid keys: expected one per line, 32 bytes as base64 or hex. Restore the file: without its keys, secrets in the database cannot be decrypted.`,
   );
 }
 
 function checkOwner(path: string): void {
   const found = statSync(path, { throwIfNoEntry: false });
-  if (!found?.isFile()) throw new Error(`The key file ${path} is gone. Put it back: secrets in the store need it.`);
+  if (!found?.isFile())
+    throw new Error(
+      `The key file ${path} is missing. Restore it: without it, secrets in the database cannot be decrypted.`,
+    );
   if ((found.mode & 0o077) !== 0)
     throw new Error(
-      `The key file ${path} can be read by others. Run \`chmod 600 ${path}\`, and if somebody may have read it, \`millrace admin rotate-key\`.`,
+      `Other users can read the key file ${path}. Run \`chmod 600 ${path}\`. If somebody may have read it, also run \`millrace admin rotate-key\`.`,
     );
   if (found.uid !== process.getuid?.())
-    throw new Error(`The key file ${path} belongs to another user. Run \`chown\` to give it to the server's user.`);
+    throw new Error(`The key file ${path} belongs to another user. Run \`chown\` to make the server's user its owner.`);
 }
 
 function writeDurably(path: string, text: string): void {

@@ -1,6 +1,6 @@
 /**
- * Exchanges the key of the store, whether a server runs or not. At every moment all values can be read with the keys of
- * the file; cut short anywhere, it is finished by running it again.
+ * Rotates the encryption key, whether or not a server runs. At every moment, the keys in the file decrypt all values.
+ * An interrupted rotation is completed by running it again.
  */
 import { audit, operator } from "../../domain/access/audit.ts";
 import { reencrypt, usedKeys } from "../../domain/secrets/encryption.ts";
@@ -13,21 +13,29 @@ import { countAttemptsBefore } from "../../store/queries/jobs/attempts.ts";
 import { givenKeys, KeyFile, type KeyLocation, keyFilePath } from "./key-file.ts";
 
 export interface Rotation {
-  /** The key that encrypts everything now. */
+  /** Id of the key that now encrypts all values. */
   readonly keyId: string;
-  /** Values that were encrypted anew. */
+  /** Number of values that were re-encrypted. */
   readonly changed: number;
-  /** Whether older keys are gone; with MILLRACE_SECRET_KEY, which only its owner can change, whether no value uses them. */
+  /**
+   * True if the older keys were removed. With MILLRACE_SECRET_KEY, which only the operator can change: true if no value
+   * uses them any more.
+   */
   readonly finished: boolean;
-  /** Running jobs whose tokens may be signed with an older key; with MILLRACE_SECRET_KEY, all that run. */
+  /**
+   * Number of running jobs whose tokens may be signed with an older key; with MILLRACE_SECRET_KEY, all running jobs.
+   */
   readonly waitsForJobs: number;
-  /** Values that no key decrypts; older keys stay because of them. */
+  /** Values that no key decrypts; the older keys stay because of them. */
   readonly unreadable: readonly string[];
-  /** Where the keys are. */
+  /** Path of the key file, or the name of the setting. */
   readonly where: string;
 }
 
-/** A job that began so soon after the new key came may still have got a token of the old one. */
+/**
+ * Milliseconds. A job that started this soon after the new key was added may still have a token signed with the old
+ * one.
+ */
 const tokenSlack = 60_000;
 
 export async function rotateKey(location: KeyLocation, store: Store, faults: Faults): Promise<Rotation> {
@@ -55,11 +63,13 @@ function openFile(location: KeyLocation): KeyFile {
   });
   if (file) return file;
   throw new Error(
-    `There is no key file ${path}: no server was ever started with it. Check --data-dir, or MILLRACE_SECRET_KEY_FILE.`,
+    `There is no key file ${path}: no server was ever started with it. Check --data-dir or MILLRACE_SECRET_KEY_FILE.`,
   );
 }
 
-/** Several keys mean that a rotation was cut short: that one is finished, no other begun. */
+/**
+ * Adds a key, unless the file already has several: then an earlier rotation was interrupted, and this one completes it.
+ */
 async function addKey(store: Store, file: KeyFile, faults: Faults): Promise<void> {
   await store.write(async (db) => {
     await takeKeys(db);
@@ -70,7 +80,10 @@ async function addKey(store: Store, file: KeyFile, faults: Faults): Promise<void
   faults.pass("key-added");
 }
 
-/** Returns how many running jobs the old keys are still needed for. Nobody encrypts while this looks. */
+/**
+ * Removes the old keys if nothing uses them any more. Returns the number of running jobs that still need them. Nobody
+ * can encrypt values during this check.
+ */
 const dropOldKeys = (store: Store, file: KeyFile, faults: Faults): Promise<number> =>
   store.write(async (db) => {
     await takeKeys(db);

@@ -1,4 +1,4 @@
-/** Where the server keeps its data. */
+/** Settings: where the server keeps its data. */
 import { resolve } from "node:path";
 import { bytes, databaseUrl, integer, storageUri } from "../parse.ts";
 import { group, setting, type Values } from "../setting.ts";

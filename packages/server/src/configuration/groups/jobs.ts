@@ -1,4 +1,4 @@
-/** How jobs are run, on whatever engine. */
+/** Settings: how jobs run, on any engine. */
 import { availableParallelism } from "node:os";
 import { defaultLibrary } from "../../datachain/library.ts";
 import { integer, libraryVersion, timezone } from "../parse.ts";
@@ -9,7 +9,7 @@ export const jobs = group("Jobs", {
     env: "MILLRACE_MAX_WORKERS",
     fallback: String(availableParallelism()),
     fallbackInWords: "the number of cores",
-    description: "slots of the local cluster: how many workers its jobs may use together",
+    description: "slots of the local cluster: the total number of workers of the jobs that run at the same time",
     parse: integer(1, 100_000),
   }),
   libraryVersion: setting({
@@ -22,13 +22,13 @@ export const jobs = group("Jobs", {
     env: "MILLRACE_TIMEZONE",
     fallback: Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC",
     fallbackInWords: "the machine's",
-    description: "IANA time zone of a start_after that has no offset",
+    description: "IANA time zone for a start_after without a UTC offset",
     parse: timezone,
   }),
   cancelGrace: setting({
     env: "MILLRACE_CANCEL_GRACE",
     fallback: "10",
-    description: "seconds between TERM and KILL when a job is canceled",
+    description: "seconds between SIGTERM and SIGKILL when a job is canceled",
     parse: integer(0, 86_400),
   }),
 });

@@ -1,4 +1,4 @@
-/** The keys that encrypt secrets in the database. */
+/** Settings: the keys that encrypt secrets in the database. */
 import { optionalPath, secretKey } from "../parse.ts";
 import { group, setting, type Values } from "../setting.ts";
 
@@ -7,7 +7,7 @@ export const keys = group("Encryption keys", {
     env: "MILLRACE_SECRET_KEY",
     fallback: "",
     description:
-      "key that encrypts secrets in the database: 32 bytes as base64 or hex; older keys, which only decrypt, follow after commas",
+      "key that encrypts secrets in the database: 32 bytes as base64 or hex; older keys, used only to decrypt, follow after commas",
     secret: true,
     parse: (given) => given.split(",").filter(Boolean).map(secretKey),
   }),

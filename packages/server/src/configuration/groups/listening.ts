@@ -1,4 +1,4 @@
-/** Where callers reach the server, and what it believes of the proxies in between. */
+/** Settings: where callers reach the server, and which proxies it trusts. */
 import { hostNames, integer, publicUrl, text, trustProxy } from "../parse.ts";
 import { group, setting, type Values } from "../setting.ts";
 
@@ -7,14 +7,15 @@ export const listening = group("Address and proxies", {
     env: "MILLRACE_HOST",
     flag: "host",
     fallback: "127.0.0.1",
-    description: "address to listen on; one that other machines can reach needs an administrator with a password",
+    description:
+      "address to listen on; an address that other machines can reach requires an administrator with a password",
     parse: text,
   }),
   port: setting({
     env: "MILLRACE_PORT",
     flag: "port",
     fallback: "8484",
-    description: "port to listen on; 0 takes a free one",
+    description: "port to listen on; 0 picks a free port",
     parse: integer(0, 65535),
   }),
   publicUrl: setting({

@@ -1,4 +1,4 @@
-/** How the local engine runs jobs on this machine. */
+/** Settings: how the local engine runs jobs on this machine. */
 import { choice, jobPaths, type UserRange, userRange } from "../parse.ts";
 import { group, setting } from "../setting.ts";
 
@@ -6,7 +6,8 @@ export const localEngine = group("Running jobs on this machine", {
   isolation: setting({
     env: "MILLRACE_ISOLATION",
     fallback: "auto",
-    description: "isolation of jobs from the machine: none, uid or bwrap; auto takes the strongest that works here",
+    description:
+      "isolation of jobs from the machine: none, uid or bwrap; auto picks the strongest that works on this machine",
     see: "security.md#levels-of-isolation",
     parse: choice("auto", "none", "uid", "bwrap"),
   }),

@@ -1,4 +1,4 @@
-/** What the server says of itself. */
+/** Settings: the log of the server. */
 import { choice } from "../parse.ts";
 import { group, setting } from "../setting.ts";
 

@@ -1,4 +1,4 @@
-/** The mail server that sends notifications. */
+/** Settings: the mail server that sends notifications. */
 import { integer, mailAddress, smtpUrl } from "../parse.ts";
 import { group, setting, type Values } from "../setting.ts";
 

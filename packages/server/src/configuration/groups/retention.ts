@@ -1,4 +1,4 @@
-/** How long the server keeps what it no longer needs. */
+/** Settings: how long the server keeps data that it no longer needs. */
 import { integer } from "../parse.ts";
 import { group, setting, type Values } from "../setting.ts";
 
@@ -7,38 +7,38 @@ export const retention = group("Retention", {
     env: "MILLRACE_LOG_DAYS",
     fallback: "90",
     description:
-      "days after the end of a job until its log and folder are removed, with its long texts that nothing else uses; 0 keeps them",
+      "days after the end of a job until its log, its folder and its unshared long texts are deleted; 0 keeps them forever",
     parse: integer(0, 36_500),
   }),
   unusedFileDays: setting({
     env: "MILLRACE_UNUSED_FILE_DAYS",
     fallback: "7",
-    description: "days until an uploaded file that no job uses is removed",
+    description: "days until an uploaded file that no job uses is deleted",
     parse: integer(1, 36_500),
   }),
   envDays: setting({
     env: "MILLRACE_ENV_DAYS",
     fallback: "30",
-    description: "days without a job until a virtualenv is removed; 0 keeps them",
+    description: "days without use until a virtualenv is deleted; 0 keeps it forever",
     parse: integer(0, 36_500),
   }),
   warehouseReplacedDays: setting({
     env: "MILLRACE_STORE_REPLACED_DAYS",
     fallback: "7",
     description:
-      "days until a team's warehouse that `millrace team restore-datasets` replaced by a copy is removed; 0 keeps it",
+      "days until a warehouse that `millrace team restore-datasets` replaced with a copy is deleted; 0 keeps it forever",
     parse: integer(0, 3650),
   }),
   deliveryDays: setting({
     env: "MILLRACE_DELIVERY_DAYS",
     fallback: "30",
-    description: "days until finished deliveries of webhooks and e-mails are removed",
+    description: "days until finished deliveries of webhooks and e-mails are deleted",
     parse: integer(1, 3650),
   }),
   auditDays: setting({
     env: "MILLRACE_AUDIT_DAYS",
     fallback: "365",
-    description: "days until entries of the audit log are removed; 0 keeps them",
+    description: "days until entries of the audit log are deleted; 0 keeps them forever",
     parse: integer(0, 36_500),
   }),
 });

@@ -1,4 +1,4 @@
-/** What only tests set. */
+/** Settings that only tests use. */
 import { text } from "../parse.ts";
 import { group, setting } from "../setting.ts";
 
@@ -6,13 +6,14 @@ export const testing = group("For tests", {
   bootId: setting({
     env: "MILLRACE_BOOT_ID",
     fallback: "",
-    description: "pretends that the machine was booted with this id",
+    description: "boot id that the server uses instead of the machine's",
     parse: text,
   }),
   fault: setting({
     env: "MILLRACE_FAULT",
     fallback: "",
-    description: "where the server kills itself or waits, such as attempt-committed:3; the points are in faults.ts",
+    description:
+      "point at which the server kills itself or waits, such as attempt-committed:3; faults.ts lists the points",
     parse: text,
   }),
 });

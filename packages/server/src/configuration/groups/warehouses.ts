@@ -1,4 +1,6 @@
-/** How the server looks after the teams' warehouses. The variables keep the name that a warehouse had first. */
+/**
+ * Settings: how the server maintains the warehouses of teams. The variables say STORE, the former word for a warehouse.
+ */
 import { integer } from "../parse.ts";
 import { group, setting, type Values } from "../setting.ts";
 
@@ -6,21 +8,21 @@ export const warehouses = group("Warehouses", {
   copies: setting({
     env: "MILLRACE_STORE_COPIES",
     fallback: "7",
-    description: "daily copies kept of a team's warehouse; 0 makes none",
+    description: "number of daily copies kept of a team's warehouse; 0 disables copies",
     parse: integer(0, 365),
   }),
   tidyHours: setting({
     env: "MILLRACE_STORE_TIDY_HOURS",
     fallback: "24",
     description:
-      "hours between garbage collections in a team's warehouse, which run while none of its jobs do; 0 turns them off",
+      "hours between garbage collections of a team's warehouse, which run while no job of the team runs; 0 disables them",
     parse: integer(0, 8760),
   }),
   pauseDays: setting({
     env: "MILLRACE_STORE_PAUSE_DAYS",
     fallback: "7",
     description:
-      "after this many days without an idle moment, pause the team's jobs for garbage collection; 0 never pauses them",
+      "days without an idle moment after which a team's jobs are paused for garbage collection; 0 never pauses them",
     parse: integer(0, 365),
   }),
 });

@@ -1,4 +1,4 @@
-/** How webhooks are delivered. E-mails share the pause between two attempts. */
+/** Settings: how webhooks are delivered. E-mails use the same back-off. */
 import { integer, networks } from "../parse.ts";
 import { group, setting, type Values } from "../setting.ts";
 
@@ -20,7 +20,7 @@ export const webhooks = group("Webhooks", {
     env: "MILLRACE_WEBHOOK_RETRY",
     fallback: "10",
     description:
-      "seconds until a failed delivery, of a webhook or an e-mail, is retried; three times as long after each further failure, at most 8 hours",
+      "seconds until a failed delivery of a webhook or an e-mail is retried; the wait triples after each further failure, up to 8 hours",
     parse: integer(1, 3600),
   }),
 });

@@ -1,4 +1,4 @@
-/** The audit: every change leaves a row that says who, what, when and from where, written with the change itself. */
+/** The audit log: every change writes a row that says who, what, when and from where, in the same transaction. */
 import { ApiError, type AuditEntry, type RouteInput, type routes } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { insertAudit, listAudit } from "../../store/queries/people/audit.ts";
@@ -8,9 +8,9 @@ import { nextLook } from "../../turns/large-answers.ts";
 import { iso } from "../time/clock.ts";
 import { authorize, describeVia, type Principal, type Team } from "./principals.ts";
 
-/** Who changes something, and from where. */
+/** The user who makes a change, and the address the request came from. */
 export interface Actor {
-  /** Null: somebody on the machine itself, who may open the store. */
+  /** User id; null for an operator on the server's machine, who opens the store directly, and for unknown users. */
   readonly userId: number | null;
   readonly username: string;
   readonly via: string;
@@ -24,23 +24,23 @@ export const actorOf = ({ userId, username, via }: Principal, address: string): 
   address,
 });
 
-/** For commands that work on the store itself. */
+/** The actor of admin commands that open the store directly instead of calling the API. */
 export const operator: Actor = { userId: null, username: "", via: "command line", address: "" };
 
 export interface Change {
-  /** Noun and verb, such as `user.create`. */
+  /** Noun and verb, for example `user.create`. */
   readonly action: string;
   readonly team?: Pick<Team, "id"> | undefined;
-  /** What was changed, by the name that people know. */
+  /** Name of the changed object as users know it. */
   readonly target: string;
-  /** Never a secret. */
+  /** Further text, for example the new values. It must never contain a secret. */
   readonly detail?: string;
 }
 
-/** Characters: a change of very many things names the first ones. */
+/** Longest target and detail, in characters; longer texts are cut off at the end. */
 const most = { target: 2048, detail: 4096 } as const;
 
-/** Call it inside the write that makes the change. */
+/** Writes a row to the audit log. Call it inside the transaction that makes the change. */
 export const audit = (db: Db, actor: Actor, { action, team, target, detail = "" }: Change, now: number) =>
   insertAudit(db, {
     at: iso(now),
@@ -56,7 +56,10 @@ export const audit = (db: Db, actor: Actor, { action, team, target, detail = "" 
 
 type AuditQuery = RouteInput<typeof routes.listAudit>["query"];
 
-/** Everything for administrators of the server; for others what happened in a team of which they are admin. */
+/**
+ * Returns audit entries. Server administrators see all of them; other users see those of a team of which they are
+ * admin.
+ */
 export async function readAudit(db: Db, principal: Principal, query: AuditQuery): Promise<AuditEntry[]> {
   const { username, action, cursor, limit = 50 } = query;
   const teamId = principal.isAdmin

@@ -1,17 +1,17 @@
-/** Who asks for something: every rule that changes anything takes one of these. */
+/** The caller of a request. Every domain function that changes something takes one of these types. */
 import type { Actor } from "./audit.ts";
 import type { Principal, Team } from "./principals.ts";
 
-/** The principal says what the caller may do; the actor is what the audit writes down. */
+/** The caller of a request: `principal` has the rights, `actor` is what the audit log records. */
 export interface Caller {
   readonly principal: Principal;
   readonly actor: Actor;
 }
 
-/** A caller in one of their teams. */
+/** A caller, and the team that the request is about. */
 export interface Call extends Caller {
   readonly team: Team;
 }
 
-/** A call whose rights were checked before. */
+/** A call whose rights were already checked, so that the principal is no longer needed. */
 export type TeamCall = Omit<Call, "principal">;

@@ -8,7 +8,7 @@ export interface Transaction {
   readonly now: number;
 }
 
-/** A transaction in which somebody changes something: the actor is written to the audit log. */
+/** A transaction that changes something, and the actor whom the audit log records. */
 export interface Edit extends Transaction {
   readonly actor: Actor;
 }

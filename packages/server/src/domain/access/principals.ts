@@ -1,4 +1,4 @@
-/** Who is calling, and what they may do. */
+/** Authentication and authorization: who calls, and what the caller may do. */
 import { type Access, ApiError, allScopes, permits, type Role, roleIncludes, type Scope } from "@millrace/contract";
 import type { Db, Store } from "../../store/drivers/store.ts";
 import { findAttemptOwner } from "../../store/queries/jobs/attempts.ts";
@@ -12,39 +12,46 @@ import type { KeyRing } from "../secrets/key-ring.ts";
 import { hashSecret } from "../secrets/random-secrets.ts";
 import { iso } from "../time/clock.ts";
 
+/** A team as one caller sees it, with the caller's role in it. */
 export interface Team {
   readonly id: number;
   readonly name: string;
   readonly role: Role;
 }
 
-/** With what somebody shows who they are. */
+/**
+ * The credential with which a caller authenticates: an access token, a browser session, or the token of a running job.
+ */
 export type Via =
   | {
       readonly kind: "token";
       readonly id: number;
       readonly name: string;
       readonly expiresAt: string | null;
-      /** Not limited to some, so also those that the user joins later. */
+      /** Whether the token is valid in all teams of the user, including teams that the user joins later. */
       readonly allTeams: boolean;
     }
   | { readonly kind: "session"; readonly hash: string }
-  /** The token of a running job. */
+  /** The token of a running job, valid until the attempt ends. */
   | { readonly kind: "job"; readonly jobId: string };
 
+/** An authenticated caller and the caller's rights. */
 export interface Principal {
   readonly userId: number;
   readonly username: string;
-  /** Of the whole server. A token that is limited to teams never is. */
+  /** Whether the caller is a server administrator. Always false for a token that is limited to teams. */
   readonly isAdmin: boolean;
   readonly via: Via;
   readonly scopes: readonly Scope[];
-  /** The teams of the user, as far as the token reaches. */
+  /** The teams of the user that the token covers. */
   readonly teams: readonly Team[];
 }
 
 const signIn = "Sign in, or ask an administrator of the server for a token.";
 
+/**
+ * Returns the caller that an access token or a job's token belongs to. Throws `unauthorized` if the token is not valid.
+ */
 export async function principalOfToken(
   store: Store,
   keys: KeyRing,
@@ -57,9 +64,9 @@ export async function principalOfToken(
   const rows = await findLiveToken(store.db, hashSecret(token), iso(now));
   const row = rows[0];
   if (!row) throw new ApiError("unauthorized", `The token is unknown, expired or revoked. ${signIn}`);
-  // Last use to the minute: a write on every request would cost more than it tells.
+  // The time of last use is exact to a minute: a write for every request would be too expensive.
   if (!row.last_used_at || Math.abs(now - Date.parse(row.last_used_at)) > 60_000) {
-    // Where it cannot be noted, as on a full disk, that is no reason to turn somebody away.
+    // A failed write, for example on a full disk, must not reject the request.
     await store.write((db) => touchToken(db, row.id, iso(now))).catch(() => {});
   }
   return {
@@ -73,13 +80,17 @@ export async function principalOfToken(
 }
 
 /**
- * A job acts for its creator: in its own team, as far as the rights of both the creator now and the creator's token then
- * reach, and never as an administrator. Its token lives as long as the row of its attempt.
+ * Returns the caller that a job's token stands for: the creator of the job, in the job's team only and never as an
+ * administrator. Its scopes are those of the token that created the job; its role is the creator's role now. The token
+ * is valid as long as the row of the attempt exists.
  */
 async function principalOfJob(db: Db, { jobId, attempt }: { jobId: string; attempt: number }): Promise<Principal> {
   const owner = await findAttemptOwner(db, jobId, attempt);
   if (!owner)
-    throw new ApiError("unauthorized", "The job of this token has ended, or its user may not sign in any more.");
+    throw new ApiError(
+      "unauthorized",
+      "The job of this token has ended, or the user of the job is disabled. Use the token of a person.",
+    );
   const { user_id: userId, username, team_id: id, team_name: name, role } = owner;
   return {
     userId,
@@ -101,7 +112,7 @@ function teamsOfToken(rows: readonly TokenRow[], reachJson: string | null): Team
   return teams.length > 1 ? teams.sort((a, b) => a.name.localeCompare(b.name)) : teams;
 }
 
-/** The person behind a browser's cookie, or undefined. A session may do whatever its user may. */
+/** Returns the caller that a session cookie belongs to, or undefined. A session has all rights of its user. */
 export async function principalOfSession(
   db: Db,
   cookie: string | undefined,
@@ -116,7 +127,9 @@ export async function principalOfSession(
   return { userId, username, isAdmin: is_admin === 1, via: { kind: "session", hash }, scopes: allScopes, teams };
 }
 
-/** Throws unless this caller may use a route at all. Returns the team that the call works in, where it works in one. */
+/**
+ * Throws unless the caller may use a route. Returns the team that the call is about, or undefined if it is about none.
+ */
 export async function admit(
   db: Db,
   principal: Principal,
@@ -133,7 +146,9 @@ export async function admit(
   return undefined;
 }
 
-/** Throws where no team that the call could name would do: asked before a large body is read. */
+/**
+ * Throws if the caller may use the route in no team, for lack of a role or scope. Called before a large body is read.
+ */
 export function requireSomeTeam(principal: Principal, access: Access): void {
   if (access.kind !== "token") return;
   if (access.people) requirePerson(principal);
@@ -146,13 +161,16 @@ export function requireSomeTeam(principal: Principal, access: Access): void {
   requireScope(principal, access.scope);
 }
 
-/** People show a token of theirs or a session. A job must not be able to outlive itself: what leaves rights behind is not its to do. */
+/**
+ * Throws if the caller is a job. A job must not create tokens or accounts, because they would still be valid after the
+ * job has ended.
+ */
 export function requirePerson({ via }: Principal, what = "do this"): void {
   if (via.kind !== "job") return;
   throw new ApiError("forbidden", `A job's own token may not ${what}. Use the token of a person.`, { hint: "sign_in" });
 }
 
-/** Nobody signs in as a service account, and it gives rights to nobody. */
+/** Throws if the user is a service account. A service account cannot sign in and cannot give rights to anybody. */
 export async function refuseServiceAccount(
   db: Db,
   { userId, username }: Pick<Principal, "userId" | "username">,
@@ -163,8 +181,8 @@ export async function refuseServiceAccount(
 }
 
 /**
- * The team that a call works in. Throws where team, role or scope do not suffice, in this order: whoever lacks the role
- * would gain nothing by a token with more scopes.
+ * Returns the team that a call is about. Throws if the team, the role or the scope does not allow the call. The role is
+ * checked before the scope, because a token with more scopes does not help a caller who lacks the role.
  */
 export function authorize(
   principal: Principal,
@@ -183,7 +201,7 @@ export function authorize(
   return team;
 }
 
-/** Administrators of the server are admins of every team where a route says so. */
+/** Returns any team, with the role admin, for a server administrator on a route that allows it. */
 async function anyTeam(db: Db, principal: Principal, scope: Scope, name: string): Promise<Team> {
   requireScope(principal, scope);
   const team = await findTeam(db, name);
@@ -191,15 +209,15 @@ async function anyTeam(db: Db, principal: Principal, scope: Scope, name: string)
   return { id: team.id, name: team.name, role: "admin" };
 }
 
-/** Throws unless this is an administrator of the whole server. */
+/** Throws unless the caller is a server administrator with the required scope. */
 function authorizeAdmin(principal: Principal, access: Access & { kind: "admin" }): undefined {
   if (!principal.isAdmin) {
     const { via } = principal;
     const isLimited = via.kind === "token" && !via.allTeams;
     const hint = isLimited
-      ? " This token is limited to teams, and such a token never administers the server: if you are an administrator, sign in again without naming a team."
+      ? " This token is limited to teams, and such a token never has administrator rights. If you are an administrator, sign in again without naming a team."
       : "";
-    throw new ApiError("forbidden", `This is for administrators of the server.${hint}`);
+    throw new ApiError("forbidden", `Only administrators of the server may do this.${hint}`);
   }
   requireScope(principal, access.scope);
 }
@@ -222,12 +240,12 @@ function chooseTeam({ teams }: Principal, name: string | undefined): Team {
     if (team) return team;
     throw new ApiError(
       "forbidden",
-      `Not authorized for the team ${name}. ${names ? `Your teams: ${names}.` : "You are in no team."}`,
+      `Not authorized for the team ${name}. ${names ? `Your teams: ${names}.` : "You are in no team. Ask an admin of a team to add or invite you."}`,
     );
   }
   const [only] = teams;
   if (only && teams.length === 1) return only;
-  if (!only) throw new ApiError("forbidden", "You are in no team.");
+  if (!only) throw new ApiError("forbidden", "You are in no team. Ask an admin of a team to add or invite you.");
   throw new ApiError("invalid", `team_name: expected one of your teams (${names}), got none`);
 }
 

@@ -1,6 +1,7 @@
 /**
- * Quotas of teams: how many jobs may wait, how many may run at once, and what may lie on disk and in the store. 0 is no limit.
- * A full queue is a 429, since it has room again by itself; a full disk quota is a 409: repeating the request does not help.
+ * Quotas of teams: the number of queued and of running jobs, and the bytes on disk and in the store. 0 means no limit.
+ * A full queue is answered with 429, because a retry can succeed later; a full disk quota with 409, because a retry
+ * alone does not help.
  */
 import { ApiError, type TeamUsage } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
@@ -10,13 +11,13 @@ import { atLeastWaiting } from "../../store/queries/jobs/queue.ts";
 import { type UsageKind, usageOf } from "../../store/queries/people/team-usage.ts";
 import { lockTeam, quotasOf, runningQuotas, type TeamQuotas } from "../../store/queries/people/teams.ts";
 
-/** For teams that have none of their own. */
+/** Default limits on running and queued jobs, for teams without a quota of their own; 0 means no limit. */
 export interface DefaultQuotas {
   readonly running: number;
   readonly queued: number;
 }
 
-/** The same in bytes, on disk or in the store. */
+/** Quotas in bytes, on disk or in the store, for teams without a quota of their own; 0 means no limit. */
 export interface DiskQuotas {
   readonly datasets: number;
   readonly uploads: number;
@@ -42,11 +43,11 @@ const settings = {
   exports: "MILLRACE_TEAM_EXPORTS",
 } as const;
 
-/** In bytes; 0: no limit. */
+/** Returns the quota of a team in bytes: its own, or the default; 0 means no limit. */
 export const diskQuota = (own: TeamQuotas | undefined, kind: UsageKind, defaults: DiskQuotas): number =>
   own?.[columns[kind]] ?? defaults[kind];
 
-/** What a team keeps on disk, and how much it may. */
+/** Returns the bytes that a team uses, and its quotas; a quota of null means no limit. */
 export async function readUsage(db: Db, teamId: number, defaults: DiskQuotas): Promise<TeamUsage> {
   const own = await quotasOf(db, teamId);
   const usage = await usageOf(db, teamId);
@@ -62,7 +63,9 @@ interface NamedTeam {
   readonly name: string;
 }
 
-/** Refuses an upload of so many bytes that would lead beyond the quota. Ask inside the write that adds it. */
+/**
+ * Throws if an upload of `bytes` would exceed the team's quota. Call it inside the transaction that adds the upload.
+ */
 export async function requireRoomForUpload(
   db: Db,
   team: NamedTeam,
@@ -74,27 +77,30 @@ export async function requireRoomForUpload(
   if (quota === null || used + bytes <= quota) return;
   throw new ApiError(
     "wrong_state",
-    `The team ${team.name} has ${sizeText(used)} of uploads, and its quota is ${sizeText(quota)} (max_upload_bytes, ${settings.uploads}). Files that no job takes along are removed after some days; an administrator of the server can give it more.`,
+    `The team ${team.name} has ${sizeText(used)} of uploads, and its quota is ${sizeText(quota)} (max_upload_bytes, ${settings.uploads}). Uploads that no job uses are deleted after some days; an administrator of the server can raise the quota.`,
   );
 }
 
-/** Refuses a job that uses the library while the team's warehouse is over its quota. */
+/** Throws if the team's warehouse is over its quota. Called before a job that works with datasets is created. */
 export async function requireRoomForDatasets(db: Db, team: NamedTeam, defaults: DiskQuotas): Promise<void> {
   const { bytes: used, quota } = (await readUsage(db, team.id, defaults)).datasets;
   if (quota === null || used <= quota) return;
   throw new ApiError(
     "wrong_state",
-    `The warehouse of the team ${team.name} takes ${sizeText(used)}, and its quota is ${sizeText(quota)} (max_dataset_bytes, ${settings.datasets}). Remove versions of datasets: the space is free after the next garbage collection, while no job of the team runs. Or ask an administrator of the server for more.`,
+    `The warehouse of the team ${team.name} takes ${sizeText(used)}, and its quota is ${sizeText(quota)} (max_dataset_bytes, ${settings.datasets}). Remove dataset versions: garbage collection frees their space the next time that no job of the team runs. Or ask an administrator of the server for a larger quota.`,
     { hint: "remove_versions" },
   );
 }
 
-/** Refuses what has just added so many bytes of texts and led beyond the quota. Ask inside the write, after them. */
+/**
+ * Throws if the team is over its quota for texts after `added` bytes were written. Call it in
+ * the same transaction, after the write.
+ */
 export async function requireRoomForTexts(db: Db, team: NamedTeam, added: number, defaults: DiskQuotas): Promise<void> {
   if (added > 0) await requireTextsWithin(db, team, { counted: added, added }, defaults);
 }
 
-/** The same before so many bytes are added. */
+/** Throws if `more` bytes of texts would exceed the team's quota. Call it before they are written. */
 export async function requireRoomForMoreTexts(
   db: Db,
   team: NamedTeam,
@@ -115,20 +121,20 @@ async function requireTextsWithin(
   if (quota === null || used + added <= quota) return;
   throw new ApiError(
     "wrong_state",
-    `The long texts of the team ${team.name} (scripts, requirements, params and variables of jobs, texts of dataset versions) take ${sizeText(used)}, this would add ${sizeText(added)}, and its quota is ${sizeText(quota)} (max_text_bytes, ${settings.texts}). A text that several jobs have counts once, variables count for each job: send the same script again, attach what is long as a file, or ask an administrator of the server for more.`,
+    `The long texts of the team ${team.name} (scripts, requirements, params and variables of jobs, texts of dataset versions) take ${sizeText(used)}, this would add ${sizeText(added)}, and its quota is ${sizeText(quota)} (max_text_bytes, ${settings.texts}). A text that several jobs share counts once; variables count for each job. Reuse the same script, attach long texts as files, or ask an administrator of the server for a larger quota.`,
   );
 }
 
-/** Refuses an export while those of the team are over their quota. Undefined: there is room. */
+/** Returns why the team cannot export now, because its exports are over the quota; undefined if there is room. */
 export async function whyNoExports(db: Db, teamId: number, defaults: DiskQuotas): Promise<string | undefined> {
   const { bytes: used, quota } = (await readUsage(db, teamId, defaults)).exports;
   if (quota === null || used < quota) return undefined;
-  return `The files of the team's exports take ${sizeText(used)}, and their quota is ${sizeText(quota)} (max_export_bytes, ${settings.exports}). They are removed some hours after they were asked for (MILLRACE_EXPORT_HOURS); an administrator of the server can give the team more.`;
+  return `The files of the team's exports take ${sizeText(used)}, and their quota is ${sizeText(quota)} (max_export_bytes, ${settings.exports}). Export files are deleted some hours after they were requested (MILLRACE_EXPORT_HOURS); an administrator of the server can raise the quota.`;
 }
 
-/** For the owner of a job that was ended for it. */
+/** Returns the error message of a job that the server ended because the team's warehouse exceeded its quota. */
 export const overDatasets = (quota: number) =>
-  `The job was ended: the warehouse of its team went over its quota of ${sizeText(quota)} (max_dataset_bytes, ${settings.datasets}). Remove versions of datasets, or ask an administrator of the server for more.`;
+  `The server ended the job because the warehouse of its team exceeded its quota of ${sizeText(quota)} (max_dataset_bytes, ${settings.datasets}). Remove dataset versions, or ask an administrator of the server for a larger quota.`;
 
 const units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
 function sizeText(bytes: number): string {
@@ -136,10 +142,13 @@ function sizeText(bytes: number): string {
   return `${Number((bytes / 1024 ** power).toFixed(1))} ${units[power]}`;
 }
 
-/** Writers that may count at the same time: this close to the limit they count one after another. */
+/**
+ * When fewer queue places than this are free, the check locks the team, so that concurrent transactions cannot exceed
+ * the quota.
+ */
 const writersAtOnce = 32;
 
-/** Whether another job of the team may wait. Ask inside the write that adds it. */
+/** Returns whether the team may queue another job. Call it inside the transaction that adds the job. */
 export async function mayQueue(db: Db, teamId: number, defaults: DefaultQuotas): Promise<boolean> {
   const limit = await queueLimit(db, teamId, defaults);
   if (limit === 0) return true;
@@ -151,7 +160,7 @@ export async function mayQueue(db: Db, teamId: number, defaults: DefaultQuotas):
 const queueLimit = async (db: Db, teamId: number, defaults: DefaultQuotas) =>
   (await quotasOf(db, teamId))?.max_queued ?? defaults.queued;
 
-/** Seconds after which a full queue may have room. */
+/** Value of the Retry-After header, in seconds, when the queue is full. */
 const retryAfter = 30;
 
 export async function requireRoomInQueue(db: Db, team: NamedTeam, defaults: DefaultQuotas): Promise<void> {
@@ -159,19 +168,20 @@ export async function requireRoomInQueue(db: Db, team: NamedTeam, defaults: Defa
   const limit = await queueLimit(db, team.id, defaults);
   throw new ApiError(
     "too_many_requests",
-    `The team ${team.name} has ${limit} jobs waiting, its quota (max_queued). Wait until some have started, cancel some, or ask an administrator for more.`,
+    `The team ${team.name} has ${limit} jobs waiting, its quota (max_queued). Wait until some of them have started, cancel some, or ask an administrator of the server for a larger quota.`,
     { retryAfter },
   );
 }
 
-/** How many more jobs each team may start; counted down as they are. */
+/** Counts how many more jobs each team may start. */
 export interface RoomToRun {
+  /** Ids of teams that cannot start another job. */
   readonly full: readonly number[];
-  /** False: the team runs as many as it may. */
+  /** Counts one more job of the team. Returns false if the team already runs as many jobs as its quota allows. */
   take(teamId: number): boolean;
 }
 
-/** A team that is paused has no room at all. */
+/** Reads how many more jobs each team may start. A paused team may start none. */
 export async function roomToRun(db: Db, defaults: DefaultQuotas): Promise<RoomToRun> {
   const paused = await pausedTeams(db);
   const room = await roomInQuotas(db, defaults);

@@ -1,16 +1,25 @@
-/** Copies of a team's warehouse, put back: the team's jobs wait, and the registry says what is there after it. */
+/**
+ * Restores a copy of a team's warehouse. The team's jobs are paused meanwhile, and the dataset registry is updated to
+ * the versions that the copy has.
+ */
 import { ApiError, type DatasetCopy } from "@millrace/contract";
 import type { Db, Store } from "../../store/drivers/store.ts";
 import { liveUuids, markRemoved, markRestored } from "../../store/queries/datasets/dataset-versions.ts";
 import { isTeamBusy, pausedTeams, touchWarehouse, updateWarehouse } from "../../store/queries/datasets/warehouses.ts";
-import { type Actor, audit } from "../access/audit.ts";
+import { audit } from "../access/audit.ts";
+import type { TeamCall } from "../access/call.ts";
 import type { Team } from "../access/principals.ts";
 import { iso } from "../time/clock.ts";
 
-/** After so many milliseconds of a pause, a start that was decided before it has been written. */
+/**
+ * Milliseconds to wait after a pause begins. By then every job start that was decided before the pause is in the store.
+ */
 export const settling = 2000;
 
-/** The copy that is meant; without a wish the newest of the daily ones, never what a copy took the place of. */
+/**
+ * Returns the copy with the wanted time, or the newest daily copy if no time is given. A warehouse that an earlier
+ * restore replaced is chosen only by its time.
+ */
 export function chooseCopy(team: Team, copies: readonly DatasetCopy[], wanted: string | null | undefined): DatasetCopy {
   const found = wanted
     ? copies.find(({ created_at }) => Date.parse(created_at) === Date.parse(wanted))
@@ -18,19 +27,22 @@ export function chooseCopy(team: Team, copies: readonly DatasetCopy[], wanted: s
   if (found) return found;
   const whose = `of the warehouse of the team ${team.name}`;
   if (!wanted || copies.length === 0)
-    throw new ApiError("wrong_state", `There is no copy ${whose} yet: they are made every day.`);
+    throw new ApiError("wrong_state", `There is no copy ${whose} yet. The server creates one every day.`);
   const others = copies.map(({ created_at }) => created_at).join(", ");
-  throw new ApiError("not_found", `There is no such copy ${whose}. There are: ${others}.`);
+  throw new ApiError(
+    "not_found",
+    `There is no copy ${whose} of this time. There are copies of these times: ${others}.`,
+  );
 }
 
-/** From now on no job of the team begins; throws where one runs. */
+/** Pauses a team: none of its jobs starts from now on. Throws if a job of the team runs. */
 export function pauseTeam(store: Store, team: Team, now: number): Promise<void> {
   return store.write(async (db) => {
     await touchWarehouse(db, team.id, iso(now));
     if ((await pausedTeams(db)).includes(team.id)) {
       throw new ApiError(
         "wrong_state",
-        `The warehouse of the team ${team.name} is being looked after. Try again in a minute.`,
+        `The warehouse of the team ${team.name} is under maintenance (garbage collection or a restore). Try again in a minute.`,
       );
     }
     await requireIdle(db, team);
@@ -38,19 +50,26 @@ export function pauseTeam(store: Store, team: Team, now: number): Promise<void> 
   });
 }
 
+/** Throws if a job of the team runs. */
 export async function requireIdle(db: Db, team: Team): Promise<void> {
   if (!(await isTeamBusy(db, team.id))) return;
-  throw new ApiError("wrong_state", `Jobs of the team ${team.name} run. Wait until they have ended, or cancel them.`);
+  throw new ApiError(
+    "wrong_state",
+    `Jobs of the team ${team.name} run. Wait until they have ended, or cancel them, and try again.`,
+  );
 }
 
+/** Ends the pause of a team. */
 export const resumeTeam = (store: Store, team: Team) =>
   store.write((db) => updateWarehouse(db, team.id, { paused_at: null }));
 
-/** Versions that the copy does not have are removed, those that it has are back. */
+/**
+ * Updates the registry after a restore: versions that the copy lacks are marked as removed, versions that it has are
+ * live again. Returns the number of removed versions.
+ */
 export function recordRestored(
   store: Store,
-  actor: Actor,
-  team: Team,
+  { actor, team }: TeamCall,
   restored: { readonly moment: string; readonly uuids: readonly string[] },
   now: number,
 ): Promise<number> {
@@ -63,6 +82,7 @@ export function recordRestored(
   });
 }
 
+/** Returns the uuids of live versions of the team that are not among `uuids`. */
 async function missing(db: Db, team: Team, uuids: readonly string[]): Promise<string[]> {
   const present = new Set(uuids);
   return (await liveUuids(db, team.id)).filter((uuid) => !present.has(uuid));

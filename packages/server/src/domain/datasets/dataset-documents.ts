@@ -1,4 +1,7 @@
-/** Datasets as the API shows them. Written as text: schemas and rows pass through without being read into numbers. */
+/**
+ * Builds the JSON text of datasets for the API. Schemas and rows are passed through as text, because parsing would
+ * round 64-bit numbers.
+ */
 import {
   type ListedVersionRow,
   mostVersions,
@@ -10,6 +13,7 @@ import type { PlacedDataset } from "../../store/queries/datasets/datasets.ts";
 import { beginningOf } from "../../store/queries/short-texts.ts";
 import { arrayText, objectText } from "./json-texts.ts";
 
+/** Returns the members of a JSON object without its braces. */
 const members = (fields: Readonly<Record<string, unknown>>) => JSON.stringify(fields).slice(1, -1);
 
 function datasetMembers({ id, uuid, name, description, attrs, created_at, project, namespace }: PlacedDataset): string {
@@ -42,6 +46,7 @@ const versionMembers = (row: ListedVersionRow) =>
     removed_at: row.removed_at,
   });
 
+/** Returns a dataset as an item of a list. Long fields are shortened, and `cut` names them. */
 export function listedDatasetText(dataset: PlacedDataset, versions: readonly ListedVersionRow[]): string {
   const { description } = dataset;
   const shown = { ...dataset, description: description && beginningOf(description) };
@@ -54,13 +59,13 @@ export function listedDatasetText(dataset: PlacedDataset, versions: readonly Lis
   return `{${datasetMembers(shown)},"versions":[${versions.map((row) => `{${versionMembers(row)}}`).join(",")}]${told}}`;
 }
 
-/** The text of a version, and its schemas as they stand in it. */
+/** The JSON text of a version, and the part of it that has the schemas. */
 export interface VersionText {
   readonly text: string;
   readonly schemas: string;
 }
 
-/** The newest version comes last. */
+/** Returns a dataset with its versions, oldest first. Its schemas are those of the newest version. */
 export function datasetText(dataset: PlacedDataset, versions: readonly VersionText[]): string {
   const schemas = versions.at(-1)?.schemas ?? schemaMembers(undefined);
   const shown = versions.map(({ text }) => text).join(",");
@@ -70,7 +75,7 @@ export function datasetText(dataset: PlacedDataset, versions: readonly VersionTe
 const schemaMembers = (schemas: VersionSchemas | undefined) =>
   `"schema":${objectText(schemas?.schema ?? null)},"feature_schema":${objectText(schemas?.feature_schema ?? null)}`;
 
-/** What is large is undefined where it does not fit into the answer. */
+/** Returns the JSON of one version. Schemas or texts that do not fit into the answer are passed as undefined. */
 export function versionText(
   row: SizedVersionRow,
   large: VersionSchemas | undefined,

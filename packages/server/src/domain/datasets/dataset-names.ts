@@ -1,4 +1,7 @@
-/** Names of datasets as people type them: `name`, `project.name`, `namespace.project.name`, each perhaps with `@1.2.3`. */
+/**
+ * Parses dataset names as users type them: `name`, `project.name` or `namespace.project.name`, optionally with
+ * `@1.2.3`.
+ */
 import { invalid } from "@millrace/contract";
 import type { FullName } from "../../store/queries/datasets/datasets.ts";
 
@@ -8,18 +11,18 @@ export interface Version {
   readonly patch: number;
 }
 
-/** A dataset, and perhaps one version of it. */
+/** The name of a dataset, optionally with a version; undefined means the newest version. */
 export interface Reference extends FullName {
   readonly version: Version | undefined;
 }
 
-/** The largest number that both stores hold in an integer column. */
+/** Largest number that both databases can store in an integer column (32 bits). */
 const largest = 2_147_483_647;
 
-/** Whether both stores can keep the text of a name or a URI in an index, and give it back as it was. */
+/** Returns whether both databases can index a name or URI and return it unchanged. */
 export const canBeKept = (text: string): boolean => text.isWellFormed() && Buffer.byteLength(text) <= 1000;
 
-/** Three numbers with dots between them, perhaps after a `v`. Undefined: something else. */
+/** Parses a version number such as `1.2.3` or `v1.2.3`; returns undefined for any other text. */
 export function readVersion(text: string): Version | undefined {
   const match = /^v?(0|[1-9]\d{0,9})\.(0|[1-9]\d{0,9})\.(0|[1-9]\d{0,9})$/.exec(text);
   if (!match) return undefined;
@@ -31,13 +34,16 @@ export const writeVersion = ({ major, minor, patch }: Version) => `${major}.${mi
 
 export const fullName = ({ namespace, project, name }: FullName) => `${namespace}.${project}.${name}`;
 
-/** Of a full reference: `namespace.project.name` alone. */
+/** Removes the version from a full reference; returns `namespace.project.name`. */
 export const withoutVersion = (reference: string) => reference.replace(/(?<=.)@\d+\.\d+\.\d+$/, "");
 
-/** Where short names of a user lie: the same for every job of theirs. */
+/** Returns the namespace and project that a user's short dataset names are resolved in, for every job of the user. */
 export const homeOf = (username: string) => ({ namespace: `@${username}`, project: "default" });
 
-/** The version begins at the last @, unless nothing precedes it: a namespace may begin with one. */
+/**
+ * Parses a dataset reference; missing parts come from the user's home. The version follows the last @, except for an @
+ * at the very beginning, which belongs to the namespace.
+ */
 export function readReference(text: string, username: string, field: string): Reference {
   const typed = text.trim();
   const at = typed.lastIndexOf("@");
@@ -48,7 +54,11 @@ export function readReference(text: string, username: string, field: string): Re
     parts.length <= 3 &&
     parts.every((part) => part !== "" && !/[@/\s\0]/.test(part.replace(/^@/, "")) && canBeKept(part));
   if (!wellFormed || (suffix !== undefined && version === undefined)) {
-    throw invalid(field, "a dataset such as name, project.name or namespace.project.name, perhaps with @1.2.3", text);
+    throw invalid(
+      field,
+      "a dataset such as name, project.name or namespace.project.name, optionally with @1.2.3",
+      text,
+    );
   }
   const home = homeOf(username);
   const [name = "", project = home.project, namespace = home.namespace] = parts.reverse();

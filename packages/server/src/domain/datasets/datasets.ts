@@ -1,4 +1,4 @@
-/** Datasets: the rules for finding, listing, changing and removing them. */
+/** Finds, lists, changes and removes datasets. */
 import { ApiError, invalid, type RouteInput, type routes, versionStatus } from "@millrace/contract";
 import { isInternal, isReserved, reservedBeginnings } from "../../datachain/names.ts";
 import type { Db } from "../../store/drivers/store.ts";
@@ -25,7 +25,8 @@ import {
 } from "../../store/queries/datasets/datasets.ts";
 import { BoundedList } from "../../turns/bounded-list.ts";
 import { nextStretch } from "../../turns/large-answers.ts";
-import { type Actor, audit } from "../access/audit.ts";
+import { audit } from "../access/audit.ts";
+import type { Edit } from "../access/edit.ts";
 import type { Team } from "../access/principals.ts";
 import { iso } from "../time/clock.ts";
 import { datasetText, listedDatasetText } from "./dataset-documents.ts";
@@ -42,7 +43,9 @@ import {
 import { noSuchDataset } from "./dataset-namesakes.ts";
 import { versionTexts } from "./version-texts.ts";
 
-/** As requests name a dataset: in parts, as the client does, or all in `name`, as people type it. */
+/**
+ * A dataset as a request names it: in separate parts, as the client does, or everything in `name`, as users type it.
+ */
 interface Named {
   readonly name: string;
   readonly namespace?: string | null;
@@ -50,7 +53,7 @@ interface Named {
   readonly version?: string | null;
 }
 
-/** The client says `local.local` of a name that was typed short. */
+/** Returns the dataset that a request names. The client sends `local` as namespace and project for a short name. */
 export function readNamed({ name, namespace, project, version }: Named, username: string): Reference {
   const typed = version ? readVersionOf(version) : undefined;
   if (!namespace && !project) {
@@ -79,7 +82,7 @@ async function getDataset(db: Db, team: Team, reference: FullName): Promise<Data
 const sameNumber = (version: Version) => (row: Version) =>
   row.major === version.major && row.minor === version.minor && row.patch === version.patch;
 
-/** The version that a reference names, or the newest; one that was removed is not there any more. */
+/** Returns the version that a reference names, or the newest one. Throws if it does not exist or was removed. */
 export async function getLiveVersion(db: Db, team: Team, reference: Reference): Promise<ListedVersionRow> {
   const versions = await listedVersionsOf(db, (await getDataset(db, team, reference)).id);
   const { version } = reference;
@@ -89,7 +92,7 @@ export async function getLiveVersion(db: Db, team: Team, reference: Reference): 
   if (found)
     throw new ApiError(
       "not_found",
-      `There is no ${name}@${found.version} any more: it was removed ${found.removed_at}.`,
+      `${name}@${found.version} no longer exists: it was removed at ${found.removed_at}.`,
     );
   const numbers = versions.filter(isLive).map((row) => row.version);
   const wanted = version ? `${name}@${writeVersion(version)}` : `version of ${name}`;
@@ -99,16 +102,20 @@ export async function getLiveVersion(db: Db, team: Team, reference: Reference): 
 
 type ListQuery = RouteInput<typeof routes.listDatasets>["query"];
 
-/** Datasets read at a time. */
+/** Number of datasets that one query reads. */
 const listPart = 200;
 
 interface DatasetTexts {
+  /** JSON text of each dataset. */
   readonly datasets: readonly string[];
-  /** Where to go on; undefined: nothing follows. */
+  /** Cursor of the next page; undefined on the last page. */
   readonly next: number | undefined;
 }
 
-/** A long list is read in parts, and ends early when it grows beyond what one answer should hold: then page on. */
+/**
+ * Lists the datasets of a team in batches. The page ends early when the answer reaches its size limit; `next` then
+ * continues.
+ */
 export async function listTeamDatasets(db: Db, team: Team, query: ListQuery): Promise<DatasetTexts> {
   const { prefix = "", include_removed = false, limit = Number.MAX_SAFE_INTEGER } = query;
   if (query.cursor !== undefined && !(await placeOf(db, team.id, query.cursor)))
@@ -143,7 +150,7 @@ const isWanted = (prefix: string) => (dataset: PlacedDataset) => {
   return !isInternal(full) && (name.startsWith(prefix) || fullName(full).startsWith(prefix));
 };
 
-/** In runs whose versions one statement reads. Those without versions are left out. */
+/** Groups datasets so that one statement can read all versions of a group. Datasets without versions are left out. */
 async function smallParts(db: Db, datasets: readonly PlacedDataset[], includeRemoved: boolean) {
   const counts = await countVersions(
     db,
@@ -165,7 +172,10 @@ async function smallParts(db: Db, datasets: readonly PlacedDataset[], includeRem
   return found;
 }
 
-/** The text of a dataset with all its versions; what is large of them as far as it fits, of the named one always. */
+/**
+ * Returns the JSON of a dataset with all its versions. Schemas, first rows and scripts are included as far as they fit
+ * into the answer, and always for the version that the reference names.
+ */
 export async function showDataset(db: Db, team: Team, reference: Reference, includeRemoved: boolean): Promise<string> {
   const { id } = await getDataset(db, team, reference);
   const versions = await sizedVersionsOf(db, id, includeRemoved);
@@ -174,7 +184,7 @@ export async function showDataset(db: Db, team: Team, reference: Reference, incl
     const isNamed = reference.version ? sameNumber(reference.version) : () => false;
     return datasetText(dataset, await versionTexts(db, versions, isNamed));
   }
-  throw new ApiError("not_found", `There is no version of ${fullName(reference)} any more: all were removed.`);
+  throw new ApiError("not_found", `All versions of ${fullName(reference)} were removed.`);
 }
 
 export async function listJobVersions(db: Db, team: Team, jobId: string) {
@@ -188,19 +198,22 @@ interface Changes {
   readonly attrs?: readonly string[] | null;
 }
 
-/** What is to be changed. */
-export interface Edit {
+/** A change to a dataset; undefined fields stay as they are. */
+export interface DatasetEdit {
   readonly reference: FullName;
   readonly dataset: DatasetRow;
   readonly name?: string;
   readonly description?: string;
   readonly attrs?: readonly string[];
-  /** The uuid of a version by which the team's warehouse knows it; undefined: it has no rows there. */
+  /**
+   * Uuid of a version that is in the team's warehouse, to find the dataset there; undefined if no version has rows
+   * there.
+   */
   readonly stored: string | undefined;
 }
 
-/** Null means unchanged, and so does an empty name. */
-export async function planEdit(db: Db, team: Team, reference: FullName, changes: Changes): Promise<Edit> {
+/** Checks a change to a dataset, and returns what to change. Null fields and an empty name mean no change. */
+export async function planEdit(db: Db, team: Team, reference: FullName, changes: Changes): Promise<DatasetEdit> {
   const dataset = await getDataset(db, team, reference);
   const { new_name, description, attrs } = changes;
   const name = new_name && new_name !== dataset.name ? checkName("new_name", new_name) : undefined;
@@ -220,22 +233,30 @@ export async function planEdit(db: Db, team: Team, reference: FullName, changes:
 
 const beginnings = reservedBeginnings.join(", ").replace(/, (?=\w+$)/, " or ");
 
-/** Dots and @ separate the parts of a reference; the library keeps some beginnings for itself. */
+/**
+ * Returns the name. Throws if it contains a separator of dataset references (dot, @, slash, space), or begins with a
+ * prefix that the library reserves.
+ */
 export function checkName(field: string, name: string): string {
   const isFree = !/[.@/\s\0]/.test(name) && !isReserved(name);
   if (name !== "" && name.length <= 255 && isFree && canBeKept(name)) return name;
   throw invalid(field, `a name without dots, slashes, spaces and @, not beginning with ${beginnings}`, name);
 }
 
-async function requireFree(db: Db, team: Team, { reference, name }: Edit): Promise<void> {
+/** Throws if the new name of a dataset is taken. */
+async function requireFree(db: Db, team: Team, { reference, name }: DatasetEdit): Promise<void> {
   if (name === undefined || !(await findDataset(db, team.id, { ...reference, name }))) return;
   throw new ApiError("wrong_state", `${fullName({ ...reference, name })} is there already. Choose another name.`);
 }
 
-/** Runs inside the write, after the team's warehouse has changed. `tableOf` says where rows lie under the new name. */
+/**
+ * Records a change of a dataset in the registry, after the team's warehouse has been changed. `tableOf` returns the
+ * table of a version's rows, which depends on the dataset's name.
+ */
 export async function applyEdit(
-  db: Db,
-  { team, actor, edit, now }: { team: Team; actor: Actor; edit: Edit; now: number },
+  { db, actor, now }: Edit,
+  team: Team,
+  edit: DatasetEdit,
   tableOf: (version: FullName & { version: string }) => string,
 ): Promise<void> {
   const { reference, dataset, name, description, attrs } = edit;
@@ -255,12 +276,13 @@ export async function applyEdit(
   await audit(db, actor, { action: "dataset.edit", team, target: fullName(reference), detail }, now);
 }
 
+/** The versions of a dataset that are to be removed. */
 export interface Removal {
   readonly reference: FullName;
   readonly versions: readonly ListedVersionRow[];
 }
 
-/** One version, or all where that is asked for with force. */
+/** Returns the versions to remove: the named one, or all of them if `force` is set. */
 export async function planRemoval(db: Db, team: Team, reference: Reference, force: boolean): Promise<Removal> {
   if (reference.version) return { reference, versions: [await getLiveVersion(db, team, reference)] };
   const name = fullName(reference);
@@ -271,11 +293,14 @@ export async function planRemoval(db: Db, team: Team, reference: Reference, forc
     );
   const versions = (await listedVersionsOf(db, (await getDataset(db, team, reference)).id)).filter(isLive);
   if (versions.length > 0) return { reference, versions };
-  throw new ApiError("not_found", `There is no version of ${name} any more: all were removed.`);
+  throw new ApiError("not_found", `All versions of ${name} were removed.`);
 }
 
-/** Runs inside the write, after the rows are gone from the team's warehouse. Rows of the registry stay: numbers stay taken. */
-export async function applyRemoval(db: Db, team: Team, actor: Actor, removal: Removal, now: number): Promise<void> {
+/**
+ * Marks versions as removed, after their rows were deleted from the team's warehouse. The registry keeps the versions,
+ * so that their numbers are not used again.
+ */
+export async function applyRemoval({ db, actor, now }: Edit, team: Team, removal: Removal): Promise<void> {
   const ids = removal.versions.map(({ id }) => id);
   await markVersionsRemoved(db, ids, iso(now));
   const detail = removal.versions.map(({ version }) => version).join(", ");

@@ -1,11 +1,15 @@
-/** Exports: when one is begun, when an earlier one will do, and the URLs by which its files are fetched without a token. */
+/**
+ * Exports of dataset versions: creates them, reuses recent ones, and signs the URLs that fetch their files without a
+ * token.
+ */
 import { createHmac, randomUUID, timingSafeEqual } from "node:crypto";
 import { ApiError } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { getVersion, type ListedVersionRow } from "../../store/queries/datasets/dataset-versions.ts";
 import type { FullName } from "../../store/queries/datasets/datasets.ts";
 import { type ExportRow, findExport, findUsableExport, insertExport } from "../../store/queries/datasets/exports.ts";
-import { type Actor, audit } from "../access/audit.ts";
+import { audit } from "../access/audit.ts";
+import type { Edit } from "../access/edit.ts";
 import type { Team } from "../access/principals.ts";
 import { type DiskQuotas, whyNoExports } from "../access/quotas.ts";
 import type { KeyRing } from "../secrets/key-ring.ts";
@@ -14,38 +18,36 @@ import { fullName } from "./dataset-names.ts";
 import { arrayText } from "./json-texts.ts";
 
 export interface ExportRules {
-  /** At most; wide rows go into more and smaller files. */
+  /** Most rows in one file; wide rows are spread over more and smaller files. */
   readonly rowsPerFile: number;
-  /** Milliseconds after which the files are removed. */
+  /** Milliseconds after which the files are deleted. */
   readonly life: number;
 }
 
+/** The dataset version that a request exports. */
 interface ExportWish {
   readonly team: Team;
-  readonly actor: Actor;
   readonly dataset: FullName;
   readonly version: ListedVersionRow;
 }
 
-/** Runs inside a write. One that will live for a while yet serves everybody who asks. */
+/** Returns a recent export of the version that has at least half its lifetime left, or creates a new one. */
 export async function wantExport(
-  db: Db,
-  wish: ExportWish,
+  { db, actor, now }: Edit,
+  { team, dataset, version }: ExportWish,
   rules: ExportRules,
   quotas: DiskQuotas,
-  now: number,
 ): Promise<ExportRow> {
-  const { team, actor, version } = wish;
-  const target = `${fullName(wish.dataset)}@${version.version}`;
+  const target = `${fullName(dataset)}@${version.version}`;
   if (version.rows_table === null)
     throw new ApiError(
       "wrong_state",
-      `The rows of ${target} do not lie on this server: it was registered by its maker.`,
+      `The rows of ${target} are not stored on this server: an external producer registered it. Export it where it was produced.`,
     );
   if (version.num_objects === null)
     throw new ApiError(
       "wrong_state",
-      `How many rows ${target} has cannot be read from the team's warehouse. Save it anew, as another version.`,
+      `The team's warehouse does not say how many rows ${target} has. Save the dataset again, as a new version.`,
     );
   const usable = await findUsableExport(db, version.id, iso(now - rules.life / 2));
   if (usable) return usable;
@@ -55,7 +57,7 @@ export async function wantExport(
   if (files > mostFiles)
     throw new ApiError(
       "wrong_state",
-      `The ${version.num_objects} rows of ${target} are more than ${mostFiles} files hold. Its operator can put more into a file (MILLRACE_EXPORT_ROWS).`,
+      `The ${version.num_objects} rows of ${target} are more than ${mostFiles} files hold. The operator of the server can allow more rows in a file (MILLRACE_EXPORT_ROWS).`,
     );
   const row: ExportRow = {
     id: randomUUID(),
@@ -73,12 +75,18 @@ export async function wantExport(
   return row;
 }
 
-/** URLs that one answer holds. */
+/** Most files of an export, because one answer lists all their URLs. */
 const mostFiles = 10_000;
-/** What a file should take before it is compressed: as much as a small process can hold several times over. */
+/**
+ * Target size of a file before compression, in bytes. The process that writes the file holds it in memory several times
+ * over.
+ */
 const fileBytes = 64 * 1024 ** 2;
 
-/** How wide rows are is told by the first ones. */
+/**
+ * Returns the number of files for so many rows. The preview, the first rows of the version, tells how wide the rows
+ * are.
+ */
 function countFiles(rows: number, preview: string | null, { rowsPerFile }: ExportRules): number {
   const text = arrayText(preview) ?? "[]";
   const shown = (JSON.parse(text) as unknown[]).length;
@@ -86,16 +94,20 @@ function countFiles(rows: number, preview: string | null, { rowsPerFile }: Expor
   return Math.max(0, Math.ceil(rows / Math.min(rowsPerFile, fitting)));
 }
 
-/** The rows of one file. From what is stored of the export, so that it goes on as it began whatever the settings are now. */
+/**
+ * Returns the range of rows in the next file. It depends only on the stored export, so a changed setting does not
+ * affect it.
+ */
 export function rowsOfFile({ num_files, files_done }: ExportRow, rows: number): { from: number; limit: number } {
   const limit = Math.ceil(rows / num_files);
   return { from: files_done * limit, limit };
 }
 
+/** Returns an export of the team, or throws `not_found`. */
 export async function getExport(db: Db, team: Team, id: string): Promise<ExportRow> {
   const row = await findExport(db, id);
   if (row?.team_id === team.id) return row;
-  throw new ApiError("not_found", `There is no export ${id} in the team ${team.name}. Ask for a new one.`);
+  throw new ApiError("not_found", `There is no export ${id} in the team ${team.name}. Request a new export.`);
 }
 
 const label = "export url";
@@ -103,7 +115,7 @@ const label = "export url";
 const sign = (key: Buffer, id: string, file: number, expires: number) =>
   createHmac("sha256", key).update(`${id} ${file} ${expires}`).digest("base64url");
 
-/** They work as long as the files are kept. */
+/** Returns the signed URLs of the files of an export. They expire when the files are deleted. */
 export function exportUrls(keys: KeyRing, publicUrl: string, row: ExportRow, { life }: ExportRules): string[] {
   const expires = Math.floor((Date.parse(row.created_at) + life) / 1000);
   const [key = Buffer.alloc(0)] = keys.derive(label);
@@ -120,13 +132,20 @@ interface SignedFile {
   readonly signature: string;
 }
 
-/** As any key of the ring signs: keys are exchanged while exports live. */
+/**
+ * Throws unless the URL is signed with a key of the ring and has not expired. Older keys are accepted too, because keys
+ * may be rotated while exports exist.
+ */
 export function checkSignature(keys: KeyRing, { id, file, expires, signature }: SignedFile, now: number): void {
   const given = Buffer.from(signature);
   const isOurs = keys.derive(label).some((key) => {
     const own = Buffer.from(sign(key, id, file, expires));
     return own.length === given.length && timingSafeEqual(own, given);
   });
-  if (!isOurs) throw new ApiError("forbidden", "The signature of this URL is not one of this server.");
-  if (expires * 1000 <= now) throw new ApiError("forbidden", "The URL has expired. Ask for a new export.");
+  if (!isOurs)
+    throw new ApiError(
+      "forbidden",
+      "The signature of this URL is invalid. Use the URL exactly as the export returned it.",
+    );
+  if (expires * 1000 <= now) throw new ApiError("forbidden", "The URL has expired. Request a new export.");
 }

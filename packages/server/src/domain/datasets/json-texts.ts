@@ -1,11 +1,15 @@
-/** JSON that came from a team's warehouse and is answered as it came, digit by digit, if it is JSON at all. */
+/** Passes JSON from a team's warehouse through to the API unchanged, so that large numbers keep all digits. */
 import { replaceBareNumbers } from "@millrace/contract";
 
+/**
+ * Returns the text as standard JSON, with null for NaN and Infinity. Returns undefined unless it is valid and begins
+ * with `opening`.
+ */
 const usual = (text: string | null, opening: "{" | "["): string | undefined => {
   if (text === null) return undefined;
   const json = replaceBareNumbers(text, () => "null").trim();
   try {
-    // Read only to see that it can be: what it says is not looked at.
+    // Parsed only to check the syntax.
     JSON.parse(json);
     return json.startsWith(opening) ? json : undefined;
   } catch {
@@ -13,7 +17,8 @@ const usual = (text: string | null, opening: "{" | "["): string | undefined => {
   }
 };
 
-/** Anything else than an object is an empty one: a script can have written what it likes. */
+/** Returns the JSON of an object; an empty object if the text is anything else. Scripts can write any text there. */
 export const objectText = (text: string | null): string => usual(text, "{") ?? "{}";
 
+/** Returns the JSON of an array; undefined if the text is anything else. */
 export const arrayText = (text: string | null): string | undefined => usual(text, "[");

@@ -1,13 +1,14 @@
-/** Lineage: a walk from one version over what it was made from and what was made from it, step by step and bounded. */
+/** Lineage of a dataset version: a bounded breadth-first search over its inputs and over the versions made from it. */
 import { type Lineage, type LineageNode, versionStatus } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { type LineageStep, lineageVersions, stepsFrom } from "../../store/queries/datasets/lineage.ts";
 import type { Team } from "../access/principals.ts";
 import { fullName } from "./dataset-names.ts";
 
-/** Steps that one answer holds. */
+/** Most edges in one answer. */
 const most = 5000;
 
+/** Where a search goes, and how many levels deep. */
 interface Walk {
   readonly directions: readonly ("upstream" | "downstream")[];
   readonly depth: number;
@@ -15,6 +16,7 @@ interface Walk {
 
 interface Walked {
   readonly steps: readonly LineageStep[];
+  /** Whether the search stopped at a limit and more edges exist. */
   readonly truncated: boolean;
 }
 
@@ -41,7 +43,7 @@ export async function readLineage(db: Db, team: Team, rootId: number, walk: Walk
 const idsOf = ({ version_id, needs_version_id }: LineageStep) =>
   needs_version_id === null ? [version_id] : [version_id, needs_version_id];
 
-/** Each version is walked from once, whichever way leads there first. */
+/** Searches in one direction, level by level. Each version is expanded once, even if several paths lead to it. */
 async function walkFrom(db: Db, rootId: number, direction: "upstream" | "downstream", depth: number): Promise<Walked> {
   const seen = new Set([rootId]);
   const steps: LineageStep[] = [];

@@ -1,6 +1,6 @@
 /**
- * What was read back from a team's warehouse, checked: jobs could have written anything there. A version that is not right is
- * left out; the rest of what its job did still counts.
+ * Validates what was read from a team's warehouse after a job, because jobs can write anything there. An invalid
+ * version is left out; everything else that the job did still counts.
  */
 import { replaceBareNumbers } from "@millrace/contract";
 import { readLibraryTime } from "../../datachain/times.ts";
@@ -11,52 +11,59 @@ import { canBeKept, readVersion } from "./dataset-names.ts";
 
 type Fixed = "dataset_id" | "team_id" | "major" | "minor" | "patch";
 
+/** A dataset version as it was found in a team's warehouse. */
 export interface FoundVersion extends FullName, Omit<NewVersionRow, Fixed> {
   readonly dataset: { readonly uuid: string; readonly description: string | null; readonly attrs: string };
-  /** Versions by their uuid, known before or found along with this one; anything else by its storage URI. */
+  /** Inputs of the version: other versions by uuid, storage by URI. */
   readonly needs: readonly ({ readonly uuid: string } | { readonly uri: string })[];
 }
 
+/** What one job did to its team's datasets. */
 export interface Collected {
   readonly versions: readonly FoundVersion[];
+  /** Versions that the job created (`isCreator`) or reused, by uuid. */
   readonly jobs: readonly { readonly uuid: string; readonly isCreator: boolean }[];
-  /** Versions that are there no longer, by uuid. */
+  /** Uuids of versions that are no longer in the warehouse. */
   readonly removed: readonly string[];
-  /** JSON text of an object; null: none, or nothing that could be kept. */
+  /** JSON text of an object; null if the job wrote no metrics, or invalid ones. */
   readonly metrics: string | null;
 }
 
-/** A job that did more than any registry could keep: its message is for the job's owner. */
+/** Thrown when a job did more than the registry can record. The message is for the job's owner. */
 export class TooMuch extends Error {}
 
-/** Of any one text, in characters; of what describes a version, which every answer about it holds; of a script. */
+/** Longest text of any field without a limit of its own, in characters. */
 const textLimit = 64 * 1024;
+/** Longest JSON of a schema or preview, in characters. */
 const documentLimit = 256 * 1024;
+/** Longest script, in characters. */
 const scriptLimit = 1024 * 1024;
-/** Of what every list of versions or datasets reads. */
+/** Longest text of a field that lists read, in characters. */
 const listedLimit = 8 * 1024;
-/** Versions that one job made, used again or removed. */
+/** Most versions that one job may create or reuse. */
 const versionsLimit = 2000;
-/** Dependencies of one version. */
+/** Most dependencies of one version. */
 const needsOfOneLimit = 1000;
-/** Dependencies of all versions of one job: they are recorded in one write, and others wait for it. */
+/** Most dependencies of all versions of one job: one transaction records them, and other writers wait for it. */
 const needsLimit = 20_000;
-/** Bytes of one line. The child drops texts that are beyond any limit, so a line of a store that is right is shorter. */
+/** Most bytes of one line. The child process drops texts beyond their limits, so a valid line is always shorter. */
 const lineLimit = 16 * 1024 * 1024;
+/** Most versions that one job may remove. */
 const removedLimit = 100_000;
 
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * Reads the lines that the team's warehouse answered: the first says what the job did, each of the others is a version. The
- * event loop goes round between lines, since a job decides how long they are.
+ * Parses the output of the child process that read the team's warehouse: the first line says what the job did, each
+ * other line is a version. It yields to the event loop between lines, because jobs decide how long lines are.
  */
 export async function readCollected(lines: readonly Buffer[]): Promise<Collected> {
   const [head, ...rest] = lines;
   if (rest.length > versionsLimit) throw tooManyVersions();
   const did = parseLine(head);
-  // Taken for nothing, versions that the job removed would stay, and nobody would be told.
-  if (did === undefined) throw new TooMuch("What the job did to the team's datasets is more than can be read back.");
+  // Ignoring an unreadable line would silently keep versions that the job removed.
+  if (did === undefined)
+    throw new TooMuch("The job changed more datasets than the server can record. Split the job into smaller ones.");
   const { jobs, removed, metrics } = fieldsOf(did);
   const versions: FoundVersion[] = [];
   let needs = 0;
@@ -65,7 +72,9 @@ export async function readCollected(lines: readonly Buffer[]): Promise<Collected
     const version = readFound(fieldsOf(parseLine(line)));
     needs += version?.needs.length ?? 0;
     if (needs > needsLimit)
-      throw new TooMuch(`The dataset versions of the job have more than ${needsLimit} dependencies.`);
+      throw new TooMuch(
+        `The dataset versions of the job have more than ${needsLimit} dependencies. Split the job into several ones.`,
+      );
     if (version) versions.push(version);
   }
   return {
@@ -79,7 +88,7 @@ export async function readCollected(lines: readonly Buffer[]): Promise<Collected
   };
 }
 
-/** Undefined where there is no line, or one that nobody could have written. */
+/** Parses a line as JSON; returns undefined if the line is missing, too long or invalid. */
 function parseLine(line: Buffer | undefined): unknown {
   if (line === undefined || line.length > lineLimit) return undefined;
   try {
@@ -90,16 +99,20 @@ function parseLine(line: Buffer | undefined): unknown {
 }
 
 const tooManyVersions = (most = versionsLimit) =>
-  new TooMuch(`The job made, reused or removed more than ${most} dataset versions.`);
+  new TooMuch(`The job created, reused or removed more than ${most} dataset versions. Split it into several jobs.`);
+
+const tooManyNeeds = (most: number) =>
+  new TooMuch(`A dataset version of the job has more than ${most} dependencies. Split it into several versions.`);
 
 const fieldsOf = (value: unknown): Fields => (typeof value === "object" && value !== null ? (value as Fields) : {});
-function listOf(value: unknown, most: number): unknown[] {
+/** Returns an array, or an empty one for any other value; throws if it is longer than `most`. */
+function listOf(value: unknown, most: number, tooMany: (most: number) => TooMuch = tooManyVersions): unknown[] {
   if (!Array.isArray(value)) return [];
-  if (value.length > most) throw tooManyVersions(most);
+  if (value.length > most) throw tooMany(most);
   return value;
 }
 
-/** Undefined: something that has no right name, or no right number, is not to be found by anybody. */
+/** Validates a version; returns undefined if its name, version number, uuid or creation time is invalid. */
 function readFound(row: Fields): FoundVersion | undefined {
   const { namespace, project, name, version, uuid } = row;
   const dataset = fieldsOf(row["dataset"]);
@@ -126,7 +139,7 @@ function readFound(row: Fields): FoundVersion | undefined {
     job_id: isUuid(row["job_id"]) ? row["job_id"] : null,
     created_at: created,
     finished_at: readLibraryTime(row["finished_at"]),
-    needs: listOf(row["needs"], needsOfOneLimit).flatMap((need) => readNeed(fieldsOf(need))),
+    needs: listOf(row["needs"], needsOfOneLimit, tooManyNeeds).flatMap((need) => readNeed(fieldsOf(need))),
   };
 }
 
@@ -140,7 +153,7 @@ function readNeed({ uuid, uri }: Fields): FoundVersion["needs"] {
   return isName(uri) ? [{ uri }] : [];
 }
 
-/** Of characters that exist, none of them NUL: a store that is shared holds no others. */
+/** Returns whether a value is well-formed text without NUL, as PostgreSQL requires, and not longer than the limit. */
 const isText = (value: unknown, limit = textLimit): value is string =>
   typeof value === "string" && value.length <= limit && !value.includes("\0") && value.isWellFormed();
 const textOf = (value: unknown, limit = textLimit) => (isText(value, limit) ? value : "");
@@ -148,7 +161,7 @@ const isName = (value: unknown): value is string => isText(value) && value !== "
 const isUuid = (value: unknown): value is string =>
   typeof value === "string" && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(value);
 
-/** Kept as text, but only text that is what it says. The library writes NaN and Infinity bare. */
+/** Returns whether a text is a JSON object or array. The library writes bare NaN and Infinity, which are accepted. */
 function isJson(value: unknown, kind: "object" | "array", limit = documentLimit): value is string {
   if (!isText(value, limit)) return false;
   try {
@@ -159,6 +172,7 @@ function isJson(value: unknown, kind: "object" | "array", limit = documentLimit)
   }
 }
 
+/** Parses a count that was sent as decimal digits; returns null for any other value. */
 function readCount(value: unknown): number | null {
   const count = typeof value === "string" && /^\d{1,16}$/.test(value) ? Number(value) : -1;
   return Number.isSafeInteger(count) && count >= 0 ? count : null;

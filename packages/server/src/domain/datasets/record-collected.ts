@@ -1,4 +1,4 @@
-/** Puts dataset versions into the registry as they were found in a team's warehouse, or as whoever made them says. */
+/** Adds dataset versions that were found in a team's warehouse to the registry. */
 
 import type { Db } from "../../store/drivers/store.ts";
 import { nextTurn } from "../../store/queries/batches.ts";
@@ -18,20 +18,24 @@ import { fullName, readVersion } from "./dataset-names.ts";
 import type { Collected, FoundVersion } from "./parse-collected.ts";
 import { type NewVersion, noticeVersions } from "./version-notices.ts";
 
+/** Versions that were found in a team's warehouse, and the jobs behind them. */
 export interface Found {
   readonly versions: readonly FoundVersion[];
-  /** Which job made or reused which version, by uuid. */
+  /** Which job created (`isCreator`) or reused which version, by uuid of the version. */
   readonly jobs: readonly { readonly jobId: string; readonly uuid: string; readonly isCreator: boolean }[];
 }
 
 interface Recorded {
-  /** Their numbers are taken. */
+  /** Full names of versions that were not recorded, because an external producer had registered their numbers. */
   readonly refused: string[];
-  /** They were not known before. */
+  /** Versions that the registry did not have before. */
   readonly recorded: NewVersion[];
 }
 
-/** What a job did to its team's datasets, in the write that accepts its result. Returns what could not be recorded. */
+/**
+ * Records what a job did to its team's datasets, in the transaction that accepts the job's result. Returns the full
+ * names of versions that could not be recorded.
+ */
 export async function recordCollected(
   db: Db,
   jobId: string,
@@ -47,8 +51,8 @@ export async function recordCollected(
 }
 
 /**
- * Idempotent: a version that is known by its uuid stays as it is, since nobody changes one; it may have been removed
- * since it was read. Runs inside the write that says why they are there.
+ * Adds versions, their dependencies and their jobs to the registry. It is idempotent: a version whose uuid is already
+ * known is skipped, because versions never change, and because it may have been removed since the warehouse was read.
  */
 export async function recordVersions(db: Db, teamId: number, found: Found): Promise<Recorded> {
   const ids = new Map<string, number>();
@@ -81,7 +85,7 @@ export async function recordVersions(db: Db, teamId: number, found: Found): Prom
   return { refused, recorded };
 }
 
-/** Those that are known; what was left out is nobody's dependency. */
+/** Returns the dependencies of a version. Dependencies on versions that the registry does not have are dropped. */
 async function needsOf({ needs }: FoundVersion, idOf: (uuid: string) => Promise<number | undefined>): Promise<Need[]> {
   const found = await Promise.all(
     needs.map(async (need) => {
@@ -94,8 +98,9 @@ async function needsOf({ needs }: FoundVersion, idOf: (uuid: string) => Promise<
 }
 
 /**
- * Undefined: whoever makes datasets elsewhere registered this number, and what is registered is not overwritten. A number
- * of the team's own store that is given anew, after a copy was put back, is the new version.
+ * Records one version and returns its id. Returns undefined if an external producer has registered this version number,
+ * which is never overwritten. A version of the team's own warehouse with the same number is replaced: after a restore,
+ * jobs use numbers again.
  */
 async function recordVersion(
   db: Db,
@@ -114,7 +119,7 @@ async function recordVersion(
   return there.id;
 }
 
-/** Its dataset, looked up once for all its versions. */
+/** Returns the id of the version's dataset, which is looked up only once for all versions of the dataset. */
 function placeOf(db: Db, teamId: number, found: FoundVersion, places: Map<string, Promise<number>>): Promise<number> {
   const name = fullName(found);
   const place = places.get(name) ?? putPlace(db, teamId, found);
@@ -122,7 +127,10 @@ function placeOf(db: Db, teamId: number, found: FoundVersion, places: Map<string
   return place;
 }
 
-/** A place gets its uuid from whoever was there first; it is only ever told, never looked up. */
+/**
+ * Creates the dataset with its namespace and project where they are missing. New namespaces and projects get the
+ * dataset's uuid.
+ */
 async function putPlace(db: Db, teamId: number, found: FoundVersion): Promise<number> {
   const { namespace, project, name, dataset, created_at } = found;
   const made = { uuid: dataset.uuid, description: null, created_at };

@@ -1,4 +1,4 @@
-/** A version that its maker registers: its rows lie elsewhere, what it was made from is known here. */
+/** Registers a version of an external producer: its rows are stored elsewhere, its lineage is recorded here. */
 import { randomUUID } from "node:crypto";
 import { ApiError, invalid, parseExactly, type RouteInput, type routes, versionStatus } from "@millrace/contract";
 import { reservedNamespaces } from "../../datachain/names.ts";
@@ -25,6 +25,7 @@ import { findLiveVersions } from "../../store/queries/datasets/live-versions.ts"
 import { findJob } from "../../store/queries/jobs/jobs.ts";
 import { usernameOf } from "../../store/queries/people/users.ts";
 import { type Actor, audit } from "../access/audit.ts";
+import type { Transaction } from "../access/edit.ts";
 import type { Principal, Team } from "../access/principals.ts";
 import { type DiskQuotas, requireRoomForTexts } from "../access/quotas.ts";
 import { readSpec } from "../lifecycle/job-documents.ts";
@@ -35,27 +36,36 @@ import { noticeVersions } from "./version-notices.ts";
 
 type Input = RouteInput<typeof routes.registerVersion>["body"];
 
+/** A request to register a version. */
 export interface Registration {
   readonly team: Team;
   readonly principal: Principal;
   readonly actor: Actor;
   readonly input: Input;
-  /** The body as it came: numbers of the first rows may be larger than the parsed ones can be. */
+  /** Body as it was received; parsed numbers of the preview could lose digits. */
   readonly text: string;
 }
 
-/** What it was made from is looked up before the write: others need not wait for that. */
+/**
+ * Registers a version. Its dependencies are looked up before the transaction, so that other writers do not wait for
+ * that.
+ */
 export async function registerVersion(store: Store, registration: Registration, quotas: DiskQuotas, now: number) {
   checkPlace(readNamed(registration.input, registration.principal.username));
-  // Sent again, it is answered as before, whatever has become of what it needed.
+  // A repeated request gets the same answer, even if its dependencies no longer exist.
   const needs = (await knownVersion(store.db, registration)) ? [] : await readNeeds(store.db, registration);
-  return store.write((db) => register(db, registration, needs, quotas, now));
+  return store.write((db) => register({ db, now }, registration, needs, quotas));
 }
 
 const knownVersion = async (db: Db, { team, input }: Registration) =>
   input.uuid ? versionIdOf(db, team.id, input.uuid.toLowerCase()) : undefined;
 
-async function register(db: Db, registration: Registration, needs: readonly Need[], quotas: DiskQuotas, now: number) {
+async function register(
+  { db, now }: Transaction,
+  registration: Registration,
+  needs: readonly Need[],
+  quotas: DiskQuotas,
+) {
   const { team, principal, actor, input } = registration;
   const reference = readNamed(input, principal.username);
   const known = await knownVersion(db, registration);
@@ -79,17 +89,23 @@ async function register(db: Db, registration: Registration, needs: readonly Need
   return answerOf(db, id, reference);
 }
 
-/** A request that is sent again gets the same answer; the same uuid for something else is a mistake. */
+/** Returns the answer for a registered version. Throws if the uuid belongs to a version of another dataset. */
 async function answerOf(db: Db, id: number, reference: Reference) {
   const row = await getVersion(db, id);
   const dataset = row && (await placedDataset(db, row.dataset_id));
   const named = dataset && { namespace: dataset.namespace.name, project: dataset.project.name, name: dataset.name };
   if (!row || !named || fullName(named) !== fullName(reference))
-    throw new ApiError("wrong_state", "uuid: another version has it already. Leave it out, or choose a new one.");
+    throw new ApiError(
+      "wrong_state",
+      "uuid: another version already has this uuid. Leave it out, or choose a new one.",
+    );
   return { dataset_name: fullName(named), version: row.version, uuid: row.uuid };
 }
 
-/** Listings are the library's own, and clients never ask a server for what is local. */
+/**
+ * Throws if a part of the name is invalid, or the namespace is reserved: the library keeps its listings in `system`,
+ * and never asks a server for datasets in `local`.
+ */
 function checkPlace({ namespace, project, name }: Reference): void {
   checkName("name", name);
   checkName("name", project);
@@ -98,12 +114,18 @@ function checkPlace({ namespace, project, name }: Reference): void {
     throw invalid("name", `a namespace other than ${reservedNamespaces.join(" and ")}`, namespace);
 }
 
-/** A pipeline runs the maker of a version again, as its creator: so nobody says that a stranger's job was it. */
+/**
+ * Returns the job that created the version; undefined if the request names none. Throws if the job belongs to somebody
+ * else, because a pipeline that rebuilds the version runs that job again in the name of its creator.
+ */
 async function jobOf(db: Db, { team, principal: { userId, via }, input }: Registration) {
   const given = input.job_id?.toLowerCase();
   const own = via.kind === "job" ? via.jobId : undefined;
   if (own && given && own !== given)
-    throw new ApiError("forbidden", `job_id: a job's own token registers for its own job, which is ${own}.`);
+    throw new ApiError(
+      "forbidden",
+      `job_id: a job's own token can register versions for its own job only, which is ${own}. Leave job_id out.`,
+    );
   const id = own ?? given;
   if (id === undefined) return undefined;
   const job = await findJob(db, team.id, id);
@@ -111,12 +133,13 @@ async function jobOf(db: Db, { team, principal: { userId, via }, input }: Regist
   if (job.user_id !== userId && team.role !== "admin")
     throw new ApiError(
       "forbidden",
-      `job_id: the job ${id} is ${await usernameOf(db, job.user_id)}'s. Only they, the job itself and admins of the team may say that it made a version.`,
+      `job_id: the job ${id} is ${await usernameOf(db, job.user_id)}'s. Only its owner, the job itself and admins of the team may register versions for it.`,
     );
   const isWhole = !job.cut.includes('"query"');
   return { id, query: isWhole ? readSpec(job).query : "" };
 }
 
+/** Resolves the dependencies of a request to versions and storage URIs; throws if one does not exist. */
 async function readNeeds(db: Db, { team, principal, input }: Registration): Promise<Need[]> {
   const texts = [...new Set(input.dependencies ?? [])];
   const uris = texts.filter(isUri);
@@ -127,7 +150,7 @@ async function readNeeds(db: Db, { team, principal, input }: Registration): Prom
     .map((text) => readReference(text.replace(/^ds:\/\//, ""), principal.username, "dependencies"));
   const found = await findLiveVersions(db, team.id, references);
   const needs: Need[] = uris.map((needs_uri) => ({ needs_uri }));
-  // Asked for once more by itself, one that is not there says why.
+  // For a version that was not found, `getLiveVersion` throws an error that says why.
   for (const [index, reference] of references.entries())
     needs.push({ needs_version_id: (found[index] ?? (await getLiveVersion(db, team, reference))).id });
   return needs;
@@ -135,7 +158,10 @@ async function readNeeds(db: Db, { team, principal, input }: Registration): Prom
 
 const isUri = (text: string) => /^[a-z][a-z0-9+.-]*:\/\//i.test(text) && !text.startsWith("ds://");
 
-/** What is said of the dataset is kept where nothing new is said. */
+/**
+ * Creates or updates the dataset of the version, and returns its id. Fields that the request leaves out stay as they
+ * are.
+ */
 async function datasetOf(db: Db, { team, input }: Registration, reference: Reference, now: number): Promise<number> {
   const known = await findDataset(db, team.id, reference);
   const described = {
@@ -150,13 +176,16 @@ async function datasetOf(db: Db, { team, input }: Registration, reference: Refer
   return putDataset(db, { team_id: team.id, project_id: projectId, uuid, name, created_at: iso(now), ...described });
 }
 
-/** Removed ones count: their numbers stay taken. */
+/**
+ * Returns the number of the new version: the requested one or the next free one. Numbers of removed versions stay
+ * taken.
+ */
 function chooseVersion(versions: readonly ListedVersionRow[], reference: Reference): Version {
   const name = fullName(reference);
   if (versions.some(({ rows_table }) => rows_table !== null))
     throw new ApiError(
       "wrong_state",
-      `The versions of ${name} are made by jobs with the library. Choose another name.`,
+      `The versions of ${name} are created by jobs on this server, so none can be registered. Choose another name.`,
     );
   const { version } = reference;
   const newest = versions.at(-1);
@@ -169,10 +198,13 @@ function chooseVersion(versions: readonly ListedVersionRow[], reference: Referen
 
 function next({ major, minor, patch }: Version): Version {
   if (patch < 2_147_483_647) return { major, minor, patch: patch + 1 };
-  throw new ApiError("wrong_state", "version: there is no next one. Choose a number.");
+  throw new ApiError(
+    "wrong_state",
+    "version: the newest version has the largest possible patch number. Choose a version.",
+  );
 }
 
-/** Every version of a dataset is shown with these. */
+/** Largest schema and preview of a version in bytes, because every answer about the dataset includes them. */
 const mostBytes = 256 * 1024;
 
 function limited(field: string, json: string): string {

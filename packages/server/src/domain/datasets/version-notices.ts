@@ -1,7 +1,7 @@
 /**
- * A new version of a dataset leaves a notice for each schedule that the dataset fires, in the write that registers the
- * version. The notice is due once the dataset has been quiet for a while. What a schedule's own runs make, or runs that
- * they led to, never fires that schedule: each run carries the chain of schedules that led to it.
+ * Notices that fire schedules on new dataset versions. A new version writes a notice for each schedule that its dataset
+ * triggers, in the same transaction. The notice is due once the dataset has had no new version for the schedule's quiet
+ * time. To prevent loops, each run carries the chain of schedules that led to it, and its versions fire none of them.
  */
 
 import type { Db } from "../../store/drivers/store.ts";
@@ -9,18 +9,22 @@ import { chainOfJob } from "../../store/queries/jobs/chains.ts";
 import { putNotice, schedulesFiredBy } from "../../store/queries/schedules/schedule-notices.ts";
 import { iso } from "../time/clock.ts";
 
-/** Ids of schedules, as rows keep them. */
+/** Parses the chain column: ids of the schedules that led to a run. */
 export const readChain = (chain: string | null): number[] => (chain ? (JSON.parse(chain) as number[]) : []);
+/** Returns the chain column for these schedule ids, without duplicates. */
 export const writeChain = (ids: readonly number[]): string => JSON.stringify([...new Set(ids)]);
 
 /** A version that has just been registered. */
 export interface NewVersion {
   readonly datasetId: number;
-  /** In full, with its version. */
+  /** Full name with version, such as `namespace.project.name@1.0.0`. */
   readonly name: string;
 }
 
-/** Inside the write that registers them; `jobId` is whose doing they are. */
+/**
+ * Writes the notices for new versions, in the transaction that registers the versions. `jobId` is the job that created
+ * them; null if an external producer registered them without a job.
+ */
 export async function noticeVersions(
   db: Db,
   versions: readonly NewVersion[],

@@ -1,14 +1,17 @@
-/** The versions of one dataset as its answer shows them, read and written a stretch at a time. */
+/** Builds the JSON of all versions of a dataset in batches, so that a large answer does not block the event loop. */
 
 import type { Db } from "../../store/drivers/store.ts";
 import { type SizedVersionRow, schemasOf, textsOf } from "../../store/queries/datasets/dataset-versions.ts";
 import { nextStretch, stretchesOf } from "../../turns/large-answers.ts";
 import { type VersionText, versionText } from "./dataset-documents.ts";
 
-/** Bytes of schemas in one answer, and as many of first rows and scripts. */
+/** Most bytes of schemas in one answer; previews and scripts together have the same limit. */
 const mostBytes = 8 * 1024 ** 2;
 
-/** Oldest first, as they are given. What is large is there as far as it fits, of the named one always. */
+/**
+ * Returns the JSON of the versions in the given order, oldest first. Schemas, previews and scripts are included as far
+ * as they fit: first those of the named version, then those of newer versions before older ones.
+ */
 export async function versionTexts(
   db: Db,
   versions: readonly SizedVersionRow[],
@@ -31,10 +34,12 @@ export async function versionTexts(
   return shown;
 }
 
-/** Of a version without what is large. */
+/** Approximate bytes of a version without schemas, preview and scripts. */
 const smallBytes = 512;
 
-/** Ids of the first ones that fit together; of the very first in any case. */
+/**
+ * Returns the ids of the first versions whose fields fit into the limit together; the very first is always included.
+ */
 function fitting(versions: readonly SizedVersionRow[], size: "schema_bytes" | "text_bytes"): Set<number> {
   let total = 0;
   const end = versions.findIndex((row, index) => {

@@ -1,4 +1,6 @@
-/** One attempt at a delivery: who makes it, and what follows from how it ended. */
+/**
+ * Attempts to deliver a message to a receiver: takes a due delivery, and records the result with retries and back-off.
+ */
 import { webhookLimits } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import {
@@ -12,49 +14,63 @@ import {
 } from "../../store/queries/events/deliveries.ts";
 import { lockReceiver, type ReceiverRow, updateReceiver } from "../../store/queries/events/receivers.ts";
 import { audit } from "../access/audit.ts";
+import type { Transaction } from "../access/edit.ts";
 import { day, iso } from "../time/clock.ts";
 
+/** The result of one attempt to send a message. */
 export interface AttemptResult {
   readonly ok: boolean;
-  /** Of the answer, where there was one. */
+  /** Status code of the receiver's answer; null if there was none. */
   readonly status: number | null;
-  /** Why it failed, for people. */
+  /** Why the attempt failed, as a sentence; null if it succeeded. */
   readonly error: string | null;
-  /** False: the failure is not the receiver's, and is not counted against it. */
+  /** False if the receiver did not cause the failure, so that the failure does not count against it. */
   readonly isReceivers?: boolean;
 }
 
-/** No pause is longer, in milliseconds. */
+/** Longest back-off in milliseconds. */
 const longest = 8 * 3_600_000;
 
-/** After so many failures. */
+/** Returns the back-off after this many failures, in milliseconds. Each failure triples it. */
 const pauseAfter = (failures: number, firstSeconds: number) =>
   Math.min(firstSeconds * 1000 * 3 ** (failures - 1), longest);
 
-/** Until when nothing is sent to it; undefined: it does not rest. A rest longer than any pause was written by a wrong clock. */
+/**
+ * Returns until when a receiver is in back-off; undefined if it is not. A time beyond the longest back-off was written
+ * by a wrong clock and is ignored.
+ */
 export function restOf({ rests_until }: Pick<ReceiverRow, "rests_until">, now: number): string | undefined {
   const isResting = rests_until !== null && rests_until > iso(now) && rests_until <= iso(now + longest);
   return isResting ? rests_until : undefined;
 }
 
-/** What is put off for longer than any pause is due, too: a wrong clock wrote it. */
+/**
+ * Returns the limits for finding due deliveries: those before `now`, and those after `far`. A time after `far` is
+ * beyond the longest back-off, so a wrong clock wrote it, and the delivery is due at once.
+ */
 export const dueTimes = (now: number): DueTimes => ({ now: iso(now), far: iso(now + day) });
 
-/** Should whoever takes it die, it is due again when no attempt lasts any more. Undefined: somebody else has it. */
+/**
+ * Takes a due delivery for an attempt. If the server dies, the delivery is due again after `seconds`, the longest time
+ * that an attempt takes. Returns undefined if another server has taken it.
+ */
 export const beginAttempt = (db: Db, due: DueDelivery, seconds: number, now: number) =>
   takeDelivery(db, due, iso(now + seconds * 1000), iso(now));
 
-/** What becomes of a delivery by an attempt. */
+/** What becomes of a delivery after an attempt. */
 export type AttemptOutcome = "delivered" | "retried" | "failed";
 
-/** Undefined: somebody else has made it meanwhile, or it is gone. */
+/**
+ * Records the result of an attempt, and plans the next one if it failed. `firstPause` is the first back-off in seconds.
+ * Returns undefined if the delivery or its receiver is gone, or somebody else has recorded a result.
+ */
 export async function endAttempt(
-  db: Db,
+  transaction: Transaction,
   row: DeliveryRow,
   result: AttemptResult,
   firstPause: number,
-  now: number,
 ): Promise<AttemptOutcome | undefined> {
+  const { db, now } = transaction;
   const receiver = await lockReceiver(db, row.receiver_id);
   if (!receiver) return undefined;
   const { ok, status: response_status, error } = result;
@@ -68,38 +84,42 @@ export async function endAttempt(
     finished_at: isOver ? iso(now) : null,
   } as const;
   if (!(await endDeliveryAttempt(db, row, outcome))) return undefined;
-  if (ok) await countSuccess(db, receiver, now);
-  else if (result.isReceivers !== false) await countFailure(db, receiver, { error, firstPause }, now);
+  if (ok) await countSuccess(transaction, receiver);
+  else if (result.isReceivers !== false) await countFailure(transaction, receiver, error, firstPause);
   return outcome.status === "pending" ? "retried" : outcome.status;
 }
 
-/** It answers again: what waited for that is sent. */
-async function countSuccess(db: Db, { id, failures, disabled_at }: ReceiverRow, now: number): Promise<void> {
+/** Resets the failures of a receiver that answers again, and makes its waiting deliveries due. */
+async function countSuccess({ db, now }: Transaction, { id, failures, disabled_at }: ReceiverRow): Promise<void> {
   if (failures === 0 || disabled_at !== null) return;
   await updateReceiver(db, id, { failures: 0, rests_until: null });
   await setDue(db, id, iso(now));
 }
 
-/** Attempts that were under way side by side fail for one reason: they count as one. */
+/**
+ * Counts a failure of a receiver and starts its back-off. Failures during a back-off are not counted: they have the
+ * same cause.
+ */
 async function countFailure(
-  db: Db,
+  transaction: Transaction,
   receiver: ReceiverRow,
-  { error, firstPause }: { error: string | null; firstPause: number },
-  now: number,
+  error: string | null,
+  firstPause: number,
 ): Promise<void> {
+  const { db, now } = transaction;
   const { id, disabled_at } = receiver;
   if (disabled_at !== null) return void (await setDue(db, id, null));
   const resting = restOf(receiver, now);
   if (resting !== undefined) return void (await putOff(db, id, resting));
   const failures = receiver.failures + 1;
-  if (failures >= webhookLimits.failuresInRow) return disable(db, receiver, error, now);
+  if (failures >= webhookLimits.failuresInRow) return disable(transaction, receiver, error);
   const rest = iso(now + pauseAfter(failures, firstPause));
   await updateReceiver(db, id, { failures, rests_until: rest });
   await putOff(db, id, rest);
 }
 
-/** What waits is kept for the day when somebody enables it again. */
-async function disable(db: Db, receiver: ReceiverRow, error: string | null, now: number): Promise<void> {
+/** Disables a receiver after too many failures. Its waiting deliveries are kept until somebody enables it again. */
+async function disable({ db, now }: Transaction, receiver: ReceiverRow, error: string | null): Promise<void> {
   const { id, team_id, kind, address } = receiver;
   const failures = receiver.failures + 1;
   const disabled_reason = `${failures} attempts in a row failed. The last one: ${error ?? "unknown"}`;

@@ -1,22 +1,25 @@
-/** What a receiver is sent: the event as a sentence, and the body of a webhook or the text of an e-mail. */
+/**
+ * Builds the message for a receiver: the event as a sentence, and the body of a webhook request or the text of an
+ * e-mail.
+ */
 import type { ToldEvent, WebhookFormat } from "@millrace/contract";
 import type { DeliveryRow } from "../../store/queries/events/deliveries.ts";
 import type { OutboxRow } from "../../store/queries/events/outbox.ts";
 
-/** An event of the outbox, with what the loop found out about it. */
+/** An event of the outbox, with the data that its message needs. */
 export interface Told extends OutboxRow {
-  /** When it happened. */
+  /** ISO time of the event. */
   readonly at: string;
-  /** Undefined: only a state that a job reached. */
+  /** Event that receivers subscribe to; undefined if only the state of a job or pipeline has changed. */
   readonly event: ToldEvent | undefined;
   readonly team: string;
-  /** The page of a job. */
+  /** URL of the job's page; null if the event is not about a job. */
   readonly url: string | null;
-  /** Of a pipeline: the schedule that started it. */
+  /** Name of the schedule that started the pipeline; null if there is none. */
   readonly schedule: string | null;
 }
 
-/** What a delivery is, before it is given to a receiver. */
+/** The content of a message, before it is formatted for a receiver. */
 export interface Notice {
   readonly kind: DeliveryRow["kind"];
   readonly event: string;
@@ -24,6 +27,7 @@ export interface Notice {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
+/** Returns the message for an event. */
 export function noticeOf(told: Told): Notice {
   const title = sentence(told);
   const { event = null, team, at } = told;
@@ -56,8 +60,9 @@ export function noticeOf(told: Told): Notice {
 
 const isOver = ({ status }: Told) => ["COMPLETE", "COMPLETED", "FAILED", "CANCELED"].includes(status);
 
+/** Returns the test message that is sent to a new receiver and on request. */
 export function pingOf(team: string, at: string): Notice {
-  const message = `Millrace can reach you: this is a test of the team ${team}.`;
+  const message = `Millrace can reach you: this is a test message of the team ${team}.`;
   return {
     kind: "PING",
     event: "PING",
@@ -66,6 +71,7 @@ export function pingOf(team: string, at: string): Notice {
   };
 }
 
+/** Describes an event in one sentence. */
 function sentence(told: Told): string {
   const { kind, name, subject, team, message, event } = told;
   const why = message ? `: ${message}` : ".";
@@ -85,7 +91,7 @@ function sentence(told: Told): string {
   return told.status === "FAILED" ? `${what} failed${why}` : `${what} is ${told.status}.`;
 }
 
-/** What is sent, byte by byte: the same in every attempt. */
+/** Returns the exact text that is sent. It is stored with the delivery, so every attempt sends the same bytes. */
 export function bodyText(notice: Notice, id: string, format: WebhookFormat | "mail"): string {
   if (format === "mail") return `${notice.body["text"]}\n\nEvent ${notice.event}, ${notice.body["timestamp"]}\n`;
   if (format === "slack") return JSON.stringify({ text: escapeSlack(String(notice.body["text"])) });
@@ -93,5 +99,5 @@ export function bodyText(notice: Notice, id: string, format: WebhookFormat | "ma
   return format === "form" ? new URLSearchParams({ payload: json }).toString() : json;
 }
 
-/** Slack reads these as the beginning of links and commands. */
+/** Escapes the characters that begin links and commands in Slack. */
 const escapeSlack = (text: string) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");

@@ -1,4 +1,4 @@
-/** Notifications: e-mail addresses of a team that are told what happens. */
+/** Notifications: e-mail addresses that get a message when something happens in a team. */
 import {
   ApiError,
   invalid,
@@ -32,7 +32,7 @@ import {
 } from "./receivers.ts";
 
 export interface NotificationsContext extends ReceiversContext {
-  /** Whether the operator has set up e-mail. */
+  /** Whether the operator has configured a mail server. */
   readonly sendsMail: boolean;
 }
 
@@ -47,13 +47,13 @@ const shown = async (db: Db, row: ReceiverRow): Promise<Notification> => ({
   ...(await stateOf(db, row)),
 });
 
-/** Makes it, or changes what it is told of. */
+/** Adds an e-mail address to a team, or changes which events it gets. */
 export async function setNotification(
   { store, signals, sendsMail }: NotificationsContext,
   { address, events, enabled }: SetNotificationInput,
   { team, actor, now }: ReceiverChange,
 ): Promise<Notification> {
-  if (events?.length === 0) throw invalid("events", "at least one event: with none it would be told nothing");
+  if (events?.length === 0) throw invalid("events", "at least one event. To send nothing, delete the notification");
   if (!sendsMail) throw noMail();
   const notification = await store.write(async (db) => {
     const row = (await findAddress(db, team.id, address)) ?? (await add(db, team, address, now));
@@ -71,14 +71,14 @@ export async function setNotification(
 const noMail = () =>
   new ApiError(
     "wrong_state",
-    "This server sends no e-mail: its operator has not set MILLRACE_SMTP_URL. A webhook works without it.",
+    "This server sends no e-mail, because its operator has not set MILLRACE_SMTP_URL. Ask the operator to set it, or use a webhook.",
   );
 
 async function add(db: Db, team: Team, address: string, now: number): Promise<ReceiverRow> {
   if ((await listReceivers(db, team.id, "mail")).length >= webhookLimits.addresses)
     throw new ApiError(
       "wrong_state",
-      `The team ${team.name} has ${webhookLimits.addresses} addresses already, the most there may be. Remove one first.`,
+      `The team ${team.name} has ${webhookLimits.addresses} addresses already, which is the limit. Remove one first.`,
     );
   const fresh = newReceiver(team, "mail", address, now);
   return { ...fresh, id: await insertReceiver(db, fresh) };
@@ -101,7 +101,10 @@ export async function testNotification(context: NotificationsContext, address: s
   return testReceiver(context, (db) => hold(db, change.team, address), change);
 }
 
-/** Nobody else changes it until the end of the write. */
+/**
+ * Locks the row of an e-mail address until the transaction ends, and returns it. Throws if the team does not have the
+ * address.
+ */
 async function hold(db: Db, team: Team, address: string): Promise<ReceiverRow> {
   const found = await findAddress(db, team.id, address);
   const row = found && (await lockReceiver(db, found.id));

@@ -1,4 +1,4 @@
-/** What webhooks and e-mail addresses have in common: how they fare, their deliveries, tests and redelivery. */
+/** Functions that webhooks and e-mail addresses share: their state, deliveries, tests and redelivery. */
 import { ApiError, type Delivery, invalid, type RouteInput, type routes, toldEvents } from "@millrace/contract";
 import type { Db, Store } from "../../store/drivers/store.ts";
 import {
@@ -32,14 +32,14 @@ export interface ReceiversContext {
   readonly signals: Signals;
 }
 
-/** Who changes a receiver, and in which team. */
+/** The actor of a change, the team of the receiver, and the time. */
 export interface ReceiverChange {
   readonly team: Team;
   readonly actor: Actor;
   readonly now: number;
 }
 
-/** A receiver of which nothing is known yet: it is told of every event. */
+/** Returns the columns of a new receiver. It subscribes to every event. */
 export const newReceiver = (team: Team, kind: ReceiverKind, address: string, now: number) =>
   ({
     team_id: team.id,
@@ -61,7 +61,7 @@ export const newReceiver = (team: Team, kind: ReceiverKind, address: string, now
     updated_at: iso(now),
   }) as const;
 
-/** How it fares, as it is shown. */
+/** Returns the state of a receiver as the API shows it. */
 export const stateOf = async (db: Db, row: ReceiverRow) => ({
   enabled: row.disabled_at === null,
   disabled_reason: row.disabled_reason,
@@ -72,7 +72,10 @@ export const stateOf = async (db: Db, row: ReceiverRow) => ({
   updated_at: row.updated_at,
 });
 
-/** Null and absent change nothing. What waits is sent when it is enabled, and kept until then. */
+/**
+ * Enables or disables a receiver; null and undefined change nothing. Waiting deliveries are kept and sent once it is
+ * enabled.
+ */
 export async function setEnabled(
   db: Db,
   row: ReceiverRow,
@@ -95,16 +98,20 @@ export const noWebhook = (team: Team, id: number) =>
 export const noAddress = (team: Team, address: string) =>
   new ApiError("not_found", `The team ${team.name} sends no e-mails to ${address}.`, { hint: "list_notifications" });
 
-/** A PING in this write; the loop sends it. Also to a receiver that is disabled: that is how one sees whether it works. */
+/**
+ * Queues a PING message and returns its id. A disabled receiver gets it too, so that users can test it before they
+ * enable it.
+ */
 export async function addPing(db: Db, receiver: ReceiverRow, team: Team, now: number): Promise<string> {
   const ping = newDelivery({ ...receiver, rests_until: null }, pingOf(team.name, iso(now)), now);
   await insertDeliveries(db, [ping]);
   return ping.id;
 }
 
-/** Tests that may wait for one receiver: each is sent somewhere. */
+/** Most deliveries that may wait for a receiver when a test is added. */
 const mostTests = 100;
 
+/** Sends a PING message to a receiver and returns the delivery. `find` locks and returns the receiver. */
 export async function testReceiver(
   { store, signals }: ReceiversContext,
   find: (db: Db) => Promise<ReceiverRow>,
@@ -115,7 +122,7 @@ export async function testReceiver(
     if ((await waitingFor(db, receiver.id)) >= mostTests)
       throw new ApiError(
         "wrong_state",
-        `${mostTests} deliveries wait for it already. Look at them before you test it.`,
+        `${mostTests} deliveries already wait for this receiver. List them to see why they fail, and test it again later.`,
       );
     const id = await addPing(db, receiver, team, now);
     const action = receiver.kind === "webhook" ? "webhook.test" : "notification.test";
@@ -152,7 +159,7 @@ const shownDelivery = (row: ListedDelivery): Delivery => ({
   finished_at: row.finished_at,
 });
 
-/** The same delivery once more: the same id, the same body. */
+/** Sends a delivery again, with the same id and the same body. */
 export async function redeliver(
   { store, signals }: ReceiversContext,
   id: string,
@@ -172,11 +179,11 @@ type DeliveriesQuery = RouteInput<typeof routes.listDeliveries>["query"];
 
 interface Deliveries {
   readonly deliveries: Delivery[];
-  /** Where to go on; undefined: nothing follows. */
+  /** Cursor of the next page; undefined on the last page. */
   readonly next: DeliveryRow["id"] | undefined;
 }
 
-/** Newest first. */
+/** Lists the deliveries of a team, newest first. */
 export async function listTeamDeliveries(
   { store }: Pick<ReceiversContext, "store">,
   team: Team,
@@ -198,6 +205,7 @@ export async function listTeamDeliveries(
   return { deliveries: rows.map(shownDelivery), next: rows.length < limit ? undefined : rows.at(-1)?.id };
 }
 
+/** Returns the id of the webhook or address that the query names; undefined if it names none. */
 async function receiverIdOf(
   db: Db,
   team: Team,

@@ -1,6 +1,6 @@
 /**
- * From what happened to what is sent to whom. Inside the write that takes events out of the outbox: each becomes
- * deliveries once, whoever dies when.
+ * Turns events into deliveries. One transaction takes the events out of the outbox and writes their deliveries, so that
+ * each event becomes deliveries exactly once, even if the server is killed.
  */
 import { type JobStatus, type ToldEvent, webhookLimits } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
@@ -10,6 +10,7 @@ import { enabledReceivers, type ReceiverRow, updateReceiver } from "../../store/
 import { getShortJob } from "../../store/queries/jobs/jobs.ts";
 import { teamNameOf } from "../../store/queries/people/teams.ts";
 import { scheduleNameOf, scheduleOf } from "../../store/queries/pipelines/pipelines.ts";
+import type { Transaction } from "../access/edit.ts";
 import { readSpec } from "../lifecycle/job-documents.ts";
 import { newJobId } from "../lifecycle/job-ids.ts";
 import { iso } from "../time/clock.ts";
@@ -17,17 +18,16 @@ import { restOf } from "./delivery-attempts.ts";
 import { bodyText, type Notice, noticeOf, type Told } from "./event-texts.ts";
 
 export interface TellContext {
-  /** Without a slash at the end. */
+  /** Returns the public URL of the server, without a slash at the end. */
   readonly publicUrl: () => string;
 }
 
-/** The team's oldest events, at most so many. Returns how many there were. */
+/** Turns the oldest events of a team, at most `limit`, into deliveries. Returns the number of events. */
 export async function tellTeam(
-  db: Db,
+  { db, now }: Transaction,
   { publicUrl }: TellContext,
   teamId: number,
   limit: number,
-  now: number,
 ): Promise<number> {
   const rows = await takeOutbox(db, teamId, limit);
   const receivers = rows.length > 0 ? await enabledReceivers(db, teamId) : [];
@@ -52,6 +52,7 @@ export async function tellTeam(
   return rows.length;
 }
 
+/** Returns a delivery of a message to a receiver, due now or when the receiver's back-off ends. */
 export function newDelivery(receiver: ReceiverRow, notice: Notice, now: number): NewDelivery {
   const id = newJobId(now);
   const isMail = receiver.kind === "mail";
@@ -65,7 +66,6 @@ export function newDelivery(receiver: ReceiverRow, notice: Notice, now: number):
     body: bodyText(notice, id, isMail ? "mail" : receiver.format),
     status: "pending",
     attempts: 0,
-    // A receiver that rests after a failure is left alone.
     next_at: restOf(receiver, now) ?? iso(now),
     response_status: null,
     error: null,
@@ -75,11 +75,13 @@ export function newDelivery(receiver: ReceiverRow, notice: Notice, now: number):
   };
 }
 
+/** Returns whether a receiver subscribes to an event, or to the state that a job has reached. */
 function wants({ events, job_statuses }: ReceiverRow, { kind, status, event }: Told): boolean {
   if (event !== undefined && (JSON.parse(events) as ToldEvent[]).includes(event)) return true;
   return kind === "job" && (JSON.parse(job_statuses) as JobStatus[]).includes(status as JobStatus);
 }
 
+/** Values that all messages of one batch share. */
 interface Frame {
   readonly team: string;
   readonly publicUrl: string;
@@ -99,7 +101,10 @@ async function toldOf(db: Db, row: OutboxRow, { team, publicUrl, now }: Frame): 
   };
 }
 
-/** Failures are remembered, so that the next success of the same thing is told as a recovery. */
+/**
+ * Returns the event of an outbox row. It remembers failures, so that the next success of the same subject is a
+ * recovery.
+ */
 async function eventOf(db: Db, row: OutboxRow, scheduleId: number | null, now: number): Promise<ToldEvent | undefined> {
   const { kind, status, team_id } = row;
   if (kind === "schedule" && status !== "failure" && status !== "fired") return `schedule.${status}` as ToldEvent;
@@ -112,11 +117,17 @@ async function eventOf(db: Db, row: OutboxRow, scheduleId: number | null, now: n
   return `${kind}.failure`;
 }
 
-/** Runs of one schedule are one thing; a pipeline that nobody scheduled may be run again itself. */
+/**
+ * Returns the key under which failures are remembered. All runs of a schedule share one key; any other pipeline has its
+ * own.
+ */
 const subjectOf = ({ kind, subject }: OutboxRow, scheduleId: number | null) =>
   scheduleId === null ? `${kind} ${subject}` : `runs of schedule ${scheduleId}`;
 
-/** Jobs of one task are one thing, and so are a job and its reruns. Of a run of a pipeline the pipeline tells. */
+/**
+ * Returns the key under which failures of a job are remembered. Jobs of one task share a key, and so do a job and its
+ * reruns. Returns undefined for a job of a pipeline, because the pipeline has an event of its own.
+ */
 async function whatRuns(db: Db, id: string): Promise<string | undefined> {
   const job = await getShortJob(db, id);
   if (!job || job.pipeline_id !== null) return undefined;

@@ -1,4 +1,4 @@
-/** Webhooks: the rules for making, changing, showing and deleting them. How they are sent is in delivery-attempts.ts. */
+/** Creates, changes, lists and deletes webhooks. The loop deliver-events sends their messages. */
 import {
   ApiError,
   type CreateWebhookInput,
@@ -40,15 +40,19 @@ import {
   testReceiver,
 } from "./receivers.ts";
 
-/** Where its requests go, and what signs them. The URL is kept like a secret: of some receivers it is one. */
+/**
+ * The URL of a webhook and the secret that signs its requests. Both are encrypted, because some URLs are secrets too.
+ */
 interface Target {
   readonly url: string;
   readonly secret: string;
 }
 
+/** Decrypts the URL and the secret of a webhook. */
 export const readTarget = (keys: KeyRing, { id, secret }: Pick<ReceiverRow, "id" | "secret">): Target =>
   JSON.parse(decryptReceiver(keys, id, secret)) as Target;
 
+/** Fewest characters of a secret that a user chooses. */
 const shortestSecret = 16;
 
 export async function createWebhook(
@@ -61,10 +65,10 @@ export async function createWebhook(
     if ((await listReceivers(db, team.id, "webhook")).length >= webhookLimits.webhooks)
       throw new ApiError(
         "wrong_state",
-        `The team ${team.name} has ${webhookLimits.webhooks} webhooks already, the most there may be. Delete one first.`,
+        `The team ${team.name} has ${webhookLimits.webhooks} webhooks already, which is the limit. Delete one first.`,
       );
     const fresh = newReceiver(team, "webhook", originOf(target.url), now);
-    // Who asks for states of jobs alone wants nothing else.
+    // A request that names job states but no events subscribes to no events.
     const events = input.events ?? ((input.job_statuses ?? []).length > 0 ? [] : toldEvents);
     const id = await insertReceiver(db, {
       ...fresh,
@@ -82,13 +86,14 @@ export async function createWebhook(
 
 type Choices = Pick<UpdateWebhookInput, "format" | "method" | "verify_tls" | "events" | "job_statuses">;
 
+/** Returns the columns that a request sets; fields that it leaves out keep the value of the row. */
 function choicesOf(row: ReceiverRow, input: Choices) {
   const events = input.events ? [...new Set(input.events)] : (JSON.parse(row.events) as ToldEvent[]);
   const statuses = input.job_statuses
     ? [...new Set(input.job_statuses)]
     : (JSON.parse(row.job_statuses) as JobStatus[]);
   if (events.length + statuses.length === 0)
-    throw invalid("events", "at least one event or one state of jobs: with neither it would tell nothing");
+    throw invalid("events", "at least one event or one job state. To send nothing, disable the webhook");
   return {
     format: input.format ?? row.format,
     method: input.method ?? row.method,
@@ -108,7 +113,7 @@ function readUrl(text: string): string {
 
 const originOf = (url: string) => new URL(url).origin;
 
-/** Never repeated in a refusal. */
+/** Checks a secret that a user chose; undefined if there is none. The error does not repeat the secret. */
 function readSecret(secret: string | null | undefined): string | undefined {
   if (secret === null || secret === undefined || secret === "") return undefined;
   if (secret.length < shortestSecret) throw invalid("secret", `at least ${shortestSecret} characters`);
@@ -120,13 +125,15 @@ export async function listWebhooks({ store, keys }: ReceiversContext, team: Team
   return Promise.all(rows.map((row) => shown(store.db, keys, row)));
 }
 
-/** What cannot be decrypted is shown by its origin: a list shows what there is, and the delivery says what is wrong. */
+/**
+ * Returns a webhook for the API. If its URL cannot be decrypted it shows only the origin, so that the list still works.
+ */
 async function shown(db: Db, keys: KeyRing, row: ReceiverRow): Promise<Webhook> {
   let url = row.address;
   try {
     url = readTarget(keys, row).url;
   } catch {
-    // See above.
+    // The origin in `row.address` is shown instead.
   }
   return {
     id: row.id,
@@ -188,7 +195,9 @@ export async function deleteWebhook(
 export const testWebhook = (context: ReceiversContext, id: number, change: ReceiverChange) =>
   testReceiver(context, (db) => hold(db, change.team, id), change);
 
-/** Nobody else changes it until the end of the write. */
+/**
+ * Locks the row of a webhook until the transaction ends, and returns it. Throws if the team does not have the webhook.
+ */
 async function hold(db: Db, team: Team, id: number): Promise<ReceiverRow> {
   const found = await findWebhook(db, team.id, id);
   const row = found && (await lockReceiver(db, id));

@@ -18,7 +18,7 @@ export function checkParams<T extends object>(params: T): T {
   const bytes = Buffer.byteLength(JSON.stringify(params));
   if (bytes <= processLimits.params) return params;
   const most = `${processLimits.params} bytes as JSON, since they are passed in an environment variable`;
-  throw tooLong("params", most, bytes, "Attach what is long as a file.");
+  throw tooLong("params", most, bytes, "Attach long values as files.");
 }
 
 /**
@@ -56,5 +56,5 @@ export function checkTogether(
 ): Record<string, string> {
   const bytes = environmentBytes(values);
   if (bytes <= most) return values;
-  throw tooLong(field, `${most} bytes for all variables together`, bytes, "Attach what is long as a file.");
+  throw tooLong(field, `${most} bytes for all variables together`, bytes, "Attach long values as files.");
 }

@@ -1,12 +1,12 @@
-/** One schedule, pipeline or task is handed over: from then on all that it runs is the new owner's. */
+/** Hands over one schedule, pipeline or task: from then on its jobs run as the new owner. */
 import { ApiError } from "@millrace/contract";
-import type { Db } from "../../store/drivers/store.ts";
 import { getShortJob } from "../../store/queries/jobs/jobs.ts";
 import { lockPipeline, updatePipeline } from "../../store/queries/pipelines/pipelines.ts";
 import { type ScheduleRow, updateSchedule } from "../../store/queries/schedules/schedules.ts";
 import { setTaskRunAs } from "../../store/queries/schedules/tasks.ts";
 import { audit } from "../access/audit.ts";
 import type { Call } from "../access/call.ts";
+import type { Transaction } from "../access/edit.ts";
 import { existingUser } from "../access/existing-user.ts";
 import type { JobsContext } from "../jobs/jobs.ts";
 import { readSpec } from "../lifecycle/job-documents.ts";
@@ -15,20 +15,23 @@ import { runsWithOriginals } from "../pipelines/update-pipeline-settings.ts";
 import { allAs, requireNewOwner, requireSets, setRunAs } from "./new-owner.ts";
 import { credentialsOf, namesIn } from "./work.ts";
 
-/** To whom. */
+/** The new owner that a request names. */
 export interface Wish {
+  /** Username of the new owner. */
   readonly owner: string;
-  /** Also where the new owner lacks credentials. */
+  /** Hands over even if the new owner lacks credentials that the runs need. */
   readonly force: boolean;
 }
 
-/** Inside a write that holds the schedule. Pipelines that it has started stay whose they are. */
+/**
+ * Gives a schedule to a new owner. The caller has locked the schedule's row. Pipelines that the schedule has already
+ * started keep their owner.
+ */
 export async function giveSchedule(
-  db: Db,
+  { db, now }: Transaction,
   { principal, actor, team }: Call,
   row: ScheduleRow,
   { owner, force }: Wish,
-  now: number,
 ): Promise<void> {
   const to = await existingUser(db, owner);
   await requireNewOwner(db, team, principal, to);
@@ -43,7 +46,7 @@ export async function giveSchedule(
 
 const ofTeam = (teamId: number, names: readonly string[]) => names.map((name) => ({ teamId, name }));
 
-/** What runs goes on as it is. */
+/** Gives a pipeline to a new owner. Runs that have already begun keep their owner. */
 export const givePipeline = (
   context: JobsContext,
   call: Call,
@@ -59,12 +62,11 @@ export const givePipeline = (
     return `to ${owner}`;
   });
 
-/** Jobs that it has fired stay whose they are. */
+/** Gives a task to a new owner. Jobs that the task has already created keep their owner. */
 export async function giveTask(
   { store, signals }: JobsContext,
   { principal, actor, team }: Call,
-  id: string,
-  { owner, force }: Wish,
+  { id, owner, force }: Wish & { readonly id: string },
   now: number,
 ): Promise<void> {
   await store.write(async (db) => {
@@ -75,7 +77,10 @@ export async function giveTask(
     await requireNewOwner(db, team, principal, to);
     await requireSets(db, to, ofTeam(team.id, namesIn(readSpec(task))), force);
     if (!(await setTaskRunAs(db, id, JSON.stringify(allAs(principal, to)))))
-      throw new ApiError("wrong_state", `The job ${id} is ${task.status}; only a task that waits can be handed over.`);
+      throw new ApiError(
+        "wrong_state",
+        `The job ${id} is ${task.status}; only a task that waits for its next run can be handed over.`,
+      );
     await audit(db, actor, { action: "task.hand-over", team, target: task.name ?? id, detail: `to ${owner}` }, now);
   });
   signals.jobChanged(id);

@@ -1,7 +1,7 @@
 /**
- * Who may take over what runs, and how it changes hands. Whoever takes over lends their rights and credentials to scripts
- * that others wrote: so people take over themselves, admins of a team give to its service account, and only
- * administrators of the server give to anybody.
+ * Checks who may become the owner of a schedule, pipeline or task, and changes the owner. The new owner lends rights
+ * and credentials to scripts that others wrote. So users take over work themselves, admins of a team give it to the
+ * team's service account, and only administrators of the server give it to anybody.
  */
 import { ApiError, isIn, jobStates, roleIncludes, type Scope } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
@@ -21,10 +21,10 @@ import { type NamedCredentials, replacementFor } from "./work.ts";
 
 type NewOwner = Pick<UserRow, "id" | "username" | "service_team_id">;
 
-/** Throws unless this caller may give work of this team to that user, and that user can run it. */
+/** Throws unless `giver` may give work of the team to the user `to`, and `to` can run jobs in the team. */
 export async function requireNewOwner(db: Db, team: Team, giver: Principal, to: NewOwner): Promise<void> {
   const [standing] = await standingsIn(db, team.id, [to.id]);
-  const why = standing ? whyAbsent(standing) : "is not there";
+  const why = standing ? whyAbsent(standing) : "does not exist";
   if (why !== undefined)
     throw new ApiError(
       "wrong_state",
@@ -34,16 +34,16 @@ export async function requireNewOwner(db: Db, team: Team, giver: Principal, to: 
   if (to.service_team_id !== team.id)
     throw new ApiError(
       "forbidden",
-      `It would run with ${to.username}'s own rights and credentials, which only ${to.username} can lend: ${to.username} takes it over with a token of theirs, or an administrator of the server gives it to them. An admin of the team can give it to the team's service account.`,
+      `It would run with ${to.username}'s own rights and credentials, which only ${to.username} can lend. ${to.username} must take it over personally, or an administrator of the server must hand it over. An admin of the team can give it to the team's service account.`,
     );
   if (!roleIncludes(team.role, "admin"))
     throw new ApiError(
       "forbidden",
-      `Only admins of the team ${team.name} let something run as its service account; you are ${team.role}.`,
+      `Only admins of the team ${team.name} may give work to its service account; you are ${team.role}. Ask an admin of the team.`,
     );
 }
 
-/** Throws where runs would fail for credentials that the new owner does not have, unless that is wanted. */
+/** Throws if the new owner lacks one of the credential sets that the runs name, unless `force` is set. */
 export async function requireSets(
   db: Db,
   to: NewOwner,
@@ -58,18 +58,23 @@ export async function requireSets(
   if (missing.length === 0) return;
   throw new ApiError(
     "wrong_state",
-    `${to.username} has no credentials ${missing.join(", ")}, which the runs name: they would fail. Store credentials under these names, for the team or as ${to.username}'s own, or hand it over all the same with \`force\`.`,
+    `${to.username} has no credentials ${missing.join(", ")}, which the runs name: they would fail. Store credentials under these names, for the team or as ${to.username}'s own, or set \`force\` to hand it over anyway.`,
     { hint: "set_credentials" },
   );
 }
 
-/** All runs as this user; with no more rights than the token has with which somebody takes over. */
+/**
+ * Makes all runs run as the user `to`. If `to` is the caller, the runs get no more scopes than the caller's token has.
+ */
 export const allAs = (giver: Principal, to: NewOwner): RunAs => ({
   all: to.id,
   ...(to.id === giver.userId ? { scopes: giver.scopes as readonly Scope[] } : {}),
 });
 
-/** Of a pipeline that is held: runs that have not begun change hands, and so do those that are made later. */
+/**
+ * Sets the user as whom a pipeline runs: its runs that have not begun, and all that are created later. The caller has
+ * locked the pipeline's row.
+ */
 export async function setRunAs(db: Db, pipeline: PipelineRow, runAs: RunAs, now: number): Promise<void> {
   const run_as = JSON.stringify(runAs);
   await updatePipeline(db, pipeline.id, { run_as, updated_at: iso(now) });
@@ -77,7 +82,10 @@ export async function setRunAs(db: Db, pipeline: PipelineRow, runAs: RunAs, now:
   for (const repeated of await runsWithOriginals(db, { ...pipeline, run_as })) await reassignDraft(db, repeated);
 }
 
-/** What waits for slots is held by its row in the queue: whoever starts it has read whose it is. */
+/**
+ * Gives the job of a run to its new owner, unless the job has begun. For a queued job it locks the queue row first, so
+ * that dispatch cannot start the job with the old owner's rights.
+ */
 async function reassignDraft(db: Db, { run, original }: Repeated): Promise<void> {
   const { created_job_id: id, status } = run;
   if (id === null || !hasNotBegun(status) || (isIn("waiting", status) && !(await holdQueued(db, id)))) return;

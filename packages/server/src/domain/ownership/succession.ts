@@ -1,4 +1,7 @@
-/** Somebody leaves: all that runs in their name, in a team or everywhere, is shown, and handed over to one other user. */
+/**
+ * Lists everything that runs in the name of a user who leaves a team or the server, and hands it over to one other
+ * user.
+ */
 import { ApiError, type Work } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { WriteAgain } from "../../store/drivers/unavailable.ts";
@@ -8,7 +11,8 @@ import { pipelinesOf, schedulesOf, type Whose } from "../../store/queries/people
 import { lockPipeline, lockPipelines, updatePipeline } from "../../store/queries/pipelines/pipelines.ts";
 import { lockSchedule, updateSchedule } from "../../store/queries/schedules/schedules.ts";
 import { setTaskRunAs } from "../../store/queries/schedules/tasks.ts";
-import { type Actor, audit } from "../access/audit.ts";
+import { audit } from "../access/audit.ts";
+import type { Edit } from "../access/edit.ts";
 import type { Principal } from "../access/principals.ts";
 import { isLive } from "../lifecycle/pipeline-progress.ts";
 import { readRunAs, succeed } from "../lifecycle/run-as.ts";
@@ -17,23 +21,31 @@ import { describeWork, type FoundWork, findWork, namedBy } from "./work.ts";
 
 type Leaver = Pick<UserRow, "id" | "username">;
 
-/** Who hands over to whom. */
-export interface Handover {
-  readonly principal: Principal;
-  readonly actor: Actor;
-  readonly to: string;
-  /** Also where the new owner lacks credentials. */
+/** A user who leaves a team or the whole server. */
+interface Departure {
+  readonly leaver: Leaver;
+  /** Id of the team that the user leaves; undefined: the whole server. */
+  readonly teamId: number | undefined;
+  /** Username of the user who takes over the work; undefined while nobody is chosen. */
+  readonly successor: string | undefined;
+}
+
+/** A departure in which all work of the leaver changes hands. */
+interface Handover extends Departure {
+  readonly successor: string;
+  /** Hands over even if the successor lacks credentials that the work needs. */
   readonly force: boolean;
 }
 
 async function newOwnerOf(db: Db, leaver: Leaver, username: string): Promise<UserRow> {
   const to = await findUser(db, username);
   if (!to) throw new ApiError("not_found", `There is no user ${username}.`);
-  if (to.id === leaver.id) throw new ApiError("invalid", "transfer_to: expected somebody else than who leaves");
+  if (to.id === leaver.id)
+    throw new ApiError("invalid", "transfer_to: expected somebody else than the user who leaves");
   return to;
 }
 
-/** In every team where something is handed over. Where a team's admin asks, it is that team alone. */
+/** Throws unless `to` may take over work in every team that the found work belongs to. */
 async function requireOwnerOfAll(db: Db, found: FoundWork, principal: Principal, to: UserRow): Promise<void> {
   const { tasks, schedules, pipelines } = found;
   const rows = [...tasks, ...schedules.map(({ row }) => row), ...pipelines.map(({ row }) => row)];
@@ -41,22 +53,20 @@ async function requireOwnerOfAll(db: Db, found: FoundWork, principal: Principal,
     await requireNewOwner(db, { id, name: await teamNameOf(db, id), role: "admin" }, principal, to);
 }
 
-/** What runs in somebody's name; and whether the user who is named, if any, could take it over. */
+/** Returns what runs in the leaver's name, and why the successor, if one is named, could not take it over. */
 export async function readWork(
   db: Db,
   principal: Principal,
-  leaver: Leaver,
-  teamId: number | undefined,
-  to: string | undefined,
+  { leaver, teamId, successor }: Departure,
   now: number,
 ): Promise<Work> {
-  const whose: Whose = { userId: leaver.id, teamId };
-  const found = await findWork(db, whose);
-  const owner = to === undefined ? undefined : await newOwnerOf(db, leaver, to);
+  const found = await findWork(db, { userId: leaver.id, teamId });
+  const owner = successor === undefined ? undefined : await newOwnerOf(db, leaver, successor);
   const refusal = owner && (await refusalOf(() => requireOwnerOfAll(db, found, principal, owner)));
-  return { ...(await describeWork(db, whose, found, owner?.id, now)), transfer_refused: refusal ?? null };
+  return { ...(await describeWork(db, found, owner?.id, now)), transfer_refused: refusal ?? null };
 }
 
+/** Returns the message of the API error that `ask` throws; undefined if it throws none. */
 async function refusalOf(ask: () => Promise<void>): Promise<string | undefined> {
   try {
     await ask();
@@ -67,31 +77,33 @@ async function refusalOf(ask: () => Promise<void>): Promise<string | undefined> 
   }
 }
 
-/** Inside the write in which they leave: looked at anew, since more may run than they were shown. */
+/**
+ * Hands over all work of the leaver, in the transaction that removes or disables the leaver. It searches for the work
+ * again, because more may run by now than the caller was shown.
+ */
 export async function handOverWork(
-  db: Db,
-  handover: Handover,
-  leaver: Leaver,
-  teamId: number | undefined,
-  now: number,
+  edit: Edit,
+  principal: Principal,
+  { leaver, teamId, successor, force }: Handover,
 ): Promise<void> {
-  const { id } = await newOwnerOf(db, leaver, handover.to);
+  const { db } = edit;
+  const { id } = await newOwnerOf(db, leaver, successor);
   const whose: Whose = { userId: leaver.id, teamId };
   const held = await holdWork(db, whose);
   await lockUsers(db, [leaver.id, id]);
-  const to = await newOwnerOf(db, leaver, handover.to);
+  const owner = await newOwnerOf(db, leaver, successor);
   const found = await findWork(db, whose);
   if (![...found.pipelines, ...found.schedules].every(({ row }) => held.has(row.id)))
-    throw new WriteAgain("more began to run in the name of the user before the user could be locked");
-  await requireOwnerOfAll(db, found, handover.principal, to);
-  await requireSets(db, to, namedBy(found), handover.force);
-  const change: Change = { ...handover, from: leaver, owner: to, now };
-  await handOverSchedules(db, change, found);
-  await handOverPipelines(db, change, found);
-  await handOverTasks(db, change, found);
+    throw new WriteAgain("new work of the user started before the user was locked");
+  await requireOwnerOfAll(db, found, principal, owner);
+  await requireSets(db, owner, namedBy(found), force);
+  const change: Change = { ...edit, from: leaver, owner };
+  await handOverSchedules(change, found);
+  await handOverPipelines(change, found);
+  await handOverTasks(change, found);
 }
 
-/** Locks the pipelines and schedules of a user, which everybody else locks before users. Returns their ids. */
+/** Locks the pipelines and schedules of a user, and returns their ids. Every write locks these before users. */
 async function holdWork(db: Db, whose: Whose): Promise<ReadonlySet<string | number>> {
   const pipelines = await pipelinesOf(db, whose);
   await lockPipelines(
@@ -107,13 +119,14 @@ async function holdWork(db: Db, whose: Whose): Promise<ReadonlySet<string | numb
   return new Set([...pipelines, ...schedules].map(({ id }) => id));
 }
 
-interface Change extends Handover {
+/** A transaction that moves work from one user to another. */
+interface Change extends Edit {
   readonly from: Leaver;
   readonly owner: UserRow;
-  readonly now: number;
 }
 
-const note = (db: Db, { actor, from, owner, now }: Change, noun: string, teamId: number, target: string) =>
+/** Writes to the audit log that one schedule, pipeline or task was handed over. */
+const note = ({ db, actor, from, owner, now }: Change, noun: string, teamId: number, target: string) =>
   audit(
     db,
     actor,
@@ -121,8 +134,8 @@ const note = (db: Db, { actor, from, owner, now }: Change, noun: string, teamId:
     now,
   );
 
-async function handOverSchedules(db: Db, change: Change, { schedules }: FoundWork): Promise<void> {
-  const { from, owner, now } = change;
+async function handOverSchedules(change: Change, { schedules }: FoundWork): Promise<void> {
+  const { db, from, owner, now } = change;
   for (const { row: found, runs } of schedules) {
     const row = await lockSchedule(db, found.id);
     if (!row) continue;
@@ -132,26 +145,26 @@ async function handOverSchedules(db: Db, change: Change, { schedules }: FoundWor
       await updatePipeline(db, template.id, { user_id: owner.id });
       await updateSchedule(db, row.id, { user_id: owner.id, created_by: row.created_by ?? row.user_id });
     }
-    await note(db, change, "schedule", row.team_id, row.name);
+    await note(change, "schedule", row.team_id, row.name);
   }
 }
 
-async function handOverPipelines(db: Db, change: Change, { pipelines }: FoundWork): Promise<void> {
-  const { from, owner, now } = change;
+async function handOverPipelines(change: Change, { pipelines }: FoundWork): Promise<void> {
+  const { db, from, owner, now } = change;
   for (const { row: found } of pipelines) {
-    // Looked at again: while it was waited for it may have ended.
+    // Reread after the lock was taken: the pipeline may have ended meanwhile.
     const row = await lockPipeline(db, found.id);
     if (!isLive(row)) continue;
     await setRunAs(db, row, succeed(readRunAs(row), from.id, owner.id), now);
-    await note(db, change, "pipeline", row.team_id, row.name);
+    await note(change, "pipeline", row.team_id, row.name);
   }
 }
 
-async function handOverTasks(db: Db, change: Change, { tasks }: FoundWork): Promise<void> {
-  const { from, owner } = change;
+async function handOverTasks(change: Change, { tasks }: FoundWork): Promise<void> {
+  const { db, from, owner } = change;
   for (const task of tasks) {
     const runAs = succeed(readRunAs(task), from.id, owner.id);
     if (await setTaskRunAs(db, task.job_id, JSON.stringify(runAs)))
-      await note(db, change, "task", task.team_id, task.name ?? task.job_id);
+      await note(change, "task", task.team_id, task.name ?? task.job_id);
   }
 }

@@ -1,4 +1,6 @@
-/** What runs in somebody's name, and which credentials it needs: looked at before they leave, and handed over then. */
+/**
+ * Finds everything that runs in a user's name, and which credentials it needs. Used before and while the user leaves.
+ */
 import type { Work } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { findOwned } from "../../store/queries/jobs/credentials.ts";
@@ -25,15 +27,18 @@ import { iso } from "../time/clock.ts";
 
 type TaskRow = Awaited<ReturnType<typeof tasksOf>>[number];
 
+/** The credentials that a piece of work needs. */
 interface Need {
-  /** Names of the sets of credentials. */
+  /** Names of the credential sets. */
   readonly credentials: readonly string[];
 }
 
-/** What can be handed over. */
+/** The work of one user that can be handed over. */
 export interface FoundWork {
+  /** The user, and the team that was searched. */
+  readonly whose: Whose;
   readonly tasks: readonly (TaskRow & Need)[];
-  /** With how many of its runs are this person's; none: the person only owns it. */
+  /** `runs` is the number of runs that run as this user; 0 if the user only owns the schedule. */
   readonly schedules: readonly {
     readonly row: ScheduleRow;
     readonly runs: number;
@@ -46,6 +51,7 @@ export interface FoundWork {
   }[];
 }
 
+/** Finds the tasks, schedules and live pipelines that run in a user's name, or that the user owns. */
 export async function findWork(db: Db, whose: Whose): Promise<FoundWork> {
   const { userId } = whose;
   const tasks = (await tasksOf(db, whose))
@@ -60,14 +66,14 @@ export async function findWork(db: Db, whose: Whose): Promise<FoundWork> {
   const pipelines = [];
   for (const row of await pipelinesOf(db, whose))
     pipelines.push({ row, ...(await runsOfUser(db, row, userId, ({ run }) => hasNotBegun(run.status))) });
-  return { tasks, schedules, pipelines };
+  return { whose, tasks, schedules, pipelines };
 }
 
-/** Of the sets of credentials that a job names. */
+/** Returns the names of the credential sets that a job uses. */
 export const namesIn = ({ credentials_name: name, credentials_names: names }: JobSpecFields): readonly string[] =>
   names ?? (name === null || name === undefined ? [] : [name]);
 
-/** How many runs of a pipeline are this user's, and the credentials that they name. */
+/** Counts the runs of a pipeline that run as this user, and collects the credential sets that they name. */
 async function runsOfUser(
   db: Db,
   pipeline: PipelineRow,
@@ -79,18 +85,19 @@ async function runsOfUser(
   return { runs: own.length, credentials: credentialsOf(pipeline, own) };
 }
 
-/** That these runs name, each once. */
+/** Returns the names of the credential sets that these runs use, without duplicates. */
 export function credentialsOf(pipeline: PipelineRow, runs: readonly Repeated[]): string[] {
   const settings = readSettings(pipeline);
   return [...new Set(runs.flatMap(({ original }) => namesIn(withSettings(readSpec(original), settings))))];
 }
 
-/** Credentials that something in a team names. */
+/** The name of a credential set, and the team in which work names it. */
 export interface NamedCredentials {
   readonly teamId: number;
   readonly name: string;
 }
 
+/** Returns the credential sets that the found work names, without duplicates. */
 export function namedBy({ tasks, schedules, pipelines }: FoundWork): NamedCredentials[] {
   const found = new Map<string, NamedCredentials>();
   const all = [
@@ -104,24 +111,25 @@ export function namedBy({ tasks, schedules, pipelines }: FoundWork): NamedCreden
 
 export type Replacement = NonNullable<Work["credentials"][number]["replaced_by"]>;
 
-/** What a user has by this name in this team: their own set wins over the team's. */
+/** Returns whose credential set the user would get under this name. The user's own set wins over the team's. */
 export async function replacementFor(db: Db, userId: number, { teamId, name }: NamedCredentials): Promise<Replacement> {
   if (await findOwned(db, ofUser(userId), name)) return "own";
   return (await findOwned(db, ofTeam({ id: teamId }), name)) ? "team" : "missing";
 }
 
-/** Shown at most: of jobs, pipelines and tokens; of tasks and schedules. */
+/** Most jobs, pipelines and tokens in one answer. */
 const mostShown = 100;
+/** Most tasks and schedules in one answer. */
 const mostListed = 1000;
 
-/** For people to read, with what a new owner would have and lack. */
+/** Builds the answer of the API: the work, and which credentials a new owner would have or lack. */
 export async function describeWork(
   db: Db,
-  whose: Whose,
   found: FoundWork,
   newOwner: number | undefined,
   now: number,
 ): Promise<Omit<Work, "transfer_refused">> {
+  const { whose } = found;
   const names = new Map<number, string>();
   const teamOf = async (id: number) => {
     const name = names.get(id) ?? (await teamNameOf(db, id));
@@ -130,7 +138,7 @@ export async function describeWork(
   };
   const each = <T, U>(rows: readonly T[], show: (row: T) => Promise<U>) => Promise.all(rows.map(show));
   const under = [...(await runningJobsOf(db, whose, mostShown)), ...(await waitingJobsOf(db, whose, mostShown))];
-  // Somebody's tokens are shown to administrators of the server, not to admins of one of their teams.
+  // Only administrators of the server see the tokens of a user; admins of a team do not.
   const tokens =
     whose.teamId === undefined
       ? await listTokens(db, whose.userId, iso(now), { before: undefined, limit: mostShown })
@@ -162,23 +170,21 @@ export async function describeWork(
       status: row.status,
       runs,
     })),
-    credentials: await ownCredentials(db, whose.userId, found, newOwner, teamOf),
+    credentials: await each(await ownCredentials(db, found, newOwner), async ({ teamId, ...set }) => ({
+      team: await teamOf(teamId),
+      ...set,
+    })),
     tokens: tokens.map(({ id, name, last_used_at }) => ({ id, name, last_used_at })),
   };
 }
 
-async function ownCredentials(
-  db: Db,
-  userId: number,
-  found: FoundWork,
-  newOwner: number | undefined,
-  teamOf: (id: number) => Promise<string>,
-): Promise<Work["credentials"]> {
-  const own: Work["credentials"] = [];
+/** Returns the user's own credential sets that the work names, and for each what the new owner would use instead. */
+async function ownCredentials(db: Db, found: FoundWork, newOwner: number | undefined) {
+  const own: (NamedCredentials & { readonly replaced_by: Replacement | null })[] = [];
   for (const named of namedBy(found)) {
-    if ((await replacementFor(db, userId, named)) !== "own") continue;
+    if ((await replacementFor(db, found.whose.userId, named)) !== "own") continue;
     const replaced_by = newOwner === undefined ? null : await replacementFor(db, newOwner, named);
-    own.push({ team: await teamOf(named.teamId), name: named.name, replaced_by });
+    own.push({ ...named, replaced_by });
   }
   return own;
 }

@@ -1,6 +1,6 @@
 /**
- * Known browsers. One that has signed in before has a cookie, which gives no right at all: its tries at a password have a
- * budget of their own, so that nobody who guesses elsewhere can keep its user out.
+ * Known browsers. A browser that has signed in before has a cookie. The cookie grants no rights; it only gives the
+ * browser a password rate limit of its own, so that an attacker elsewhere cannot lock the user out.
  */
 
 import type { Db } from "../../store/drivers/store.ts";
@@ -8,11 +8,15 @@ import { forgetOldBrowsers, insertBrowser, usersOfBrowser } from "../../store/qu
 import { hashSecret, newSecret } from "../secrets/random-secrets.ts";
 import { day, iso } from "../time/clock.ts";
 
+/** Days after which a known browser is forgotten, unless it signs in again. */
 export const browserDays = 365;
-/** Of one user. */
+/** Most known browsers of one user; the oldest are forgotten first. */
 const mostBrowsers = 20;
 
-/** Inside the write of a sign-in. Returns the cookie: the one it has, or a new one; never one that we did not give out. */
+/**
+ * Remembers the browser of a sign-in, in the transaction of that sign-in. Returns the cookie to set: the one the
+ * browser sent if this server issued it, otherwise a new one.
+ */
 export async function rememberBrowser(
   db: Db,
   userId: number,
@@ -26,6 +30,7 @@ export async function rememberBrowser(
   return kept;
 }
 
+/** Returns whether this user has signed in with the browser that sent the cookie. */
 export async function isKnownBrowser(
   db: Db,
   username: string,

@@ -1,4 +1,7 @@
-/** What is tried first: passwords of ten characters or more from public lists of leaked ones, and words that they are made of. */
+/**
+ * Passwords that attackers try first: leaked ones of ten characters or more, and the words that passwords are often
+ * made of.
+ */
 
 export const commonWords: readonly string[] = words(`
 abc123 access admin administrator amanda america andrew android angel anthony apple april arsenal ashley august autumn
@@ -13,7 +16,7 @@ silver soccer spring starwars summer sunday sunshine superman sweetheart system 
 trustno1 tuesday user wednesday welcome welcome1 whatever william windows winter yellow
 `);
 
-/** From the list of the MIT-licensed package @zxcvbn-ts/language-common, without what is obscene. */
+/** Common passwords from the MIT-licensed package @zxcvbn-ts/language-common, without obscene ones. */
 export const commonPasswords: ReadonlySet<string> = new Set(
   words(`
 000777fffa 0102030405 010203040506 014702580369 0147896325 0192837465 01telemike01 050605rostik 0cdh0v99ue 1020304050

@@ -1,4 +1,7 @@
-/** Device login: a program asks, a person confirms in a browser or on another signed-in machine. */
+/**
+ * Device login: a program requests a token, and a person approves it in a browser or on another machine that is signed
+ * in.
+ */
 import { randomInt } from "node:crypto";
 import { ApiError, allScopes, clientScopes, permits, type Scope } from "@millrace/contract";
 import type { Db, Store } from "../../store/drivers/store.ts";
@@ -14,13 +17,16 @@ import { findToken } from "../../store/queries/people/tokens.ts";
 import { getUser } from "../../store/queries/people/users.ts";
 import { type Actor, audit } from "../access/audit.ts";
 import type { Caller } from "../access/call.ts";
+import type { Edit } from "../access/edit.ts";
 import { refuseServiceAccount } from "../access/principals.ts";
 import { hashSecret, newSecret } from "../secrets/random-secrets.ts";
 import { day, iso } from "../time/clock.ts";
 import { mintToken, readScopes, teamsWithin } from "./tokens.ts";
 
+/** Minutes after which a device login that nobody has answered expires. */
 export const loginMinutes = 15;
 
+/** What a program asks for when it starts a device login. */
 export interface LoginRequest {
   readonly clientName: string;
   readonly tokenName: string | undefined;
@@ -29,11 +35,12 @@ export interface LoginRequest {
   readonly expiresInDays: number;
 }
 
+/** Starts a device login. Returns the secret code for the program and the short code that a person types. */
 export async function startDeviceLogin(store: Store, request: LoginRequest, now: number) {
   const deviceCode = newSecret();
   const userCode = newUserCode();
   const tokenName = request.tokenName ?? `${request.clientName} ${iso(now).slice(0, 16)}Z`;
-  // A login that cannot run a job would be of no use, and the client can ask for few names: see parseScope.
+  // The client can request only some scopes by name (see parseScope), so those that it needs to run jobs are added.
   const scopes = request.scopes?.length ? [...new Set([...readScopes(request.scopes), ...clientScopes])] : allScopes;
   await store.write((db) =>
     insertDeviceLogin(db, {
@@ -56,20 +63,21 @@ export async function startDeviceLogin(store: Store, request: LoginRequest, now:
   return { deviceCode, userCode, tokenName };
 }
 
-/** Letters and digits that nobody confuses, in two groups. */
+/** Returns a random code in two groups, of letters and digits that people do not confuse. */
 function newUserCode(): string {
   const alphabet = "BCDFGHJKLMNPQRSTVWXZ23456789";
   const code = Array.from({ length: 8 }, () => alphabet[randomInt(alphabet.length)]).join("");
   return `${code.slice(0, 4)}-${code.slice(4)}`;
 }
 
-/** As people type it: any case, with or without the hyphen. */
+/** Converts a code as a person typed it, in any case and with or without the hyphen, to the stored form. */
 const normaliseCode = (text: string) =>
   text
     .toUpperCase()
     .replace(/[^A-Z0-9]/g, "")
     .replace(/^(.{4})(.{4})$/, "$1-$2");
 
+/** Returns the device login that waits for an answer under this code; throws if there is none. */
 export async function pendingLogin(store: Store, userCode: string, now: number) {
   const login = await findPendingLogin(store.db, normaliseCode(userCode), iso(now));
   if (!login) throw unknownCode(userCode);
@@ -81,10 +89,12 @@ const readNames = (json: string | null) => (json === null ? undefined : (JSON.pa
 const unknownCode = (userCode: string) =>
   new ApiError(
     "not_found",
-    `No login waits for the code ${userCode}. It may have expired (after ${loginMinutes} minutes) or been answered: start the login again.`,
+    `No login waits for the code ${userCode}. It has expired (after ${loginMinutes} minutes), was already answered, or the code is wrong. Check the code, or start the login again.`,
   );
 
-/** The new token reaches as far as was asked, and never further than the rights of the one who approves. */
+/**
+ * Approves a device login. The new token gets the scopes and teams that were requested, limited to the approver's own.
+ */
 export async function approveLogin(
   store: Store,
   { principal, actor }: Caller,
@@ -95,16 +105,21 @@ export async function approveLogin(
   const login = await pendingLogin(store, userCode, now);
   const { via } = principal;
   const elsewhere = login.teamNames?.find((name) => !principal.teams.some((team) => team.name === name));
-  if (elsewhere) throw new ApiError("forbidden", `The login asks for the team ${elsewhere}, and you are not in it.`);
+  if (elsewhere)
+    throw new ApiError(
+      "forbidden",
+      `The login requests the team ${elsewhere}, and you are not a member of it. Deny the login, or ask an admin of the team to add you.`,
+    );
   const reach = teamsWithin(principal, login.teamNames ?? []);
-  await answer(store, actor, login.user_code, now, {
+  const approval: Answer = {
     status: "approved",
     user_id: principal.userId,
     granted_scopes: JSON.stringify(login.scopes.filter((scope) => permits(principal.scopes, scope))),
     granted_team_ids: reach && JSON.stringify(reach),
     granted_until: via.kind === "token" ? via.expiresAt : null,
     granted_by: via.kind === "token" ? via.id : null,
-  });
+  };
+  await store.write((db) => answer({ db, actor, now }, login.user_code, approval));
 }
 
 export async function denyLogin(
@@ -113,29 +128,29 @@ export async function denyLogin(
   userCode: string,
   now: number,
 ): Promise<void> {
-  await answer(store, actor, normaliseCode(userCode), now, {
+  const refusal: Answer = {
     status: "denied",
     user_id: principal.userId,
     granted_scopes: null,
     granted_team_ids: null,
     granted_until: null,
     granted_by: null,
-  });
+  };
+  await store.write((db) => answer({ db, actor, now }, normaliseCode(userCode), refusal));
 }
 
-async function answer(store: Store, actor: Actor, userCode: string, now: number, given: Answer): Promise<void> {
-  await store.write(async (db) => {
-    if (!(await answerDeviceLogin(db, userCode, iso(now), given))) throw unknownCode(userCode);
-    const action = given.status === "approved" ? "device-login.approve" : "device-login.deny";
-    await audit(db, actor, { action, target: userCode }, now);
-  });
+/** Records the answer to a device login, unless it has expired or was answered before. */
+async function answer({ db, actor, now }: Edit, userCode: string, given: Answer): Promise<void> {
+  if (!(await answerDeviceLogin(db, userCode, iso(now), given))) throw unknownCode(userCode);
+  const action = given.status === "approved" ? "device-login.approve" : "device-login.deny";
+  await audit(db, actor, { action, target: userCode }, now);
 }
 
-/** Whether we gave this code out, and it is not long past. */
+/** Returns whether this server issued the code and still has its row. */
 export const isDeviceCode = async (db: Db, deviceCode: string) =>
   (await findDeviceLogin(db, hashSecret(deviceCode))) !== undefined;
 
-/** The token, once; otherwise says why not. */
+/** Returns the token of an approved login, only once. Throws an error that says why there is no token (yet). */
 export async function collectToken(store: Store, deviceCode: string, address: string, now: number): Promise<string> {
   const hash = hashSecret(deviceCode);
   const token = await giveToken(store, hash, address, now);
@@ -143,7 +158,10 @@ export async function collectToken(store: Store, deviceCode: string, address: st
   throw whyNoToken(await findDeviceLogin(store.db, hash), now);
 }
 
-/** Undefined: it is not approved. Most questions come before that, and cost no write. */
+/**
+ * Creates the token of an approved login; returns undefined if the login is not approved. Polls before that cost no
+ * write.
+ */
 async function giveToken(store: Store, hash: string, address: string, now: number): Promise<string | undefined> {
   if ((await findDeviceLogin(store.db, hash))?.status !== "approved") return undefined;
   return store.write(async (db) => {
@@ -160,11 +178,14 @@ async function giveToken(store: Store, hash: string, address: string, now: numbe
       expiresAt: login.granted_until !== null && login.granted_until < asked ? login.granted_until : asked,
     };
     const actor: Actor = { userId: user.id, username: user.username, via: "device login", address };
-    return (await mintToken(db, actor, grant, now)).secret;
+    return (await mintToken({ db, actor, now }, grant)).secret;
   });
 }
 
-/** What the client reads: it compares the text. An approval that came after the token was looked for is given next time. */
+/**
+ * Returns the error for a poll without a token. The client compares the message text, so the text must not change. A
+ * login that was approved during this poll counts as pending; the next poll gets the token.
+ */
 function whyNoToken(login: { status: string; expires_at: string } | undefined, now: number): ApiError {
   if (login?.status === "denied") return new ApiError("authorization_denied", "authorization_denied");
   const waits = login?.status === "pending" || login?.status === "approved";
@@ -174,7 +195,10 @@ function whyNoToken(login: { status: string; expires_at: string } | undefined, n
 
 type Approval = NonNullable<Awaited<ReturnType<typeof useDeviceLogin>>>;
 
-/** Who approved, if the rights that were given on still exist: the user is enabled, and the approving token works. */
+/**
+ * Returns the user who approved the login; undefined if that user is disabled or the approving token is no longer
+ * valid.
+ */
 async function approverOf(db: Db, { user_id, granted_by }: Approval, now: number) {
   if (granted_by !== null && !(await findToken(db, granted_by, iso(now)))) return undefined;
   const user = user_id === null ? undefined : await getUser(db, user_id);

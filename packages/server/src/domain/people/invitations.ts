@@ -1,4 +1,4 @@
-/** Invitations: an admin of a team makes one, whoever has its link uses it, once. */
+/** Invitations: an admin of a team creates a link, and the first person who uses it joins the team. */
 import {
   ApiError,
   type Invitation,
@@ -17,6 +17,7 @@ import {
 } from "../../store/queries/people/invitations.ts";
 import { type Actor, audit } from "../access/audit.ts";
 import type { Caller, TeamCall } from "../access/call.ts";
+import type { Edit } from "../access/edit.ts";
 import type { Principal, Team } from "../access/principals.ts";
 import { hashSecret, newSecret } from "../secrets/random-secrets.ts";
 import { day, iso } from "../time/clock.ts";
@@ -24,6 +25,7 @@ import { join } from "./memberships.ts";
 import { hashPassword } from "./passwords.ts";
 import { addUser } from "./users.ts";
 
+/** Days until an invitation expires, unless the request names another number. */
 const defaultDays = 7;
 
 type Wishes = RouteInput<typeof routes.createInvitation>["body"];
@@ -42,6 +44,7 @@ const describe = ({ id, role, email, username, created_at, expires_at }: Invitat
 export const readInvitations = async (db: Db, team: Team, now: number): Promise<Invitation[]> =>
   (await openInvitations(db, team.id, iso(now))).map(describe);
 
+/** The admin who invites, and the public URL of the server for the link. */
 export interface Inviter {
   readonly principal: Principal;
   readonly actor: Actor;
@@ -86,7 +89,7 @@ async function openInvitation(db: Db, code: string, now: number): Promise<Invita
   if (!row)
     throw new ApiError(
       "not_found",
-      "This invitation was used or revoked, has expired, or was never made. Ask whoever invited you for a new one.",
+      "This invitation does not exist, has expired, or was already used or revoked. Ask the person who invited you for a new one.",
     );
   return row;
 }
@@ -96,7 +99,7 @@ export async function readOffer(db: Db, code: string, now: number): Promise<Invi
   return { team_name, role, invited_by: username, expires_at };
 }
 
-/** As somebody who has an account. Returns the name of the team. */
+/** Accepts an invitation for the caller's existing account. Returns the name of the team. */
 export async function acceptInvitation(
   store: Store,
   { principal, actor }: Caller,
@@ -105,35 +108,38 @@ export async function acceptInvitation(
 ): Promise<string> {
   return store.write(async (db) => {
     const invitation = await openInvitation(db, code, now);
-    await use(db, actor, invitation, { id: principal.userId, username: principal.username }, now);
+    await use({ db, actor, now }, invitation, { id: principal.userId, username: principal.username });
     return invitation.team_name;
   });
 }
 
-/** As somebody new. Returns the id of the user and the name of the team. */
+/** Creates an account with an invitation. Returns the id of the new user and the name of the team. */
 export async function signUp(store: Store, account: Account, address: string, now: number) {
-  // Before the password is hashed: a stranger without an invitation costs nothing.
+  // Checked before the slow password hash, so that strangers without an invitation cannot cause load.
   await openInvitation(store.db, account.code, now);
   const passwordHash = await hashPassword(account.password, account);
   const actor: Actor = { userId: null, username: account.username, via: "invitation", address };
   return store.write(async (db) => {
     const invitation = await openInvitation(db, account.code, now);
-    const userId = await addUser(db, actor, { ...account, is_admin: false, passwordHash }, now);
-    await use(db, { ...actor, userId }, invitation, { id: userId, username: account.username }, now);
+    const userId = await addUser({ db, actor, now }, { ...account, is_admin: false, passwordHash });
+    await use({ db, actor: { ...actor, userId }, now }, invitation, { id: userId, username: account.username });
     return { userId, teamName: invitation.team_name };
   });
 }
 
+/** Adds the user to the team of the invitation, and marks the invitation as used. */
 async function use(
-  db: Db,
-  actor: Actor,
+  edit: Edit,
   { id, team_id, team_name, role }: InvitationRow,
   user: { readonly id: number; readonly username: string },
-  now: number,
 ): Promise<void> {
+  const { db, actor, now } = edit;
   const team = { id: team_id, name: team_name };
-  await join(db, actor, team, user, role, now);
+  await join(edit, team, user, role);
   if (!(await useInvitation(db, id, user.id, iso(now))))
-    throw new ApiError("not_found", "This invitation was used by somebody else a moment ago.");
+    throw new ApiError(
+      "not_found",
+      "Somebody else has just used this invitation. Ask the person who invited you for a new one.",
+    );
   await audit(db, actor, { action: "invitation.accept", team, target: String(id), detail: user.username }, now);
 }

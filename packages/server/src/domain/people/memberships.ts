@@ -1,4 +1,4 @@
-/** Memberships: who is in a team. Roles are read at every request, so a change holds at once. */
+/** Memberships of users in teams. Every request reads the roles again, so a change takes effect at once. */
 import { ApiError, type Member, type Role, roleIncludes } from "@millrace/contract";
 import type { Db, Store } from "../../store/drivers/store.ts";
 import {
@@ -10,11 +10,12 @@ import {
   setRole,
 } from "../../store/queries/people/memberships.ts";
 import { getUser } from "../../store/queries/people/users.ts";
-import { type Actor, audit } from "../access/audit.ts";
-import type { TeamCall } from "../access/call.ts";
+import { audit } from "../access/audit.ts";
+import type { Call, TeamCall } from "../access/call.ts";
+import type { Edit } from "../access/edit.ts";
 import { existingUser } from "../access/existing-user.ts";
 import type { Team } from "../access/principals.ts";
-import { type Handover, handOverWork } from "../ownership/succession.ts";
+import { handOverWork } from "../ownership/succession.ts";
 
 type MemberRow = Awaited<ReturnType<typeof membersOf>>[number];
 
@@ -36,7 +37,7 @@ export const readMember = async (db: Db, team: Team, username: string): Promise<
 export async function memberInTeam(db: Db, team: Team, username: string): Promise<MemberRow> {
   const row = await findMember(db, team.id, username);
   if (!row)
-    throw new ApiError("not_found", `There is no ${username} in the team ${team.name}.`, { hint: "list_members" });
+    throw new ApiError("not_found", `There is no user ${username} in the team ${team.name}.`, { hint: "list_members" });
   return row;
 }
 
@@ -53,31 +54,29 @@ export async function addMember(
 ): Promise<Member> {
   return store.write(async (db) => {
     const user = await existingUser(db, username);
-    await join(db, actor, team, user, role, now);
+    await join({ db, actor, now }, team, user, role);
     return describe(await memberInTeam(db, team, username));
   });
 }
 
-/** Inside a write. */
+/** Adds a user to a team and writes the audit entry. Throws if the user is already a member. */
 export async function join(
-  db: Db,
-  actor: Actor,
+  { db, actor, now }: Edit,
   team: Pick<Team, "id" | "name">,
   user: { readonly id: number; readonly username: string },
   role: Role,
-  now: number,
 ): Promise<void> {
   await checkServiceAccount(db, team, user, role);
   if (!(await insertMembership(db, team.id, user.id, role)))
     throw new ApiError(
       "wrong_state",
-      `${user.username} is in the team ${team.name} already. To give another role, change the role of the member.`,
+      `${user.username} is in the team ${team.name} already. To give the user another role, change the role of the member.`,
       { hint: "set_role" },
     );
   await audit(db, actor, { action: "member.add", team, target: user.username, detail: role }, now);
 }
 
-/** It belongs to one team for good, and administers nothing. */
+/** Throws if the user is a service account that belongs to another team, or that would become an admin. */
 async function checkServiceAccount(
   db: Db,
   team: Pick<Team, "id" | "name">,
@@ -93,7 +92,10 @@ async function checkServiceAccount(
       { hint: "create_service_account" },
     );
   if (role === "admin")
-    throw new ApiError("wrong_state", `${username} is a service account, and can be viewer or editor of its team.`);
+    throw new ApiError(
+      "wrong_state",
+      `${username} is a service account, and cannot be an admin. Give it the role viewer or editor.`,
+    );
 }
 
 export async function changeRole(
@@ -112,23 +114,34 @@ export async function changeRole(
   });
 }
 
-/** With a handover: all that runs in their name in the team changes hands in the same write. */
+interface MemberRemoval {
+  readonly username: string;
+  /** Username of the user who takes over the member's work in the team; undefined: the work stays the member's. */
+  readonly transferTo: string | undefined;
+  /** Hands over even if the new owner lacks credentials that the work needs. */
+  readonly force: boolean;
+}
+
+/** Removes a user from a team. With `transferTo`, the user's work in the team changes hands in the same transaction. */
 export async function removeMember(
   store: Store,
-  { actor, team }: TeamCall,
-  username: string,
+  { principal, actor, team }: Call,
+  { username, transferTo, force }: MemberRemoval,
   now: number,
-  handover?: Handover,
 ): Promise<void> {
   await store.write(async (db) => {
     const member = await memberInTeam(db, team, username);
     await keepAnAdmin(db, team, member);
-    if (handover) await handOverWork(db, handover, member, team.id, now);
+    if (transferTo !== undefined) {
+      const handover = { leaver: member, teamId: team.id, successor: transferTo, force };
+      await handOverWork({ db, actor, now }, principal, handover);
+    }
     await deleteMembership(db, team.id, member.id);
     await audit(db, actor, { action: "member.remove", team, target: username, detail: member.role }, now);
   });
 }
 
+/** Throws if the member is the only admin of the team. */
 async function keepAnAdmin(db: Db, team: Team, { id, username, role }: MemberRow): Promise<void> {
   if (role !== "admin" || (await hasOtherAdmin(db, team.id, id))) return;
   throw new ApiError(

@@ -1,6 +1,6 @@
 /**
- * The English words of four letters or more that are used most, from the list of the package @zxcvbn-ts/language-en (MIT),
- * which has them from OpenSubtitles by way of OPUS (ODC-BY 1.0).
+ * The most frequent English words of four letters or more. Source: the package @zxcvbn-ts/language-en (MIT), which
+ * takes them from OpenSubtitles through OPUS (ODC-BY 1.0).
  */
 export const ordinaryWords: ReadonlySet<string> = new Set(
   `

@@ -1,11 +1,12 @@
 /**
- * Whether a password is one that others would guess. Not an estimate of its strength: what everybody tries first is
- * refused, and length does the rest (NIST SP 800-63B asks for a block list and against rules on kinds of characters).
+ * Rejects passwords that are easy to guess. It does not estimate strength: a block list rejects what attackers try
+ * first, and the minimum length does the rest. NIST SP 800-63B recommends a block list, and advises against rules on
+ * character classes.
  */
 import { commonPasswords, commonWords } from "./common-passwords.ts";
 import { ordinaryWords } from "./ordinary-words.ts";
 
-/** Ways along a keyboard, and along the alphabet; each is walked in both directions. */
+/** Sequences of neighbouring keys, letters and digits, in both directions. */
 const walks = [
   "01234567890",
   "abcdefghijklmnopqrstuvwxyz",
@@ -28,30 +29,36 @@ const walks = [
   "147258369",
 ].flatMap((walk) => [walk, [...walk].reverse().join("")]);
 
+/** Fewest independent choices that a password must be made of; see `countChoices`. */
 const fewestChoices = 6;
+/** Fewest different characters of a password. */
 const fewestCharacters = 5;
-/** Characters that are looked at: what is hard to guess is so by then. */
+/** Characters that are examined; the rest cannot make a password easier to guess. */
 const longest = 128;
 
-/** Why it is refused; undefined: it will do. `about`: what others know of its owner, such as names and addresses. */
+/**
+ * Returns why a password is too easy to guess, or undefined. `about` has names and addresses of the owner that others
+ * know.
+ */
 export function whyGuessable(password: string, about: readonly string[]): string | undefined {
   const text = password.normalize("NFC").toLowerCase().slice(0, longest);
-  if (commonPasswords.has(text)) return "it is among those that are tried first";
+  if (commonPasswords.has(text)) return "it is one of the most common passwords";
   const known = new Set(["millrace", ...about.flatMap(namesIn), ...commonWords].filter((word) => word.length >= 3));
   if (new Set(text).size >= fewestCharacters && countChoices(text, known) >= fewestChoices) return undefined;
-  return "it is made of well-known words, names, dates, repetitions or keys in a row";
+  return "it consists of well-known words, names, dates, repetitions or neighbouring keys";
 }
 
-/** Of `Ada.Byron@example.com` the whole and its parts. */
+/** Returns a text and its words, in lower case: for `Ada.Byron@example.com` also ada, byron, example and com. */
 const namesIn = (text: string) => [text.toLowerCase(), ...text.toLowerCase().split(/[^\p{L}\p{N}]+/u)];
 
 /**
- * How many things somebody had to think of, at least: a well-known word, a run of keys, a repetition and a date are one
- * each, like a character; an ordinary word is two, so that three of them will do.
+ * Returns the smallest number of independent choices that make up the text. A well-known word, a run of keys, a
+ * repetition, a date and any single character count as one choice each. An ordinary word counts as two, so that three
+ * of them are enough.
  */
 function countChoices(text: string, known: ReadonlySet<string>): number {
   const plain = withoutDisguise(text);
-  /** From each character on. */
+  /** Fewest choices for the rest of the text, by the index at which the rest begins. */
   const fewest = new Array<number>(text.length + 1).fill(0);
   for (let at = text.length - 1; at >= 0; at--) {
     const from = (length: number, choices: number) => choices + (fewest[at + length] ?? 0);
@@ -64,7 +71,7 @@ function countChoices(text: string, known: ReadonlySet<string>): number {
   return fewest[0] ?? 0;
 }
 
-/** Lengths of the words that begin here. */
+/** Returns the lengths of all words in the list that begin at this index. */
 function wordsAt(text: string, at: number, words: ReadonlySet<string>): number[] {
   const lengths: number[] = [];
   for (let length = 3; at + length <= text.length; length++)
@@ -72,7 +79,7 @@ function wordsAt(text: string, at: number, words: ReadonlySet<string>): number[]
   return lengths;
 }
 
-/** Characters from here on that are all the same, from two on. */
+/** Returns the length of the run of equal characters that begins at this index; 0 if the next character differs. */
 function runAt(text: string, at: number): number {
   let length = 1;
   while (text[at + length] === text[at]) length++;
@@ -80,7 +87,7 @@ function runAt(text: string, at: number): number {
 }
 
 const [day, month, century] = ["(?:0?[1-9]|[12]\\d|3[01])", "(?:0?[1-9]|1[0-2])", "(?:19|20)\\d\\d"];
-/** With the same mark between their parts, or none; a year of two digits needs one. */
+/** Patterns of dates, with one separator throughout or with none. Dates with a two-digit year need a separator. */
 const dates = [
   `${century}([-./ ]?)${month}\\1${day}`,
   `${day}([-./ ]?)${month}\\1${century}`,
@@ -90,7 +97,7 @@ const dates = [
   century,
 ].map((pattern) => new RegExp(pattern, "y"));
 
-/** Characters from here on that are a date or a year. */
+/** Returns the length of the date or year that begins at this index; 0 if there is none. */
 function dateAt(text: string, at: number): number {
   const lengths = dates.map((date) => {
     date.lastIndex = at;
@@ -99,14 +106,17 @@ function dateAt(text: string, at: number): number {
   return Math.max(...lengths);
 }
 
-/** Characters from here on that lie in a row. */
+/** Returns the length of the key sequence that begins at this index; 0 if it is shorter than three characters. */
 function walkAt(text: string, at: number): number {
   let length = 3;
   while (at + length <= text.length && walks.some((walk) => walk.includes(text.slice(at, at + length)))) length++;
   return length > 3 ? length - 1 : 0;
 }
 
-/** Characters from here on that repeat those just before, in the same order, as often as they do. */
+/**
+ * Returns the number of characters from this index on that repeat the characters just before it, once or more; 0 if
+ * none do.
+ */
 function repetitionAt(text: string, at: number): number {
   let longest = 0;
   for (let unit = 1; unit <= at; unit++) {
@@ -117,6 +127,7 @@ function repetitionAt(text: string, at: number): number {
   return longest;
 }
 
+/** Letters for which people write these digits. */
 const disguises: Readonly<Record<string, string>> = { "0": "o", "1": "i", "3": "e", "4": "a", "5": "s", "7": "t" };
 const withoutDisguise = (text: string) =>
   [...text.replaceAll("@", "a").replaceAll("$", "s").replaceAll("!", "i")]

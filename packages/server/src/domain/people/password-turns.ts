@@ -1,25 +1,30 @@
 /**
- * Whose password is hashed next. Each hash keeps one of the four threads on which files are read, too, so two are made at a
- * time: one for people who are known here, one for strangers, callers in turn. Strangers who come when many wait are refused.
+ * Queues for password hashing. Each hash occupies one of Node's four pool threads, which also read files. So at most
+ * two hashes run at a time: one for known users, and one for strangers, whose callers take turns. Strangers are
+ * rejected when their queue is full.
  */
 import { ApiError } from "@millrace/contract";
 import { Turns } from "../../turns/turns.ts";
 
+/** Whose password is hashed, which selects the queue. */
 export interface Hasher {
-  /** Undefined: somebody who is known by a session, a browser or a secret. */
+  /**
+   * Key of the caller's place in the strangers' queue; undefined for a caller known by a session, browser or secret.
+   */
   readonly stranger?: string | undefined;
 }
 
 const known = new Turns(1);
 const strangers = new Turns(1);
-/** Two seconds of work. */
+/** Most strangers that may wait: about two seconds of hashing. */
 const mostWaiting = 64;
 let waiting = 0;
 
+/** Runs a password hash when it is the caller's turn. */
 export async function hashInTurn<T>({ stranger }: Hasher, hash: () => Promise<T>): Promise<T> {
   if (stranger === undefined) return known.run(hash);
   if (waiting >= mostWaiting)
-    throw new ApiError("too_many_requests", "Very many people are signing in. Try again in a few seconds.", {
+    throw new ApiError("too_many_requests", "Too many sign-ins are waiting. Try again in a few seconds.", {
       retryAfter: 5,
     });
   waiting++;

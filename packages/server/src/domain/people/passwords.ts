@@ -1,6 +1,6 @@
 /**
- * Passwords, kept as argon2id hashes in the usual text form, with the parameters inside: those can be raised later, and a
- * hash with lesser ones is replaced when its owner next signs in.
+ * Passwords, stored as argon2id hashes in the usual text form, which includes the parameters. When the parameters are
+ * raised later, a hash with other parameters is replaced at the next sign-in of its owner.
  */
 import { argon2, randomBytes, timingSafeEqual } from "node:crypto";
 import { promisify } from "node:util";
@@ -10,7 +10,9 @@ import { type Hasher, hashInTurn } from "./password-turns.ts";
 
 const derive = promisify(argon2);
 
-/** 19 MiB and two passes: the least that OWASP recommends. A sign-in takes some 30 ms and never all of the memory. */
+/**
+ * Memory of one hash in KiB. 19 MiB and two passes are the minimum that OWASP recommends; a sign-in takes about 30 ms.
+ */
 const memory = 19_456;
 const passes = 2;
 const parallelism = 1;
@@ -20,13 +22,13 @@ const prefix = `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$`;
 
 const encode = (bytes: Buffer) => bytes.toString("base64").replace(/=+$/, "");
 
-/** What a user without a password is compared with: never right, and as slow as any other. */
+/** A hash that no password matches. Used for unknown users, so that their sign-in takes as long as any other. */
 const nobody = `${prefix}${encode(Buffer.alloc(16))}$${encode(Buffer.alloc(tagLength))}`;
 
-/** The same password typed on another keyboard is the same password. */
+/** Normalizes Unicode, because keyboards produce the same character in different forms. */
 const bytesOf = (password: string) => Buffer.from(password.normalize("NFC"));
 
-/** What others know of whoever chooses a password. */
+/** The user who chooses a password. The password must not consist of these names and addresses. */
 interface Owner {
   readonly username: string;
   readonly first_name?: string | null | undefined;
@@ -34,21 +36,18 @@ interface Owner {
   readonly email?: string | null | undefined;
 }
 
-/** Checks and hashes a password that somebody chose. */
+/** Checks and hashes a new password. Throws if it is too short, too long or easy to guess. */
 export async function hashPassword(password: string, owner: Owner): Promise<string> {
   if (password.length < shortestPassword || password.length > 1024)
     throw invalid("password", `${shortestPassword} to 1024 characters`);
   const { username, first_name, last_name, email } = owner;
   const why = whyGuessable(password, [username, first_name ?? "", last_name ?? "", email ?? ""]);
   if (why !== undefined)
-    throw invalid(
-      "password",
-      `one that is hard to guess: ${why}. Use several words that nobody else would put together`,
-    );
+    throw invalid("password", `one that is hard to guess: ${why}. Use several words that nobody else would combine`);
   return hashAgain(password);
 }
 
-/** For a password that somebody has already, whatever is asked of new ones. */
+/** Hashes a password without checking it: for one that is already in use, which may predate today's rules. */
 export async function hashAgain(password: string): Promise<string> {
   const nonce = randomBytes(16);
   const parameters = { message: bytesOf(password), nonce, memory, passes, parallelism, tagLength };
@@ -58,7 +57,10 @@ export async function hashAgain(password: string): Promise<string> {
 
 const form = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([\w+/]+)\$([\w+/]+)$/;
 
-/** Takes its time for an unknown user too, so that nobody learns who exists. */
+/**
+ * Returns whether the password matches the hash. Without a hash it takes as long, so that timing does not reveal who
+ * exists.
+ */
 export async function verifyPassword(
   password: string,
   hash: string | null | undefined,
@@ -78,5 +80,5 @@ export async function verifyPassword(
   return timingSafeEqual(derived, expected) && hash !== null && hash !== undefined;
 }
 
-/** Made with other parameters than those of today. */
+/** Returns whether a hash was made with other parameters than the current ones. */
 export const isOutdated = (hash: string) => !hash.startsWith(prefix);

@@ -1,4 +1,4 @@
-/** One's own profile. */
+/** The profile and the password of the caller. */
 import { ApiError, allScopes, type RouteInput, type routes, type WhoAmI } from "@millrace/contract";
 import type { Db, Store } from "../../store/drivers/store.ts";
 import { getUser, type UserRow, updateUser } from "../../store/queries/people/users.ts";
@@ -30,7 +30,7 @@ export async function describePrincipal(db: Db, principal: Principal): Promise<W
 
 async function ownRow(db: Db, { userId, username }: Principal): Promise<UserRow> {
   const row = await getUser(db, userId);
-  if (!row) throw new ApiError("unauthorized", `There is no user ${username} any more.`);
+  if (!row) throw new ApiError("unauthorized", `The user ${username} no longer exists.`);
   return row;
 }
 
@@ -51,7 +51,10 @@ export async function changeProfile(
   });
 }
 
-/** Whoever has a password must know it. The first one can be set by somebody whose token reaches everything they have. */
+/**
+ * Changes the caller's password. The current password is required; a first password needs a token with all rights of
+ * the user.
+ */
 export async function changePassword(
   store: Store,
   { principal, actor }: Caller,
@@ -62,23 +65,31 @@ export async function changePassword(
   const row = await ownRow(store.db, principal);
   if (row.password_hash === null) refuseLimitedToken(principal);
   else if (!(await verifyPassword(current_password ?? "", row.password_hash)))
-    throw new ApiError("forbidden", "The present password is not right. An administrator can set a new one.");
+    throw new ApiError(
+      "forbidden",
+      "The current password is wrong. If you do not know it, an administrator of the server can set a new one.",
+    );
   const passwordHash = await hashPassword(password, row);
   const { via } = principal;
   await store.write(async (db) => {
     const present = await ownRow(db, principal);
     if (present.password_hash !== row.password_hash)
-      throw new ApiError("wrong_state", "The password was changed by somebody else meanwhile. Try again.");
-    await setPassword(db, actor, row, passwordHash, now, via.kind === "session" ? via.hash : undefined);
+      throw new ApiError(
+        "wrong_state",
+        "The password was changed at the same time by another request. Try again with the new password.",
+      );
+    await setPassword({ db, actor, now }, row, passwordHash, via.kind === "session" ? via.hash : undefined);
   });
 }
 
-/** A password opens everything that its user has: a token that opens less must not make one. */
+/**
+ * Throws if the token is limited to scopes or teams: the password would give its holder more rights than the token has.
+ */
 function refuseLimitedToken({ via, scopes }: Principal): void {
   const limited = via.kind === "token" && !(via.allTeams && allScopes.every((scope) => scopes.includes(scope)));
   if (limited)
     throw new ApiError(
       "forbidden",
-      "A token that is limited to scopes or teams cannot set a first password. Use one with all of yours, or the browser.",
+      "A token that is limited to scopes or teams cannot set a first password. Use a token with all your scopes and teams, or a browser.",
     );
 }

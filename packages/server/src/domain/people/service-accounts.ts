@@ -1,4 +1,7 @@
-/** Service accounts: a team's user that is no person. Nobody signs in as it; the team's admins make its tokens. */
+/**
+ * Service accounts: a user of a team that is not a person. Nobody can sign in as it; admins of the team create its
+ * tokens.
+ */
 import { ApiError, type Member, type NewToken, type RouteInput, type routes, type Token } from "@millrace/contract";
 import type { Db, Store } from "../../store/drivers/store.ts";
 import { findToken, listTokens, revokeToken } from "../../store/queries/people/tokens.ts";
@@ -27,15 +30,18 @@ export async function createServiceAccount(
     const id = await insertUser(db, { ...names, ...rights, created_at: iso(now), disabled_at: null });
     if (id === undefined) throw await whyNoAccount(db, team, username);
     await audit(db, actor, { action: "service-account.create", team, target: username }, now);
-    await join(db, actor, team, { id, username }, role ?? "editor", now);
+    await join({ db, actor, now }, team, { id, username }, role ?? "editor");
     return readMember(db, team, username);
   });
 }
 
+/**
+ * Returns the error for a service account that could not be created: the name is taken, or the team already has one.
+ */
 async function whyNoAccount(db: Db, team: Team, username: string): Promise<ApiError> {
   const there = await serviceAccountOf(db, team.id);
   if (!there)
-    return new ApiError("wrong_state", `There is a user ${username} already. Choose another name: \`account_name\`.`);
+    return new ApiError("wrong_state", `There is a user ${username} already. Choose another \`account_name\`.`);
   return new ApiError(
     "wrong_state",
     `The team ${team.name} has the service account ${there.username} already. If it was removed from the team, add it again as a member.`,
@@ -49,7 +55,7 @@ async function requireAccount(db: Db, team: Team): Promise<UserRow> {
   throw new ApiError("not_found", `The team ${team.name} has no service account.`, { hint: "create_service_account" });
 }
 
-/** The newest of one answer. */
+/** Most tokens in one answer; the newest come first. */
 const listPart = 1000;
 
 export async function readServiceTokens(store: Store, { principal, team }: Call, now: number): Promise<Token[]> {
@@ -58,7 +64,10 @@ export async function readServiceTokens(store: Store, { principal, team }: Call,
   return describeTokens(db, await listTokens(db, id, iso(now), { before: undefined, limit: listPart }), principal);
 }
 
-/** It reaches no further than the one that makes it, and administers nothing. */
+/**
+ * Creates a token of the service account. It gets no more scopes than the caller's token has, never ADMIN, and expires
+ * no later.
+ */
 export async function createServiceToken(
   store: Store,
   { principal, actor, team }: Call,
@@ -69,16 +78,17 @@ export async function createServiceToken(
   if (scopes.length === 0)
     throw new ApiError(
       "forbidden",
-      "A service account's token has other scopes than ADMIN, and yours has none of them.",
+      "A service account's token needs other scopes than ADMIN, and none were requested that your token has. Request others, or use a token with more scopes.",
     );
   const expiresAt = endWithin(principal, expires_in_days ?? undefined, now);
   return store.write(async (db) => {
     const { id: userId, username } = await requireAccount(db, team);
     const grant = { userId, username, name, scopes, teamIds: [team.id], expiresAt };
-    const { id, secret } = await mintToken(db, actor, grant, now, team);
+    const { id, secret } = await mintToken({ db, actor, now }, grant, team);
     const row = await findToken(db, id, iso(now));
     const [token] = row ? await describeTokens(db, [row], principal) : [];
-    if (!token) throw new ApiError("unauthorized", "The token that you use has just ended.");
+    if (!token)
+      throw new ApiError("unauthorized", "The token that you use has just expired or been revoked. Sign in again.");
     return { ...token, access_token: secret };
   });
 }
@@ -93,7 +103,7 @@ export async function revokeServiceToken(
     const account = await requireAccount(db, team);
     const row = await findToken(db, tokenId, iso(now));
     if (row?.user_id !== account.id || !(await revokeToken(db, tokenId, iso(now))))
-      throw new ApiError("not_found", `${account.username} has no token ${tokenId} that works.`, {
+      throw new ApiError("not_found", `${account.username} has no valid token ${tokenId}.`, {
         hint: "list_service_tokens",
       });
     const detail = `of ${account.username}`;

@@ -1,4 +1,4 @@
-/** Browser sessions, begun by a one-use link or by a password. */
+/** Browser sessions. A one-time link or a password starts one. */
 import { ApiError } from "@millrace/contract";
 import type { Db, Store } from "../../store/drivers/store.ts";
 import {
@@ -17,28 +17,31 @@ import { rememberBrowser } from "./browsers.ts";
 import type { Hasher } from "./password-turns.ts";
 import { hashAgain, isOutdated, verifyPassword } from "./passwords.ts";
 
-/** What a browser is given when somebody signs in: the cookie of the session, and the one by which it is known again. */
+/** The two cookies that a browser gets at sign-in: the session, and the mark of a known browser. */
 export interface Entry {
   readonly session: string;
   readonly browser: string;
 }
 
-/** From where somebody signs in. */
+/** The address and the browser from which a user signs in. */
 export interface Entrance {
   readonly address: string;
-  /** The cookie by which the browser says that it is known. */
+  /** Cookie of a known browser; undefined if the browser sent none. */
   readonly browser: string | undefined;
 }
 
+/** Hours for which a sign-in link is valid. */
 const linkHours = 24;
+/** Days for which a session is valid. */
 export const sessionDays = 14;
 
-/** The secret part of a new link for this user; for whoever may open the store itself. */
+/** Creates a sign-in link and returns its secret part. For admin commands that open the store directly. */
 export async function createSignInLink(store: Store, username: string, now: number): Promise<string> {
   const user = await findUser(store.db, username);
   if (!user) throw new Error(`There is no user ${username}.`);
   if (user.disabled_at) throw new Error(`The user ${username} is disabled.`);
-  if (user.service_team_id !== null) throw new Error(`${username} is a service account: nobody signs in as it.`);
+  if (user.service_team_id !== null)
+    throw new Error(`${username} is a service account: nobody signs in as it. Choose the username of a person.`);
   const secret = newSecret();
   await store.write(async (db) => {
     await insertSignInLink(db, hashSecret(secret), user.id, iso(now + linkHours * 3_600_000));
@@ -47,7 +50,10 @@ export async function createSignInLink(store: Store, username: string, now: numb
   return secret;
 }
 
-/** Uses the link up. One that is no good costs no write: strangers make them up. */
+/**
+ * Starts a session with a sign-in link, which works only once. An invalid link costs no write, because strangers may
+ * try many.
+ */
 export async function beginSession(store: Store, linkSecret: string, entrance: Entrance, now: number): Promise<Entry> {
   const hash = hashSecret(linkSecret);
   if (!(await isSignInLink(store.db, hash, iso(now)))) throw badLink();
@@ -68,7 +74,7 @@ const badLink = () =>
 
 type Origin = Pick<Actor, "via" | "address">;
 
-/** Inside a write. */
+/** Creates a session and writes the audit entry. Returns the cookies for the browser. */
 export async function openSession(
   db: Db,
   user: Pick<UserRow, "id" | "username">,
@@ -92,10 +98,10 @@ export interface PasswordSignIn extends Entrance, Hasher {
   readonly password: string;
 }
 
-/** As people type it. */
+/** Converts a username as a person typed it to the stored form. */
 export const normaliseUsername = (text: string) => text.trim().toLowerCase();
 
-/** Nobody learns from a refusal whether the user exists. */
+/** Starts a session with a password. The error is the same for a wrong password and an unknown user. */
 export async function signIn(store: Store, attempt: PasswordSignIn, now: number): Promise<Entry> {
   const origin: Origin = { via: "password", address: attempt.address };
   const user = await findUser(store.db, normaliseUsername(attempt.username));
@@ -103,7 +109,7 @@ export async function signIn(store: Store, attempt: PasswordSignIn, now: number)
   const fresh =
     right && user?.password_hash && isOutdated(user.password_hash) ? await hashAgain(attempt.password) : undefined;
   const entry = await store.write(async (db) => {
-    // Read again: whoever was disabled, or got another password, while this one was checked does not come in.
+    // Reread, because the user may have been disabled or got another password while the slow check ran.
     const present = right && user ? await getUser(db, user.id) : undefined;
     if (present && !present.disabled_at && present.password_hash === user?.password_hash) {
       if (fresh) await updateUser(db, present.id, { password_hash: fresh });
@@ -117,7 +123,7 @@ export async function signIn(store: Store, attempt: PasswordSignIn, now: number)
   throw new ApiError("unauthorized", "The username or the password is not right.");
 }
 
-/** What was typed as a username may be a password: only what could be a name is written down. */
+/** Returns the name for the audit log. A text that cannot be a username is replaced, because it may be a password. */
 const triedName = (text: string) => {
   const name = normaliseUsername(text);
   return /^[a-z0-9][a-z0-9_-]{0,38}$/.test(name) ? name : "(no username)";

@@ -1,4 +1,4 @@
-/** Teams: made, renamed, given quotas. */
+/** Creates, renames and lists teams, and sets their quotas. */
 import { ApiError, type RouteInput, type routes, type Team as TeamDocument } from "@millrace/contract";
 import { checkLibraryVersion } from "../../datachain/requirements.ts";
 import type { Db, Store } from "../../store/drivers/store.ts";
@@ -21,7 +21,7 @@ import { iso } from "../time/clock.ts";
 type NewTeam = RouteInput<typeof routes.createTeam>["body"];
 type TeamChanges = RouteInput<typeof routes.updateTeam>["body"];
 
-/** The caller's, as far as the token reaches; all for administrators of the server. */
+/** Returns the caller's teams that the token covers; for administrators of the server all teams. */
 export async function readTeams(db: Db, principal: Principal): Promise<TeamDocument[]> {
   const own = principal.teams.map(({ id }) => id);
   if (own.length === 0 && !principal.isAdmin) return [];
@@ -58,7 +58,7 @@ export async function createTeam(
   });
 }
 
-/** Zero is no quota of the team's own. */
+/** Returns the given quotas as columns. 0 becomes null: the team then has the server's default. */
 function quotas(input: Pick<NewTeam, keyof TeamQuotas>): Partial<TeamQuotas> {
   const { max_running, max_queued, max_tasks, max_schedules } = input;
   const { max_dataset_bytes, max_upload_bytes, max_log_bytes, max_text_bytes } = input;
@@ -78,7 +78,7 @@ function quotas(input: Pick<NewTeam, keyof TeamQuotas>): Partial<TeamQuotas> {
   );
 }
 
-/** Zero is nothing of the team's own. */
+/** Returns the given timeout and retry settings as columns. 0 becomes null: the team then has the server's default. */
 function retries({ job_timeout, job_retries, job_retry_delay }: Pick<TeamChanges, keyof TeamRetries>) {
   const all = { job_timeout, job_retries, job_retry_delay };
   return Object.fromEntries(
@@ -98,7 +98,10 @@ export async function changeTeam(
   const name = input.name ? { name: checkName("name", input.name) } : {};
   const share = quotas(input);
   if (Object.keys(share).length > 0 && !principal.isAdmin)
-    throw new ApiError("forbidden", "Quotas are set by administrators of the server; you may change the rest.");
+    throw new ApiError(
+      "forbidden",
+      "Quotas are set by administrators of the server. Leave the quotas out to change the other settings.",
+    );
   const { library_version: library } = input;
   const version =
     typeof library === "string" ? { library_version: checkLibraryVersion("library_version", library) || null } : {};

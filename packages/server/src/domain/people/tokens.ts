@@ -1,4 +1,4 @@
-/** Tokens: made, listed, revoked. */
+/** Access tokens: creates, lists and revokes them. */
 import {
   ApiError,
   allScopes,
@@ -15,25 +15,31 @@ import { teamsOf } from "../../store/queries/people/memberships.ts";
 import { findTeam, namesOfTeams } from "../../store/queries/people/teams.ts";
 import { findToken, insertToken, listTokens, revokeToken, type TokenRow } from "../../store/queries/people/tokens.ts";
 import { findUser } from "../../store/queries/people/users.ts";
-import { type Actor, audit, operator } from "../access/audit.ts";
+import { audit, operator } from "../access/audit.ts";
 import type { Caller } from "../access/call.ts";
+import type { Edit } from "../access/edit.ts";
 import { existingUser } from "../access/existing-user.ts";
 import { type Principal, refuseServiceAccount, requireScope } from "../access/principals.ts";
 import { hashSecret, newSecret } from "../secrets/random-secrets.ts";
 import { day, iso } from "../time/clock.ts";
 
+/** The user and the rights of a new token. */
 interface Grant {
   readonly userId: number;
   readonly username: string;
   readonly name: string;
   readonly scopes: readonly Scope[];
-  /** Null: all teams of the user, also later ones. */
+  /** Teams that the token is valid in; null for all teams of the user, including those that the user joins later. */
   readonly teamIds: readonly number[] | null;
+  /** ISO time; null if the token does not expire. */
   readonly expiresAt: string | null;
 }
 
-/** Inside a write: writes the token's hash and returns the token, the only time that it is seen. */
-export async function mintToken(db: Db, actor: Actor, grant: Grant, now: number, team?: { readonly id: number }) {
+/**
+ * Creates a token and stores its hash. Returns the token itself, which cannot be read again later. `team` is the team
+ * of the audit entry; undefined for a token that does not belong to a team's service account.
+ */
+export async function mintToken({ db, actor, now }: Edit, grant: Grant, team?: { readonly id: number }) {
   const secret = newSecret("isat_");
   const id = await insertToken(db, {
     user_id: grant.userId,
@@ -51,6 +57,7 @@ export async function mintToken(db: Db, actor: Actor, grant: Grant, now: number,
   return { id, secret };
 }
 
+/** Options of the command that creates a token directly in the store. */
 export interface AdminTokenOptions {
   readonly user?: string | undefined;
   readonly team?: string | undefined;
@@ -58,7 +65,7 @@ export interface AdminTokenOptions {
   readonly expiresInDays?: number | undefined;
 }
 
-/** For whoever may open the store itself. */
+/** Creates a token for a user and returns it. For admin commands that open the store directly. */
 export async function createAdminToken(store: Store, options: AdminTokenOptions, now: number): Promise<string> {
   const username = options.user ?? "admin";
   const user = await findUser(store.db, username);
@@ -68,19 +75,21 @@ export async function createAdminToken(store: Store, options: AdminTokenOptions,
   const teamIds = options.team === undefined ? null : [await teamOfUser(store.db, user.id, options.team)];
   const expiresAt = options.expiresInDays === undefined ? null : iso(now + options.expiresInDays * day);
   const grant = { userId: user.id, username, name: "admin token", scopes, teamIds, expiresAt };
-  return (await store.write((db) => mintToken(db, operator, grant, now))).secret;
+  return (await store.write((db) => mintToken({ db, actor: operator, now }, grant))).secret;
 }
 
 async function teamOfUser(db: Db, userId: number, name: string): Promise<number> {
   const team = await findTeam(db, name);
   const mine = await teamsOf(db, userId);
   if (!team || !mine.some(({ id }) => id === team.id)) {
-    throw new Error(`The user is in no team ${name}. Teams: ${mine.map((t) => t.name).join(", ") || "none"}.`);
+    throw new Error(
+      `The user is not a member of a team named ${name}. Teams of the user: ${mine.map((t) => t.name).join(", ") || "none"}.`,
+    );
   }
   return team.id;
 }
 
-/** Scopes as typed; an unknown one is refused by name. */
+/** Parses scopes as a user typed them; throws an error that names the first unknown one. */
 export function readScopes(texts: readonly string[]): Scope[] {
   const scopes = texts.flatMap((text) => {
     const parsed = parseScope(text);
@@ -94,14 +103,14 @@ export function readScopes(texts: readonly string[]): Scope[] {
 type TokenWishes = RouteInput<typeof routes.createToken>["body"];
 type TokenQuery = RouteInput<typeof routes.listTokens>["query"];
 
-/** A token of one's own. It reaches no further than the one that makes it: scopes, teams, time. */
+/** Creates a token for the caller. It gets no more scopes and teams than the token in use, and expires no later. */
 export async function createToken(
   store: Store,
   { principal, actor }: Caller,
   wishes: TokenWishes,
   now: number,
 ): Promise<NewToken> {
-  await refuseServiceAccount(store.db, principal, "make tokens: an admin of its team does");
+  await refuseServiceAccount(store.db, principal, "create tokens: an admin of its team creates them");
   const grant: Grant = {
     userId: principal.userId,
     username: principal.username,
@@ -111,24 +120,35 @@ export async function createToken(
     expiresAt: endWithin(principal, wishes.expires_in_days ?? undefined, now),
   };
   return store.write(async (db) => {
-    const { id, secret } = await mintToken(db, actor, grant, now);
+    const { id, secret } = await mintToken({ db, actor, now }, grant);
     const row = await findToken(db, id, iso(now));
     const [token] = row ? await describeTokens(db, [row], principal) : [];
-    if (!token) throw new ApiError("unauthorized", "The token that you use has just ended.");
+    if (!token)
+      throw new ApiError("unauthorized", "The token that you use has just expired or been revoked. Sign in again.");
     return { ...token, access_token: secret };
   });
 }
 
+/**
+ * Returns the requested scopes, or all scopes of the caller if none are requested. Throws if the caller lacks one of
+ * them.
+ */
 export function scopesWithin({ scopes }: Principal, texts: readonly string[]): Scope[] {
   if (texts.length === 0) return [...scopes];
   const asked = readScopes(texts);
   const beyond = asked.filter((scope) => !permits(scopes, scope));
   if (beyond.length > 0)
-    throw new ApiError("forbidden", `Your token has no ${beyond.join(", ")}: a new one reaches no further than it.`);
+    throw new ApiError(
+      "forbidden",
+      `Your token does not have ${beyond.join(", ")}, and a new token cannot have more scopes than yours. Leave these out, or use a token that has them.`,
+    );
   return asked;
 }
 
-/** Null: all teams, also later ones. */
+/**
+ * Returns the ids of the named teams. Without names it returns the teams of the token in use; null means all, also
+ * future ones.
+ */
 export function teamsWithin({ teams, via }: Principal, names: readonly string[]): number[] | null {
   if (names.length > 0)
     return names.map((name) => {
@@ -136,7 +156,7 @@ export function teamsWithin({ teams, via }: Principal, names: readonly string[])
       if (!team)
         throw new ApiError(
           "forbidden",
-          `Not authorized for the team ${name}: you are not in it, or not with this token.`,
+          `Not authorized for the team ${name}: you are not a member, or this token does not cover it.`,
         );
       return team.id;
     });
@@ -144,7 +164,7 @@ export function teamsWithin({ teams, via }: Principal, names: readonly string[])
   return all ? null : teams.map(({ id }) => id);
 }
 
-/** The earlier of what is asked and the end of the token in use. */
+/** Returns when a new token expires: after `days`, but not later than the token in use; null if it does not expire. */
 export function endWithin({ via }: Principal, days: number | undefined, now: number): string | null {
   const own = via.kind === "token" ? via.expiresAt : null;
   if (days === undefined) return own;
@@ -152,16 +172,16 @@ export function endWithin({ via }: Principal, days: number | undefined, now: num
   return own !== null && own < asked ? own : asked;
 }
 
-/** Tokens of one answer. */
+/** Most tokens in one answer. */
 const listPart = 1000;
 
 interface TokenPage {
   readonly tokens: Token[];
-  /** Where to go on; undefined: nothing follows. */
+  /** Cursor of the next page; undefined on the last page. */
   readonly next: number | undefined;
 }
 
-/** One's own; for administrators of the server anybody's. */
+/** Lists the caller's tokens. Administrators of the server can list the tokens of any user. */
 export async function readTokens(
   store: Store,
   principal: Principal,
@@ -179,13 +199,13 @@ export async function readTokens(
   };
 }
 
-/** Undefined: everybody's. */
+/** Returns the id of the user whose tokens the query asks for; undefined for all users. */
 async function whoseTokens(db: Db, principal: Principal, query: TokenQuery): Promise<number | undefined> {
   const own = !query.all_users && (query.username === undefined || query.username === principal.username);
   if (own) return principal.userId;
   requireScope(principal, "ADMIN:read");
   if (!principal.isAdmin)
-    throw new ApiError("forbidden", "Tokens of others are shown to administrators of the server only.");
+    throw new ApiError("forbidden", "Only administrators of the server may list the tokens of other users.");
   return query.username === undefined ? undefined : (await existingUser(db, query.username)).id;
 }
 
@@ -215,7 +235,7 @@ export async function endToken(store: Store, { principal, actor }: Caller, id: n
   await store.write(async (db) => {
     const row = await findToken(db, id, iso(now));
     if (!row || (row.user_id !== userId && !isAdmin) || !(await revokeToken(db, id, iso(now))))
-      throw new ApiError("not_found", `There is no token ${id} that works.`, { hint: "list_tokens" });
+      throw new ApiError("not_found", `There is no valid token ${id} that you may revoke.`, { hint: "list_tokens" });
     const detail = `of ${row.username}`;
     await audit(db, actor, { action: "token.revoke", target: `${id} ${row.name}`, detail }, now);
   });

@@ -1,4 +1,4 @@
-/** Users: made, changed, disabled; never deleted, since what they did stays. */
+/** Creates, changes and disables users. Users are never deleted, because jobs and audit entries refer to them. */
 import { ApiError, type RouteInput, type routes, type User } from "@millrace/contract";
 import type { Db, Store } from "../../store/drivers/store.ts";
 import { teamsOfUsers } from "../../store/queries/people/memberships.ts";
@@ -10,10 +10,12 @@ import {
   type UserRow,
   updateUser,
 } from "../../store/queries/people/users.ts";
-import { type Actor, audit } from "../access/audit.ts";
+import { type Actor, audit, operator } from "../access/audit.ts";
+import type { Caller } from "../access/call.ts";
+import type { Edit } from "../access/edit.ts";
 import { existingUser } from "../access/existing-user.ts";
 import { checkName } from "../access/names.ts";
-import { type Handover, handOverWork } from "../ownership/succession.ts";
+import { handOverWork } from "../ownership/succession.ts";
 import { iso } from "../time/clock.ts";
 import { checkTimezone } from "../time/time-zones.ts";
 import { hashPassword } from "./passwords.ts";
@@ -50,7 +52,7 @@ async function describe(db: Db, rows: readonly UserRow[]): Promise<User[]> {
   }));
 }
 
-/** What was given of a person's own fields; an empty e-mail address or time zone is none. */
+/** Returns the personal fields that the request sets, as columns. An empty e-mail address or time zone becomes null. */
 export function personChanges({ first_name, last_name, email, timezone }: Person) {
   return {
     ...(typeof first_name === "string" ? { first_name: first_name.trim() } : {}),
@@ -63,19 +65,20 @@ export function personChanges({ first_name, last_name, email, timezone }: Person
 export async function createUser(store: Store, actor: Actor, input: NewUser, now: number): Promise<User> {
   const passwordHash = input.password ? await hashPassword(input.password, input) : null;
   return store.write(async (db) => {
-    await addUser(db, actor, { ...input, passwordHash }, now);
+    await addUser({ db, actor, now }, { ...input, passwordHash });
     return readUser(db, input.username);
   });
 }
 
+/** A new user, with the password already hashed. */
 interface Addition extends Person {
   readonly username: string;
   readonly is_admin?: boolean | null | undefined;
   readonly passwordHash: string | null;
 }
 
-/** Inside a write; the password was hashed before it. Returns the user's id. */
-export async function addUser(db: Db, actor: Actor, user: Addition, now: number): Promise<number> {
+/** Creates a user and returns the id. The caller hashes the password before the transaction, because that is slow. */
+export async function addUser({ db, actor, now }: Edit, user: Addition): Promise<number> {
   const username = checkName("username", user.username);
   const id = await insertUser(db, {
     username,
@@ -88,48 +91,49 @@ export async function addUser(db: Db, actor: Actor, user: Addition, now: number)
   });
   if (id === undefined)
     throw new ApiError("wrong_state", `There is a user ${username} already. Choose another username.`);
-  // Whoever makes an account for themselves is the user of the entry.
+  // At sign-up the new user is the actor, and has an id only now.
   const by = actor.userId === null && actor.username === username ? { ...actor, userId: id } : actor;
   const detail = user.is_admin ? "administrator of the server" : "";
   await audit(db, by, { action: "user.create", target: username, detail }, now);
   return id;
 }
 
-/** With a handover: all that runs in their name changes hands in the same write. */
+/** Changes a user. With `transfer_to`, all work of the user changes hands in the same transaction. */
 export async function changeUser(
   store: Store,
-  { actor, principal }: Omit<Handover, "to" | "force">,
-  username: string,
-  input: UserChanges,
+  { actor, principal }: Caller,
+  input: UserChanges & { readonly username: string },
   now: number,
 ): Promise<User> {
+  const { username } = input;
   const owner = async () => ({ ...(await existingUser(store.db, username)), ...personChanges(input) });
   const passwordHash = input.password ? await hashPassword(input.password, await owner()) : undefined;
   return store.write(async (db) => {
+    const edit = { db, actor, now };
     const row = await existingUser(db, username);
     if (row.service_team_id !== null) refusePerson(row, input);
-    if (typeof input.transfer_to === "string")
-      await handOverWork(
-        db,
-        { actor, principal, to: input.transfer_to, force: input.force === true },
-        row,
-        undefined,
-        now,
-      );
+    if (typeof input.transfer_to === "string") {
+      const force = input.force === true;
+      await handOverWork(edit, principal, { leaver: row, teamId: undefined, successor: input.transfer_to, force });
+    }
     if (input.is_admin === false || input.disabled === true) await keepAnAdministrator(db, row);
-    await changeFields(db, actor, row, input, now);
-    if (input.disabled !== undefined && input.disabled !== null) await setDisabled(db, actor, row, input.disabled, now);
-    if (passwordHash) await setPassword(db, actor, row, passwordHash, now);
+    await changeFields(edit, row, input);
+    if (input.disabled !== undefined && input.disabled !== null) await setDisabled(edit, row, input.disabled);
+    if (passwordHash) await setPassword(edit, row, passwordHash);
     return readUser(db, username);
   });
 }
 
-/** Nobody signs in as a service account, so it administers nothing. */
+/** Throws if the request gives a service account a password or administrator rights. */
 function refusePerson({ username }: UserRow, { is_admin, password }: UserChanges): void {
   if (is_admin || password)
-    throw new ApiError("wrong_state", `${username} is a service account: it has no password, and administers nothing.`);
+    throw new ApiError(
+      "wrong_state",
+      `${username} is a service account: it has no password and administers nothing. Choose the account of a person.`,
+    );
 }
 
+/** Throws if the user is the only enabled administrator of the server. */
 async function keepAnAdministrator(db: Db, { id, username, is_admin, disabled_at }: UserRow): Promise<void> {
   if (is_admin !== 1 || disabled_at !== null || (await hasOtherAdministrator(db, id))) return;
   throw new ApiError(
@@ -139,7 +143,7 @@ async function keepAnAdministrator(db: Db, { id, username, is_admin, disabled_at
   );
 }
 
-async function changeFields(db: Db, actor: Actor, row: UserRow, input: UserChanges, now: number): Promise<void> {
+async function changeFields({ db, actor, now }: Edit, row: UserRow, input: UserChanges): Promise<void> {
   const isAdmin = typeof input.is_admin === "boolean" ? { is_admin: input.is_admin ? 1 : 0 } : {};
   const changes = { ...personChanges(input), ...isAdmin };
   if (Object.keys(changes).length === 0) return;
@@ -150,21 +154,22 @@ async function changeFields(db: Db, actor: Actor, row: UserRow, input: UserChang
   await audit(db, actor, { action: "user.update", target: row.username, detail }, now);
 }
 
-/** Sessions end for good; tokens and the password work again once the user is enabled again. */
-async function setDisabled(db: Db, actor: Actor, row: UserRow, disabled: boolean, now: number): Promise<void> {
+/**
+ * Disables or enables a user. Disabling deletes the sessions; tokens and the password work again once the user is
+ * enabled.
+ */
+async function setDisabled({ db, actor, now }: Edit, row: UserRow, disabled: boolean): Promise<void> {
   if (disabled === (row.disabled_at !== null)) return;
   await updateUser(db, row.id, { disabled_at: disabled ? iso(now) : null });
   if (disabled) await deleteSessionsOf(db, row.id);
   await audit(db, actor, { action: disabled ? "user.disable" : "user.enable", target: row.username }, now);
 }
 
-/** Ends the sessions that the old password began, but the one that is given. */
+/** Sets a password and ends all sessions of the user, except `keptSession`, the hash of the caller's own. */
 export async function setPassword(
-  db: Db,
-  actor: Actor,
+  { db, actor, now }: Edit,
   { id, username }: UserRow,
   passwordHash: string,
-  now: number,
   keptSession?: string,
 ): Promise<void> {
   await updateUser(db, id, { password_hash: passwordHash });
@@ -172,10 +177,11 @@ export async function setPassword(
   await audit(db, actor, { action: "user.password", target: username }, now);
 }
 
-/** For whoever may open the store itself. */
-export async function setAdminPassword(store: Store, actor: Actor, username: string, password: string, now: number) {
+/** Sets the password of a user. For admin commands that open the store directly. */
+export async function setAdminPassword(store: Store, username: string, password: string, now: number) {
   const user = await existingUser(store.db, username);
   refusePerson(user, user.service_team_id === null ? {} : { password });
   const passwordHash = await hashPassword(password, user);
-  await store.write(async (db) => setPassword(db, actor, await existingUser(db, username), passwordHash, now));
+  const edit = (db: Db): Edit => ({ db, actor: operator, now });
+  await store.write(async (db) => setPassword(edit(db), await existingUser(db, username), passwordHash));
 }

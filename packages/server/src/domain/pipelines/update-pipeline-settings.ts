@@ -179,7 +179,7 @@ function requireShortDrafts(repeated: readonly Repeated[], added: number): void 
   const text = own + added * repeated.length;
   if (text <= mostDraftText || added * repeated.length <= own) return;
   const most = `${mostDraftText} bytes together with the scripts of all ${repeated.length} runs, each of which gets a copy`;
-  throw tooLong("requirements and environment", most, text, "Attach what is long as a file.");
+  throw tooLong("requirements and environment", most, text, "Attach long values as files.");
 }
 
 /** Whether the input adds code or data to runs. Numbers, such as a Python version, workers or limits, do not. */

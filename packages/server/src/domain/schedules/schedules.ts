@@ -118,7 +118,7 @@ async function giveTo(
   row: ScheduleRow,
   { owner, force }: Pick<UpdatePipelineScheduleInput, "owner" | "force">,
 ): Promise<void> {
-  if (typeof owner === "string") await giveSchedule(db, call, row, { owner, force: force === true }, now);
+  if (typeof owner === "string") await giveSchedule({ db, now }, call, row, { owner, force: force === true });
 }
 
 function readName(text: string): string {

@@ -1,4 +1,4 @@
-/** Values of the store, encrypted: written, read, and moved from one key to the next. */
+/** Encrypts and decrypts values of the store, and re-encrypts them when the key is rotated. */
 
 import type { Db, Store } from "../../store/drivers/store.ts";
 import {
@@ -14,12 +14,18 @@ import { type KeyRing, keyIdOf } from "./key-ring.ts";
 
 type Id = EncryptedValue["id"];
 
-/** What a value is for: part of what is authenticated, so it must never change. */
+/**
+ * Returns the authenticated context (AAD) of a value: table, column and row. Changing its form would make all values
+ * unreadable.
+ */
 const purpose = ({ table, column }: EncryptedPlace, id: Id) => `${table} ${column} ${id}`;
 
 const [jobEnvironment, jobSecrets, credentials, pipelineEnvironment, receiverSecret] = encryptedPlaces;
 
-/** Inside the write that stores it: see `shareKeys`. Nothing stays nothing. */
+/**
+ * Returns a function that encrypts a value of this column. Call it inside the transaction that stores the value, which
+ * holds the shared lock of `shareKeys` against a key rotation. An empty text stays empty.
+ */
 const encryptAt = (place: EncryptedPlace) => async (db: Db, keys: KeyRing, id: Id, text: string) => {
   if (text === "") return "";
   await shareKeys(db);
@@ -39,17 +45,20 @@ export const decryptPipelineEnvironment = decryptAt(pipelineEnvironment);
 export const encryptReceiver = encryptAt(receiverSecret);
 export const decryptReceiver = decryptAt(receiverSecret);
 
-/** Refuses to begin with values that nobody could read: told at the start, not when a job needs one. */
+/**
+ * Throws if the store has values that are encrypted with an unknown key. Checked at server start, before a job needs
+ * such a value.
+ */
 export async function checkKeys({ db }: Store, hasKey: (id: string) => boolean): Promise<void> {
   for (const id of await usedKeys(db)) {
     if (hasKey(id)) continue;
     throw new Error(
-      `The store holds secrets that are encrypted with the key ${id}, and this server does not have it. Give it the key file (secret.key) of the data folder that the store was used with, or add the key to MILLRACE_SECRET_KEY.`,
+      `The store holds secrets that are encrypted with the key ${id}, and this server does not have it. Copy the key file (secret.key) from the data folder that this store was used with, or add the key to MILLRACE_SECRET_KEY.`,
     );
   }
 }
 
-/** Ids of all keys that values in the store name. */
+/** Returns the ids of all keys that encrypted values in the store refer to. */
 export async function usedKeys(db: Db): Promise<Set<string>> {
   const used = new Set<string>();
   for (const place of encryptedPlaces) {
@@ -61,34 +70,36 @@ export async function usedKeys(db: Db): Promise<Set<string>> {
   return used;
 }
 
+/** Yields the distinct beginnings of the values in a column. A beginning has the form and the key id of a value. */
 async function* heads(db: Db, place: EncryptedPlace): AsyncGenerator<string> {
   for (let head = await nextHead(db, place, ""); head !== null; head = await nextHead(db, place, head)) yield head;
 }
 
+/** Values that one transaction re-encrypts. */
 const batchSize = 200;
 
 export interface Reencryption {
-  /** Values that are now encrypted with the newest key. */
+  /** Number of values that were encrypted with the newest key. */
   readonly changed: number;
-  /** Values that cannot be decrypted, as places people can find. */
+  /** Values that cannot be decrypted, as table, column and row id. */
   readonly unreadable: readonly string[];
 }
 
-/** A store of an older version holds environments in clear. Returns whether there were any. */
+/** Encrypts the plain-text values that older versions of Millrace stored. Returns whether there were any. */
 export async function encryptPlain(store: Store, keys: KeyRing): Promise<boolean> {
   const { changed } = await encryptWhere(store, keys, (keyId) => keyId === undefined);
-  // What was in clear lies on in pages and rows that are free now.
+  // Freed database pages still contain the plain text.
   if (changed > 0) await store.compact();
   return changed > 0;
 }
 
-/** Encrypts with the newest key whatever has another one. */
+/** Re-encrypts every value that is not encrypted with the newest key. */
 export const reencrypt = (store: Store, keys: KeyRing, onBatch: () => void): Promise<Reencryption> =>
   encryptWhere(store, keys, (keyId) => keyId !== keys.currentId, onBatch);
 
 /**
- * In batches, each value only as long as it is what was read: jobs go on meanwhile, and when it is cut short, it is
- * simply run again.
+ * Encrypts all values whose key id `isDue` selects, in batches, while jobs go on. A value that was changed meanwhile is
+ * skipped. If the process is killed, it can simply run again.
  */
 async function encryptWhere(
   store: Store,
@@ -130,6 +141,7 @@ async function reencryptBatch(
   return result;
 }
 
+/** Decrypts a value; returns undefined if that fails. */
 function readable(keys: KeyRing, value: string, what: string): string | undefined {
   try {
     return keys.decrypt(value, what);

@@ -1,8 +1,14 @@
-/** Variables as people give them: NAME=VALUE lines by dotenv rules, or by name. No refusal repeats a value. */
+/**
+ * Parses and checks environment variables: dotenv text with NAME=VALUE lines, or values by name. Errors never repeat a
+ * value.
+ */
 import { parseEnv } from "node:util";
 import { ApiError, invalid, processLimits, variableBytes } from "@millrace/contract";
 
-/** What somebody asks for: lines that cannot be read, and variables that no process could be given, are refused. */
+/**
+ * Parses the variables of a request. Throws on lines that are not dotenv, and on variables that no process can be
+ * started with.
+ */
 export function readEnvironment(text: string, field = "environment"): Record<string, string> {
   checkLines(text, field);
   return checkVariables(parseEnvironment(text), field);
@@ -10,32 +16,33 @@ export function readEnvironment(text: string, field = "environment"): Record<str
 
 const tooMany = (field: string) => invalid(field, `at most ${processLimits.count} variables`);
 
-/** What was taken before: never refused, whatever was allowed then. */
+/** Parses stored variables without checks, because older versions may have accepted others. */
 export const parseEnvironment = (text: string) => ({ ...parseEnv(text) }) as Record<string, string>;
 
-/** The lines that are read as these values. Whatever was read from lines can be written, in one kind of quotes or another. */
+/** Writes variables as dotenv text, each in the first kind of quotes that reads back as the same value. */
 export const writeEnvironment = (values: Readonly<Record<string, string>>): string =>
   Object.entries(values)
     .map(([name, value]) => {
       const ways = ["'", "`", '"', ""].map((quote) => `${name}=${quote}${value}${quote}`);
       const line = ways.find((way) => parseEnv(way)[name] === value);
-      if (line === undefined) throw invalid("environment", `a value of ${name} that one kind of quotes can hold`);
+      if (line === undefined)
+        throw invalid("environment", `a value of ${name} that fits into single quotes, double quotes or backticks`);
       return line;
     })
     .join("\n");
 
-/** Names and values that a shell can export, and a process be given. */
+/** Returns the variables, or throws if a shell could not export one or a process could not be started with it. */
 export function checkVariables(values: Readonly<Record<string, string>>, field: string): Record<string, string> {
   if (Object.keys(values).length > processLimits.count) throw tooMany(field);
   for (const [name, value] of Object.entries(values)) {
     if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
-      // A long one may be a secret that lost its name.
+      // A long name is not repeated, because it may be a secret that was typed without its name.
       const got = name.length > 20 ? undefined : name;
       throw invalid(field, "names of letters, digits and _, not beginning with a digit", got);
     }
     if (name.length > processLimits.variableName)
       throw invalid(field, `names of at most ${processLimits.variableName} characters, got one of ${name.length}`);
-    if (name === "OPTIND") throw invalid(field, "another name: this one is the shell's own", name);
+    if (name === "OPTIND") throw invalid(field, "another name, because the shell uses this one itself", name);
     if (value.includes("\0")) throw invalid(field, `a value of ${name} without NUL bytes`);
     checkSize(name, value, field);
   }
@@ -45,13 +52,14 @@ export function checkVariables(values: Readonly<Record<string, string>>, field: 
 function checkSize(name: string, value: string, field: string): void {
   const bytes = variableBytes(name, value);
   if (bytes <= processLimits.variable) return;
-  const most = `at most ${processLimits.variable} bytes for ${name} with its name, as much as a process can be given`;
-  throw new ApiError("invalid", `${field}: expected ${most}, got ${bytes}. Attach what is long as a file.`);
+  const most = `at most ${processLimits.variable} bytes for ${name} including its name, the limit of the operating system`;
+  throw new ApiError("invalid", `${field}: expected ${most}, got ${bytes}. Attach long values as files.`);
 }
 
 /**
- * The parser drops a line that it cannot read without a word; a forgotten `=` should not go unnoticed. Variables are counted
- * before they are parsed: a thousand times as many would hold up everybody. No character is looked at more than a few times.
+ * Throws on lines that are not NAME=VALUE, which Node's parser silently ignores. It also counts the variables before
+ * they are parsed, because parsing a huge number would block the event loop. Its own running time is linear in the
+ * length of the text.
  */
 function checkLines(text: string, field: string): void {
   const unclosed = new Set<string>();
@@ -63,7 +71,7 @@ function checkLines(text: string, field: string): void {
     at = end + 1;
     if (line.trim() === "" || line.trimStart().startsWith("#")) continue;
     const equals = line.indexOf("=");
-    // The line itself is not repeated: it may be a secret that lost its name.
+    // The error does not repeat the line, because it may be a secret that was typed without its name.
     if (equals === -1 || line.slice(0, equals).trim() === "") throw invalid(field, `NAME=VALUE in line ${number}`);
     if (++assignments > 2 * processLimits.count) throw tooMany(field);
     const close = endOfQuoted(text, begin + equals + 1, unclosed);
@@ -78,7 +86,10 @@ function endOfLine(text: string, from: number): number {
   return end === -1 ? text.length : end;
 }
 
-/** A quoted value may have several lines. Undefined: it is not quoted, or its quotes never close, which is asked once. */
+/**
+ * Returns the index of the closing quote of a value, which may span lines. Returns undefined if the value is not quoted
+ * or the quote is never closed. `unclosed` remembers such quotes, so that the text is searched only once for each.
+ */
 function endOfQuoted(text: string, from: number, unclosed: Set<string>): number | undefined {
   let start = from;
   while (text[start] === " " || text[start] === "\t") start++;

@@ -1,35 +1,42 @@
 /**
- * Encryption at rest: AES-256-GCM under a ring of keys. The first key encrypts, all of them decrypt, and every value
- * names its key, so that keys can be exchanged while a server runs. What a value is for is authenticated with it: moved
- * to another row it cannot be read.
+ * Encryption at rest: AES-256-GCM with a ring of keys. The first key encrypts and all keys decrypt. Every value names
+ * its key, so that keys can be rotated while a server runs. The purpose of a value is authenticated with it, so a value
+ * that is copied to another row cannot be decrypted.
  */
 import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes } from "node:crypto";
 
-/** Where the keys come from: a setting, or a file that may change under a running server. */
+/** Provides the keys: from a setting, or from a file that may change while the server runs. */
 export interface KeySource {
-  /** For decrypting; never empty. */
+  /** Returns all keys that can decrypt; never empty. */
   all(): readonly SecretKey[];
-  /** For encrypting. Throws where it is not certain that this key is still in use. */
+  /** Returns the key that encrypts. Throws if it is not certain that this key is still the newest. */
   first(): SecretKey;
 }
 
 export interface SecretKey {
-  /** Stored with every value; says nothing about the key. */
+  /** Identifier that is stored with every value; it does not reveal the key. */
   readonly id: string;
   readonly bytes: Buffer;
 }
 
+/** Returns a key with its id, which is a hash of its bytes. */
 export const secretKeyOf = (bytes: Buffer): SecretKey => ({
   id: hash("sha256", Buffer.concat([Buffer.from("millrace key id "), bytes])).slice(0, 12),
   bytes,
 });
 
-/** No `=` and no line end: such a text can never be taken for NAME=VALUE lines, nor those for it. */
+/**
+ * Form of an encrypted value. It has no `=` and no line break, so it cannot be confused with plain-text NAME=VALUE
+ * lines.
+ */
 const form = /^enc1\.([0-9a-f]{12})\.([\w-]+)$/;
 const nonceLength = 12;
 const tagLength = 16;
 
-/** The key that a value names; undefined: it is not encrypted. Its first characters are enough. */
+/**
+ * Returns the key id of a value; undefined if the value is not encrypted. The first 18 characters of the value are
+ * enough.
+ */
 export const keyIdOf = (value: string): string | undefined => /^enc1\.([0-9a-f]{12})\./.exec(value)?.[1];
 
 export class KeyRing {
@@ -48,7 +55,7 @@ export class KeyRing {
     return this.#source.all().some(({ id }) => id === keyId);
   }
 
-  /** Call it by way of `encryptValue`, inside the write that stores the value. */
+  /** Encrypts a text. Call it through the functions of encryption.ts, which hold the lock against key rotation. */
   encrypt(text: string, purpose: string): string {
     const key = this.#source.first();
     const nonce = randomBytes(nonceLength);
@@ -57,6 +64,7 @@ export class KeyRing {
     return `enc1.${key.id}.${sealed.toString("base64url")}`;
   }
 
+  /** Decrypts a value. Throws if the key is missing, or the value was modified or encrypted for another purpose. */
   decrypt(value: string, purpose: string): string {
     const [, keyId, body] = form.exec(value) ?? [];
     if (!keyId || !body) throw new Error(`The ${purpose} is not in the form of an encrypted value.`);
@@ -71,11 +79,11 @@ export class KeyRing {
       decipher.setAAD(Buffer.from(purpose)).setAuthTag(sealed.subarray(-tagLength));
       return decipher.update(sealed.subarray(nonceLength, -tagLength), undefined, "utf8") + decipher.final("utf8");
     } catch {
-      throw new Error(`The ${purpose} cannot be decrypted: it was changed, or belongs elsewhere.`);
+      throw new Error(`The ${purpose} cannot be decrypted: it was modified, or copied from another row.`);
     }
   }
 
-  /** A key for something else than encrypting, one from each key of the ring, the first one first. */
+  /** Derives a key for another use than encryption from each key of the ring, in the order of the ring. */
   derive(label: string): Buffer[] {
     return this.#source.all().map((key) => this.#deriveOne(key, label));
   }

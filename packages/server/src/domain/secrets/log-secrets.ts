@@ -1,17 +1,23 @@
-/** What a job's log must not show: which values are secrets, and how they may be spelled in a text. */
+/** Finds the secrets that must be masked in a job's log, and the forms in which they may appear in a text. */
 import { parseEnvironment } from "./environment-text.ts";
 
-/** Shorter ones turn up by chance, and a mask of their length would tell as much. */
+/**
+ * Shortest secret that is masked, in bytes. Shorter ones occur by chance, and a mask of that length would reveal them.
+ */
 const minBytes = 6;
+/** Shortest line of a multi-line secret that is masked, in characters. */
 const minLine = 8;
 
-/** Words that stand alone between underscores, and words that say enough wherever they stand. */
+/** Variable names that indicate a secret: short words only between underscores, longer words anywhere in the name. */
 const secretName =
   /(^|_)(AUTH|DSN|SAS|PASS|PAT|JWT|COOKIE|PIN|PEM|[A-Z0-9]*KEYS?)(_|$)|_PWD$|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|PRIVATE|CONNECTION_?STRING|AUTHORIZATION/i;
-/** Of the alphabet of tokens, with letters and digits (what begins like a path is one), or a key in a text's armour. */
+/** Values that look like a token (letters and digits, not a path) or like a PEM key. */
 const secretValue = /^(?![./])(?=.*[A-Za-z])(?=.*\d)[\w+/=.~-]{16,}$|-----BEGIN /;
 
-/** The password of a URL such as postgres://user:password@host. By hand: a pattern would try every colon to the end. */
+/**
+ * Returns the password in a URL such as postgres://user:password@host. Parsed by hand, because a regular expression
+ * would backtrack.
+ */
 function urlPassword(value: string): string | undefined {
   const scheme = /^[a-z][\w+.-]{0,50}:\/\//i.exec(value)?.[0];
   if (scheme === undefined) return undefined;
@@ -23,7 +29,7 @@ function urlPassword(value: string): string | undefined {
   return colon === -1 ? undefined : login.slice(colon + 1) || undefined;
 }
 
-/** The secrets among the variables that a job was given in its own environment. */
+/** Returns the values in a job's environment that look like secrets. */
 export function secretsOfEnvironment(text: string): string[] {
   return Object.entries(parseEnvironment(text)).flatMap(([name, value]) => {
     const password = urlPassword(value);
@@ -32,21 +38,27 @@ export function secretsOfEnvironment(text: string): string[] {
   });
 }
 
-/** Each is looked for in every part of a log: more would let one job's settings hold up everybody. */
+/**
+ * Most secrets of a job that are masked. Each is searched for in every part of the log, so more would slow down the
+ * server.
+ */
 const most = 300;
 
-/** Every text that gives one of these values away: the value, its lines, and the usual ways to escape them. */
+/** Returns every text to mask: the values, their lines, and the usual escaped forms of both. */
 export function spellings(values: readonly string[]): Buffer[] {
   const texts = [...new Set([...values, ...values.flatMap(lines)])].slice(0, most);
   const all = [...new Set(texts.flatMap(escapes))].map((text) => Buffer.from(text));
   return all.filter((bytes) => bytes.length >= minBytes);
 }
 
-/** Programs print a key line by line; a short line says nothing. */
+/** Returns the lines of a multi-line value, because programs may print a key line by line. Short lines are left out. */
 const lines = (value: string) =>
   value.includes("\n") ? value.split(/\r?\n/).filter((line) => line.length >= minLine) : [];
 
-/** As it is, in JSON (with and without letters beyond ASCII), and percent-encoded as browsers, Python and forms do it. */
+/**
+ * Returns a value as it is, in JSON (with and without non-ASCII letters), and percent-encoded as browsers, Python and
+ * forms do.
+ */
 function escapes(value: string): string[] {
   const json = JSON.stringify(value).slice(1, -1);
   const ascii = json.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);

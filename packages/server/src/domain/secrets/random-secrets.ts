@@ -1,4 +1,7 @@
-/** Secrets that we give out: random, and kept only as hashes. They have 256 bits, so a plain hash is enough. */
+/**
+ * Creates random secrets such as tokens, and hashes them for the store. They have 256 bits, so a fast hash without salt
+ * is safe.
+ */
 import { hash, randomBytes } from "node:crypto";
 
 export const newSecret = (prefix = "") => prefix + randomBytes(32).toString("base64url");

@@ -1,14 +1,18 @@
 /**
- * Whether the wall clock goes along with time. It may be set while the server runs, and be wrong for a while: whoever acts
- * by it, or deletes by it, asks here first.
+ * Detects steps of the wall clock, which may be set while the server runs, and may be wrong for a while. Loops that
+ * fire or delete by the wall clock check it first.
  */
 import type { Clock } from "./clock.ts";
 
-/** A clock that is set by less is only corrected. */
+/**
+ * Smallest change against the monotonic clock, in milliseconds, that counts as a step of the wall clock. Smaller ones
+ * are normal corrections.
+ */
 const stepMs = 60_000;
-/** After a step nothing is done by the clock for so long: shorter than ticks are on time for. */
+/** Milliseconds after a step during which nothing fires. Short enough that ticks still count as on time afterwards. */
 const settleMs = 30_000;
 
+/** Compares the wall clock with the monotonic clock at every look. */
 export class ClockWatch {
   readonly #clock: Clock;
   #offset: number;
@@ -21,7 +25,10 @@ export class ClockWatch {
     this.#offset = clock.now() - this.#since;
   }
 
-  /** What is to be known of the clock now, compared with the last look. */
+  /**
+   * Returns the number of steps since the start, the milliseconds since the last step, and whether the clock is
+   * settled: no step has happened, or the last one is long enough ago.
+   */
   look(): { readonly steps: number; readonly steadyFor: number; readonly isSettled: boolean } {
     const monotonic = this.#clock.monotonic();
     const offset = this.#clock.now() - monotonic;

@@ -1,6 +1,7 @@
 /**
- * Times: what people type, and the ticks of cron expressions. Which wall-clock times an expression means is the cron
- * library's to say; which moments those are, also where clocks change, is said here and in docs/schedules.md.
+ * Parses times that users type, and computes the ticks of cron expressions. The cron library computes the wall-clock
+ * times of an expression; this file converts them to moments, also across daylight saving changes. docs/schedules.md
+ * has the rules.
  */
 import { invalid } from "@millrace/contract";
 import { Cron } from "croner";
@@ -18,14 +19,15 @@ const names: ReadonlyMap<string, string> = new Map([
 ]);
 const fieldsOf = (expression: string) => names.get(expression.toLowerCase()) ?? expression;
 
-/** Reading an expression costs many times what finding a tick does. */
+/** Cache of parsed expressions: parsing costs many times as much as finding a tick. */
 const calendars = new Map<string, Cron>();
 
-/** The wall-clock times that an expression means. */
+/** Returns the parsed expression, which computes wall-clock times. */
 function calendarOf(expression: string): Cron {
   let calendar = calendars.get(expression);
   if (!calendar) {
-    // With an offset, not a zone: the library then has no need to ask the platform, and is fourteen times as fast.
+    // With a fixed offset instead of a zone the library makes no time zone queries, which makes it fourteen times as
+    // fast.
     calendar = new Cron(fieldsOf(expression), { utcOffset: 0, paused: true });
     if (calendars.size > 500) calendars.clear();
     calendars.set(expression, calendar);
@@ -33,7 +35,7 @@ function calendarOf(expression: string): Cron {
   return calendar;
 }
 
-/** Five fields or one of the names; anything else is refused. */
+/** Returns a cron expression with normalized spaces. Throws unless it has five fields or is a name such as @daily. */
 export function checkCron(expression: string): string {
   const text = expression.trim().replace(/\s+/g, " ");
   const expected = `five cron fields or one of ${[...names.keys()].join(" ")}`;
@@ -51,18 +53,22 @@ function nextRunOf(expression: string, expected: string): Date | null {
   }
 }
 
-/** The first tick after this moment; undefined when there is none before the year 3000. */
+/** Returns the first tick after this moment; undefined if there is none before the year 3000. */
 export function nextTick(expression: string, timezone: string, after: number): number | undefined {
   const next = meansEveryHour(expression) ? nextInRhythm : nextByName;
   return next(calendarOf(expression), timezone, after);
 }
 
-/** With `*` for the hour: what counts is the time between two ticks, not which hour it is. */
+/** Returns whether the hour field is `*`. Such ticks come at regular intervals, also when the clock changes. */
 const meansEveryHour = (expression: string) => /^\S+ (\*|\*\/1|0-23) /.test(fieldsOf(expression));
 
+/** Returns the next wall-clock time of an expression after the given one. */
 const nextWall = (calendar: Cron, wall: number) => calendar.nextRun(new Date(wall))?.getTime();
 
-/** Hours that are named have their tick once: after the gap where they do not exist, the first time where they do twice. */
+/**
+ * Returns the next tick of an expression that names hours. Each named hour ticks once a day: after the gap if the clock
+ * skips it, and the first time if the clock repeats it.
+ */
 function nextByName(calendar: Cron, timezone: string, after: number): number | undefined {
   let wall = nextWall(calendar, after + offsetAt(after, timezone));
   while (wall !== undefined) {
@@ -73,7 +79,10 @@ function nextByName(calendar: Cron, timezone: string, after: number): number | u
   return undefined;
 }
 
-/** Whenever the clock shows such a minute: between two changes of the offset at a time. */
+/**
+ * Returns the next tick of an hourly expression. It searches between two changes of the zone's offset, where the offset
+ * is constant.
+ */
 function nextInRhythm(calendar: Cron, timezone: string, after: number): number | undefined {
   let from = after;
   let offset = offsetAt(from, timezone);
@@ -90,23 +99,24 @@ function nextInRhythm(calendar: Cron, timezone: string, after: number): number |
   }
 }
 
+/** A span of time, in milliseconds since the epoch; both ends belong to it. */
 interface Span {
   readonly from: number;
   readonly to: number;
 }
 
-/** The newest ticks of a span of time, at most so many: what is made up for after an outage. Neither end is left out. */
+/** Returns the newest ticks of a span of time, at most `count`, oldest first. Used to catch up after an outage. */
 export function newestTicks(expression: string, timezone: string, span: Span, count: number): number[] {
   const oldest = firstTicks(expression, timezone, span, count + 1);
   if (oldest.length <= count) return oldest;
-  // Only where there are many: of those that are rare the library would look through centuries.
+  // Searched backwards only if there are many ticks: for a rare expression the library would search through centuries.
   const wall = new Date(span.to + offsetAt(span.to, timezone));
   const from = calendarOf(expression).previousRuns(count, wall).at(-1)?.getTime() ?? 0;
   const newer = { from: Math.max(span.from, momentOf(from, timezone)), to: span.to };
   return firstTicks(expression, timezone, newer, Number.POSITIVE_INFINITY).slice(-count);
 }
 
-/** The oldest ticks of a span of time, at most so many. */
+/** Returns the oldest ticks of a span of time, at most `count`. */
 export function firstTicks(expression: string, timezone: string, { from, to }: Span, count: number): number[] {
   const ticks: number[] = [];
   let tick = nextTick(expression, timezone, from - 1);
@@ -117,7 +127,7 @@ export function firstTicks(expression: string, timezone: string, { from, to }: S
   return ticks;
 }
 
-/** ISO 8601; without an offset it is a wall-clock time in the given zone. */
+/** Parses an ISO 8601 time and returns it in UTC. A time without an offset is a wall-clock time in the given zone. */
 export function readTime(text: string, timezone: string, field: string): string {
   const match = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?)?\s*(Z|[+-]\d\d:?\d\d)?$/i.exec(
     text.trim(),
@@ -127,11 +137,11 @@ export function readTime(text: string, timezone: string, field: string): string 
   const [, year, month, date, hour = "00", minute = "00", second = "00", fraction = "0", offset] = match;
   const wall = `${year}-${month}-${date}T${hour}:${minute}:${second}.${fraction.slice(0, 3).padEnd(3, "0")}`;
   const zone = offset?.replace(/^([+-]\d\d)(\d\d)$/, "$1:$2").toUpperCase();
-  // Date takes the 31st of February for a day in March; a person who typed it made a mistake.
+  // Date would read the 31st of February as a day in March, but such a date is a typing error.
   const plain = new Date(`${wall}Z`);
   if (Number.isNaN(plain.getTime()) || plain.getUTCDate() !== Number(date)) throw invalid(field, expected, text);
   const time = zone ? Date.parse(wall + zone) : momentOf(plain.getTime(), timezone);
-  // Beyond the year 9999 times no longer sort as text.
+  // The store sorts times as text, which works only up to the year 9999.
   if (Number.isNaN(time) || time < 0 || time >= Date.UTC(10_000, 0)) throw invalid(field, expected, text);
   return iso(time);
 }

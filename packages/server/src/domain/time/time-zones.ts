@@ -1,6 +1,6 @@
 /**
- * Time zones: what the clock on the wall shows at a moment, and the moments at which it shows something. Wall-clock times
- * are milliseconds too, as if the wall hung in UTC. Zones change their offset at most once in two days.
+ * Converts between moments and wall-clock times of a time zone. A wall-clock time is represented as the milliseconds
+ * that it would have in UTC. The code assumes that a zone changes its offset at most once in two days.
  */
 import { invalid } from "@millrace/contract";
 import { day, iso } from "./clock.ts";
@@ -25,7 +25,10 @@ function formatOf(timezone: string): Intl.DateTimeFormat {
   return format;
 }
 
-/** An IANA name, as the platform writes it. Plain offsets are refused: they know no daylight saving. */
+/**
+ * Returns the IANA name of a time zone in canonical form. Throws on plain offsets, because they have no daylight saving
+ * time.
+ */
 export function checkTimezone(text: string): string {
   const name = text.trim();
   try {
@@ -34,7 +37,7 @@ export function checkTimezone(text: string): string {
   throw invalid("timezone", "an IANA time zone such as Europe/Berlin", text);
 }
 
-/** How far the wall is ahead of UTC at this moment. */
+/** Returns the milliseconds that the zone is ahead of UTC at this moment. */
 export function offsetAt(moment: number, timezone: string): number {
   if (timezone === "UTC") return 0;
   const parts = formatOf(timezone).formatToParts(moment);
@@ -43,11 +46,14 @@ export function offsetAt(moment: number, timezone: string): number {
   return Date.UTC(year, month - 1, date, hour, minute, second) - Math.floor(moment / 1000) * 1000;
 }
 
-/** The date that the clock on the wall shows then. */
+/** Returns the local date at this moment, such as `2030-01-31`. */
 export const dateAt = (moment: number, timezone: string): string =>
   iso(moment + offsetAt(moment, timezone)).slice(0, 10);
 
-/** The moment of a wall-clock time: the first of two, and where there is none the moment after the gap. */
+/**
+ * Returns the moment of a wall-clock time: the first one if the clock shows it twice, the end of the gap if the clock
+ * skips it.
+ */
 export function momentOf(wall: number, timezone: string): number {
   const before = offsetAt(wall - day, timezone);
   const after = offsetAt(wall + day, timezone);
@@ -57,7 +63,10 @@ export function momentOf(wall: number, timezone: string): number {
   return changeAfter(first, before, second, timezone) ?? second;
 }
 
-/** The first moment after `from`, and not after `to`, at which the offset is another than the one given. */
+/**
+ * Returns the first moment between `from` and `to` at which the zone's offset differs from `offset`; undefined if it
+ * does not change.
+ */
 export function changeAfter(from: number, offset: number, to: number, timezone: string): number | undefined {
   if (offsetAt(to, timezone) === offset) return undefined;
   let [same, other] = [Math.floor(from / 1000), Math.ceil(to / 1000)];

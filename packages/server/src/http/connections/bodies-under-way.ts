@@ -1,14 +1,14 @@
-/** Bodies that are being read, or whose requests are not answered yet, lie in memory: their sum has a bound. */
+/** Bounds the total memory of request bodies that are being read or whose requests are not answered yet. */
 import { ApiError } from "@millrace/contract";
 
 const mebibyte = 1024 * 1024;
 
 export const bodyBudgets = {
-  /** Of one caller. */
+  /** Maximum bytes for one caller. */
   own: 64 * mebibyte,
-  /** Of all. */
+  /** Maximum bytes for all callers. */
   total: 256 * mebibyte,
-  /** Bodies of at most so many bytes have a budget of their caller's for themselves: they find room beside large ones. */
+  /** Bodies up to this many bytes have a separate budget per caller, so that large bodies do not block them. */
   small: 64 * 1024,
 } as const;
 
@@ -16,14 +16,15 @@ export class BodiesUnderWay {
   readonly #callers = new Map<string, number>();
   #large = 0;
 
-  /** Counts a body of this many bytes until the returned function is called. Throws where there is no room for it. */
+  /** Counts a body of this many bytes until the returned function is called. Throws if the budget is exceeded. */
   begin(caller: string, bytes: number): () => void {
     const large = bytes > bodyBudgets.small ? bytes : 0;
     const key = large > 0 ? caller : `${caller}, small`;
     const own = (this.#callers.get(key) ?? 0) + bytes;
-    // The first of a caller is let in whatever its size: it has a limit of its own.
-    if (own > Math.max(bodyBudgets.own, bytes)) throw noRoom("you are sending");
-    if (large > 0 && this.#large + large > Math.max(bodyBudgets.total, large)) throw noRoom("callers are sending");
+    // The first body of a caller is always accepted: a separate limit bounds its size.
+    if (own > Math.max(bodyBudgets.own, bytes)) throw noRoom("you are sending now");
+    if (large > 0 && this.#large + large > Math.max(bodyBudgets.total, large))
+      throw noRoom("all callers are sending now");
     this.#callers.set(key, own);
     this.#large += large;
     return () => {
@@ -36,6 +37,10 @@ export class BodiesUnderWay {
 }
 
 const noRoom = (who: string) =>
-  new ApiError("too_many_requests", `The request bodies that ${who} at once are too large together. Try again.`, {
-    retryAfter: 2,
-  });
+  new ApiError(
+    "too_many_requests",
+    `The request bodies that ${who} are too large in total. Wait for other requests to finish, then try again.`,
+    {
+      retryAfter: 2,
+    },
+  );

@@ -1,9 +1,11 @@
-/** Counters by keys that strangers choose: however many there are, the memory for them has an end. */
+/** Bounds maps whose keys callers choose, such as addresses, so that their memory stays limited. */
 
-/** Some megabytes. Whoever has more addresses than this has their own oldest entry forgotten. */
+/**
+ * Maximum number of entries, some megabytes. A caller with more addresses than this only displaces the oldest entries.
+ */
 export const mostKeys = 20_000;
 
-/** Sets an entry, as the newest; the oldest goes where there are too many. */
+/** Sets an entry as the newest, and deletes the oldest entry if there are too many. */
 export function setBounded<V>(map: Map<string, V>, key: string, value: V): void {
   map.delete(key);
   if (map.size >= mostKeys) map.delete(map.keys().next().value ?? "");

@@ -1,7 +1,7 @@
 /**
- * Whose budget a request counts against. By address, of IPv6 the network of 64 bits that one customer has. On this machine
- * everybody has the same address: there it is the user of the process that calls, so that a job cannot use up what people
- * have.
+ * Determines which rate-limit budget a request counts against. The key is the address, for IPv6 its /64 network. For
+ * connections within this machine the key is the user id of the calling process, so that a job cannot use up the budget
+ * of people.
  */
 import type { Socket } from "node:net";
 import type { UserRange } from "../../configuration/parse.ts";
@@ -9,7 +9,7 @@ import { isLoopback, networkOf } from "./ip-addresses.ts";
 import { type PeerUser, PeerUsers } from "./peer-users.ts";
 
 interface Request {
-  /** As told by proxies that are trusted; undefined where the caller has gone. */
+  /** Address of the caller as reported by trusted proxies; undefined if the connection was closed. */
   readonly ip: string | undefined;
   readonly socket: Socket;
 }
@@ -17,7 +17,7 @@ interface Request {
 export class Callers {
   readonly #jobUsers: UserRange;
   readonly #users = new PeerUsers();
-  /** Asked once for each connection. */
+  /** User of the peer process, looked up once per connection. */
   readonly #peers = new WeakMap<Socket, Promise<PeerUser>>();
 
   constructor(jobUsers: UserRange) {
@@ -26,7 +26,8 @@ export class Callers {
 
   async keyOf({ ip, socket }: Request): Promise<string> {
     const user = isOnThisMachine(socket) ? await this.#peer(socket) : undefined;
-    // A job that pretends to be a proxy is still a job; so is what cannot be told any more.
+    // A job that claims to be a proxy is still counted as a job. A connection that is already closed is counted as
+    // nobody.
     if (user === "gone" || ip === undefined) return "nobody";
     if (user !== undefined && (this.#isJob(user) || ip === socket.remoteAddress)) return `user ${user}`;
     return networkOf(ip);

@@ -1,20 +1,20 @@
-/** Whose connections are open: each has an owner, and an owner with too many has its own closed first that nobody misses. */
+/** Tracks open connections by owner. An owner with too many connections loses its least useful ones first. */
 import type { Socket } from "node:net";
 
 export interface Owner {
   readonly key: string;
-  /** How many connections it may have. */
+  /** Maximum number of connections of this owner. */
   readonly limit: number;
   readonly sockets: Set<Socket>;
-  /** Of these, the ones over which no answer is owed; the first has been idle for longest. */
+  /** Subset of `sockets` without an unanswered request, the longest idle one first. */
   readonly idle: Set<Socket>;
 }
 
-/** What is known of a connection, to choose the one to close. */
+/** Predicates that help to choose the connection to close. */
 export interface Looks {
-  /** Its caller keeps the server waiting. */
+  /** Tells whether the server waits for this caller to send or to read. */
   readonly isWaitedFor: (socket: Socket) => boolean;
-  /** It has just been opened: its first request may be under way. */
+  /** Tells whether the connection was just opened, so that its first request may be on its way. */
   readonly isComing: (socket: Socket) => boolean;
 }
 
@@ -27,13 +27,13 @@ export class Owners {
     return owner;
   }
 
-  /** How many connections an owner has that may not be there. */
+  /** Returns the number of connections of an owner; 0 for an unknown owner. */
   count(key: string): number {
     return this.#owners.get(key)?.sockets.size ?? 0;
   }
 
   add(owner: Owner, socket: Socket, idle: boolean): void {
-    // It may have been forgotten since, with its last connection.
+    // Adds the owner again, because it is deleted when its last connection closes.
     this.#owners.set(owner.key, owner);
     owner.sockets.add(socket);
     if (idle) owner.idle.add(socket);
@@ -45,7 +45,10 @@ export class Owners {
     if (owner.sockets.size === 0 && this.#owners.get(owner.key) === owner) this.#owners.delete(owner.key);
   }
 
-  /** Of whoever has most connections, the one to close for somebody new. Undefined: all of them are in use. */
+  /**
+   * Picks the connection to close for a new one, from the owner with most connections. Returns undefined if all are in
+   * use.
+   */
   leastMissed(looks: Looks, except: Socket): Socket | undefined {
     let most = 0;
     let least: Socket | undefined;
@@ -59,7 +62,10 @@ export class Owners {
   }
 }
 
-/** The one that has been idle for longest, else the oldest of those whose caller keeps the server waiting, else who comes. */
+/**
+ * Picks the connection of an owner that has been idle longest; otherwise the oldest whose caller keeps the server
+ * waiting; otherwise one that was just opened.
+ */
 export function leastMissedOf({ idle, sockets }: Owner, looks: Looks, except?: Socket): Socket | undefined {
   let coming: Socket | undefined;
   for (const socket of idle) {

@@ -1,4 +1,7 @@
-/** Open connections: how many of one caller, how long each may keep the server waiting, and how much may wait in it. */
+/**
+ * Limits open connections: how many a caller may have, how long each may keep the server waiting, and how many answer
+ * bytes may be buffered.
+ */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { ApiError } from "@millrace/contract";
@@ -13,44 +16,55 @@ import { RequestTurns } from "./request-turns.ts";
 import { bytesWaiting, largestOf, mostWaiting, type Waiting } from "./waiting-answers.ts";
 
 interface ConnectionRules {
-  /** Connections of everybody. */
+  /** Maximum number of connections in total. */
   readonly total: number;
-  /** Connections of one address, on this machine of one of its users, over which nobody has shown a good token or session. */
+  /** Maximum number of connections of one address (on this machine: of one user) without a valid token or session. */
   readonly perAddress: number;
-  /** Connections of one user who has. */
+  /** Maximum number of connections of one authenticated user. */
   readonly perUser: number;
-  /** For a request to arrive whole; a known caller has as long for every `leastBytes` of it. */
+  /**
+   * Seconds within which a request must arrive completely; an authenticated caller has this long for every
+   * `leastBytes`.
+   */
   readonly seconds: number;
-  /** Stands for many callers: its connections are not counted as those of one. */
+  /**
+   * Tells whether the address is a trusted proxy. A proxy serves many callers, so its connections have no limit per
+   * address.
+   */
   readonly isProxy: (address: string) => boolean;
-  /** Tells the users of this machine apart, who all have one address. */
+  /** Distinguishes the users of this machine, who all share one address. */
   readonly callers: Pick<Callers, "keyOf">;
 }
 
-/** Slower than any network that people work over. */
+/** Minimum number of bytes that an authenticated caller must send per period; slower than any usable network. */
 export const leastBytes = 256 * 1024;
 
-/** Strangers of one address before it is asked which of this machine's users they are. */
+/** Number of unauthenticated connections of one address above which the users of this machine are told apart. */
 const fewStrangers = 48;
 
-/** Requests that a caller may send over one connection ahead of their answers: they wait in memory. */
+/** Maximum number of pipelined requests of one connection; they wait in memory. */
 const mostAhead = 16;
 
-/** How many times longer than a stranger a known caller may take nothing: somebody pages through a log. */
+/**
+ * Factor by which an authenticated caller may stop reading for longer than others, for example while somebody pages
+ * through a log.
+ */
 const readerPatience = 5;
 
-/** For the first bytes of a connection to arrive, before it counts as idle. */
+/** Milliseconds within which a new connection does not count as idle yet. */
 const comingMs = 1000;
 
 interface Connection {
   readonly opened: number;
   owner: Owner;
   known: boolean;
-  /** Not yet sent whole. */
+  /** Answers that are not completely sent yet. */
   readonly answers: OwedAnswers;
-  /** Of the latest request; since when it is waited for, and what had been read by then. */
+  /**
+   * The latest request and its response; `since` and `read` are the time and the byte count at the last progress check.
+   */
   body?: { readonly request: IncomingMessage; readonly response: ServerResponse; since: number; read: number };
-  /** Since when the caller takes nothing of what it is sent, and what it had taken by then. */
+  /** Set while the caller reads nothing: since when, and how many bytes it had read by then. */
   stalled?: { readonly since: number; readonly written: number } | undefined;
 }
 
@@ -59,7 +73,7 @@ export class Connections {
   readonly #open = new Map<Socket, Connection>();
   readonly #owners = new Owners();
   readonly #turns = new RequestTurns();
-  /** Bytes that waited when that was last measured, and those of all answers since. */
+  /** Answer bytes in memory at the last measurement, plus those of all answers since then. */
   #waiting = 0;
   #notedFull = Number.NEGATIVE_INFINITY;
 
@@ -68,7 +82,7 @@ export class Connections {
   }
 
   guard(server: Server, log: Logger): void {
-    // The last resort, since it drops whoever comes: before it is reached somebody idle makes room.
+    // The last resort, because it drops new connections. Before this limit is reached, an idle connection is closed.
     server.maxConnections = this.#rules.total;
     server.on("drop", () => this.#noteFull(log));
     server.on("connection", (socket) => this.#take(socket, log));
@@ -78,7 +92,10 @@ export class Connections {
     server.on("close", () => clearInterval(looking));
   }
 
-  /** Somebody has shown who they are. Throws where they have too many connections, none of them idle. */
+  /**
+   * Assigns a connection to its authenticated user. Throws if the user has too many connections and none of them is
+   * idle.
+   */
   know(socket: Socket, { userId }: { readonly userId: number }): void {
     const connection = this.#open.get(socket);
     if (!connection || connection.owner.key === proxies) return;
@@ -90,32 +107,32 @@ export class Connections {
     connection.known = true;
   }
 
-  /** An answer of this many bytes is about to be sent. */
+  /** Counts an answer of this many bytes that is about to be sent. */
   expectAnswer(bytes: number): void {
     this.#waiting += bytes;
     if (this.#waiting > mostWaiting) this.#measureWaiting();
   }
 
-  /** Waits until no answer is owed over this connection. False: none was. */
+  /** Waits until all answers of this connection are sent. Returns false if there were none. */
   async awaitAnswers(socket: Socket): Promise<boolean> {
     return (await this.#open.get(socket)?.answers.sent()) ?? false;
   }
 
-  /** Calls back when this answer has been sent, or its connection is gone. */
+  /** Calls `end` when this answer was sent or its connection is closed. */
   onceAnswered(socket: Socket, answer: ServerResponse, end: () => void): void {
     const connection = this.#open.get(socket);
     if (connection) connection.answers.onceSent(answer, end);
     else end();
   }
 
-  /** Calls back when this request is to be handled: of a connection one at a time, of all callers in turns. */
+  /** Calls `go` when this request may be handled: one at a time for each connection, and callers take turns. */
   onceItsTurn({ socket }: IncomingMessage, answer: ServerResponse, go: () => void): void {
     const connection = this.#open.get(socket);
     const begin = () =>
       this.#turns.begin(
         connection?.owner ?? this,
         () => {
-          // Nobody waits any more for what was asked over a connection that is gone.
+          // Skipped if the connection was closed: nobody waits for the answer.
           if (!socket.destroyed) go();
         },
         connection?.known,
@@ -124,7 +141,10 @@ export class Connections {
     else begin();
   }
 
-  /** Resolves when what is asked over this connection may go on: to know who asks may have taken others' time. */
+  /**
+   * Resolves when the request on this connection may continue. Authentication may have taken time in which others
+   * became due.
+   */
   nextTurn(socket: Socket): Promise<void> {
     const { owner, known } = this.#open.get(socket) ?? { owner: this };
     return new Promise((resolve) => this.#turns.begin(owner, resolve, known));
@@ -133,7 +153,7 @@ export class Connections {
   #take(socket: Socket, log: Logger): void {
     const address = socket.remoteAddress ?? "";
     const isProxy = this.#rules.isProxy(address);
-    // Loopback has millions of addresses, all of them this machine's.
+    // All loopback addresses belong to this machine, so they count as one.
     const key = isProxy ? proxies : `from ${isLoopback(address) ? "loopback" : networkOf(address)}`;
     const limit = isProxy ? Number.POSITIVE_INFINITY : this.#rules.perAddress;
     const isMany = !isProxy && this.#owners.count(key) >= Math.min(fewStrangers, Math.ceil(limit / 2));
@@ -149,16 +169,19 @@ export class Connections {
     if (isMany) void this.#tellApart(socket, connection);
   }
 
-  /** Nearly all places are taken: somebody leaves who is idle or keeps us waiting, of whoever has most. */
+  /**
+   * Closes an idle or slow connection of the owner with most connections, because nearly all are in use. Refuses the
+   * new one if there is none to close.
+   */
   #makePlace(socket: Socket, log: Logger): void {
     const least = this.#owners.leastMissed(this.#looks, socket);
     if (least) return void this.#close(least);
     this.#noteFull(log);
-    this.#refuse(socket, "All connections of the server are busy");
+    this.#refuse(socket, "All connections of the server are in use");
   }
 
   readonly #looks: Looks = {
-    /** A stranger: for the rest of its request, or to take its answer. */
+    /** True for an unauthenticated caller that has not sent its whole request, or does not read its answer. */
     isWaitedFor: (socket) => {
       const { known, body } = this.#open.get(socket) ?? {};
       return !known && body !== undefined && (!body.request.complete || socket.writableLength > 0);
@@ -167,18 +190,23 @@ export class Connections {
       socket.bytesRead === 0 && performance.now() - (this.#open.get(socket)?.opened ?? 0) < comingMs,
   };
 
-  /** On this machine everybody has the same address: there a user's connections are that user's alone. */
+  /**
+   * Assigns a connection within this machine to the user of the calling process, because all users share one address.
+   */
   async #tellApart(socket: Socket, connection: Connection): Promise<void> {
     const pending = connection.owner;
     const key = await this.#rules.callers.keyOf({ ip: socket.remoteAddress ?? "", socket });
-    // Gone, or known by now.
+    // The connection was closed, or its user has authenticated in the meantime.
     if (this.#open.get(socket) !== connection || connection.owner !== pending) return;
     const owner = this.#owners.get(`from ${key}`, this.#rules.perAddress);
     if (this.#makeRoom(owner)) this.#move(socket, connection, owner);
-    else this.#refuse(socket, `More than ${owner.limit} connections from here that nobody has signed in over are busy`);
+    else this.#refuse(socket, `This address has more than ${owner.limit} connections without a valid token or session`);
   }
 
-  /** False: the owner has as many as it may have, and is waiting for answers over all of them. */
+  /**
+   * Makes sure that the owner may have one more connection, by closing an idle one if needed. Returns false if all are
+   * in use.
+   */
   #makeRoom(owner: Owner): boolean {
     if (owner.sockets.size < owner.limit) return true;
     const least = leastMissedOf(owner, this.#looks);
@@ -212,7 +240,7 @@ export class Connections {
     connection.answers.endAll();
   }
 
-  /** The rest of this request is waited for from now on, and then its answer. */
+  /** Starts to track a request: first the arrival of its body, then its answer. */
   #expectBody(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request;
     const connection = this.#open.get(socket);
@@ -233,7 +261,7 @@ export class Connections {
     this.#notedFull = now;
     log.warn(
       { connections: this.#rules.total },
-      "new connections are refused: raise the limit of open files (ulimit -n)",
+      "all connections are in use and new ones are refused: raise the limit of open files (ulimit -n)",
     );
   }
 
@@ -246,7 +274,10 @@ export class Connections {
     this.#measureWaiting();
   }
 
-  /** Some room is made at once, so that the next measuring is far. */
+  /**
+   * Measures the bytes of answers that wait in memory. If they exceed the limit, it closes connections until at most
+   * three quarters of the limit remain, so that the next measurement is not needed soon.
+   */
   #measureWaiting(): void {
     const all: Waiting[] = [];
     for (const [socket, { owner, answers }] of this.#open) {
@@ -260,7 +291,7 @@ export class Connections {
 
   #isBodyLate(socket: Socket, { body, known }: Connection, now: number): boolean {
     if (!body || body.request.complete || now - body.since < this.#rules.seconds * 1000) return false;
-    // What has come and lies unread is for the server to take.
+    // Bytes that arrived but were not read yet are the server's delay, not the caller's.
     const goesOn = known && (socket.bytesRead - body.read >= leastBytes || body.request.readableLength > 0);
     if (goesOn) Object.assign(body, { since: now, read: socket.bytesRead });
     return !goesOn;
@@ -276,19 +307,22 @@ export class Connections {
   }
 }
 
-/** An answer that was given already, as to a body that is too large, is not given twice. */
+/**
+ * Ends a request whose body is late. If an answer was already sent, such as for a body that is too large, the
+ * connection is only closed.
+ */
 function endRequest(socket: Socket, { body }: Connection, seconds: number): void {
   if (body?.response.headersSent) socket.destroy();
   else answerAndClose(socket, tooLate(seconds));
 }
 
 export const tooLate = (seconds: number) =>
-  new ApiError("request_timeout", `The request did not arrive whole within ${seconds} s. Send it again.`);
+  new ApiError("request_timeout", `The request did not arrive completely within ${seconds} s. Send it again.`);
 
 const proxies = "proxies";
 
-/** Places that are kept free, so that there is time to choose who leaves. */
+/** Number of connections that are kept free, so that there is time to choose one to close. */
 const spare = (total: number) => Math.ceil(total / 32);
 
 const tooMany = (what: string) =>
-  new ApiError("too_many_requests", `${what}. Close some, or try again.`, { retryAfter: 1 });
+  new ApiError("too_many_requests", `${what}. Close some connections, or try again later.`, { retryAfter: 1 });

@@ -1,10 +1,13 @@
 /**
- * What is looked at before anything is made of a request. Requests that lie behind one another in what was read come one
- * after the other, and so do the pieces of a body, without a round of the event loop between them: each must be cheap.
+ * Checks requests before the framework handles them. Pipelined requests and the chunks of a body arrive in one
+ * iteration of the event loop, so each check must be cheap.
  */
 import type { IncomingMessage, RequestListener, Server } from "node:http";
 
-/** Pieces in which a body may come, beside one for so many bytes: each costs as much as kilobytes do. */
+/**
+ * Number of body chunks that are always accepted, besides one per `leastPiece` bytes. Each chunk costs as much as
+ * kilobytes of data.
+ */
 const mostPieces = 256;
 const leastPiece = 64;
 
@@ -12,7 +15,7 @@ export function lookFirst(server: Server): void {
   const [handle] = server.listeners("request") as RequestListener[];
   server.removeAllListeners("request");
   server.on("request", (request, response) => {
-    // The rest of what was read before its connection was closed.
+    // The connection was already closed; this request is the rest of what was read before.
     if (request.socket.destroyed) return;
     refuseCrumbs(request);
     handle?.call(server, request, response);

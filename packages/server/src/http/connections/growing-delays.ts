@@ -1,17 +1,20 @@
-/** Guesses at passwords: a few are free, then each wrong one doubles the wait for the next. Kept in memory of this server. */
+/**
+ * Delays guesses at passwords: the first few wrong ones are free, then each doubles the wait. Counts are kept in the
+ * memory of this server.
+ */
 import { ApiError } from "@millrace/contract";
 import type { Clock } from "../../domain/time/clock.ts";
 import { setBounded } from "./bounded-map.ts";
 
 const firstDelayMs = 1000;
 const longestDelayMs = 15 * 60_000;
-/** Without another try for so long, those before are forgotten. */
+/** Milliseconds without another attempt after which earlier ones are forgotten. */
 const memoryMs = 60 * 60_000;
 
 interface Tries {
   readonly count: number;
   readonly at: number;
-  /** Until then no other is looked at. */
+  /** Monotonic time until which further attempts are refused. */
   readonly until: number;
 }
 
@@ -25,12 +28,15 @@ export class GrowingDelays {
     this.#free = free;
   }
 
-  /** Keys that it remembers. */
+  /** Number of keys that are remembered. */
   get size(): number {
     return this.#tries.size;
   }
 
-  /** Counts a try as wrong before it is looked at: many at once are no way around. Refuses while a wait goes on. */
+  /**
+   * Counts an attempt as wrong before the password is checked, so that parallel attempts gain nothing. Throws while the
+   * wait lasts.
+   */
   take(key: string): void {
     const now = this.#clock.monotonic();
     const before = this.#tries.get(key);
@@ -42,7 +48,7 @@ export class GrowingDelays {
     setBounded(this.#tries, key, { count, at: now, until: now + delay });
   }
 
-  /** It was right after all. */
+  /** Forgets the attempts of a key after a correct password. */
   forget(key: string): void {
     this.#tries.delete(key);
   }
@@ -52,7 +58,7 @@ function tooMany(waitMs: number): ApiError {
   const retryAfter = Math.ceil(waitMs / 1000);
   return new ApiError(
     "too_many_requests",
-    `Too many wrong passwords for this user from here. Try again in ${retryAfter} s, or ask an administrator of the server for a sign-in link.`,
+    `Too many wrong passwords for this user from this address. Try again in ${retryAfter} s, or ask an administrator of the server for a sign-in link.`,
     { retryAfter, hint: "create_sign_in_link" },
   );
 }

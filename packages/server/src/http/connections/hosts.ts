@@ -1,6 +1,6 @@
 /**
- * Names that the server answers to. A page of another site can make its own name point at this machine (DNS rebinding)
- * and so read from a server that only this machine reaches; its requests still carry that name in the Host header.
+ * Checks the Host header of requests. A page of another site can make its own name resolve to this machine (DNS
+ * rebinding) and then read from a server on loopback, but its requests still carry that name in the Host header.
  */
 import { isIP, isIPv4 } from "node:net";
 import { ApiError } from "@millrace/contract";
@@ -8,9 +8,12 @@ import type { ListeningSettings } from "../../configuration/groups/listening.ts"
 
 type Named = Pick<ListeningSettings, "host" | "publicUrl" | "allowedHosts">;
 
-/** Throws where the Host header is none of ours. Without a header there is no browser, and nothing to check. */
+/**
+ * Returns a function that throws if the Host header has a foreign name. A request without the header does not come from
+ * a browser and passes.
+ */
 export function hostCheck({ host, publicUrl, allowedHosts }: Named): (header: string | undefined) => void {
-  // A server for other machines that was told none of its names cannot tell which are its own.
+  // A server that is reachable from other machines and has no configured name cannot know its own names.
   if (!isLoopback(host) && !publicUrl && allowedHosts.length === 0) return () => undefined;
   const ours = new Set([
     host.toLowerCase(),
@@ -21,11 +24,11 @@ export function hostCheck({ host, publicUrl, allowedHosts }: Named): (header: st
   return (header) => {
     if (header === undefined) return;
     const name = nameOf(header);
-    // Nobody can make an address point elsewhere.
+    // IP addresses are safe: nobody can make one point elsewhere.
     if (ours.has(name) || name.endsWith(".localhost") || isIP(name) !== 0) return;
     throw new ApiError(
       "misdirected",
-      "This server does not answer to the name in the Host header. Its operator can add the name to MILLRACE_ALLOWED_HOSTS.",
+      "This server does not accept the name in the Host header. The operator can add the name to MILLRACE_ALLOWED_HOSTS.",
     );
   };
 }
@@ -35,8 +38,8 @@ export function isLoopback(host: string): boolean {
   return name === "localhost" || name === "::1" || (isIPv4(name) && name.startsWith("127."));
 }
 
-/** Of an IPv6 address. */
+/** Removes the brackets around an IPv6 address. */
 const withoutBrackets = (name: string) => name.toLowerCase().replace(/^\[(.*)\]$/, "$1");
 
-/** Without the port, and without the dot that ends a full name. */
+/** Returns the host name without its port and trailing dot. */
 const nameOf = (header: string) => withoutBrackets(header.replace(/:\d*$/, "")).replace(/\.$/, "");

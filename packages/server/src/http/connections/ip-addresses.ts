@@ -1,11 +1,11 @@
-/** IP addresses as text: which network they lie in, and how the kernel's tables of connections write them. */
+/** Converts IP addresses: to their network, and to the form of the kernel's connection tables. */
 import { isIPv4, isIPv6 } from "node:net";
 import { endianness } from "node:os";
 
-/** Without a zone; an IPv4 address that is written as an IPv6 one is that address. */
+/** Removes the zone, and turns an IPv4-mapped IPv6 address into the IPv4 address. */
 const plainOf = (address: string) => address.replace(/%.*$/, "").replace(/^::ffff:(?=\d+\.)/i, "");
 
-/** The eight groups of an IPv6 address. */
+/** Returns the eight 16-bit groups of an IPv6 address. */
 function groupsOf(address: string): number[] {
   const [head = "", tail] = new URL(`http://[${address}]`).hostname.slice(1, -1).split("::");
   const split = (text: string) => text.split(":").filter(Boolean);
@@ -19,7 +19,10 @@ export function isLoopback(address: string): boolean {
   return plain === "::1" || (isIPv4(plain) && plain.startsWith("127."));
 }
 
-/** Of an IPv6 address its first 64 bits, which is what one customer has. What is no address is told as it is. */
+/**
+ * Returns the network of an address: the /64 network for IPv6, which usually belongs to one customer, or the IPv4
+ * address itself. Text that is no address is returned as it is.
+ */
 export function networkOf(address: string): string {
   const plain = plainOf(address);
   if (!isIPv6(plain)) return plain.slice(0, 64);
@@ -27,7 +30,10 @@ export function networkOf(address: string): string {
   return `${network.map((group) => group.toString(16)).join(":")}::/64`;
 }
 
-/** In hexadecimal, each 32 bits in the machine's order; an IPv4 address also as the IPv6 one that stands for it. */
+/**
+ * Returns the address in the hexadecimal form of /proc/net/tcp, each 32 bits in the machine's byte order. An IPv4
+ * address also gets its IPv4-mapped IPv6 form.
+ */
 export function kernelForms(address: string): string[] {
   const plain = plainOf(address);
   if (isIPv4(plain)) {

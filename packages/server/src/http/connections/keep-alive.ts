@@ -1,16 +1,19 @@
-/** Whether a follower is still there, is still let in, and says no more than it has to. */
+/** Checks that a WebSocket client is alive, is still authorized, and does not flood the server. */
 import { ApiError } from "@millrace/contract";
 import type { WebSocket } from "ws";
 
 const pingMs = 15_000;
-/** Frames between two pings of ours. A follower has nothing to say but pings and pongs, one in some seconds. */
+/**
+ * Maximum number of frames from the client between two pings. A client normally sends only pings and pongs, one every
+ * few seconds.
+ */
 const mostFrames = 200;
-/** Bytes that wait for a slow reader; beyond it pings are not answered. */
+/** Buffered bytes above which pings of a slow reader are not answered. */
 const mostBuffered = 1024 * 1024;
 
 /**
- * A reader that neither answers nor takes anything for two rounds is gone, whatever its connection says. One that would
- * not be let in any more, since the token was revoked or the user disabled, is sent away; so is one that floods us.
+ * Pings a WebSocket client until the returned timer is cleared. Terminates a client that neither answers nor reads for
+ * two rounds, or that sends too many frames. Closes the connection if the token was revoked or the user disabled since.
  */
 export function keepAlive(client: WebSocket, askAgain: () => Promise<unknown>): NodeJS.Timeout {
   let silent = 0;

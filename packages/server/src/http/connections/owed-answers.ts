@@ -1,10 +1,10 @@
-/** Answers that are owed over one connection: they are sent in the order of their requests. */
+/** Tracks the answers of one connection that are not sent yet. They are sent in the order of their requests. */
 import type { ServerResponse } from "node:http";
 
 interface Owed {
-  /** The one that is to be sent before it. */
+  /** Answer that must be sent before this one; undefined for the first. */
   readonly before: ServerResponse | undefined;
-  /** What is to be done once it is sent. */
+  /** Callbacks to run once this answer is sent. */
   readonly ends: (() => void)[];
 }
 
@@ -25,21 +25,21 @@ export class OwedAnswers {
     this.#last = answer;
   }
 
-  /** Calls back when this answer has been sent, or will never be. */
+  /** Calls `end` when this answer was sent, or can no longer be sent. */
   onceSent(answer: ServerResponse, end: () => void): void {
     const owed = this.#owed.get(answer);
     if (owed) owed.ends.push(end);
     else end();
   }
 
-  /** Calls back when this answer is the next to be sent: at once, or in another round of the event loop. */
+  /** Calls `go` when this answer is the next to be sent: at once, or in a later iteration of the event loop. */
   onceNext(answer: ServerResponse, go: () => void): void {
     const before = this.#owed.get(answer)?.before;
     if (before && this.#owed.has(before)) this.onceSent(before, () => void setImmediate(go));
     else go();
   }
 
-  /** Waits until all are sent. False: there were none. */
+  /** Waits until all answers are sent. Returns false if there were none. */
   async sent(): Promise<boolean> {
     const last = this.#last;
     if (!last || !this.#owed.has(last)) return false;
@@ -53,7 +53,7 @@ export class OwedAnswers {
     for (const end of ends) end();
   }
 
-  /** Answers that stood behind another hear nothing of the end of their connection. */
+  /** Ends all answers of a closed connection. Answers queued behind another get no close event of their own. */
   endAll(): void {
     for (const answer of [...this.#owed.keys()]) this.end(answer);
   }

@@ -1,38 +1,44 @@
 /**
- * Whose process is at the other end of a connection within this machine, by the kernel's tables of connections. Every
- * process of the machine can make these tables long, so they are read for many askers at once, at a pace, and searched
- * without being taken apart.
+ * Finds the user id of the process at the other end of a connection within this machine, from the kernel's connection
+ * tables. Any local process can make these tables long. Therefore one read serves many lookups, reads are rate limited,
+ * and lines are searched without parsing the table.
  */
 import { readFile } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { kernelForms } from "./ip-addresses.ts";
 
-/** "gone": the connection is not in the tables, as when its other end has been closed. Undefined: there are no tables. */
+/**
+ * User id of the peer; "gone" if the connection is not in the tables, as after its other end closed; undefined if the
+ * system has no tables.
+ */
 export type PeerUser = number | "gone" | undefined;
 
-/** Undefined: there is no such table. */
+/** Reads a table; undefined if it does not exist. */
 type ReadTable = (path: string) => Promise<Buffer | undefined>;
 type Rest = (milliseconds: number) => Promise<void>;
 
 interface Question {
-  /** The server's port, as the tables write it. */
+  /** Port of the server, in the hexadecimal form of /proc/net/tcp. */
   readonly port: string;
-  /** How the line of the other end names its two ends and its state, in either table. */
+  /** Texts that identify the connection in a line of /proc/net/tcp or tcp6: both ends and the state. */
   readonly ends: readonly string[];
   readonly answer: (user: PeerUser) => void;
 }
 
-/** With the characters of an address in each. */
+/** The connection tables, with the number of characters of an address in each. */
 const tables = [
   { path: "/proc/net/tcp", address: 8 },
   { path: "/proc/net/tcp6", address: 32 },
 ];
 
-/** Only of a connection that stands is the user certain. */
+/** State ESTABLISHED. For other states the user id is not reliable. */
 const established = " 01 ";
 
-/** In bytes: fifty thousand lines. Reading and searching them takes about a hundredth of the event loop's time. */
+/**
+ * Bytes per second, about fifty thousand lines. Reading and searching them takes about a hundredth of the event loop's
+ * time.
+ */
 const readPerSecond = 8 * 1024 ** 2;
 
 export class PeerUsers {
@@ -40,7 +46,7 @@ export class PeerUsers {
   readonly #rest: Rest;
   #waiting: Question[] = [];
   #isReading = false;
-  /** Of connections to the server: lines that were compared with what is looked for. */
+  /** Number of lines that were compared in all searches; tests read it. */
   linesCompared = 0;
 
   constructor(read: ReadTable = readTable, rest: Rest = sleep) {
@@ -48,7 +54,10 @@ export class PeerUsers {
     this.#rest = rest;
   }
 
-  /** Answered by tables that are read after this call: earlier ones may lack the connection. */
+  /**
+   * Looks up the user of a connection's peer. Only tables that are read after this call count, because earlier ones may
+   * lack the connection.
+   */
   of(socket: Socket): Promise<PeerUser> {
     const { promise, resolve } = Promise.withResolvers<PeerUser>();
     this.#waiting.push({ port: hexPort(socket.localPort), ends: endsOf(socket), answer: resolve });
@@ -56,7 +65,10 @@ export class PeerUsers {
     return promise;
   }
 
-  /** Whoever asks during a reading, or during the rest that a long one is followed by, shares the next. */
+  /**
+   * Answers all waiting lookups. Lookups that arrive during a read, or during the pause after a long one, share the
+   * next read.
+   */
   async #answerAll(): Promise<void> {
     this.#isReading = true;
     while (this.#waiting.length > 0) {
@@ -68,7 +80,7 @@ export class PeerUsers {
     this.#isReading = false;
   }
 
-  /** Returns the bytes that were read. */
+  /** Reads the kernel's connection tables and answers these lookups. Returns the number of bytes read. */
   async #answer(questions: readonly Question[]): Promise<number> {
     const wanted = new Map(questions.flatMap(({ ends, answer }) => ends.map((text) => [text, answer] as const)));
     const ports = new Set(questions.map(({ port }) => port));
@@ -79,12 +91,15 @@ export class PeerUsers {
       bytes = (bytes ?? 0) + table.length;
       for (const port of ports) this.#search(table, `:${port}${established}`, 2 * address + 11, wanted);
     }
-    // Nothing changes for those who have their answer.
+    // A lookup that already has its answer ignores the second one.
     for (const { answer } of questions) answer(bytes === undefined ? undefined : "gone");
     return bytes ?? 0;
   }
 
-  /** One pass for everybody. `width`: from the first end to the second port. */
+  /**
+   * Searches a table once for all lookups. `width` is the number of characters from the first address to the end of the
+   * second port.
+   */
   #search(table: Buffer, needle: string, width: number, wanted: ReadonlyMap<string, Question["answer"]>): void {
     for (let at = table.indexOf(needle); at !== -1; at = table.indexOf(needle, at + needle.length)) {
       this.linesCompared++;
@@ -97,12 +112,17 @@ export class PeerUsers {
 
 const readTable: ReadTable = (path) => readFile(path).catch(() => undefined);
 
-/** What follows the state: queues, a timer, retransmissions, the user. */
+/**
+ * Parses the user id from the part of a line of /proc/net/tcp after the state: queues, timer, retransmissions, user id.
+ */
 const userOf = (rest: string) => Number(rest.trim().split(/\s+/)[3]);
 
 const hexPort = (port = 0) => port.toString(16).toUpperCase().padStart(4, "0");
 
-/** The other end comes first, ours second. Both: others have the same port at another address of this machine. */
+/**
+ * Returns how the tables show this connection from the peer's side: the remote end, then the local end. Both ends are
+ * needed, because another local address may use the same port.
+ */
 function endsOf({ remoteAddress = "", remotePort, localAddress = "", localPort }: Socket): string[] {
   const local = kernelForms(localAddress);
   return kernelForms(remoteAddress).map(

@@ -1,8 +1,8 @@
-/** Who really called, where proxies stand in between: believed only of those that the operator names. */
+/** Determines the real address of a caller behind proxies. Only proxies that the operator configured are trusted. */
 import type { IncomingMessage } from "node:http";
 import { BlockList, isIP, isIPv6 } from "node:net";
 
-/** A number of hops, or addresses, networks and names of networks. */
+/** Trusted proxies: a number of hops, or a list of addresses, networks and names of networks. */
 type Trust = number | readonly string[];
 
 const networks: Record<string, readonly string[]> = {
@@ -13,7 +13,7 @@ const networks: Record<string, readonly string[]> = {
 
 const family = (address: string) => (isIPv6(address) ? "ipv6" : "ipv4");
 
-/** Whether the word of this address, so many hops away, is believed. */
+/** Returns a function that tells whether an address is a trusted proxy; `hop` is its distance in hops. */
 export function isTrusted(trust: Trust): (address: string, hop: number) => boolean {
   if (typeof trust === "number") return (_address, hop) => hop < trust;
   const list = new BlockList();
@@ -25,7 +25,10 @@ export function isTrusted(trust: Trust): (address: string, hop: number) => boole
   return (address) => isIP(address) !== 0 && list.check(address, family(address));
 }
 
-/** The same for a request that the framework does not see, such as an upgrade: the first address that is not believed. */
+/**
+ * Returns the address of the caller for a request that bypasses the framework, such as an upgrade: the first untrusted
+ * address of the proxy chain.
+ */
 export function addressOf({ headers, socket }: IncomingMessage, trust: Trust): string {
   const trusts = isTrusted(trust);
   const told = [headers["x-forwarded-for"] ?? ""].flat().join(",").split(",");

@@ -1,4 +1,4 @@
-/** Rate limits in memory of this server: a window of a minute. Whose budget it is, the caller of a limit says by a key. */
+/** Rate limits with a window of one minute, in the memory of this server. The caller passes the key of the budget. */
 import { ApiError } from "@millrace/contract";
 import type { Clock } from "../../domain/time/clock.ts";
 import { setBounded } from "./bounded-map.ts";
@@ -18,12 +18,12 @@ export class RateLimit {
     this.#what = what;
   }
 
-  /** Keys that it remembers. */
+  /** Number of keys that are remembered. */
   get size(): number {
     return this.#counts.size;
   }
 
-  /** Counts one, and refuses beyond the limit. */
+  /** Counts one call for the key. Throws if the limit is exceeded. */
   take(key: string): void {
     const now = this.#clock.monotonic();
     if (now - this.#windowStart >= windowMs) {
@@ -44,8 +44,8 @@ export class RateLimit {
   }
 
   /**
-   * Counts only what is refused: for secrets that nobody can guess, so that a right one is never turned away for the
-   * mistakes of others.
+   * Runs `work` and counts only its refusals. This is for secrets that nobody can guess: a correct one is then never
+   * refused because of the mistakes of others.
    */
   async countRefused<T>(key: string, work: () => Promise<T>): Promise<T> {
     try {

@@ -1,9 +1,15 @@
-/** Answers on connections where the framework has no say: what is no HTTP, upgrades, and requests that take too long. */
+/**
+ * Sends answers on connections that the framework does not handle: invalid HTTP, upgrades, and requests that take too
+ * long.
+ */
 import { STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import type { ApiError } from "@millrace/contract";
 
-/** The last answer of a connection. Both sides are closed: a caller that never ends its own would keep the other half. */
+/**
+ * Sends a final answer and closes both directions of the connection: a caller that never closes its side would keep it
+ * half open.
+ */
 export function answerAndClose(socket: Duplex, error: ApiError): void {
   if (!socket.writable) return void socket.destroy();
   const body = JSON.stringify(error.toBody());
@@ -14,6 +20,6 @@ export function answerAndClose(socket: Duplex, error: ApiError): void {
     ...(error.retryAfter === undefined ? [] : [`Retry-After: ${error.retryAfter}`]),
     "Connection: close",
   ];
-  // An upgrade need not come over a socket: where the request has a body, it is a stream around one.
+  // The connection of an upgrade need not be a socket: if the request has a body, it is a stream around the socket.
   socket.end(`${head.join("\r\n")}\r\n\r\n${body}`, () => socket.destroy());
 }

@@ -1,20 +1,20 @@
 /**
- * What arrives over a connection is read in small slices, in turns with all others. The parser goes through what it is
- * given without a break: 64 KiB of small requests, or of a body in crumbs, hold the event loop for tens of milliseconds, and
- * a round of it may bring as much from each of hundreds of connections.
+ * Reads what arrives on a connection in small slices, taking turns with other connections. The parser handles a chunk
+ * without a break: 64 KiB of small requests or tiny body chunks block the event loop for tens of milliseconds, and
+ * hundreds of connections may deliver as much at once.
  */
 import type { Socket } from "node:net";
 
-/** Some dozens of the smallest requests. */
+/** Bytes of the first slice: a few dozen of the smallest requests. */
 const smallest = 2048;
-/** As much as is ever read at once. */
+/** Maximum number of bytes of a slice. */
 const largest = 65_536;
-/** Whatever takes no longer is a body in large pieces, of which more may come at a time. */
+/** Milliseconds. A slice that takes less is part of a body in large chunks, so the next slice is doubled. */
 const briefMs = 0.25;
 
-/** `begin` calls back when it is this connection's turn. */
+/** Makes a socket read in slices. `begin` calls its argument when it is the turn of this connection. */
 export function readInTurns(socket: Socket, begin: (go: () => void) => void): void {
-  // The parser of a server reads from the kernel by itself, unless somebody else listens, too.
+  // Without another listener for data, the server's parser would read directly from the kernel.
   const anybody = () => {};
   socket.on("data", anybody).off("data", anybody);
   const [push, read] = [socket.push, socket._read];
@@ -36,7 +36,7 @@ export function readInTurns(socket: Socket, begin: (go: () => void) => void): vo
     if (waiting.length === 1) begin(next);
     return waiting.length === 0 && goesOn;
   };
-  // Nothing more is read from the kernel before this was.
+  // Read from the kernel only after all waiting slices were processed.
   socket._read = (size) => {
     if (waiting.length === 0) read.call(socket, size);
   };

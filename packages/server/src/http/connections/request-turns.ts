@@ -1,15 +1,18 @@
 /**
- * Requests begin in turns. One is handled without a break where the store is synchronous, and many may arrive in one round
- * of the event loop: after some milliseconds of them it goes round, and callers have their next request begun in turn.
- * Strangers can come from as many addresses as they like: every second turn is for those who are known.
+ * Makes requests take turns. With SQLite, which is synchronous, handling a request blocks the event loop, and many
+ * requests may arrive at once. After some milliseconds the event loop continues, and then callers take turns. Every
+ * second turn is for authenticated callers, because others can use as many addresses as they like.
  */
 
-/** How long requests may hold the event loop before others have a turn. */
+/** Milliseconds for which requests may block the event loop before other work runs. */
 const turnMs = 20;
-/** How many may begin in a round, beside those that begin at once: what a round costs does not grow with who waits. */
+/**
+ * Maximum number of queued requests that start in one iteration of the event loop, so that its cost does not grow with
+ * the queue.
+ */
 const mostInRound = 64;
 
-/** What waits, by caller; who comes first is next. */
+/** Queued requests by caller; the first caller in the map is next. */
 type Line = Map<object, (() => void)[]>;
 
 export class RequestTurns {
@@ -20,7 +23,7 @@ export class RequestTurns {
   #planned = 0;
   #since: number | undefined;
 
-  /** Calls back at once where there is time left in this round and nobody waits. */
+  /** Calls `go` at once if time is left in this iteration and nobody waits; otherwise queues it. */
   begin(caller: object, go: () => void, isKnown = false): void {
     if (this.#count === 0 && this.#hasTime()) go();
     else {
@@ -33,7 +36,7 @@ export class RequestTurns {
     }
   }
 
-  /** One immediate for each: what is done without a break for one of them ends before the next is called. */
+  /** Schedules one immediate for each request, so that the synchronous work of one ends before the next starts. */
   #plan(): void {
     for (; this.#planned < Math.min(this.#count, mostInRound); this.#planned++) setImmediate(() => this.#next());
   }

@@ -1,9 +1,9 @@
-/** What is left of a body when the request is answered already. */
+/** Discards the rest of a request body after the request was answered. */
 import type { IncomingMessage } from "node:http";
 
 /**
- * Read and dropped, so that the answer reaches a caller that is still sending, and the connection can be used again.
- * Beyond the limit the connection is closed instead.
+ * Reads and drops the rest of a body, so that a caller that is still sending gets the answer and can reuse the
+ * connection. Closes the connection if the rest exceeds the limit.
  */
 export function dropRest(request: IncomingMessage, limit: number): void {
   let left = limit;

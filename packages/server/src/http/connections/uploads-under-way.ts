@@ -1,11 +1,14 @@
-/** Uploads that are still arriving: they take disk before any quota counts them. Kept in memory, by team. */
+/**
+ * Tracks the bytes of uploads that are still arriving, by team, in memory. They use disk space before any quota counts
+ * them.
+ */
 
-/** Bytes of a team between two checks. */
+/** Number of arriving bytes of a team between two quota checks. */
 const step = 1024 * 1024;
 
 interface Arriving {
   bytes: number;
-  /** When the next check is due. */
+  /** Byte count at which the next check is due. */
   next: number;
 }
 
@@ -16,7 +19,10 @@ export class UploadsUnderWay {
     return this.#teams.get(team)?.bytes ?? 0;
   }
 
-  /** Counts one upload until its `end`. `add` returns whether the team's room must be checked before more is taken. */
+  /**
+   * Counts one upload until `end` is called. `add` returns true if the team's quota must be checked before more bytes
+   * are accepted.
+   */
   begin(team: number): { add(bytes: number): boolean; end(): void } {
     let own = 0;
     return {

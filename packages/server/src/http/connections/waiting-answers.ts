@@ -1,8 +1,8 @@
-/** Answers that wait for their readers lie in memory: all of them together have a bound. */
+/** Bounds the total memory of answers that wait for their readers. */
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 
-/** Bytes of all connections together. */
+/** Maximum number of buffered bytes of all connections together. */
 export const mostWaiting = 256 * 1024 * 1024;
 
 export interface Waiting {
@@ -11,15 +11,18 @@ export interface Waiting {
   readonly bytes: number;
 }
 
-/** With the answers to requests that were sent without waiting for the one before. */
+/** Returns the buffered bytes of a connection, including answers to pipelined requests. */
 export function bytesWaiting(socket: Socket, answers: Iterable<ServerResponse>): number {
   let bytes = 0;
-  // The one that is being written counts what lies in the socket.
+  // The length of the answer that is being written includes the bytes in the socket.
   for (const answer of answers) bytes += answer.writableLength;
   return Math.max(bytes, socket.writableLength);
 }
 
-/** Which connections to cut so that no more than this waits: the largest of the owner with most, again and again. */
+/**
+ * Picks the connections to close so that at most `most` bytes remain buffered: repeatedly the largest connection of the
+ * owner with most bytes.
+ */
 export function largestOf(all: readonly Waiting[], most: number): Socket[] {
   const owners = new Map<object, { bytes: number; waiting: Waiting[] }>();
   let sum = 0;

@@ -1,4 +1,4 @@
-/** Copies of teams' warehouses over HTTP. */
+/** HTTP routes for copies of a team's warehouse. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiError, type DatasetCopy, routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
@@ -35,17 +35,19 @@ export function datasetCopyRoutes(app: FastifyInstance, context: DatasetContext)
     const moment = copy.created_at;
     await pauseTeam(store, team, clock.now());
     try {
-      // A start that was decided before the pause has been written by then.
+      // Job starts that were decided before the pause are written by then.
       await sleep(settling);
       await requireIdle(store.db, team);
       const replacedAt = iso(clock.now());
       const uuids = await warehouses.restore(team.id, { moment, kind: copy.kind }, replacedAt);
       await measures.measure(team.id);
-      const gone = await recordRestored(store, actor, team, { moment, uuids }, clock.now());
-      const lost = gone === 0 ? "" : ` ${gone} versions that were made after it are gone.`;
+      const gone = await recordRestored(store, { actor, team }, { moment, uuids }, clock.now());
+      const lost = gone === 0 ? "" : ` ${gone} versions that were created after the copy are lost.`;
       const isKept = (await warehouses.replaced(team.id)).includes(replacedAt);
-      const kept = isKept ? ` The store that it replaced is kept for a while, as the copy of ${replacedAt}.` : "";
-      return { message: `The warehouse of the team ${team.name} is as it was at ${moment}.${lost}${kept}` };
+      const kept = isKept ? ` The replaced warehouse is kept for a while, as the copy of ${replacedAt}.` : "";
+      return {
+        message: `The warehouse of the team ${team.name} was restored from the copy of ${moment}.${lost}${kept}`,
+      };
     } catch (error) {
       if (error instanceof WarehouseUnusable) throw new ApiError("wrong_state", error.message);
       throw error;
@@ -56,7 +58,10 @@ export function datasetCopyRoutes(app: FastifyInstance, context: DatasetContext)
   });
 }
 
-/** A team must not stay paused because the store was away for a moment. A server that stops leaves it to the next start. */
+/**
+ * Repeats `work` while the database is unreachable, so that a team does not stay paused. When the server stops, it
+ * gives up; the next start resumes the team.
+ */
 async function persistently(work: () => Promise<unknown>, stopping: AbortSignal): Promise<void> {
   for (;;) {
     try {

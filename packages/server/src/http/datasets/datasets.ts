@@ -1,4 +1,4 @@
-/** Datasets over HTTP. */
+/** HTTP routes for datasets. */
 import { ApiError, type RouteInput, routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import { rowsTable } from "../../datachain/rows-table.ts";
@@ -39,13 +39,14 @@ export function datasetRoutes(app: FastifyInstance, context: DatasetContext): vo
     return new JsonText(await showDataset(store.db, team, reference, query.include_removed ?? false));
   });
 
-  // The team's warehouse first: where it cannot be changed nothing is, and what was cut short is found by the next reading.
+  // The warehouse is changed first: if that fails, nothing changes. If a crash leaves the store behind, the next read
+  // of the warehouse corrects it.
   register(app, context, routes.editDataset, async ({ principal, actor, team, body }) => {
     const reference = readNamed(body, principal.username);
     const edit = await planEdit(store.db, team, reference, body);
     const { dataset, stored, reference: _, ...changes } = edit;
     if (stored) await usable(warehouses.editDataset(team.id, { version: stored, ...changes }));
-    await store.write((db) => applyEdit(db, { team, actor, edit, now: clock.now() }, rowsTable));
+    await store.write((db) => applyEdit({ db, actor, now: clock.now() }, team, edit, rowsTable));
     const name = edit.name ?? dataset.name;
     return new JsonText(await showDataset(store.db, team, { ...reference, name }, true));
   });
@@ -56,8 +57,8 @@ export function datasetRoutes(app: FastifyInstance, context: DatasetContext): vo
     const versions = removal.versions.filter(({ rows_table }) => rows_table !== null).map(({ uuid }) => uuid);
     if (versions.length > 0) await usable(warehouses.removeVersions(team.id, { versions, removedAt: iso(now) }));
     await store.write(async (db) => {
-      await applyRemoval(db, team, actor, removal, now);
-      // Space is given back when the store is tidied: soon, not a day later.
+      await applyRemoval({ db, actor, now }, team, removal);
+      // Makes the garbage collection due soon, so that the space is freed before the next day.
       if (versions.length > 0) await makeTidyingDue(db, team.id, iso(now), iso(now - context.tidyHours * 3_600_000));
     });
     const { length } = removal.versions;
@@ -88,10 +89,10 @@ export function datasetRoutes(app: FastifyInstance, context: DatasetContext): vo
 
 type LineageQuery = RouteInput<typeof routes.getLineage>["query"];
 
-/** A version that was removed still has a past, and is found by its uuid. */
+/** Resolves the query to the id of a version. A deleted version still has a lineage, and is found by its uuid. */
 async function rootOf({ store }: DatasetContext, team: Team, { username }: Principal, { dataset, uuid }: LineageQuery) {
   if ((dataset === undefined) === (uuid === undefined))
-    throw new ApiError("invalid", "dataset: expected a dataset, or the uuid of a version, and not both");
+    throw new ApiError("invalid", "dataset: expected either a dataset or the uuid of a version");
   if (dataset !== undefined) {
     const reference = readReference(dataset.replace(/^ds:\/\//, ""), username, "dataset");
     return (await getLiveVersion(store.db, team, reference)).id;
@@ -101,7 +102,7 @@ async function rootOf({ store }: DatasetContext, team: Team, { username }: Princ
   return id;
 }
 
-/** What is wrong with a team's warehouse is for the team to know and to mend. */
+/** Turns an unusable warehouse into an API error, because the team can see and fix the cause. */
 async function usable<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;

@@ -1,4 +1,4 @@
-/** Exports over HTTP: asked for with a token, fetched by signed URLs. */
+/** HTTP routes for exports: requested with a token, downloaded through signed URLs. */
 import { ApiError, routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import { exportName } from "../../blobs/blob-names.ts";
@@ -17,7 +17,7 @@ export function exportRoutes(app: FastifyInstance, context: DatasetContext): voi
     const version = await getLiveVersion(store.db, team, dataset);
     await context.disk.requireRoom();
     const row = await store.write((db) =>
-      wantExport(db, { team, actor, dataset, version }, rules, quotas, clock.now()),
+      wantExport({ db, actor, now: clock.now() }, { team, dataset, version }, rules, quotas),
     );
     signals.exports.wake();
     return { export_id: row.id, signed_urls: exportUrls(keys, context.publicUrl(), row, rules) };
@@ -32,11 +32,11 @@ export function exportRoutes(app: FastifyInstance, context: DatasetContext): voi
     const [id, file] = [params.export_id, Number(params.file)];
     checkSignature(keys, { id, file, ...query }, clock.now());
     const row = await findExport(store.db, id);
-    if (!row) throw new ApiError("not_found", "There is no such export any more. Ask for a new one.");
+    if (!row) throw new ApiError("not_found", "This export does not exist any more. Request a new export.");
     if (row.status === "failed" || row.status === "removed")
       throw new ApiError(
         "wrong_state",
-        `The export ${row.status === "failed" ? `failed: ${row.error}` : "was removed"}`,
+        `The export ${row.status === "failed" ? `failed: ${row.error}` : "was deleted"}`,
       );
     const opened = await context.blobs.open(exportName(id, file)).catch(notReady);
     reply.type("application/octet-stream").header("content-length", opened.size);
@@ -45,8 +45,8 @@ export function exportRoutes(app: FastifyInstance, context: DatasetContext): voi
   });
 }
 
-/** Clients ask again and again while a file is being written. */
+/** Answers a download of a file that is not written yet. Clients poll until it is. */
 function notReady(error: unknown): never {
   if (!(error instanceof BlobMissing)) throw error;
-  throw new ApiError("not_found", "This file is not written yet. Try again in a moment.");
+  throw new ApiError("not_found", "This file of the export is not written yet. Try again in a moment.");
 }

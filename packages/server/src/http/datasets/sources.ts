@@ -1,4 +1,4 @@
-/** Sources over HTTP: what lies in folders of this machine that jobs may use. */
+/** HTTP routes for sources: lists folders of this machine that jobs may use. */
 import { constants } from "node:fs";
 import { type FileHandle, lstat, open, opendir, readlink, realpath } from "node:fs/promises";
 import { basename, join } from "node:path";
@@ -8,7 +8,7 @@ import type { DatasetContext } from "../requests/context.ts";
 import { packedTime } from "../requests/message-pack.ts";
 import { MessagePack, register } from "../requests/route.ts";
 
-/** Entries of one answer. */
+/** Maximum number of entries in one answer. */
 const most = 10_000;
 
 export function sourceRoutes(app: FastifyInstance, context: DatasetContext): void {
@@ -26,7 +26,7 @@ function readSource(source: string, folders: readonly string[]): string {
   const possible =
     folders.length > 0
       ? `a folder below ${folders.map((folder) => `file://${folder}`).join(", ")}`
-      : "a file:// folder, and this server has none for jobs (MILLRACE_JOB_PATHS)";
+      : "a file:// folder; this server allows none until the operator sets MILLRACE_JOB_PATHS";
   const [, path] = /^file:\/\/(\/.*)$/s.exec(source) ?? [];
   if (path === undefined || path.includes("\0")) throw invalid("source", possible, source);
   return path;
@@ -39,12 +39,12 @@ interface Entry {
   readonly size: number | null;
 }
 
-/** Linux's O_PATH: holds on to what is there without opening it, so that no device and no pipe notices. */
+/** O_PATH of Linux: refers to a file without opening it, so that devices and pipes are not touched. */
 const holdOnly = 0o10000000;
 
 /**
- * What is held is looked at, not what its path said: a job may exchange a folder for a link at any moment. What lies
- * elsewhere is told apart from nothing by nobody.
+ * Lists a file or folder. It checks the real path of the opened descriptor, because a job may replace a folder with a
+ * link at any moment. A path outside the allowed folders looks the same as a missing one.
  */
 async function listPath(path: string, isAllowed: (real: string) => boolean): Promise<Entry[]> {
   const wanted = await realpath(path).catch(() => undefined);
@@ -62,7 +62,8 @@ async function listPath(path: string, isAllowed: (real: string) => boolean): Pro
   }
 }
 
-const nothingAt = (path: string) => new ApiError("not_found", `There is nothing at file://${path} that jobs may use.`);
+const nothingAt = (path: string) =>
+  new ApiError("not_found", `There is no file or folder at file://${path} that jobs may use.`);
 
 async function listFolder(folder: FileHandle, path: string, isAllowed: (real: string) => boolean): Promise<Entry[]> {
   const inside = `/proc/self/fd/${folder.fd}`;
@@ -72,7 +73,10 @@ async function listFolder(folder: FileHandle, path: string, isAllowed: (real: st
   for await (const { name } of opened) {
     names.push(name);
     if (names.length > most)
-      throw new ApiError("invalid", `source: file://${path} has more entries than the ${most} that one answer holds`);
+      throw new ApiError(
+        "invalid",
+        `source: expected a folder with at most ${most} entries, and file://${path} has more`,
+      );
   }
   const entries: Entry[] = [];
   for (const name of names.sort()) {
@@ -84,7 +88,10 @@ async function listFolder(folder: FileHandle, path: string, isAllowed: (real: st
   return entries;
 }
 
-/** A link is what it leads to, as long as that stays inside. */
+/**
+ * Returns the entry of the file or folder that a symbolic link points to; nothing if the target is outside the allowed
+ * folders.
+ */
 async function linked(path: string, name: string, isAllowed: (real: string) => boolean): Promise<Entry[]> {
   const real = await realpath(path).catch(() => undefined);
   const stats = real && isAllowed(real) ? await lstat(real).catch(() => undefined) : undefined;

@@ -1,4 +1,4 @@
-/** E-mail addresses that are told what happens, over HTTP. */
+/** HTTP routes for e-mail notifications. */
 import { routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import {

@@ -1,4 +1,4 @@
-/** Webhooks and their deliveries over HTTP. */
+/** HTTP routes for webhooks and their deliveries. */
 import { routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import { listTeamDeliveries, redeliver } from "../../domain/events/receivers.ts";

@@ -1,4 +1,4 @@
-/** Clusters over HTTP. */
+/** HTTP routes for clusters. */
 import { routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import { listClusters } from "../../domain/jobs/clusters.ts";

@@ -1,4 +1,4 @@
-/** Credentials over HTTP. */
+/** HTTP routes for credentials. */
 import { routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import {
@@ -39,7 +39,7 @@ export function credentialsRoutes(app: FastifyInstance, context: RequestContext)
 
   register(app, context, routes.setDefaultCredentials, async ({ actor, team, body }) => {
     await chooseDefault(context, body.name, { team, actor, now: clock.now() });
-    const what = body.name === null ? "get none" : `get ${body.name}`;
+    const what = body.name === null ? "now get none" : `now get ${body.name}`;
     return { message: `Jobs of the team ${team.name} that name no credentials ${what}.` };
   });
 }

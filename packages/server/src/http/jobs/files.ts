@@ -1,4 +1,4 @@
-/** Uploads over HTTP: streamed to where blobs lie, and there before they are acknowledged. */
+/** HTTP routes for uploads. A file is streamed to the blob storage, and stored before the request is acknowledged. */
 import { randomUUID } from "node:crypto";
 import multipart, { type MultipartFile } from "@fastify/multipart";
 import { ApiError, routes } from "@millrace/contract";
@@ -27,7 +27,7 @@ export async function fileRoutes(app: FastifyInstance, context: JobContext): Pro
       await context.disk.requireRoom();
       await requireRoomForUpload(store.db, team, underWay.of(team.id) + 1, context.quotas);
     };
-    // Before anything is read: over the quota not even a byte is taken.
+    // Checked before the body is read: over the quota, no byte is accepted.
     await requireRoom();
     const blob = randomUUID();
     const arriving = underWay.begin(team.id);
@@ -59,7 +59,8 @@ export async function fileRoutes(app: FastifyInstance, context: JobContext): Pro
         return id;
       })
       .catch(async (error) => {
-        // Where the answer of the database was lost, the row may be there: then the next start removes what nobody names.
+        // If the database connection was lost, the row may exist, so the file stays. The next start deletes files
+        // without a row.
         if (!isUnavailable(error)) await blobs.remove(name).catch(() => {});
         throw error;
       });
@@ -67,7 +68,7 @@ export async function fileRoutes(app: FastifyInstance, context: JobContext): Pro
   });
 }
 
-/** Asked of every piece before it is written: a rejection ends the upload. */
+/** Called for each chunk before it is written; a rejection ends the upload. */
 type Check = (bytes: number) => Promise<void>;
 
 interface Upload {
@@ -79,16 +80,19 @@ interface Upload {
 
 async function receive(request: FastifyRequest, { blobs, name, limit, check }: Upload) {
   if (!request.isMultipart())
-    throw new ApiError("unsupported_media_type", "The file must come as multipart/form-data, in a part `file`.");
+    throw new ApiError("unsupported_media_type", "Send the file as multipart/form-data, in a part named `file`.");
   const part = await request.file().catch(unreadable);
-  if (!part) throw new ApiError("bad_request", "file: expected a multipart part with this name, got none");
+  if (!part) throw new ApiError("bad_request", "file: expected a multipart part named `file`, got none");
   if (part.fieldname !== "file")
-    throw new ApiError("bad_request", `file: expected a multipart part with this name, got ${part.fieldname}`);
+    throw new ApiError("bad_request", `file: expected a multipart part named \`file\`, got ${part.fieldname}`);
   const measured = await blobs.put(name, checked(part.file, limit, check)).catch(unreadable);
   return { filename: safeFilename(part.filename), ...measured };
 }
 
-/** The reader of uploads ends a file at the limit without a word; what it gave until then must not be stored. */
+/**
+ * Yields the chunks of an upload, each after `check`. The multipart parser silently truncates a file at the limit, so a
+ * truncated file is refused at its end.
+ */
 async function* checked(file: MultipartFile["file"], limit: number, check: Check): AsyncGenerator<Uint8Array> {
   for await (const bytes of file as AsyncIterable<Buffer>) {
     await check(bytes.length);
@@ -101,9 +105,9 @@ async function* checked(file: MultipartFile["file"], limit: number, check: Check
     );
 }
 
-/** What the reader of uploads stumbles over is the sender's doing; what the disk or the storage says is not. */
+/** Turns errors of the multipart parser into a bad request. Errors of the disk or the storage are rethrown. */
 function unreadable(error: Error & { statusCode?: number; syscall?: string }): never {
   const isOurs = error instanceof ApiError || error instanceof BlobsUnavailable;
   if (isOurs || error.statusCode !== undefined || error.syscall !== undefined) throw error;
-  throw new ApiError("bad_request", `The upload cannot be read: ${error.message}.`);
+  throw new ApiError("bad_request", `The multipart body of the upload is invalid: ${error.message}.`);
 }

@@ -1,4 +1,4 @@
-/** What followers of a job are told, looked up once for all of them: where it stands, and the frames of its log. */
+/** Shares the state and the log frames of a job among all its followers: each is read once. */
 
 import { isSettled } from "@millrace/contract";
 import { BlobsUnavailable } from "../../blobs/blobs.ts";
@@ -12,22 +12,22 @@ import type { JobContext } from "../requests/context.ts";
 import { JobStates } from "./job-states.ts";
 
 const pollMs = 100;
-/** Between two looks at a store that is away. */
+/** Milliseconds between two polls while the store is unreachable. */
 const outageMs = 500;
 
 type FeedContext = Pick<JobContext, "store" | "engines" | "keys" | "signals" | "metrics">;
 
-/** How it was at one look. */
+/** State of the job at one poll. */
 interface Look {
-  /** Counts looks that found something new. */
+  /** Number of polls so far that found a change. */
   readonly version: number;
-  /** Undefined: there is no such job. */
+  /** Undefined if the job does not exist. */
   readonly job: JobState | undefined;
-  /** Undefined: nobody wants them, or no attempt has begun. */
+  /** Undefined if no follower wants the log, or if no attempt has started. */
   readonly frames: LogFrames | undefined;
 }
 
-/** What all feeds of a server use. */
+/** Objects that all feeds of a server share. */
 interface SharedByFeeds {
   readonly context: FeedContext;
   readonly kept: KeptFrames;
@@ -42,14 +42,14 @@ export class JobFeeds {
     const states = new JobStates(async (ids) => {
       const [first = "", ...others] = ids;
       if (others.length > 0) return getJobStates(context.store.db, ids);
-      // Prepared, which a question of any length cannot be.
+      // A query for one id is a prepared statement; a query for several is not.
       const state = await getJobState(context.store.db, first);
       return new Map(state && [[first, state]]);
     });
     this.#shared = { context, kept: new KeptFrames(), states };
   }
 
-  /** Whoever joins leaves again. */
+  /** Adds a follower to the feed of a job. The follower must call `leave` on the feed. */
   join(jobId: string, withLog: boolean): JobFeed {
     const known = this.#feeds.get(jobId);
     const forget = () => this.#forget(jobId, feed);
@@ -70,7 +70,7 @@ interface OpenedLog {
   readonly log: GrowingLog;
   readonly frames: LogFrames;
   size: number;
-  /** Reads under way. */
+  /** Number of reads in progress. */
   reads: number;
 }
 
@@ -82,7 +82,7 @@ class JobFeed {
   readonly #onEnd: () => void;
   readonly #ended = new AbortController();
   readonly #due = new Signal();
-  /** One for each attempt, and for each that failed with its end; the last is the present one, and the only one that is open. */
+  /** One log for each attempt, and one more when a failed attempt ends. Only the last one is open. */
   readonly #logs: OpenedLog[] = [];
   readonly #waiting = new Set<() => void>();
   #followers = 0;
@@ -112,7 +112,7 @@ class JobFeed {
     this.#ended.abort();
   }
 
-  /** The newest look, as soon as it is newer than this one; undefined when aborted. */
+  /** Resolves with the newest state once it is newer than `version`; undefined when aborted. */
   async after(version: number, abort: AbortSignal): Promise<Look | undefined> {
     while (!abort.aborted) {
       if (this.#failure !== undefined) throw this.#failure;
@@ -138,7 +138,7 @@ class JobFeed {
         await this.#due.wait(pollMs, this.#ended.signal);
       }
     } catch (error) {
-      // Whoever comes next begins anew.
+      // The next follower starts a new feed.
       this.#failure = error;
       this.#onEnd();
       this.#tell();
@@ -156,7 +156,10 @@ class JobFeed {
     for (const resume of [...this.#waiting]) resume();
   }
 
-  /** The status before the log: once it is final, what the log holds is all there is. False: nothing is new. */
+  /**
+   * Polls the job once, and returns whether anything changed. The status is read before the log: once the status is
+   * final, the log is complete.
+   */
   async #lookAgain(): Promise<boolean> {
     const job = await this.#untilReachable(() => this.#states.of(this.#jobId));
     const wanted = this.#withLog && job && job.attempt > 0 && !job.log_removed_at;
@@ -175,7 +178,10 @@ class JobFeed {
     return isNew;
   }
 
-  /** The job goes on while the store, or the storage of its log, is away; so do those who follow it. */
+  /**
+   * Repeats `read` while the store or the blob storage is unreachable: the job continues meanwhile, and its followers
+   * wait.
+   */
   async #untilReachable<T>(read: () => Promise<T>): Promise<T> {
     for (;;) {
       try {
@@ -188,7 +194,10 @@ class JobFeed {
     }
   }
 
-  /** Where an attempt follows another, the log goes on: what was sent of it stays where it was. */
+  /**
+   * Opens the log of the current attempt. The log of a new attempt continues the earlier ones, so offsets that were
+   * already sent stay valid.
+   */
   async #open({ attempt, retried }: JobState): Promise<OpenedLog> {
     const known = this.#logs.at(-1);
     if (known?.attempt === attempt && known.retried === retried) return known;
@@ -200,7 +209,10 @@ class JobFeed {
     return opened;
   }
 
-  /** Frames of an older log are read from the present one: it begins with the same bytes. */
+  /**
+   * Reads log bytes for a frame. Frames of an older log are read from the current one, which begins with the same
+   * bytes.
+   */
   async #read(offset: number, length: number): Promise<Buffer> {
     const opened = this.#logs.at(-1) as OpenedLog;
     opened.reads++;
@@ -214,13 +226,16 @@ class JobFeed {
     }
   }
 
-  /** One that another has followed: a job with many attempts keeps no file open for each of them. */
+  /**
+   * Closes a log that a newer one replaced, once nobody reads it, so that a job with many attempts keeps only one file
+   * open.
+   */
   #closeUnread({ log, reads }: OpenedLog): void {
     if (reads === 0) void log.close().catch(() => {});
   }
 }
 
-/** Whether there is more than before. A job may cut its own log: then followers wait where they are. */
+/** Measures the log, and returns whether it has grown. If the job truncated its log, followers wait at their offset. */
 async function measure(opened: OpenedLog): Promise<boolean> {
   const size = await opened.log.size();
   if (size < opened.size) opened.frames.forget();

@@ -1,6 +1,6 @@
 /**
- * Where followed jobs stand. Each follower asks for its job alone and often; the store is asked for all of them together,
- * one question at a time, so that however many jobs are followed, requests find connections free.
+ * Batches reads of job states. Each follower polls its own job, and this class reads all requested jobs with one query
+ * at a time, so that followers do not use up the database connections.
  */
 import { setImmediate } from "node:timers/promises";
 import type { JobState } from "../../store/queries/jobs/jobs.ts";
@@ -8,7 +8,7 @@ import type { JobState } from "../../store/queries/jobs/jobs.ts";
 type Ask = (ids: readonly string[]) => Promise<Map<string, JobState>>;
 type Answer = PromiseWithResolvers<JobState | undefined>;
 
-/** Jobs of one question. */
+/** Maximum number of jobs in one query. */
 const atOnce = 500;
 
 export class JobStates {
@@ -20,7 +20,7 @@ export class JobStates {
     this.#ask = ask;
   }
 
-  /** As it is at some moment after this call; undefined: there is no such job. */
+  /** Resolves with the state of a job at some time after this call; undefined if the job does not exist. */
   of(id: string): Promise<JobState | undefined> {
     const answer = this.#wanted.get(id) ?? Promise.withResolvers<JobState | undefined>();
     this.#wanted.set(id, answer);
@@ -31,7 +31,7 @@ export class JobStates {
   async #askAll(): Promise<void> {
     this.#isAsking = true;
     while (this.#wanted.size > 0) {
-      // Timers of many followers end in the same turn.
+      // The timers of many followers fire in the same iteration of the event loop; this collects their requests.
       await setImmediate();
       const wanted = [...this.#wanted].slice(0, atOnce);
       for (const [id] of wanted) this.#wanted.delete(id);

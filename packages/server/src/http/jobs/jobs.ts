@@ -1,4 +1,4 @@
-/** Jobs over HTTP. */
+/** HTTP routes for jobs. */
 import { ApiError, invalid, routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import { cancelJob, createJob, requireTeamJob, searchTeamJobs } from "../../domain/jobs/jobs.ts";

@@ -1,4 +1,4 @@
-/** One that follows a job: it is sent frames while it is there. */
+/** A WebSocket client that follows a job, and gets frames while it is connected. */
 import type { LogFrame } from "@millrace/contract";
 import type { WebSocket } from "ws";
 
@@ -12,7 +12,7 @@ export class Follower {
     client.on("error", () => client.terminate());
   }
 
-  /** Aborted when it has gone, or is closing its connection: nothing reaches it then. */
+  /** Aborted when the client has disconnected or is closing its connection. */
   get gone(): AbortSignal {
     return this.#gone.signal;
   }
@@ -21,7 +21,7 @@ export class Follower {
     return this.sendText(Buffer.from(JSON.stringify(frame)));
   }
 
-  /** Resolves when the frame has left, or can no longer. */
+  /** Resolves when the frame was sent, or can no longer be sent. */
   sendText(text: Buffer): Promise<void> {
     return new Promise((resolve) =>
       this.#client.send(text, { binary: false }, (error) => {

@@ -1,4 +1,4 @@
-/** Following a job over a WebSocket: log pieces and statuses as JSON frames. */
+/** Serves followers of a job over a WebSocket: pieces of the log and status changes as JSON frames. */
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { ApiError, isSettled, type JobStatus, routes } from "@millrace/contract";
@@ -22,19 +22,19 @@ import { JobFeeds } from "./job-feeds.ts";
 import { Follower } from "./log-follower.ts";
 
 const route = routes.followLogs;
-/** Followers that are given a frame at once. */
+/** Maximum number of followers that are sent a frame at the same time. */
 const turnsAtOnce = 8;
 const closeMs = 1000;
 
 export function logSocket(app: FastifyInstance, context: JobContext): void {
   register(app, context, route, async () => {
-    throw new ApiError("bad_request", "This path is a WebSocket: connect with an Upgrade header.");
+    throw new ApiError("bad_request", "This route is a WebSocket: connect with an Upgrade header.");
   });
   const sockets = new WebSocketServer({
     noServer: true,
     autoPong: false,
     perMessageDeflate: false,
-    // A follower has nothing to say. Every piece of a message that never ends is kept, at many times its size.
+    // A follower has nothing to send. Fragments of an unfinished message stay in memory at many times their size.
     maxPayload: 1024,
     maxFragments: 4,
     maxBufferedChunks: 64,
@@ -61,15 +61,15 @@ export function logSocket(app: FastifyInstance, context: JobContext): void {
           }),
         (error: unknown) => refuse(socket, error),
       )
-      // Nothing that a stranger sends may end the server.
+      // Input from an unauthenticated client must never crash the server.
       .catch((error: unknown) => {
-        context.log.error({ err: error }, "an upgrade failed");
+        context.log.error({ err: error }, "a WebSocket upgrade failed");
         socket.destroy();
       });
   });
   app.addHook("onClose", async () => {
     for (const client of sockets.clients) client.close(1001);
-    // One that does not answer must not hold up the stop.
+    // A client that does not answer must not delay the stop.
     setTimeout(() => {
       for (const client of sockets.clients) client.terminate();
     }, closeMs).unref();
@@ -77,7 +77,7 @@ export function logSocket(app: FastifyInstance, context: JobContext): void {
   });
 }
 
-/** What all followers share. */
+/** Objects that all followers share. */
 interface Following {
   readonly context: JobContext;
   readonly feeds: JobFeeds;
@@ -94,7 +94,7 @@ interface Call {
 
 async function accept(context: JobContext, request: IncomingMessage): Promise<Call> {
   if (!URL.canParse(request.url ?? "", "http://localhost"))
-    throw new ApiError("bad_request", "The path cannot be read.");
+    throw new ApiError("bad_request", "The path of the request is not a valid URL.");
   const url = new URL(request.url ?? "", "http://localhost");
   if (`${url.pathname.replace(/\/+$/, "")}/` !== route.path)
     throw new ApiError("not_found", "There is no WebSocket at this path.");
@@ -111,26 +111,35 @@ async function accept(context: JobContext, request: IncomingMessage): Promise<Ca
   return { principal, jobId: (query.job_id ?? "").toLowerCase(), team, statusesOnly: query.no_follow === true, after };
 }
 
-/** Its frames would come between the parts of an answer. */
+/**
+ * Returns the error for an upgrade that is pipelined behind another request: its frames would mix with the earlier
+ * answer.
+ */
 const outOfTurn = () =>
-  new ApiError("bad_request", "An upgrade must not be sent before the answers to earlier requests have arrived.");
+  new ApiError(
+    "bad_request",
+    "An upgrade was sent before earlier requests on this connection were answered. Wait for those answers, or use a new connection.",
+  );
 
-/** 401 and 403 end the client's command; it tries again after anything else. */
+/** Refuses an upgrade. Statuses 401 and 403 end the client's command; after any other status it tries again. */
 function refuse(socket: Duplex, error: unknown): void {
   const known = isUnavailable(error) ? unavailable() : error;
-  answerAndClose(socket, known instanceof ApiError ? known : new ApiError("internal", "The server failed."));
+  answerAndClose(
+    socket,
+    known instanceof ApiError ? known : new ApiError("internal", "The server failed; its log has the details."),
+  );
 }
 
 async function serve(following: Following, client: WebSocket, call: Call): Promise<void> {
   const { context } = following;
   const follower = new Follower(client);
-  context.log.debug({ job: call.jobId, after: call.after }, "following");
+  context.log.debug({ job: call.jobId, after: call.after }, "a follower connected");
   context.metrics.followers.add(client);
   try {
     await follow(following, follower, call, AbortSignal.any([follower.gone, context.stopping]));
     client.close(1000);
   } catch (error) {
-    context.log.error({ err: error, job: call.jobId }, "following failed");
+    context.log.error({ err: error, job: call.jobId }, "could not send the log to a follower");
     client.close(1011);
   } finally {
     context.metrics.followers.delete(client);
@@ -138,8 +147,8 @@ async function serve(following: Following, client: WebSocket, call: Call): Promi
 }
 
 /**
- * Every byte of the log, then the final status, then the end. What the feed says of the job was read before the log is:
- * once its status is final, what the log holds is all there is.
+ * Sends every byte of the log, then the final status, then closes. The feed reads the status before the log: once the
+ * status is final, the log is complete.
  */
 async function follow(following: Following, follower: Follower, call: Call, abort: AbortSignal): Promise<void> {
   const feed = following.feeds.join(call.jobId, !call.statusesOnly);
@@ -159,7 +168,7 @@ async function follow(following: Following, follower: Follower, call: Call, abor
       const status = { job: { id: call.jobId, status: job.status } };
       if (job.status !== shown && !settled) await follower.send(status);
       shown = job.status;
-      // The log of a new attempt follows those before it, so the offset holds.
+      // The log of a new attempt continues the earlier ones, so the offset stays valid.
       if (!call.statusesOnly && now.frames)
         offset = await sendLog(following.turns, follower, { frames: now.frames, from: offset, ended: settled }, abort);
       if (settled) return await follower.send(status);
@@ -169,24 +178,27 @@ async function follow(following: Following, follower: Follower, call: Call, abor
   }
 }
 
-/** Clients before 0.59 do not know the message, and would try again for ten minutes: a final status ends them. */
+/**
+ * Reports a missing job. Clients before 0.59 ignore the message and would retry for ten minutes, so a final status
+ * follows.
+ */
 async function sayThereIsNone(follower: Follower, { jobId, team }: Call): Promise<void> {
   await follower.send({ message: `There is no job ${jobId} in the team ${team.name}.` });
   await follower.send({ job: { id: jobId, status: "FAILED" } });
 }
 
-/** What a follower has not been sent yet. */
+/** The part of the log that a follower has not been sent yet. */
 interface RestOfLog {
   readonly frames: LogFrames;
   /** Offset of the first byte. */
   readonly from: number;
-  /** Whether the log grows no more. */
+  /** True if the log will not grow any more. */
   readonly ended: boolean;
 }
 
 /**
- * Sends frames in turns, so that many followers hold up nobody. The next is asked for when the one before has left: a slow
- * reader has one frame waiting, which it shares with all who are as slow.
+ * Sends frames in turns, so that many followers do not block the server. The next frame is read when the previous one
+ * was sent: a slow reader has at most one frame in memory, shared with readers at the same position.
  */
 async function sendLog(
   turns: Turns,

@@ -1,4 +1,4 @@
-/** Logs over HTTP: bytes, ranges, and pages of pieces. */
+/** HTTP routes for logs: whole, by byte range, and as pages of pieces. */
 import { Readable } from "node:stream";
 import { ApiError, type LogPage, routes } from "@millrace/contract";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
@@ -28,7 +28,9 @@ export function logRoutes(app: FastifyInstance, context: JobContext): void {
   });
 }
 
-/** Pieces are small or large, so a page is filled in several goes, up to its count or about a megabyte. */
+/**
+ * Reads one page of pieces. Pieces vary in size, so several batches are read, up to `limit` pieces or about a megabyte.
+ */
 async function readPage(source: LogSource, after: number, ended: boolean, limit: number): Promise<LogPage> {
   const logs: LogPage["logs"] = [];
   let next = after;
@@ -42,14 +44,17 @@ async function readPage(source: LogSource, after: number, ended: boolean, limit:
   }
 }
 
-/** Streamed, and closed in the end: a reader that takes nothing has no more than a piece of it waiting. */
+/** Streams the log and closes it at the end. A slow reader keeps at most one chunk in memory. */
 export async function sendLog(request: FastifyRequest, reply: FastifyReply, source: LogSource): Promise<undefined> {
   const size = await source.size();
   const range = readRange(request.headers.range, size);
   if (range === "unsatisfiable") {
     await source.close();
     reply.header("content-range", `bytes */${size}`);
-    throw new ApiError("range_not_satisfiable", `The log has ${size} bytes so far.`);
+    throw new ApiError(
+      "range_not_satisfiable",
+      `The requested range starts after the end of the log, which has ${size} bytes so far.`,
+    );
   }
   const { start, end } = range ?? { start: 0, end: size };
   if (range) reply.code(206).header("content-range", `bytes ${start}-${end - 1}/${size}`);
@@ -64,20 +69,23 @@ export async function sendLog(request: FastifyRequest, reply: FastifyReply, sour
   return undefined;
 }
 
-/** The end is fixed when the answer begins, so that its length can be told. */
+/** Yields the chunks of a log up to an end that is fixed at the start, so that the answer has a content length. */
 async function* chunks(source: LogSource, start: number, end: number): AsyncGenerator<Buffer> {
   for (let offset = start; offset < end; ) {
-    // A piece of a log takes milliseconds to be masked: of all downloads one is, in a round.
+    // Masking a chunk takes milliseconds, so all downloads together process one chunk per iteration of the event loop.
     await nextLook();
     const bytes = await source.read(offset, Math.min(256 * 1024, end - offset));
-    // It was cut meanwhile. An answer that ends early would be waited for: this one breaks off.
+    // The log was truncated in the meantime. The content length was already sent, so the connection must break off.
     if (bytes.length === 0) throw new Error("the log became shorter while it was sent");
     offset += bytes.length;
     yield bytes;
   }
 }
 
-/** One range; a list of ranges or another unit is answered with the whole, as the standard allows. */
+/**
+ * Parses a Range header with one byte range. A list of ranges or another unit returns undefined: the whole log is sent,
+ * as the standard allows.
+ */
 export function readRange(
   header: string | undefined,
   size: number,

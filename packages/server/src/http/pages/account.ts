@@ -1,4 +1,4 @@
-/** One's own account in a browser: names, e-mail address, password. */
+/** Page of the signed-in user's account: names, e-mail address, password. */
 import { ApiError, routes, shortestPassword, type WhoAmI } from "@millrace/contract";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { actorOf } from "../../domain/access/audit.ts";
@@ -25,7 +25,7 @@ export function accountPages(app: FastifyInstance, context: RequestContext): voi
   });
 }
 
-/** Says what was done. */
+/** Applies the submitted form, and returns a message for the user. */
 async function change(
   { store, clock, limits }: RequestContext,
   request: FastifyRequest,
@@ -36,14 +36,15 @@ async function change(
   if (text("change") === "profile") {
     const fields = { first_name: text("first_name"), last_name: text("last_name"), email: text("email").trim() };
     await changeProfile(store, { principal, actor }, checkForm(request, routes.updateProfile, fields), clock.now());
-    return "Your profile is changed.";
+    return "Your profile was changed.";
   }
-  if (text("password") !== text("again")) throw new ApiError("invalid", "The two new passwords are not the same.");
+  if (text("password") !== text("again"))
+    throw new ApiError("invalid", "The two new passwords differ. Type the same password twice.");
   limits.passwords.take(principal.username);
   const passwords = { current_password: text("current_password"), password: text("password") };
   const input = checkForm(request, routes.changePassword, passwords);
   await changePassword(store, { principal, actor }, input, clock.now());
-  return "Your password is changed. Other browsers are signed out.";
+  return "Your password was changed. Other browsers were signed out.";
 }
 
 async function showAccount({ store }: RequestContext, principal: Principal, message?: Html): Promise<Page> {
@@ -73,7 +74,7 @@ const profileForm = (me: WhoAmI) => html`<form class="card" method="post" action
 
 const passwordForm = (me: WhoAmI) => html`<form class="card" method="post" action="${url}">
 <input type="hidden" name="username" autocomplete="username" value="${me.username}">
-${me.has_password && html`<label>Present password <input name="current_password" type="password" autocomplete="current-password" required></label>`}
+${me.has_password && html`<label>Current password <input name="current_password" type="password" autocomplete="current-password" required></label>`}
 <label><span>New password <span class="soft">(${shortestPassword} characters or more)</span></span> <input name="password" type="password" autocomplete="new-password" required minlength="${shortestPassword}"></label>
 <label>New password again <input name="again" type="password" autocomplete="new-password" required></label>
 <button class="main" name="change" value="password">${me.has_password ? "Change the password" : "Set a password"}</button>

@@ -1,4 +1,4 @@
-/** Answering device logins in a browser. */
+/** Pages on which a signed-in user confirms or denies device logins. */
 import type { FastifyInstance } from "fastify";
 import { actorOf } from "../../domain/access/audit.ts";
 import { approveLogin, denyLogin, pendingLogin } from "../../domain/people/device-logins.ts";
@@ -23,7 +23,7 @@ export function deviceLoginPages(app: FastifyInstance, context: RequestContext):
     await (approve ? approveLogin : denyLogin)(store, { principal, actor }, code, clock.now());
     return {
       title: "Device login",
-      body: html`<h1>${approve ? "Approved" : "Denied"}</h1><p>${approve ? "The program that asked is signed in within a few seconds. You can close this page." : "The program that asked gets no token."}</p>`,
+      body: html`<h1>${approve ? "Approved" : "Denied"}</h1><p>${approve ? "The program will be signed in within a few seconds. You can close this page." : "The program gets no token."}</p>`,
     };
   });
 }
@@ -38,12 +38,12 @@ async function showLogin({ store, clock }: RequestContext, code: string): Promis
   const login = await pendingLogin(store, code, clock.now());
   return {
     title: "Device login",
-    body: html`<h1>Let ${login.client_name} in?</h1>
+    body: html`<h1>Sign in ${login.client_name}?</h1>
 <p>A program asks for a token in your name. Approve only if you started it and it shows this code:</p>
 <pre>${login.user_code}</pre>
 <dl>
 <dt>Token</dt><dd>${login.token_name}</dd>
-<dt>May</dt><dd>${login.scopes.join(", ")}</dd>
+<dt>Scopes</dt><dd>${login.scopes.join(", ")}</dd>
 <dt>Teams</dt><dd>${login.teamNames?.join(", ") ?? "all of yours"}</dd>
 <dt>Valid</dt><dd>${login.expires_in_days} days</dd>
 </dl>

@@ -1,11 +1,11 @@
-/** Forms, as browsers send them. */
+/** Parses the forms that browsers send. */
 import { invalid } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 
 export function readForms(app: FastifyInstance): void {
   app.addContentTypeParser("application/x-www-form-urlencoded", { parseAs: "string" }, (_request, body, done) => {
     const fields = Object.fromEntries(new URLSearchParams(body as string));
-    // The shared store cannot hold this character.
+    // PostgreSQL cannot store NUL characters.
     if (
       Object.entries(fields)
         .flat()

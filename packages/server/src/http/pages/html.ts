@@ -1,8 +1,8 @@
-/** Plain pages, rendered here: no script, nothing from elsewhere. */
+/** Renders the HTML pages on the server, without scripts and without resources from other sites. */
 import { createHash } from "node:crypto";
 import type { FastifyReply } from "fastify";
 
-/** Text that has been made safe to stand in a page. */
+/** Text that is safe to insert into a page. */
 export class Html {
   readonly text: string;
   constructor(text: string) {
@@ -15,7 +15,7 @@ const escapeText = (text: string) => text.replace(/[&<>"']/g, (character) => esc
 
 type Value = string | number | Html | null | undefined | false | readonly (string | Html)[];
 
-/** A template whose values are escaped unless they are Html already. */
+/** Builds HTML from a template. Values are escaped unless they are Html. */
 export function html(strings: TemplateStringsArray, ...values: Value[]): Html {
   const text = strings.reduce((all, part, index) => all + part + render(values[index]), "");
   return new Html(text);
@@ -67,7 +67,7 @@ export interface Page {
   readonly title: string;
   readonly body: Html;
   readonly user?: string | undefined;
-  /** Seconds after which the browser asks again. */
+  /** Seconds after which the browser reloads the page; undefined disables that. */
   readonly refresh?: number | undefined;
   readonly status?: number;
 }

@@ -1,4 +1,4 @@
-/** Using an invitation in a browser: as the user who is signed in, or as somebody new. */
+/** Pages that accept an invitation: as the signed-in user, or with a new account. */
 import { ApiError, type InvitationOffer, routes, shortestPassword } from "@millrace/contract";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { actorOf } from "../../domain/access/audit.ts";
@@ -34,7 +34,8 @@ export function invitationPages(app: FastifyInstance, context: PeopleContext): v
           "/",
         );
       const principal = await visitor(context, request);
-      if (!principal) throw new ApiError("unauthorized", "You are not signed in any more.");
+      if (!principal)
+        throw new ApiError("unauthorized", "Your session has ended. Sign in, then open the invitation again.");
       const actor = actorOf(principal, request.ip);
       await limits.secrets.countRefused(caller, () => acceptInvitation(store, { principal, actor }, code, clock.now()));
       reply.redirect("/", 303);
@@ -46,10 +47,11 @@ export function invitationPages(app: FastifyInstance, context: PeopleContext): v
   });
 }
 
-/** With a session of the new user. */
+/** Creates the account and opens a session for the new user. */
 async function makeAccount({ store, clock }: PeopleContext, request: FastifyRequest, code: string): Promise<Entry> {
   const text = (name: string) => field(request.body, name);
-  if (text("password") !== text("again")) throw new ApiError("invalid", "The two passwords are not the same.");
+  if (text("password") !== text("again"))
+    throw new ApiError("invalid", "The two passwords differ. Type the same password twice.");
   const account = checkForm(request, routes.signUp, {
     code,
     username: normaliseUsername(text("username")),
@@ -89,12 +91,12 @@ const joinForm = (
 <input type="hidden" name="code" value="${code}">
 <p><button class="main" name="answer" value="join">Join ${offer.team_name} as ${principal.username}</button></p>
 </form>
-<p class="soft">Somebody else? Sign out first, then open the link again.</p>`;
+<p class="soft">Not ${principal.username}? Sign out first, then open the link again.</p>`;
 
 function accountForm(request: FastifyRequest, code: string): Html {
   const typed = (name: string) => field(request.body, name);
   const next = `${url}?code=${encodeURIComponent(code)}`;
-  return html`<p>Have an account? <a href="/auth/sign-in?next=${encodeURIComponent(next)}">Sign in</a> and join with it. Otherwise make one:</p>
+  return html`<p>Have an account? <a href="/auth/sign-in?next=${encodeURIComponent(next)}">Sign in</a> and join with it. Otherwise create one:</p>
 <form class="card" method="post" action="${url}">
 <input type="hidden" name="code" value="${code}">
 <label>Username <input name="username" autocomplete="username" autocapitalize="none" spellcheck="false" required maxlength="39" value="${typed("username")}"></label>
@@ -103,6 +105,6 @@ function accountForm(request: FastifyRequest, code: string): Html {
 <label><span>E-mail <span class="soft">(optional)</span></span> <input name="email" type="email" autocomplete="email" maxlength="254" value="${typed("email")}"></label>
 <label><span>Password <span class="soft">(${shortestPassword} characters or more)</span></span> <input name="password" type="password" autocomplete="new-password" required minlength="${shortestPassword}"></label>
 <label>Password again <input name="again" type="password" autocomplete="new-password" required></label>
-<button class="main" name="answer" value="account">Make the account and join</button>
+<button class="main" name="answer" value="account">Create the account and join</button>
 </form>`;
 }

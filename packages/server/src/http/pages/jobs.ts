@@ -1,4 +1,4 @@
-/** The start page and a job's page, until the web UI comes. */
+/** The start page and the page of a job, until there is a web UI. */
 import { ApiError, isSettled, type Job } from "@millrace/contract";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { runScript } from "../../datachain/client-commands.ts";
@@ -38,7 +38,7 @@ export function jobPages(app: FastifyInstance, context: JobContext): void {
         await log.close();
         throw new ApiError(
           "too_large",
-          `The log has ${size} bytes, too many for a page. Read it with \`millrace job logs ${job.id}\`.`,
+          `The log has ${size} bytes and is too large for a page. Read it with \`millrace job logs ${job.id}\`.`,
         );
       }
       return sendLog(request, reply, log);
@@ -48,7 +48,7 @@ export function jobPages(app: FastifyInstance, context: JobContext): void {
 
 function jobOf(context: JobContext, request: FastifyRequest, principal: Principal): Promise<Job> {
   const { team, id } = request.params as { team: string; id: string };
-  if (!/^[0-9a-f-]{36}$/i.test(id)) throw new ApiError("not_found", "There is no job with such an id.");
+  if (!/^[0-9a-f-]{36}$/i.test(id)) throw new ApiError("not_found", "There is no job with this id.");
   return getTeamJob(context, authorize(principal, access, team), id.toLowerCase());
 }
 
@@ -63,7 +63,7 @@ async function jobsBody(context: JobContext, principal: Principal): Promise<Html
   return html`<h1>Jobs</h1>${sections.length === 0 ? noTeam : sections}<p class="soft"><a href="/api/docs">API reference</a></p>`;
 }
 
-const noTeam = html`<p>You are in no team yet. An admin of a team can add you, or send you an invitation.</p>`;
+const noTeam = html`<p>You are not a member of any team yet. An admin of a team can add you, or send you an invitation.</p>`;
 
 const emptyTeam = html`<p>No jobs yet. Run one:</p><pre>echo 'print("hello")' > hello.py
 ${runScript("hello.py")}</pre>`;
@@ -102,10 +102,10 @@ ${job.error_stack && html`<pre>${job.error_stack}</pre>`}
 ${log.skipped > 0 && html`<p class="soft">The last ${shownLog / 1024} KiB; <a href="${pathOf(job)}/log">the whole log</a></p>`}
 ${log.text === "" ? html`<p class="soft">Nothing written yet.</p>` : html`<pre>${log.text}</pre>`}
 ${job.script && html`<p class="soft">Script: ${job.script} in ${job.repository}</p>`}
-<details><summary>Query${job.cut?.includes("query") && ", its beginning: the rest was removed for its age"}</summary><pre>${job.query}</pre></details>`;
+<details><summary>Query${job.cut?.includes("query") && " (only its beginning: the rest was deleted after the retention period)"}</summary><pre>${job.query}</pre></details>`;
 }
 
-/** A log that was removed for its age is told of in its place. */
+/** Shows the error message in place of a log that was deleted after its retention period. */
 function logGone(error: unknown): { text: string; skipped: number } {
   if (!(error instanceof ApiError)) throw error;
   return { text: error.message, skipped: 0 };

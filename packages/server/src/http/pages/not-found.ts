@@ -1,9 +1,12 @@
-/** Addresses that do not exist, asked for by somebody who looks at pages. */
+/** The page for unknown paths, for browsers. */
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { nothingThere, setRefusal } from "../requests/errors.ts";
 import { html, sendPage } from "./html.ts";
 
-/** Browsers ask for text/html by name; programs that take anything do not. What is below /api is for programs. */
+/**
+ * Tells whether the request comes from a browser. Browsers accept text/html explicitly, other programs do not. Paths
+ * below /api are for programs.
+ */
 export const wantsPage = ({ method, url, headers }: FastifyRequest): boolean =>
   (method === "GET" || method === "HEAD") &&
   !/^\/api(\/|\?|$)/.test(url) &&
@@ -16,6 +19,6 @@ export function sendNotFoundPage(request: FastifyRequest, reply: FastifyReply): 
   return sendPage(reply, {
     title: "Not found",
     status: refusal.status,
-    body: html`<h1>There is no such page</h1><p class="bad">Nothing is at <code>${path}</code>. The address may be mistyped, or older than this server.</p><p><a href="/">Back to the start</a></p>`,
+    body: html`<h1>There is no such page</h1><p class="bad">There is no page at <code>${path}</code>. The address may be mistyped or outdated.</p><p><a href="/">Back to the start</a></p>`,
   });
 }

@@ -1,4 +1,4 @@
-/** Pages: who is looking, and what they get when nobody is signed in. */
+/** Registers pages: identifies the visitor, and shows the sign-in page to visitors without a session. */
 import { type Access, ApiError, type Route } from "@millrace/contract";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { FastifySchemaValidationError } from "fastify/types/schema.js";
@@ -14,9 +14,9 @@ interface PageRoute {
   readonly method: "GET" | "POST";
   readonly url: string;
   readonly access: Access;
-  /** The part of the query that may hold a secret. */
+  /** Name of the query parameter that may hold a secret. */
   readonly secret?: string;
-  /** May show another page before anything of a form is read. */
+  /** Returns another page to show instead, before the form is read; undefined to continue. */
   readonly stop?: (request: FastifyRequest) => Promise<Page | undefined>;
 }
 
@@ -25,10 +25,10 @@ interface Visit {
   readonly reply: FastifyReply;
 }
 
-/** Of a form: three passwords of the greatest length, in the longest way to write them. */
+/** Maximum size of a form in bytes: enough for three passwords of maximum length in their longest encoding. */
 const formLimit = 64 * 1024;
 
-/** A page that anybody may see. Each try with a form or a secret counts against the caller's budget. */
+/** Registers a page that anybody may see. Each submitted form or secret counts against the rate limit of the caller. */
 export function publicPage(
   app: FastifyInstance,
   { limits, callers }: Pick<RequestContext, "limits" | "callers">,
@@ -40,7 +40,7 @@ export function publicPage(
     url: route.url,
     config: { access: route.access },
     bodyLimit: formLimit,
-    // A HEAD would use up a sign-in link just like a GET.
+    // A HEAD request would consume a sign-in link just like a GET.
     exposeHeadRoute: false,
     errorHandler: (error, request, reply) => {
       const refusal = refusalOf(error, request);
@@ -61,14 +61,14 @@ export function publicPage(
   });
 }
 
-/** Who is looking, if they are signed in. */
+/** Returns the principal of the session; undefined if the visitor is not signed in. */
 export async function visitor({ store, clock, connections }: RequestContext, { headers, raw }: FastifyRequest) {
   const principal = await principalOfSession(store.db, sessionCookieOf(headers), clock.now());
   if (principal) connections.know(raw.socket, principal);
   return principal;
 }
 
-/** A page for people who are signed in. */
+/** Registers a page for signed-in users. */
 export function privatePage(
   app: FastifyInstance,
   context: RequestContext,
@@ -88,20 +88,22 @@ export function privatePage(
   publicPage(app, context, { ...route, access, stop }, showTo);
 }
 
-/** Cookies are already withheld from other sites' forms; this holds where a browser is older than that. */
+/**
+ * Refuses forms that another site submits. The cookie attribute SameSite already prevents that, except in old browsers.
+ */
 function refuseOtherSites({ headers }: FastifyRequest): void {
   const site = headers["sec-fetch-site"];
   const own = site === undefined ? hostOf(headers.origin) === headers.host : site === "same-origin" || site === "none";
   if (!own) throw new ApiError("forbidden", "This form must be sent from its own page.");
 }
 
-/** Of an Origin header: anybody may send anything there. */
+/** Returns the host of an Origin header; undefined if the header is not a valid URL. */
 const hostOf = (origin: string | undefined) => (URL.canParse(origin ?? "") ? new URL(origin ?? "").host : undefined);
 
-/** Where to go after signing in. What a form sent is lost: that cannot be asked for again. */
+/** Returns the path to show after signing in. A submitted form is lost, so it returns the start page for those. */
 const wantedPath = ({ method, url }: FastifyRequest) => (method === "GET" ? url : "/");
 
-/** What a form sent, as the route of the API takes it: the same rules, the same refusals. */
+/** Validates the fields of a form with the schema of the API route, so that both have the same rules and errors. */
 export function checkForm<R extends Route & { body: TSchema }>(
   request: FastifyRequest,
   route: R,
@@ -112,7 +114,7 @@ export function checkForm<R extends Route & { body: TSchema }>(
   return values as Static<R["body"]>;
 }
 
-/** A field of a form or query, as text. */
+/** Returns a field of a form or query as text; empty if it is absent. */
 export const field = (source: unknown, name: string): string => {
   const value = (source as Record<string, unknown> | undefined)?.[name];
   return typeof value === "string" ? value : "";
@@ -122,6 +124,6 @@ function errorPage({ status, message }: ApiError): Page {
   return {
     title: "Error",
     status,
-    body: html`<h1>That did not work</h1><p class="bad">${message}</p><p><a href="/">Back to the start</a></p>`,
+    body: html`<h1>The request failed</h1><p class="bad">${message}</p><p><a href="/">Back to the start</a></p>`,
   };
 }

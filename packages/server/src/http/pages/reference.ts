@@ -1,4 +1,4 @@
-/** The API reference at /api/docs: the OpenAPI document as a page. */
+/** Renders the OpenAPI document as the reference page /api/docs. */
 import { openapiDocument, type Route, routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import type { RequestContext } from "../requests/context.ts";
@@ -34,7 +34,7 @@ interface Document {
 
 export function referencePage(app: FastifyInstance, context: RequestContext): void {
   const access = { kind: "public", why: "the description of the API is no secret" } as const;
-  // Written once: anybody may ask for it, and it takes as long as a hundred other answers.
+  // Rendered once, because anybody may request the page, and rendering costs as much as a hundred other answers.
   let page: Page | undefined;
   publicPage(app, context, { method: "GET", url: "/api/docs", access }, async () => {
     page ??= {

@@ -1,7 +1,10 @@
-/** The sign-in page, shown wherever somebody must sign in first. */
+/** The sign-in page, shown wherever a visitor must sign in first. */
 import { html, type Page } from "./html.ts";
 
-/** A path of our own, or the start page: nobody is sent elsewhere after signing in. */
+/**
+ * Returns the path if it belongs to this server, otherwise the start page, so that nobody is redirected to another
+ * site.
+ */
 export function ownPath(wanted: string): string {
   const base = "http://own.invalid";
   if (!wanted.startsWith("/") || !URL.canParse(wanted, base)) return "/";
@@ -28,5 +31,5 @@ ${attempt && html`<p class="bad" role="alert">${attempt.problem}</p>`}
 <button class="main">Sign in</button>
 </form>
 <p class="soft">No password yet? On the machine of the server, <code>millrace admin link</code> prints a link that signs in once, and <code>millrace admin password</code> sets a password. No account? An admin of a team can invite you.</p>
-<p class="soft">To answer a device login without a browser: <code>millrace auth approve CODE</code>.</p>`,
+<p class="soft">To confirm a device login without a browser: <code>millrace auth approve CODE</code>.</p>`,
 });

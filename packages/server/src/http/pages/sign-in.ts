@@ -1,4 +1,4 @@
-/** Signing in by a password or a one-use link, and signing out. */
+/** Pages for signing in with a password or a single-use link, and for signing out. */
 import { ApiError } from "@millrace/contract";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { browserDays, isKnownBrowser } from "../../domain/people/browsers.ts";
@@ -18,7 +18,7 @@ import type { Page } from "./html.ts";
 import { field, privatePage, publicPage } from "./page-routes.ts";
 import { ownPath, signInPage } from "./sign-in-form.ts";
 
-/** Gives the browser its session and the cookie by which it is known again, and sends it on. */
+/** Sets the session cookie and the cookie that identifies the browser later, and redirects to `path`. */
 export function enter({ publicUrl }: PeopleContext, reply: FastifyReply, entry: Entry, path: string): undefined {
   const secure = publicUrl().startsWith("https:");
   reply.header("set-cookie", [
@@ -66,8 +66,8 @@ export function signInPages(app: FastifyInstance, context: PeopleContext): void 
 }
 
 /**
- * Counts a try against the budget of a known browser, or of this user and this caller. Never against one of the user
- * alone: whoever guesses elsewhere would keep them out. Returns the budget, and the caller where that is a stranger.
+ * Counts a sign-in attempt against the budget of a known browser, or of this user and this caller. A budget of the user
+ * alone would let attackers lock the user out. Returns the budget, and the caller if the browser is not known.
  */
 async function takeTry(
   { store, clock, limits, callers }: PeopleContext,

@@ -1,4 +1,4 @@
-/** One's own tokens in a browser: listed, made, revoked. */
+/** Page of the signed-in user's tokens: list, create, revoke. */
 import { ApiError, type NewToken, routes, scopeNames, type Token } from "@millrace/contract";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { actorOf } from "../../domain/access/audit.ts";
@@ -24,7 +24,7 @@ export function tokenPages(app: FastifyInstance, context: RequestContext): void 
   });
 }
 
-/** Says what was done; of a new token also its value, this once. */
+/** Applies the submitted form, and returns a message. The value of a new token is shown only here. */
 async function change({ store, clock }: RequestContext, request: FastifyRequest, principal: Principal): Promise<Html> {
   const text = (name: string) => field(request.body, name).trim();
   const actor = actorOf(principal, request.ip);
@@ -68,4 +68,4 @@ ${tokens.length === 0 ? html`<p>No tokens yet.</p>` : html`<ul>${tokens.map(toke
 }
 
 const tokenLine = ({ id, name, scopes, team_names, expires_at, last_used_at }: Token) =>
-  html`<li><form class="inline" method="post" action="${url}"><strong>${name}</strong> <span class="soft">${scopes.join(", ")}; ${team_names?.join(", ") ?? "all teams"}; ${expires_at ? `until ${expires_at.slice(0, 10)}` : "without an end"}; ${last_used_at ? `last used ${last_used_at.slice(0, 10)}` : "never used"}</span> <button name="revoke" value="${id}">Revoke</button></form></li>`;
+  html`<li><form class="inline" method="post" action="${url}"><strong>${name}</strong> <span class="soft">${scopes.join(", ")}; ${team_names?.join(", ") ?? "all teams"}; ${expires_at ? `until ${expires_at.slice(0, 10)}` : "never expires"}; ${last_used_at ? `last used ${last_used_at.slice(0, 10)}` : "never used"}</span> <button name="revoke" value="${id}">Revoke</button></form></li>`;

@@ -1,4 +1,4 @@
-/** The audit over HTTP. */
+/** HTTP routes for the audit log. */
 import { routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import { readAudit } from "../../domain/access/audit.ts";

@@ -1,4 +1,4 @@
-/** Device login over HTTP. */
+/** HTTP routes for device logins. */
 import { routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import {
@@ -38,7 +38,7 @@ export function deviceLoginRoutes(app: FastifyInstance, context: PeopleContext):
 
   register(app, context, routes.pollDeviceLogin, async ({ body, request }) => {
     const collect = () => collectToken(store, body.code, request.ip, clock.now());
-    // A code that we gave out has a budget of its own; whoever makes codes up has the caller's.
+    // A code that the server issued has its own budget; an unknown code counts against the caller.
     if (!(await isDeviceCode(store.db, body.code)))
       return limits.secrets.countRefused(await callers.keyOf(request), async () => ({ access_token: await collect() }));
     limits.polls.take(hashSecret(body.code));

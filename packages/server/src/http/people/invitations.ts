@@ -1,4 +1,4 @@
-/** Invitations over HTTP. */
+/** HTTP routes for invitations. */
 import { routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import {
@@ -34,7 +34,7 @@ export function invitationRoutes(app: FastifyInstance, context: PeopleContext): 
   register(app, context, routes.joinTeam, async ({ principal, actor, body, request }) => {
     const accept = () => acceptInvitation(store, { principal, actor }, body.code, clock.now());
     const name = await limits.secrets.countRefused(await callers.keyOf(request), accept);
-    return { message: `You are in the team ${name} now.` };
+    return { message: `You joined the team ${name}.` };
   });
 
   register(app, context, routes.signUp, async ({ body, request }) => {

@@ -1,4 +1,4 @@
-/** Memberships over HTTP. */
+/** HTTP routes for memberships. */
 import { routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import { addMember, changeRole, readMembers, removeMember } from "../../domain/people/memberships.ts";
@@ -19,9 +19,9 @@ export function membershipRoutes(app: FastifyInstance, context: RequestContext):
   );
 
   register(app, context, routes.removeMember, async ({ actor, principal, team, params, query }) => {
-    const { transfer_to: to, force = false } = query;
-    const handover = to === undefined ? undefined : { actor, principal, to, force };
-    await removeMember(store, { actor, team }, params.username, clock.now(), handover);
+    const { transfer_to: transferTo, force = false } = query;
+    const removal = { username: params.username, transferTo, force };
+    await removeMember(store, { actor, principal, team }, removal, clock.now());
     return { message: `${params.username} is no longer in the team ${team.name}.` };
   });
 }

@@ -1,4 +1,4 @@
-/** One's own profile over HTTP. */
+/** HTTP routes for the caller's own profile. */
 import { routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import { changePassword, changeProfile, describePrincipal } from "../../domain/people/profile.ts";
@@ -17,6 +17,6 @@ export function profileRoutes(app: FastifyInstance, context: RequestContext): vo
   register(app, context, routes.changePassword, async ({ principal, actor, body }) => {
     limits.passwords.take(principal.username);
     await changePassword(store, { principal, actor }, body, clock.now());
-    return { message: `The password of ${principal.username} is changed; browser sessions are ended.` };
+    return { message: `The password of ${principal.username} was changed, and all browser sessions were signed out.` };
   });
 }

@@ -1,4 +1,4 @@
-/** Service accounts over HTTP. */
+/** HTTP routes for service accounts. */
 import { routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import {

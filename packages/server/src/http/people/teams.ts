@@ -1,4 +1,4 @@
-/** Teams over HTTP. */
+/** HTTP routes for teams. */
 import { routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import { readUsage } from "../../domain/access/quotas.ts";

@@ -1,4 +1,4 @@
-/** Tokens over HTTP. */
+/** HTTP routes for tokens. */
 import { routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import { createToken, endToken, readTokens } from "../../domain/people/tokens.ts";

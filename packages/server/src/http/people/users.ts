@@ -1,4 +1,4 @@
-/** Users over HTTP. */
+/** HTTP routes for users. */
 import { routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import { changeUser, createUser, readUser, readUsers } from "../../domain/people/users.ts";
@@ -15,6 +15,6 @@ export function userRoutes(app: FastifyInstance, context: RequestContext): void 
   register(app, context, routes.getUser, ({ params }) => readUser(store.db, params.username));
 
   register(app, context, routes.updateUser, ({ actor, principal, params, body }) =>
-    changeUser(store, { actor, principal }, params.username, body, clock.now()),
+    changeUser(store, { actor, principal }, { ...body, username: params.username }, clock.now()),
   );
 }

@@ -1,4 +1,4 @@
-/** Pipelines over HTTP. */
+/** HTTP routes for pipelines. */
 import { type Pipeline, routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import {

@@ -1,20 +1,23 @@
-/** Who is calling, from the headers of a request. */
+/** Authenticates the caller from the headers of a request. */
 import type { IncomingHttpHeaders } from "node:http";
 import { ApiError } from "@millrace/contract";
 import { type Principal, principalOfToken } from "../../domain/access/principals.ts";
 import { networkOf } from "../connections/ip-addresses.ts";
 import type { RequestContext } from "./context.ts";
 
-/** `Bearer` and `token` are both in use. */
+/** Returns the token of the Authorization header. Clients use both schemes, `Bearer` and `token`. */
 function tokenOf(headers: IncomingHttpHeaders): string | undefined {
   return /^(?:bearer|token)\s+(\S+)\s*$/i.exec(headers.authorization ?? "")?.[1];
 }
 
-/** An address that guesses tokens is slowed down; one with a good token never notices. */
+/**
+ * Returns the principal of the token. Invalid tokens count against a rate limit of the address; a valid token is never
+ * limited.
+ */
 export async function authenticate(
   context: RequestContext,
   headers: IncomingHttpHeaders,
-  /** Undefined where the caller has gone. */
+  /** Undefined if the connection was closed. */
   address: string | undefined,
 ): Promise<Principal> {
   const { store, keys, clock, limits } = context;
@@ -34,10 +37,10 @@ const cookieOf = (name: string, { cookie = "" }: IncomingHttpHeaders) =>
 
 export const sessionCookieOf = (headers: IncomingHttpHeaders) => cookieOf(sessionName, headers);
 
-/** By which a browser is known that has signed in before. */
+/** Returns the cookie that identifies a browser which has signed in before. */
 export const browserCookieOf = (headers: IncomingHttpHeaders) => cookieOf(browserName, headers);
 
-/** Not for scripts, not for requests that other sites begin. */
+/** Builds a cookie that scripts cannot read and that browsers do not send with requests from other sites. */
 const cookieMaker = (name: string, path: string) => (value: string, maxAge: number, secure: boolean) =>
   `${name}=${value}; Path=${path}; Max-Age=${maxAge}; HttpOnly; SameSite=Lax${secure ? "; Secure" : ""}`;
 

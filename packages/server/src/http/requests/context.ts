@@ -1,4 +1,4 @@
-/** What the routes work with, room by room. */
+/** The contexts that routes get, one type for each group of routes. */
 import type { Logger } from "pino";
 import type { Blobs } from "../../blobs/blobs.ts";
 import type { ListeningSettings } from "../../configuration/groups/listening.ts";
@@ -20,27 +20,27 @@ import type { Connections } from "../connections/connections.ts";
 import type { GrowingDelays } from "../connections/growing-delays.ts";
 import type { RateLimit } from "../connections/rate-limit.ts";
 
-/** What every request needs before its route runs: who calls, whether they may, how much and how often. */
+/** What every request needs before its route runs: authentication, limits and the store. */
 export interface RequestContext {
   readonly store: Store;
   readonly keys: KeyRing;
   readonly clock: Clock;
   readonly requests: RequestSettings;
   readonly connections: Connections;
-  /** Whose budget a request counts against. */
+  /** Determines which rate-limit budget a request counts against. */
   readonly callers: Callers;
   readonly limits: SignInLimits;
 }
 
-/** For routes and pages of people and teams. */
+/** Context for routes and pages of people and teams. */
 export interface PeopleContext extends RequestContext, Pick<JobsContext, "publicUrl" | "quotas"> {}
 
-/** For routes that create work or change it: jobs, pipelines, schedules. */
+/** Context for routes that create or change work: jobs, pipelines, schedules. */
 export interface WorkContext extends RequestContext, JobsContext {
   readonly disk: Disk;
 }
 
-/** For routes of jobs, their files and their logs. */
+/** Context for routes of jobs, their files and their logs. */
 export interface JobContext extends WorkContext {
   readonly engines: Engines;
   readonly faults: Faults;
@@ -49,58 +49,59 @@ export interface JobContext extends WorkContext {
   readonly listening: ListeningSettings;
   readonly log: Logger;
   readonly metrics: ServerMetrics;
-  /** Aborted when the server stops: what streams without end must end. */
+  /** Aborted when the server stops, so that endless streams end. */
   readonly stopping: AbortSignal;
 }
 
-/** For routes of datasets, their copies and exports. */
+/** Context for routes of datasets, their copies and exports. */
 export interface DatasetContext
   extends RequestContext,
     Pick<JobsContext, "jobPaths" | "publicUrl" | "quotas" | "signals"> {
   readonly disk: Disk;
   readonly blobs: Blobs;
   readonly exports: ExportRules;
-  /** Measures what a team's warehouse takes on disk. */
+  /** Measures the disk usage of a team's warehouse. */
   readonly measures: { measure(teamId: number): Promise<void> };
-  /** Aborted when the server stops: what retries must give up. */
+  /** Aborted when the server stops, so that retries give up. */
   readonly stopping: AbortSignal;
-  /** Hours between garbage collections in a warehouse; 0 turns them off. */
+  /** Hours between garbage collections of a warehouse; 0 disables them. */
   readonly tidyHours: number;
   readonly warehouses: Warehouses;
 }
 
-/** For routes of webhooks and notifications. */
+/** Context for routes of webhooks and notifications. */
 export interface EventContext extends RequestContext, NotificationsContext {}
 
-/** For health, metrics and the API document. */
+/** Context for health, metrics and the API document. */
 export interface SystemContext extends RequestContext, Pick<JobsContext, "quotas"> {
   readonly disk: Disk;
   readonly metrics: ServerMetrics;
-  /** False while the server starts and stops. */
+  /** Returns false while the server starts or stops. */
   readonly ready: () => boolean;
   /** The version of the program. */
   readonly version: string;
 }
 
-/** What the HTTP server is given: each room of routes sees its own part. */
+/** Context of the whole HTTP server. Each group of routes gets the part with its own type. */
 export interface HttpContext extends PeopleContext, JobContext, DatasetContext, EventContext, SystemContext {}
 
 export interface SignInLimits {
-  /** Passwords tried, right or wrong, by caller; of a known browser by itself. */
+  /** Password sign-ins, correct or wrong, by caller; a known browser has its own budget. */
   readonly logins: RateLimit;
-  /** Wrong passwords, by user and caller; of a known browser by itself. */
+  /** Wrong passwords, by user and caller; a known browser has its own budget. */
   readonly guesses: GrowingDelays;
-  /** Present passwords, where somebody who is signed in changes theirs, by user. */
+  /** Checks of the current password when a signed-in user changes it, by user. */
   readonly passwords: RateLimit;
-  /** Device logins begun, by caller. */
+  /** Device logins started, by caller. */
   readonly devices: RateLimit;
-  /** Device logins answered, by user. */
+  /** Device logins confirmed or denied, by user. */
   readonly answers: RateLimit;
-  /** Links, invitations and device codes that are wrong, by caller. */
+  /** Wrong sign-in links, invitations and device codes, by caller. */
   readonly secrets: RateLimit;
-  /** Questions about one device login. */
+  /** Polls of one device login. */
   readonly polls: RateLimit;
-  /** Calls of routes and forms of pages that need neither token nor session, by caller, whatever they say. */
+  /** Requests to routes and forms that need neither token nor session, by caller. */
   readonly strangers: RateLimit;
+  /** Invalid tokens, by address. */
   readonly badTokens: RateLimit;
 }

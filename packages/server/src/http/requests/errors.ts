@@ -1,4 +1,4 @@
-/** Every refusal in one shape. */
+/** Turns every error into an answer of the same shape. */
 import { ApiError, type ErrorCode, errorCodes, invalid } from "@millrace/contract";
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { FastifySchemaValidationError } from "fastify/types/schema.js";
@@ -16,11 +16,12 @@ export function sendError(reply: FastifyReply, error: ApiError): FastifyReply {
   return reply.type("application/json; charset=utf-8").send(JSON.stringify(error.toBody()));
 }
 
-/** What every refusal has, whatever its form. */
+/** Sets the status and headers that every error answer has, as JSON or as a page. */
 export function setRefusal(reply: FastifyReply, { status, retryAfter }: ApiError): void {
   reply.code(status);
   if (retryAfter !== undefined) reply.header("retry-after", String(retryAfter));
-  // What is left of the body is dropped; the framework would cut it off, and with it the answer.
+  // The server reads and drops the rest of the body. The framework would close the connection, and the caller might not
+  // get the answer.
   if (!reply.request.raw.complete) reply.removeHeader("connection");
 }
 
@@ -29,65 +30,82 @@ export function installErrors(app: FastifyInstance): void {
   app.setNotFoundHandler((request, reply) => sendError(reply, nothingThere(request)));
 }
 
-/** What the caller is told of any failure, over the API and on pages. What the operator must know of is logged. */
+/**
+ * Returns the error that the caller gets for any failure, for the API and for pages. Failures that concern the operator
+ * are logged.
+ */
 export function refusalOf(error: FastifyError, request: FastifyRequest): ApiError {
   if (isUnavailable(error)) return unavailable(fateOf(error, request));
-  if (isDiskFull(error)) request.log.error({ err: error }, "a disk is full");
+  if (isDiskFull(error)) request.log.error({ err: error }, "the disk is full");
   if (error instanceof BlobsUnavailable) return filesUnavailable(error, request);
-  if (error instanceof WriteConflict) return inTheWay(error, request);
+  if (error instanceof WriteConflict) return conflicting(error, request);
   const known = toApiError(error, request);
   if (known) return known;
   request.log.error({ err: error }, "request failed");
-  return new ApiError("internal", `The server failed; nothing was changed. Its log has the request id ${request.id}.`);
+  return new ApiError(
+    "internal",
+    `The server failed and changed nothing. Its log has the details under the request id ${request.id}.`,
+  );
 }
 
-/** In seconds: how soon it makes sense to ask again. */
+/** Seconds after which a retry makes sense. */
 const retryAfter = 2;
 
-const nothingChanged = "Nothing was changed: try again in a moment.";
+const nothingChanged = "Nothing was changed. Try again in a moment.";
 
-/** What is said while the store cannot be reached; the reason is in the server's log, once. */
+/** Returns the error for an unreachable database. The server logs the reason once. */
 export const unavailable = (fate = nothingChanged) =>
-  new ApiError("unavailable", `The server's database cannot be reached; running jobs go on. ${fate}`, { retryAfter });
+  new ApiError("unavailable", `The database of the server is unreachable; running jobs continue. ${fate}`, {
+    retryAfter,
+  });
 
-/** The reason names buckets and hosts: it is for the operator. */
+/** Returns the error for an unreachable blob storage. The reason is only logged, because it names buckets and hosts. */
 function filesUnavailable(error: BlobsUnavailable, request: FastifyRequest): ApiError {
-  request.log.error({ err: error }, "the storage of files cannot be used");
+  request.log.error({ err: error }, "the blob storage is unavailable");
   return new ApiError(
     "unavailable",
-    `The storage of the server's files cannot be reached; running jobs go on. ${nothingChanged}`,
+    `The file storage of the server is unreachable; running jobs continue. ${nothingChanged}`,
     { retryAfter },
   );
 }
 
-/** Writes of others cannot be told apart from a fault of ours by the caller: the operator is told, too. */
-function inTheWay(error: WriteConflict, request: FastifyRequest): ApiError {
-  request.log.warn({ err: error }, "a write was rolled back again and again");
-  const why = "Others changed the same rows at the same time, again and again.";
+/** Refuses a request whose write kept conflicting with others. The operator is told as well: it should not happen. */
+function conflicting(error: WriteConflict, request: FastifyRequest): ApiError {
+  request.log.warn({ err: error }, "a write kept conflicting with others");
+  const why = "Other requests kept changing the same data at the same time.";
   return new ApiError("unavailable", `${why} ${nothingChanged}`, { retryAfter });
 }
 
-/** What became of a request, and what to do now. A page has no key to repeat it with. */
+/**
+ * Describes whether the request took effect, and what to do next. Pages cannot send an Idempotency-Key, so it is not
+ * mentioned there.
+ */
 function fateOf(error: Error, request: FastifyRequest): string {
   if (!mayHaveWritten(error, request)) return nothingChanged;
   const key = request.routeOptions.config.routeId ? ", or repeat it with the same Idempotency-Key" : "";
-  return `It is not known whether this request took effect: look before you repeat it${key}.`;
+  return `It is unknown whether this request took effect. Check before you repeat it${key}.`;
 }
 
-/** Whoever is not known yet has changed nothing. A page that uses up a link is a GET. */
+/**
+ * Tells whether the request may have changed something. A request without a known caller has not. A GET can change
+ * something only if the store reports so, such as a page that consumes a sign-in link.
+ */
 const mayHaveWritten = (error: Error, { method, principal, routeOptions }: FastifyRequest) =>
   (isUnavailable(error) && error.changed === "unknown") ||
   (method !== "GET" && method !== "HEAD" && (principal !== null || routeOptions.config.access?.kind === "public"));
 
 export const nothingThere = ({ method, url }: FastifyRequest) =>
-  new ApiError("not_found", `There is nothing at ${method} ${url.split("?")[0]}. See /api/docs.`);
+  new ApiError("not_found", `There is no route ${method} ${url.split("?")[0]}. See /api/docs.`);
 
-/** Errors of the framework, by their status. */
+/** Converts errors of the framework by their status; undefined for unexpected failures. */
 function toApiError(error: FastifyError, { routeOptions }: FastifyRequest): ApiError | undefined {
   if (error instanceof ApiError) return error;
   if (error.code === "FST_ERR_CTP_BODY_TOO_LARGE") return tooLarge(routeOptions.bodyLimit);
   if (isDiskFull(error))
-    return new ApiError("insufficient_storage", "The server's disk is full; nothing was changed. Try again later.");
+    return new ApiError(
+      "insufficient_storage",
+      "The disk of the server is full, and nothing was changed. Try again later.",
+    );
   const status = error.statusCode ?? 500;
   if (status >= 500) return undefined;
   const code =
@@ -96,10 +114,10 @@ function toApiError(error: FastifyError, { routeOptions }: FastifyRequest): ApiE
   return new ApiError(code, error.message);
 }
 
-/** Names the field, what was expected and what came. */
+/** Converts a validation error to a message that names the field, the expected value and the received value. */
 export function validationError(errors: FastifySchemaValidationError[]): ApiError {
   const [first] = errors;
-  if (!first) return new ApiError("invalid", "the request does not fit its schema");
+  if (!first) return new ApiError("invalid", "The request does not match its schema.");
   const path = first.instancePath.split("/").slice(1);
   if (first.keyword === "required") {
     return invalid([...path, String(first.params["missingProperty"])].join("."), "a value, got none");
@@ -111,11 +129,11 @@ export function validationError(errors: FastifySchemaValidationError[]): ApiErro
     const told = invalid(path.join("."), `${expectation(first)}, got ${length}`).message;
     return new ApiError("invalid", instead ? `${told}. ${instead}` : told);
   }
-  // What goes in and never comes out is not repeated either.
+  // A write-only value, such as a password, is not repeated in the message.
   return invalid(path.join(".") || "body", expectation(first), parentSchema?.writeOnly ? undefined : data);
 }
 
-/** With what was wrong, and by which schema: Ajv is asked to be verbose. */
+/** Ajv error in verbose mode, with the rejected value and its schema. */
 interface VerboseError extends FastifySchemaValidationError {
   readonly data?: unknown;
   readonly parentSchema?: {
@@ -125,13 +143,13 @@ interface VerboseError extends FastifySchemaValidationError {
   };
 }
 
-/** What was too long is not repeated: how long it is helps more. Undefined: something else is wrong. */
+/** Returns the size of a value that is too long, to show instead of the value; undefined for other errors. */
 function sizeOf({ keyword }: FastifySchemaValidationError, data: unknown): number | undefined {
   if (keyword === "maxLength" && typeof data === "string") return characters(data);
   return keyword === "maxItems" && Array.isArray(data) ? data.length : undefined;
 }
 
-/** As the validation counts them: two units of a pair are one. */
+/** Counts characters as the validation does: a surrogate pair is one. */
 function characters(text: string): number {
   let count = 0;
   for (let index = 0; index < text.length; index++, count++) if ((text.codePointAt(index) ?? 0) > 0xffff) index++;

@@ -1,14 +1,20 @@
-/** Bodies of requests, as JSON. Looked over once before they are parsed: parsing costs what the values cost, not the bytes. */
+/**
+ * Reads JSON bodies. A body is scanned before it is parsed, because the cost of parsing depends on the number of
+ * values, not on the bytes.
+ */
 import type { IncomingMessage } from "node:http";
 import { ApiError, invalid } from "@millrace/contract";
 
-/** Deeper than any request needs, and shallow enough for everything that walks a value. */
+/** Maximum depth of nesting: deeper than any request needs, and shallow enough for recursive code. */
 const maxDepth = 100;
 
-/** More than any request needs; every list and object counts once more. */
+/** Maximum number of values, more than any request needs; every array and object counts as one, too. */
 export const maxValues = 100_000;
 
-/** An empty body is no body, whatever its content type says: the client sends that type with every request. */
+/**
+ * Parses a body. An empty body is undefined whatever its content type, because the client sends that type with every
+ * request.
+ */
 export function readJson(body: Buffer): unknown {
   if (body.length === 0) return undefined;
   lookOver(body);
@@ -19,13 +25,13 @@ function parse(body: string): unknown {
   try {
     return JSON.parse(body);
   } catch (error) {
-    // Without the piece of the body that the message quotes: it may be a secret.
+    // The message quotes a piece of the body, which may contain a secret, so the quote is removed.
     const why = (error as Error).message.replace(/, (\.\.\.)?"[\s\S]*$/, "");
-    throw new ApiError("bad_request", `The body is not JSON: ${why}`);
+    throw new ApiError("bad_request", `The body is not valid JSON: ${why}`);
   }
 }
 
-/** Of a GET, where the framework does not look for one. */
+/** Reads the JSON body of a GET request, which the framework ignores. */
 export async function bodyOfGet(request: IncomingMessage, limit: number): Promise<unknown> {
   if (Number(request.headers["content-length"]) > limit) throw tooLarge(limit);
   const chunks: Buffer[] = [];
@@ -34,23 +40,28 @@ export async function bodyOfGet(request: IncomingMessage, limit: number): Promis
     request.on("data", (chunk: Buffer) => {
       size += chunk.length;
       if (size <= limit) return void chunks.push(chunk);
-      // Whoever answers drops the rest.
+      // The error handler reads and drops the rest.
       request.removeAllListeners("data");
       reject(tooLarge(limit));
     });
     request.once("end", resolve);
-    request.once("error", () => reject(new ApiError("bad_request", "The body broke off.")));
+    request.once("error", () =>
+      reject(new ApiError("bad_request", "The connection closed before the whole body arrived.")),
+    );
   });
   return readJson(Buffer.concat(chunks));
 }
 
 export const tooLarge = (limit: number) =>
-  new ApiError("too_large", `The body is over ${limit} bytes, the limit of this path.`);
+  new ApiError("too_large", `The body is larger than ${limit} bytes, the limit of this route.`);
 
 const [quote, backslash, comma, u] = Buffer.from('"\\,u');
 const [openList, closeList, openObject, closeObject] = Buffer.from("[]{}");
 
-/** Byte by byte, in UTF-8: what JSON is made of are bytes that no other character holds. */
+/**
+ * Scans a body byte by byte for its depth, its number of values and forbidden characters. In UTF-8, the bytes of JSON
+ * syntax never occur inside other characters.
+ */
 function lookOver(json: Buffer): void {
   let depth = 0;
   let values = 1;
@@ -66,7 +77,7 @@ function lookOver(json: Buffer): void {
   }
 }
 
-/** Where the closing quote is. */
+/** Returns the index of the closing quote of a string. */
 function endOfText(json: Buffer, start: number): number {
   for (let index = start; index < json.length; index++) {
     if (json[index] === quote) return index;
@@ -78,8 +89,8 @@ function endOfText(json: Buffer, start: number): number {
 }
 
 /**
- * Characters that the shared store cannot hold are refused everywhere, so that both stores behave alike: NUL, and halves
- * of characters. They can only be written as escapes: bare they are no JSON, or no UTF-8. Returns the length of the rest.
+ * Refuses NUL and unpaired surrogates, which PostgreSQL cannot store, on both databases. They can only occur as
+ * escapes, because bare they are invalid JSON or UTF-8. Returns how many more bytes the escape sequence has.
  */
 function checkEscape(json: Buffer, at: number): number {
   const code = codeAt(json, at);
@@ -92,5 +103,5 @@ function checkEscape(json: Buffer, at: number): number {
 }
 
 const isSecondHalf = (code: number) => code >= 0xdc00 && code <= 0xdfff;
-/** NaN where there is none: whoever parses says so. */
+/** Returns the code of an escape; NaN if it is malformed, which the parser then reports. */
 const codeAt = (json: Buffer, at: number) => Number(`0x${json.toString("latin1", at, at + 4)}`);

@@ -1,6 +1,6 @@
 /**
- * Compiles the schema of a route when the route is first asked. Compiling them all took a third of a server's start, and
- * most servers are asked for few of their routes.
+ * Compiles the schema of a route at its first request. Compiling all of them took a third of a server's start, and most
+ * servers use few of their routes.
  */
 import { AjvCompiler } from "@fastify/ajv-compiler";
 import type { FastifySchemaCompiler } from "fastify";
@@ -13,7 +13,7 @@ const ajv = {
     useDefaults: false,
     removeAdditional: false,
     strict: false,
-    // A refusal tells the schema that was not met.
+    // The error message needs the schema that was violated.
     verbose: true,
   },
 };

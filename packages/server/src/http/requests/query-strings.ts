@@ -1,4 +1,7 @@
-/** Query strings as values: numbers and `True/true/1` are read by what the schema expects, lists may be repeated. */
+/**
+ * Converts query strings to typed values: numbers and booleans such as `True`, `true` or `1` by the type in the schema;
+ * a parameter may be repeated for a list.
+ */
 import { invalid } from "@millrace/contract";
 import type { TObject } from "typebox";
 
@@ -15,11 +18,14 @@ export function readQuery(schema: TObject, raw: Record<string, unknown>): Record
   return values;
 }
 
-/** Free text that is empty is absent. Where only certain values will do, none is a mistake, as in `limit=`. */
+/**
+ * Tells whether an empty parameter counts as absent. It does for free text; for other types it is an error, as in
+ * `limit=`.
+ */
 const mayBeEmpty = ({ type, pattern, enum: values }: { type?: string; pattern?: string; enum?: unknown[] }) =>
   type === "string" && pattern === undefined && values === undefined;
 
-/** What cannot be read stays as it came, for the validation to name. */
+/** Converts one value. A value that cannot be converted is returned unchanged, and the validation reports it. */
 function readOne(type: string | undefined, text: unknown): unknown {
   if (typeof text !== "string") return text;
   if (type === "integer" || type === "number") return /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text;

@@ -1,4 +1,7 @@
-/** Registers routes of the contract: reads the input, checks who calls, hands over, answers. */
+/**
+ * Registers the routes of the contract: authenticates the caller, reads and validates the input, calls the handler and
+ * sends its answer.
+ */
 import {
   type Access,
   bodyLimitOf,
@@ -20,20 +23,23 @@ import { readQuery } from "./query-strings.ts";
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** Every route says who may call it; a test walks them all. */
+    /** Who may call the route. A test checks that every route has this. */
     access?: Access;
-    /** Handlers want the body's text too. */
+    /** True if the handler also needs the text of the body. */
     keepsNumbers?: boolean;
-    /** The body is a file. */
+    /** True if the body is a file. */
     upload?: boolean;
-    /** In which form refusals go out. */
+    /** Content type of error answers. */
     errorsAs?: string;
-    /** Of the contract; absent for pages. */
+    /** Id of the route in the contract; absent for pages. */
     routeId?: string;
   }
 }
 
-/** A caller with a token has a principal, is an actor for the audit, and has a team on team routes. */
+/**
+ * Fields that depend on the access of the route: a caller with a token has a principal and an actor for the audit log,
+ * and a team on team routes.
+ */
 type Caller<R extends Route> = R["access"] extends { kind: "token" }
   ? { principal: Principal; actor: Actor; team: Team }
   : R["access"] extends { kind: "signed-in" | "admin" }
@@ -42,7 +48,7 @@ type Caller<R extends Route> = R["access"] extends { kind: "token" }
 
 type Call<R extends Route> = RouteInput<R> & Caller<R> & { request: FastifyRequest; reply: FastifyReply };
 
-/** An answer that is JSON text already. */
+/** An answer that is already JSON text. */
 export class JsonText {
   readonly text: string;
   constructor(text: string) {
@@ -50,7 +56,7 @@ export class JsonText {
   }
 }
 
-/** An answer that goes out as MessagePack. */
+/** An answer that is sent as MessagePack. */
 export class MessagePack {
   readonly bytes: Buffer;
   constructor(value: unknown) {
@@ -58,7 +64,7 @@ export class MessagePack {
   }
 }
 
-/** Undefined: the handler has answered itself. */
+/** Handles a call. Returns undefined if it has sent the answer itself. */
 type Handler<R extends Route> = (call: Call<R>) => Promise<RouteOutput<R> | JsonText | MessagePack | undefined>;
 
 export function register<R extends Route>(
@@ -83,7 +89,8 @@ export function register<R extends Route>(
       ...(route.body ? { body: route.body } : {}),
     },
     bodyLimit: bodyLimitOf(route, context.requests.bodyLimit),
-    // The caller first: a stranger learns nothing from how bad input is refused, and nothing of a stranger's is read.
+    // Authentication comes first: an unauthenticated caller learns nothing from validation errors, and its body is not
+    // read.
     onRequest: async (request) => {
       if (route.access.kind !== "public") {
         request.principal = await authenticate(context, request.headers, request.ip);
@@ -118,7 +125,7 @@ export function register<R extends Route>(
       const answer = await answering(asker, () => handle(call as unknown as Call<R>));
       if (answer === undefined) return reply;
       if (answer instanceof MessagePack) return reply.type("application/msgpack").send(answer.bytes);
-      // Plain JSON.stringify: schema-driven serialisers were slower on rows with many nullable fields.
+      // Plain JSON.stringify: schema-driven serializers were slower on rows with many nullable fields.
       return reply
         .type("application/json; charset=utf-8")
         .send(answer instanceof JsonText ? answer.text : JSON.stringify(answer));
@@ -126,7 +133,7 @@ export function register<R extends Route>(
   });
 }
 
-/** What a GET says in its body is added to what its query says. */
+/** Adds the JSON body of a GET request to a field of its query. */
 async function moveBody(field: string, request: FastifyRequest): Promise<void> {
   const body = await bodyOfGet(request.raw, request.routeOptions.bodyLimit);
   if (body === undefined || body === null) return;
@@ -134,7 +141,7 @@ async function moveBody(field: string, request: FastifyRequest): Promise<void> {
   request.query = { ...query, [field]: [query[field] ?? [], body].flat() };
 }
 
-/** The shared store cannot hold this character, not even to look for it. */
+/** PostgreSQL accepts no NUL character, not even in a search. */
 const holdsNul = (params: Record<string, string>) => Object.values(params).some((value) => value.includes("\0"));
 
 interface KnownCaller {
@@ -154,7 +161,10 @@ async function callerOf(
   return { principal, actor: actorOf(principal, request.ip), team };
 }
 
-/** In the path, in the query of a GET and of an upload, in the body of everything else. What is no text is for the validation to name. */
+/**
+ * Returns the team's name from the path, the query or the body. Values of another type are left for the validation to
+ * report.
+ */
 function teamNameOf({ params, query, body }: FastifyRequest): string | undefined {
   const given = [params, query, body].map((place) => (place as { team_name?: unknown } | null | undefined)?.team_name);
   return given.find((name) => typeof name === "string" && name !== "") as string | undefined;
@@ -164,7 +174,7 @@ declare module "fastify" {
   interface FastifyRequest {
     principal: Principal | null;
     caller: KnownCaller | null;
-    /** Of the body, where the route keeps numbers; otherwise empty. */
+    /** Text of the body if the route sets `keepsNumbers`; otherwise empty. */
     bodyText: string;
   }
 }

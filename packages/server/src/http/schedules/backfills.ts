@@ -1,4 +1,4 @@
-/** Backfills over HTTP. */
+/** HTTP routes for backfills. */
 import { type Backfill, routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import {

@@ -1,4 +1,4 @@
-/** Schedules over HTTP. */
+/** HTTP routes for schedules. */
 import { routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import {

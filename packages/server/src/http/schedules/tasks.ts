@@ -1,4 +1,4 @@
-/** Tasks over HTTP, and what fires next. */
+/** HTTP routes for tasks and for upcoming runs. */
 import { permits, routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import { listTeamTasks, readTeamTask, updateTeamTask } from "../../domain/schedules/tasks.ts";

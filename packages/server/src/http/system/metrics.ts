@@ -1,4 +1,4 @@
-/** Metrics over HTTP: what was counted, and what the store and the process say now. */
+/** HTTP route for metrics: counters of this process, and gauges read from the store and the process. */
 import { type Route, routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import { diskQuota } from "../../domain/access/quotas.ts";
@@ -32,7 +32,11 @@ async function allFamilies(context: SystemContext): Promise<Family[]> {
     ...(await receiverFamilies(context)).map((family) => withTeamNames(family, teams)),
     ...context.metrics.families().map((family) => withTeamNames(family, teams)),
     gauge("millrace_disk_free_bytes", "Free space in the data folder.", await context.disk.free()),
-    gauge("millrace_disk_low", "1 while no job is started for want of free space.", Number(await context.disk.isLow())),
+    gauge(
+      "millrace_disk_low",
+      "1 while no job is started because free disk space is low.",
+      Number(await context.disk.isLow()),
+    ),
     ...processFamilies(),
   ];
 }
@@ -48,7 +52,7 @@ async function usageFamilies({ store, quotas }: SystemContext): Promise<Family[]
   return [
     {
       name: "millrace_team_bytes",
-      help: "What teams keep: datasets, uploads, logs of ended jobs, exports and environments on disk, long texts of jobs in the store.",
+      help: "Space used by each team: datasets, uploads, logs of ended jobs, exports and virtualenvs on disk; long texts of jobs in the database.",
       type: "gauge",
       samples: of(
         usage,
@@ -58,7 +62,7 @@ async function usageFamilies({ store, quotas }: SystemContext): Promise<Family[]
     },
     {
       name: "millrace_team_quota_bytes",
-      help: "How much they may; 0: no limit.",
+      help: "Quota of each team; 0 means no limit.",
       type: "gauge",
       samples: of(
         own,
@@ -78,7 +82,7 @@ async function receiverFamilies({ store }: SystemContext): Promise<Family[]> {
     samples: counts.map((row) => ({ labels: { team: String(row.team_id), kind: row.kind }, value: value(row) })),
   });
   return [
-    family("millrace_deliveries_waiting", "Deliveries of webhooks and e-mails that wait.", ({ waiting }) =>
+    family("millrace_deliveries_waiting", "Deliveries of webhooks and e-mails that are waiting.", ({ waiting }) =>
       Number(waiting),
     ),
     family("millrace_receivers_disabled", "Webhooks and e-mail addresses that are disabled.", ({ disabled }) =>
@@ -87,7 +91,7 @@ async function receiverFamilies({ store }: SystemContext): Promise<Family[]> {
   ];
 }
 
-/** Counted by id, shown by name. */
+/** Replaces the id of a team by its name in the labels. */
 const withTeamNames = (family: Family, names: ReadonlyMap<string, string>): Family => ({
   ...family,
   samples: family.samples.map((sample) => {
@@ -96,7 +100,10 @@ const withTeamNames = (family: Family, names: ReadonlyMap<string, string>): Fami
   }),
 });
 
-/** From the queue and the open attempts, which are small: never from the table of all jobs. */
+/**
+ * Builds the metrics of jobs from the queue and the open attempts, which are small; it never scans the table of all
+ * jobs.
+ */
 async function jobFamilies({ store, clock }: SystemContext): Promise<Family[]> {
   const [clusters, waiting, running] = await Promise.all([
     activeClusters(store.db),
@@ -118,17 +125,17 @@ async function jobFamilies({ store, clock }: SystemContext): Promise<Family[]> {
   return [
     {
       name: "millrace_jobs",
-      help: "Jobs that wait and jobs that run, by team.",
+      help: "Waiting and running jobs, by team.",
       type: "gauge",
       samples: [
         ...byTeam(waiting, "waiting", ({ waiting: count }) => Number(count)),
         ...byTeam(running, "running", ({ running: count }) => Number(count)),
       ],
     },
-    perCluster("millrace_queue_length", "Jobs that wait for the cluster.", (id) =>
+    perCluster("millrace_queue_length", "Jobs that wait for slots of the cluster.", (id) =>
       sumOf(waiting, id, (row) => Number(row.waiting)),
     ),
-    perCluster("millrace_queue_oldest_seconds", "Age of the oldest job that waits; 0: none.", oldestAge),
+    perCluster("millrace_queue_oldest_seconds", "Age of the oldest waiting job; 0 if none waits.", oldestAge),
     perCluster("millrace_slots", "Slots of the cluster.", (_, slots) => slots),
     perCluster("millrace_slots_busy", "Slots in use.", (id) => sumOf(running, id, (row) => Number(row.slots))),
   ];
@@ -142,7 +149,7 @@ function byTeam<Row extends { team_id: number }>(rows: readonly Row[], state: st
 
 const buildInfo = ({ version }: SystemContext): Family => ({
   name: "millrace_build_info",
-  help: "Which program this is.",
+  help: "Version of the server and of Node.js.",
   type: "gauge",
   samples: [{ labels: { version, node: process.versions.node }, value: 1 }],
 });
@@ -154,9 +161,9 @@ function processFamilies(): Family[] {
   const { rss, heapUsed } = process.memoryUsage();
   const cpu = { labels: {}, value: (user + system) / 1e6 };
   return [
-    { name: "process_cpu_seconds_total", help: "CPU time of the server.", type: "counter", samples: [cpu] },
-    gauge("process_resident_memory_bytes", "Memory of the server.", rss),
-    gauge("process_start_time_seconds", "When the server started.", startedAt),
-    gauge("nodejs_heap_used_bytes", "Memory of the server's own objects.", heapUsed),
+    { name: "process_cpu_seconds_total", help: "CPU time of the server process.", type: "counter", samples: [cpu] },
+    gauge("process_resident_memory_bytes", "Resident memory of the server process.", rss),
+    gauge("process_start_time_seconds", "Start time of the server, in seconds since 1970.", startedAt),
+    gauge("nodejs_heap_used_bytes", "Heap memory in use by the server process.", heapUsed),
   ];
 }

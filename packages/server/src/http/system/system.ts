@@ -1,4 +1,4 @@
-/** Health, and the description of the API. */
+/** HTTP routes for health checks and the API document. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiError, openapiDocument, type Route, routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
@@ -8,9 +8,10 @@ import type { SystemContext } from "../requests/context.ts";
 import { unavailable } from "../requests/errors.ts";
 import { JsonText, register } from "../requests/route.ts";
 
-/** Milliseconds. Probes wait no longer for a store that hangs. */
+/** Milliseconds that a health check waits for the database. */
 const patience = 1000;
 
+/** Tells whether the database answers in time. */
 async function answers(store: Store): Promise<boolean> {
   if (!store.isReachable()) return false;
   const late = new AbortController();
@@ -31,7 +32,7 @@ export function systemRoutes(app: FastifyInstance, context: SystemContext): void
     return { status: "ready" };
   });
 
-  // Written once: anybody may ask for it, and it takes as long as a hundred other answers.
+  // Serialized once, because anybody may request it, and it costs as much as a hundred other answers.
   let document: JsonText | undefined;
   register(app, context, routes.openapiJson, async () => {
     document ??= new JsonText(JSON.stringify(openapiDocument(Object.values(routes) as Route[])));

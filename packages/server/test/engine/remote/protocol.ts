@@ -1,12 +1,12 @@
-/** What the two halves of the fake remote engine say to each other. */
+/** The protocol between the two halves of the fake remote engine. */
 import type { Attempt, JobSpec } from "../../../src/engines/engine.ts";
 
-/** A job as it travels: its files are in it. */
+/** A job as it is transmitted, including its files. */
 export interface RemoteJob extends Pick<JobSpec, "key" | "query" | "queryType" | "pythonVersion" | "environment"> {
   readonly files: readonly { readonly name: string; readonly content: string }[];
-  /** What it would need that the fake does not have. */
+  /** A feature that the job needs and the fake does not have. */
   readonly needs: readonly string[];
-  /** Seconds that it waits before it begins. */
+  /** Seconds to wait before the job starts. */
   readonly delay: number;
 }
 

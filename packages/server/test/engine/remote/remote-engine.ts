@@ -1,4 +1,6 @@
-/** A FAKE: the half of the tests' remote engine that lives in a Millrace server. service.ts says what is fake, and why. */
+/**
+ * A FAKE: the half of the tests' remote engine that runs in a Millrace server. service.ts says what is fake, and why.
+ */
 import {
   type Attempt,
   CannotStart,
@@ -15,7 +17,7 @@ export class RemoteEngine implements Engine {
   readonly #url: string;
   readonly #delay: number;
 
-  /** `delay`: seconds that what is submitted waits before it begins. */
+  /** `delay`: seconds that a submitted job waits before it starts. */
   constructor(url: string, delay = 0) {
     this.#url = url;
     this.#delay = delay;
@@ -72,7 +74,7 @@ export class RemoteEngine implements Engine {
     const response = await fetch(this.#url, { method: "POST", body, signal }).catch((error: Error) => {
       throw new EngineUnreachable(`The fake engine cannot be reached: ${error.message}`, { cause: error });
     });
-    // Cut short while it was read, too.
+    // The connection may also break while the answer is read.
     const text = await response.text().catch((error: Error) => {
       throw new EngineUnreachable(`The fake engine broke off: ${error.message}`, { cause: error });
     });

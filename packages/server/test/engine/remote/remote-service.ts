@@ -1,4 +1,4 @@
-/** The service of the fake remote engine as a process: started, killed and started again by tests. */
+/** The service of the fake remote engine as a process that tests start, kill and restart. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -32,13 +32,13 @@ export class RemoteService {
     const script = join(import.meta.dirname, "service.ts");
     const options = ["--conditions=millrace-source", "--disable-warning=ExperimentalWarning"];
     const words = [...options, script, join(this.folder, "runs"), String(this.#port)];
-    // Nothing of the tests' own environment is there.
+    // The service gets none of the tests' own variables.
     const env = { PATH: process.env["PATH"] };
     this.#child = spawn(process.execPath, words, { env, stdio: ["ignore", "pipe", "inherit"] });
     if (this.#child.stdout) await once(this.#child.stdout, "data");
   }
 
-  /** With -9; its runs go on. */
+  /** Kills the service with SIGKILL; its jobs keep running. */
   async kill(): Promise<void> {
     const child = this.#child;
     if (!child || child.exitCode !== null || child.signalCode !== null) return;

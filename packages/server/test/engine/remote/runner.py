@@ -1,4 +1,4 @@
-"""Runs one attempt for the fake remote service: places the files, runs the script, writes down how it ended."""
+"""Runs one attempt for the fake remote service: writes the files, runs the script, records its result."""
 
 import base64
 import json

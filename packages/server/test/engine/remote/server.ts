@@ -1,4 +1,7 @@
-/** A Millrace server that has the fake remote engine beside its own, and a cluster `away` of that kind. FAKE_ENGINE_URL says where. */
+/**
+ * A Millrace server with the fake remote engine beside its local one, and a cluster `away` of that kind.
+ * FAKE_ENGINE_URL is the address of the engine.
+ */
 import { pino } from "pino";
 import { startServer } from "../../../src/app/server.ts";
 import { readConfig } from "../../../src/configuration/config.ts";

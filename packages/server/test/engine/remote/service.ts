@@ -1,11 +1,11 @@
 /**
- * A FAKE: the remote half of an engine that exists only in the tests. A real cluster (Kubernetes, Slurm, Ray) is not to be had
- * in every run of the tests, and the seam between Millrace and an engine must not know one machine alone. So this is remote in
- * kind: a process of its own with a folder of its own, reached over HTTP, that shares no code and no file with the local
- * engine, outlives every kill of the Millrace server, and can be killed and started again itself. What is fake about it is the
- * machine: its runs are processes beside it, without isolation or limits.
+ * A FAKE: the remote half of an engine that exists only in the tests. A real cluster (Kubernetes, Slurm, Ray) is not
+ * available in every test run, and the interface between Millrace and an engine must not assume one machine. So this is
+ * a separate process with its own folder, reached over HTTP. It shares no code and no file with the local engine,
+ * survives every kill of the Millrace server, and can itself be killed and restarted. Only the machine is fake: jobs
+ * are processes beside it, without isolation or limits.
  *
- * Arguments: its folder, its port. It says `ready` when it listens.
+ * Arguments: its folder, its port. It prints `ready` when it listens.
  */
 import { execFileSync, spawn } from "node:child_process";
 import {
@@ -34,7 +34,7 @@ const [root = "", port = ""] = process.argv.slice(2);
 const runner = join(import.meta.dirname, "runner.py");
 const pythonVersion = execFileSync("python3", ["--version"], { encoding: "utf8" }).trim().replace("Python ", "");
 
-/** Refused for ever: the words are for the job's owner. */
+/** A permanent refusal; the message is for the job's owner. */
 class Refused extends Error {}
 
 const at = (key: string, name: string) => join(root, key, name);
@@ -42,7 +42,7 @@ const has = (key: string, name: string) => existsSync(at(key, name));
 const textOf = (key: string, name: string) => (has(key, name) ? readFileSync(at(key, name), "utf8") : "");
 const handleOf = (key: string) => `fake-run-of-${key}`;
 
-/** Appears with its content or not at all. */
+/** Writes a file atomically: it appears complete or not at all. */
 function write(key: string, name: string, text: string): void {
   mkdirSync(join(root, key), { recursive: true });
   writeFileSync(at(key, `${name}.draft`), text);
@@ -66,7 +66,7 @@ function submit(job: RemoteJob): string {
 
 const queue = (key: string, seconds: number) => void setTimeout(() => begin(key), seconds * 1000);
 
-/** Nothing else runs in this process between the look at the claim and its making: whoever makes it decides. */
+/** Synchronous, so nothing else runs in this process between checking the claim and creating it. */
 function begin(key: string): void {
   if (has(key, "claim")) return;
   write(key, "claim", "runs");
@@ -91,7 +91,7 @@ async function observe({ key, handle }: Attempt): Promise<Observation> {
     return has(key, "bundle.json") ? { state: "WAITING", reason: "Others are before it." } : { state: "ABSENT" };
   if (textOf(key, "claim") === "withdrawn") return { state: "ABSENT" };
   const known = textOf(key, "runner");
-  // Asked before the exit is looked for: one who ends in between has written it.
+  // Checks the process before the exit record: a process that ends in between has written it.
   const isAlive = known !== "" && identityOf(Number.parseInt(known, 10)) === known;
   const steps = [step(key)];
   if (!has(key, "exit") && isAlive) return { state: "RUNNING", steps, querying: true };
@@ -119,7 +119,7 @@ function metricsOf(key: string): string | null {
   }
 }
 
-/** Nothing outlives its job: an end is told when nobody is left. */
+/** Reports an end only when no process of the job is left. */
 async function endAll(key: string): Promise<void> {
   for (;;) {
     const { pids, isUnclear } = markedProcesses(key);
@@ -133,7 +133,7 @@ function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch {
-    // It has ended by itself.
+    // The process has exited by itself.
   }
 }
 
@@ -141,7 +141,7 @@ function cancel(key: string, force: boolean): void {
   write(key, "cancel", "");
   const { pids } = markedProcesses(key);
   if (force) for (const pid of pids) signal(pid, "SIGKILL");
-  // Those who are there at the first asking, and nobody later.
+  // Signals only the processes that exist at the first request, none later.
   if (force || has(key, "asked") || pids.length === 0) return;
   write(key, "asked", "");
   for (const pid of pids) signal(pid, "SIGTERM");

@@ -1,4 +1,4 @@
-/** What the stand-in hub does for each call on a repository, once it is known who may make it. */
+/** What our own hub does for each call on a repository, after authorization. */
 import type { ServerResponse } from "node:http";
 import { type HubRequest, refuse, sendBytes, sendJson } from "./exchange.ts";
 import { cdnOf, type HubObjects } from "./objects.ts";
@@ -21,7 +21,7 @@ interface Scope {
 
 export type Call = (scope: Scope) => ServerResponse;
 
-/** Below `/api/`. */
+/** Calls below `/api/`. */
 export const apiCalls: Readonly<Record<string, Call>> = {
   "": tellRepository,
   revision: tellRepository,
@@ -31,7 +31,7 @@ export const apiCalls: Readonly<Record<string, Call>> = {
   commit: makeCommit,
 };
 
-/** At the addresses that people see, too. */
+/** Calls at the public addresses, too. */
 export const fileCalls: Readonly<Record<string, Call>> = {
   resolve: resolveFile,
   raw: resolveFile,
@@ -58,7 +58,7 @@ function listTree({ request, response, commit, path, pageSize }: Scope): ServerR
   return sendJson(response, 200, items.slice(start, start + pageSize), { ...link } as Record<string, string>);
 }
 
-/** The clients ask in JSON, or as a form. */
+/** Clients send JSON, or a form. */
 function tellPaths({ request, response, commit }: Scope): ServerResponse {
   const isForm = request.headers["content-type"]?.startsWith("application/x-www-form-urlencoded");
   const form = new URLSearchParams(request.body.toString());
@@ -73,7 +73,7 @@ function tellPaths({ request, response, commit }: Scope): ServerResponse {
   );
 }
 
-/** Text goes into git; bigger and binary contents beside it. */
+/** Text is stored in git; larger and binary contents in LFS. */
 function planUpload({ request, response }: Scope): ServerResponse {
   const { files } = JSON.parse(request.body.toString()) as {
     files: { path: string; size: number; sample: string }[];

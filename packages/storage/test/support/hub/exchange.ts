@@ -1,16 +1,16 @@
-/** One request to the stand-in hub and its answer. */
+/** One request to our own hub and its answer. */
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 
 export interface HubRequest {
   readonly method: string;
-  /** As it was sent. */
+  /** The path as it was sent. */
   readonly url: string;
-  /** Decoded, one by one: a slash inside a revision is no separator. */
+  /** The decoded segments: a slash inside a revision is not a separator. */
   readonly segments: readonly string[];
   readonly query: URLSearchParams;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
-  /** The address under which the client sees the hub. */
+  /** The address of the hub as the client sees it. */
   readonly origin: string;
 }
 
@@ -26,13 +26,13 @@ export function sendJson(
   return response.end(JSON.stringify(value));
 }
 
-/** An error as the hub sends it: the code stands in a header. */
+/** An error as the hub sends it: with the code in a header. */
 export function refuse(response: ServerResponse, status: number, code: string, message: string): ServerResponse {
   const headers = { "x-error-code": code, "x-error-message": message, "x-request-id": "Root=test" };
   return sendJson(response, status, { error: message }, headers);
 }
 
-/** The bytes, or the range of them that was asked for. */
+/** The bytes, or the requested range of them. */
 export function sendBytes(
   request: HubRequest,
   response: ServerResponse,

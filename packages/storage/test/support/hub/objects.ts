@@ -1,4 +1,4 @@
-/** Contents that are kept beside git: the batch call that says where to, uploads at once and in parts, downloads. */
+/** LFS contents: the batch call that returns addresses, uploads at once and in parts, downloads. */
 import { createHash } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import { type HubRequest, refuse, sendBytes, sendJson } from "./exchange.ts";
@@ -17,7 +17,7 @@ export class HubObjects {
     this.#partSize = partSize;
   }
 
-  /** What is there already needs no upload; what is bigger than a part goes in parts, if the client can. */
+  /** Existing content needs no upload; content larger than a part is uploaded in parts, if the client supports it. */
   batch(request: HubRequest, response: ServerResponse): ServerResponse {
     const { transfers, objects } = JSON.parse(request.body.toString()) as BatchRequest;
     const inParts = transfers.includes("multipart") && objects.some(({ size }) => size > this.#partSize);
@@ -40,7 +40,7 @@ export class HubObjects {
     return header;
   }
 
-  /** Uploads carry no token: the addresses are signed. Like the real store it refuses one. */
+  /** Uploads have no token, because their addresses are signed. Like the real store, it refuses a token. */
   answer(request: HubRequest, response: ServerResponse): ServerResponse {
     const [, oid = "", part] = request.segments;
     if (request.headers.authorization !== undefined) return response.writeHead(400).end("two authentications");
@@ -86,5 +86,5 @@ export class HubObjects {
 
 const partTag = (bytes: Buffer) => createHash("md5").update(bytes).digest("hex");
 
-/** Another name of the same machine: another origin, as the real store of contents is. */
+/** Another name of the same machine: another origin, as the real content store is. */
 export const cdnOf = (origin: string) => origin.replace("127.0.0.1", "localhost");

@@ -3,11 +3,11 @@ import { createHash } from "node:crypto";
 
 export interface HubFile {
   readonly bytes: Buffer;
-  /** The id of the blob in git: of the pointer, where the content is kept beside git. */
+  /** The id of the blob in git; for LFS content that of the pointer. */
   readonly oid: string;
-  /** Of the content, where that is kept beside git. */
+  /** SHA-256 of the content, if it is in LFS. */
   readonly sha256: string | undefined;
-  /** The commit that made it what it is. */
+  /** The commit that last changed it. */
   readonly commit: CommitInfo;
 }
 
@@ -42,7 +42,7 @@ export class HubRepository {
   readonly id: string;
   readonly isPrivate: boolean;
   readonly isGated: boolean;
-  /** The oldest first, of all branches. */
+  /** Oldest first, of all branches. */
   readonly commits: Commit[] = [];
   readonly #branches = new Map<string, string>();
 
@@ -63,7 +63,7 @@ export class HubRepository {
     this.#branches.set(name, this.at(from)?.id as string);
   }
 
-  /** Returns what is wrong, or the new commit. `objects` are the contents that were uploaded beside git. */
+  /** Returns an error, or the new commit. `objects` are the uploaded LFS contents. */
   commit(branch: string, lines: readonly CommitLine[], objects: ReadonlyMap<string, Buffer>): Commit | string {
     const head = this.at(branch) as Commit;
     const header = lines.find((line) => line.key === "header")?.value;
@@ -115,7 +115,7 @@ function apply(
   return undefined;
 }
 
-/** A tree of git has no empty names, and a name is a file or a folder. */
+/** A git tree has no empty names, and a name is a file or a folder. */
 function cannotBe(files: ReadonlyMap<string, HubFile>, path: string): boolean {
   const names = path.split("/");
   if (names.some((name) => ["", ".", "..", ".git"].includes(name))) return true;

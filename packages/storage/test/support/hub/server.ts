@@ -1,6 +1,6 @@
 /**
- * A small hub of our own, since none can be had: repositories with commits, trees, contents beside git, tokens. Both
- * official clients accept it; hub-clients.test.ts drives it with them before anything of ours does.
+ * Our own small hub, because no real one is available: repositories with commits, trees, LFS contents, tokens. Both
+ * official clients accept it; hub-clients.test.ts proves that.
  */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -11,9 +11,9 @@ import { HubObjects } from "./objects.ts";
 import { type Commit, HubRepository } from "./repository.ts";
 
 export interface HubOptions {
-  /** Entries of a page; small, so that listings have several. */
+  /** Entries per page; small, so that listings have several pages. */
   readonly pageSize?: number;
-  /** Bytes of a part of an upload. */
+  /** Bytes per part of an upload. */
   readonly partSize?: number;
 }
 
@@ -29,7 +29,7 @@ export class HubServer {
   readonly #moved = new Map<string, string>();
   readonly #pageSize: number;
   readonly #server = createServer((incoming, response) => void this.#receive(incoming, response));
-  /** Answers a request before the hub does, when it returns true. */
+  /** Answers a request before the hub does, if it returns true. */
   intercept: ((request: HubRequest, response: ServerResponse) => boolean) | undefined;
 
   constructor({ pageSize = 5, partSize = 3_000_000 }: HubOptions) {
@@ -42,7 +42,7 @@ export class HubServer {
   }
 
   async start(): Promise<void> {
-    // Both names of this machine: the contents live under the other.
+    // Both names of this machine: contents are served under the other.
     this.#server.listen(0, "::");
     await once(this.#server, "listening");
   }
@@ -135,7 +135,7 @@ export class HubServer {
   }
 }
 
-/** Status, code and message. Who may not see a repository is told that there is none. */
+/** Status, code and message. A caller without access is told that the repository does not exist. */
 function whyRefused(
   { headers }: HubRequest,
   repository: HubRepository | undefined,

@@ -1,4 +1,4 @@
-/** What the hub tells of files and folders of a commit. */
+/** The hub's description of files and folders of a commit. */
 import { type Commit, type HubFile, pointerOf } from "./repository.ts";
 
 export interface TreeItem {
@@ -8,7 +8,7 @@ export interface TreeItem {
   readonly size: number;
 }
 
-/** The items in a folder; undefined where there is no such folder. */
+/** The items in a folder; undefined if there is no such folder. */
 export function itemsOf(commit: Commit, folder: string, recursive: boolean, expand: boolean): TreeItem[] | undefined {
   const prefix = folder === "" ? "" : `${folder}/`;
   const items = new Map<string, TreeItem>();
