@@ -23,7 +23,9 @@ export class StoreUnavailable extends Error {
  */
 export class WriteConflict extends Error {
   constructor(cause: unknown) {
-    super(`the write kept conflicting with others: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+    super(`the write kept conflicting with others: ${cause instanceof Error ? cause.message : String(cause)}`, {
+      cause,
+    });
     this.name = "WriteConflict";
   }
 }
