@@ -44,7 +44,8 @@ export const errorCodes = {
   },
   unavailable: {
     status: 503,
-    meaning: "The server is starting or stopping, or its database is unreachable; Retry-After says when to try again.",
+    meaning:
+      "The server is starting or stopping, its database is unreachable, or concurrent requests kept conflicting; Retry-After says when to try again.",
   },
 } as const satisfies Record<string, { status: number; meaning: string }>;
 

@@ -15,7 +15,8 @@ import type { ClusterRow } from "../store/queries/jobs/clusters.ts";
 import { waitForFiles } from "../store/queries/jobs/file-waits.ts";
 import { moveJob } from "../store/queries/jobs/job-moves.ts";
 import { getJob, type JobRow } from "../store/queries/jobs/jobs.ts";
-import { countPassedOver, dequeue, headOfQueue, headOfQueueWithout } from "../store/queries/jobs/queue.ts";
+import { countPassedOver, dequeue, enqueue, headOfQueue, headOfQueueWithout } from "../store/queries/jobs/queue.ts";
+import { lockPipelinesOf } from "../store/queries/pipelines/pipelines.ts";
 import type { ExecutionContext } from "./execution-context.ts";
 import { areFilesHere } from "./job-files.ts";
 
@@ -30,23 +31,36 @@ export interface Claimed {
   readonly credentials: Gathered;
 }
 
-/** What one look at the queue came to. */
-export interface Claims {
-  readonly claimed: readonly Claimed[];
-  /** Whether jobs were looked past because their files are not on this machine. They are out of the way of the next look. */
-  readonly lacksFiles: boolean;
-}
+type QueueRow = Awaited<ReturnType<typeof headOfQueue>>[number];
 
 /** How many jobs may overtake a job that needs too many slots, per slot of the cluster, before the cluster waits for it. */
 const overtakings = 4;
 /** How many extra queue entries are read, so that jobs that do not fit can be skipped. */
 const lookAhead = 16;
 
-/** Claims as many queued jobs of a cluster as fit. It reads the queue inside the transaction: earlier reads may be stale. */
+/** A queued job that cannot start. It stays in the queue until `failRefused` ends it. */
+export interface RefusedJob {
+  readonly id: string;
+  readonly why: string;
+}
+
+/** Result of one pass over the queue. */
+export interface Claims {
+  readonly claimed: readonly Claimed[];
+  readonly refused: readonly RefusedJob[];
+  /** Whether jobs were passed over because their files are not on this machine. The next pass does not read them. */
+  readonly lacksFiles: boolean;
+}
+
+/**
+ * Claims as many queued jobs of a cluster as fit. It reads the queue inside the transaction: earlier reads may be stale.
+ * It does not end jobs: ending one locks its pipeline, and pipelines must be locked before jobs.
+ */
 export async function claimJobs(db: Db, context: ClaimContext, cluster: ClusterRow): Promise<Claims> {
   let free = cluster.max_workers - (await busySlots(db, cluster.id));
   const room = await roomToRun(db, context.quotas);
   const claimed: Claimed[] = [];
+  const refused: RefusedJob[] = [];
   const passed: string[] = [];
   let lacksFiles = false;
   const reach = 2 * Math.max(free, 0) + lookAhead;
@@ -57,7 +71,7 @@ export async function claimJobs(db: Db, context: ClaimContext, cluster: ClusterR
   for (const waiting of head) {
     if (free <= 0) break;
     if (waiting.slots > cluster.max_workers) {
-      await refuseTooWide(db, context, cluster, waiting);
+      refused.push({ id: waiting.job_id, why: tooWide(cluster, waiting) });
       continue;
     }
     if (waiting.slots > free) {
@@ -73,59 +87,47 @@ export async function claimJobs(db: Db, context: ClaimContext, cluster: ClusterR
     }
     const job = await claimJob(db, context, cluster, waiting);
     if (!job) continue;
+    if ("why" in job) {
+      refused.push(job);
+      continue;
+    }
     claimed.push(job);
     free -= waiting.slots;
   }
   if (claimed.length > 0 && passed.length > 0) await countPassedOver(db, passed);
-  return { claimed, lacksFiles };
+  return { claimed, refused, lacksFiles };
 }
 
-/** Fails a job that needs more slots than its cluster has. An admin has shrunk the cluster, so it would wait forever. */
-async function refuseTooWide(
-  db: Db,
-  { clock }: ClaimContext,
-  cluster: ClusterRow,
-  { job_id: id, slots }: { job_id: string; slots: number },
-): Promise<void> {
-  const why = `The job needs ${slots} workers, and the cluster ${cluster.name} now has only ${cluster.max_workers}. Create the job again with fewer workers or on another cluster.`;
-  await failWaiting(db, id, why, clock.now());
-}
+/** Error message of a job that needs more slots than its cluster has: an admin has shrunk the cluster. */
+const tooWide = ({ name, max_workers }: ClusterRow, { slots }: { readonly slots: number }) =>
+  `The job needs ${slots} workers, and the cluster ${name} now has only ${max_workers}. Create the job again with fewer workers or on another cluster.`;
 
-/** Takes a job off the queue and fails it. Does nothing if it has left the queue. */
-export async function failWaiting(db: Db, id: string, why: string, now: number): Promise<void> {
-  if (await dequeue(db, id)) await failTaken(db, id, why, now);
+/** Fails a queued job that cannot start, in a transaction of its own. Returns false if the job has left the queue. */
+export async function failRefused(db: Db, { id, why }: RefusedJob, now: number): Promise<boolean> {
+  await lockPipelinesOf(db, [id]);
+  if (!(await dequeue(db, id))) return false;
+  const changes = { error_message: why, finished_at: iso(now) };
+  return endJob(db, { id, from: jobStates.waiting, to: "FAILED", changes }, now);
 }
-
-const failTaken = (db: Db, id: string, why: string, now: number) =>
-  endJob(
-    db,
-    {
-      id,
-      from: jobStates.waiting,
-      to: "FAILED",
-      changes: { error_message: why, finished_at: iso(now) },
-    },
-    now,
-  );
 
 /**
- * Takes a job off the queue and opens its attempt. Returns undefined if another caller took the job, or if it had to fail:
- * its credentials are missing, or the creator of a pipeline run has left since the run was requested.
+ * Takes a job off the queue and opens its attempt. Returns undefined if another caller took the job, and the reason if it
+ * cannot start: its credentials are missing, or the creator of a pipeline run has left since the run was requested.
  */
 async function claimJob(
   db: Db,
   context: ClaimContext,
   cluster: ClusterRow,
-  { job_id: id, slots }: { job_id: string; slots: number },
-): Promise<Claimed | undefined> {
+  waiting: QueueRow,
+): Promise<Claimed | RefusedJob | undefined> {
+  const { job_id: id, slots } = waiting;
   if (!(await dequeue(db, id))) return undefined;
   const job = await getJob(db, id);
   if (!job) return undefined;
   const now = iso(context.clock.now());
   const refuse = async (why: string) => {
-    await failTaken(db, id, why, context.clock.now());
-    context.signals.jobChanged(id);
-    return undefined;
+    await enqueue(db, waiting);
+    return { id, why };
   };
   const absent = job.pipeline_id === null ? undefined : await absentCreator(db, [job]);
   if (absent !== undefined) return refuse(`The job could not start: ${absent}`);

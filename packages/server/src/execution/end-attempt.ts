@@ -17,6 +17,7 @@ import { type AttemptRow, closeAttempt } from "../store/queries/jobs/attempts.ts
 import { moveJob, statesBefore } from "../store/queries/jobs/job-moves.ts";
 import { getJob, type JobRow } from "../store/queries/jobs/jobs.ts";
 import { enqueue } from "../store/queries/jobs/queue.ts";
+import { lockPipelinesOf } from "../store/queries/pipelines/pipelines.ts";
 import type { Tables } from "../store/schema/tables.ts";
 import type { ExecutionContext } from "./execution-context.ts";
 
@@ -33,7 +34,7 @@ export interface Result {
   readonly status: "COMPLETE" | "FAILED";
   /** Whether this end counts as the effect of a cancellation, so that a job in CANCELING becomes CANCELED. */
   readonly signalled: boolean;
-  /** Whether the job is part of a pipeline, so that its end may start other jobs. */
+  /** Whether the job is part of a pipeline, so that its end may start other jobs; undefined if that is not known. */
   readonly inPipeline?: boolean;
   /** Whether a retry is pointless, because every further attempt would fail in the same way. */
   readonly isLast?: boolean;
@@ -52,6 +53,7 @@ export async function acceptResults(context: EndContext, results: readonly Resul
   const { store, signals } = context;
   let accepted = results;
   const writing = store.write(async (db) => {
+    await lockPipelinesOf(db, runsIn(results));
     const ends: (JobEnd | Retried | undefined)[] = [];
     for (const result of results) ends.push(await acceptResult(db, context, result));
     return ends;
@@ -78,6 +80,10 @@ export async function acceptResults(context: EndContext, results: readonly Resul
   signals.dispatch.wake();
   return accepted;
 }
+
+/** Returns the jobs that are runs of a pipeline, or may be. */
+const runsIn = (results: readonly Result[]): string[] =>
+  results.flatMap(({ inPipeline, fence }) => (inPipeline === false ? [] : fence.id));
 
 async function acceptOneByOne(context: EndContext, results: readonly Result[]): Promise<Result[]> {
   const accepted: Result[] = [];
@@ -181,6 +187,7 @@ export async function failAttempt(context: EndContext, fence: Fence, message: st
  */
 export async function requeueAttempt(context: EndContext, { id, attempt: fence }: Fence): Promise<void> {
   await context.store.write(async (db) => {
+    await lockPipelinesOf(db, [id]);
     if (!(await closeAttempt(db, id, fence))) return;
     // Try the move without reading the state first: a cancellation could come between the two.
     if (await moveJob(db, { id, from: ["INIT"], to: "QUEUED", fence, changes: { started_at: null } })) {

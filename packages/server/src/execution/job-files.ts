@@ -1,6 +1,6 @@
 /**
- * The files attached to a job. A job starts from files on this machine, so files at a storage URI are fetched before the
- * job is claimed: while the storage is away, no slot is held for them.
+ * Files attached to a job. A job needs them on this machine, so files at a storage URI are downloaded before the job is
+ * claimed: a job takes no slot while the storage is unreachable.
  */
 import { uploadName } from "../blobs/blob-names.ts";
 import type { Blobs } from "../blobs/blobs.ts";
@@ -14,14 +14,17 @@ import { fileAt } from "./job-file.ts";
 
 export const fileGone = "A file attached to the job no longer exists. Upload it again and create a new job.";
 
-/** Thrown at a start whose files were fetched and are gone from this machine since. They are fetched again. */
+/** Error of a start whose downloaded files were deleted from this machine. They are downloaded again. */
 export class FilesNotHere extends Error {
   constructor() {
     super("The copies of the job's files were deleted before it started.");
   }
 }
 
-/** Whether the job can start without the storage. A file whose row is gone counts: the start fails for it. */
+/**
+ * Returns whether all files of the job are on this machine. Files without a row are ignored: the start fails because of
+ * them.
+ */
 export async function areFilesHere(db: Db, blobs: Blobs, jobId: string): Promise<boolean> {
   if (blobs.isLocal) return true;
   for (const { blob } of await filesOf(db, jobId))
@@ -34,17 +37,18 @@ async function filesOf(db: Db, jobId: string): Promise<FileRow[]> {
   return job ? filesOfJob(db, readSpec(job).files) : [];
 }
 
-/** A download may take this long, and as long as its bytes take at a slow rate, in bytes per millisecond. */
+/** The time limit of a download is this many milliseconds, plus the time its bytes take at `slowRate`. */
 const leastMs = 60_000;
+/** Bytes per millisecond. */
 const slowRate = 256;
 
-/** Fetches the files of a waiting job to this machine. Throws BlobMissing if one does not exist. */
+/** Downloads the files of a queued job to this machine. Throws BlobMissing if one does not exist. */
 export async function fetchJobFiles(db: Db, blobs: Blobs, jobId: string): Promise<void> {
   for (const { blob, size } of await filesOf(db, jobId))
     await blobs.fetch(uploadName(blob), { atMost: Math.ceil(leastMs + size / slowRate) });
 }
 
-/** Returns the files for the start, in the order in which the job lists them. Asks no storage. */
+/** Returns the files for the start, in the order in which the job lists them. Makes no request to the storage. */
 export const localFiles = (blobs: Blobs, files: readonly FileRow[]): Promise<JobFile[]> =>
   Promise.all(
     files.map(async ({ blob, filename }) => {

@@ -67,8 +67,8 @@ export class LogArchive {
   }
 
   /**
-   * Returns the length of a log in bytes, also while it waits for its upload; undefined if there is none. A storage has
-   * no holes, so a log takes its whole length there.
+   * Returns the length of a log in bytes, including a log that is not uploaded yet; undefined if there is none. A blob
+   * storage has no sparse files, so the whole length counts.
    */
   async size(key: string): Promise<number | undefined> {
     const file = await lstat(this.#file(key)).catch(absent);

@@ -1,9 +1,10 @@
-/** Pauses that double with every failure in a row, up to a longest one. Counted by a clock that nobody sets. */
+/** Exponential back-off: the delay doubles with each consecutive failure, up to a maximum. Uses the monotonic clock. */
 import type { Clock } from "../domain/time/clock.ts";
 
 export interface Pauses {
-  /** Milliseconds. */
+  /** Delay after the first failure, in milliseconds. */
   readonly first: number;
+  /** Maximum delay, in milliseconds. */
   readonly longest: number;
 }
 
@@ -22,7 +23,10 @@ export class BackOff {
     return this.#clock.monotonic() >= this.#until;
   }
 
-  /** Returns whether this is the first failure in a row. Failures of work that began together count once. */
+  /**
+   * Starts the next delay. Returns true if no failure came before. A failure during a delay does not count, so that
+   * parallel requests that fail together count once.
+   */
   fail(): boolean {
     if (!this.isOver) return false;
     const { first, longest } = this.#pauses;
@@ -30,7 +34,7 @@ export class BackOff {
     return this.#failures++ === 0;
   }
 
-  /** Returns whether failures came before. */
+  /** Resets the delay. Returns true if failures came before. */
   succeed(): boolean {
     const failed = this.#failures > 0;
     this.#failures = 0;

@@ -3,10 +3,17 @@
 import { attemptKey } from "../engines/engine.ts";
 import { localKind } from "../engines/registry.ts";
 import type { BundleContext } from "../execution/bundle.ts";
-import { type ClaimContext, type Claimed, type Claims, claimJobs } from "../execution/claim.ts";
+import {
+  type ClaimContext,
+  type Claimed,
+  type Claims,
+  claimJobs,
+  failRefused,
+  type RefusedJob,
+} from "../execution/claim.ts";
 import { startJob } from "../execution/start.ts";
 import { activeClusters, type ClusterRow } from "../store/queries/jobs/clusters.ts";
-import { moveJobs } from "../store/queries/jobs/job-moves.ts";
+import { moveFreeJobs } from "../store/queries/jobs/job-moves.ts";
 import type { JobRow } from "../store/queries/jobs/jobs.ts";
 import { headOfQueue, waitingSince } from "../store/queries/jobs/queue.ts";
 import { type Loop, loopName } from "./loop.ts";
@@ -55,10 +62,15 @@ function diskWatcher({ disk, log }: DispatchContext) {
 async function dispatchCluster(context: DispatchContext, cluster: ClusterRow): Promise<boolean> {
   const { store, signals } = context;
   if (signals.enqueuing === 0 && (await headOfQueue(store.db, cluster.id, 1)).length === 0) return false;
-  const { claimed, lacksFiles } = await claimAll(context, cluster);
+  const { claimed, refused, lacksFiles } = await claimAll(context, cluster);
   if (lacksFiles) signals.files.wake();
   await Promise.all(claimed.map((job) => begin(context, cluster, job)));
+  for (const job of refused) await refuse(context, job);
   return claimed.length > 0 || lacksFiles;
+}
+
+async function refuse({ store, signals, clock }: DispatchContext, job: RefusedJob): Promise<void> {
+  if (await store.write((db) => failRefused(db, job, clock.now()))) signals.jobChanged(job.id);
 }
 
 /**
@@ -123,7 +135,7 @@ function waitingAnnouncer({ store, signals, clock }: DispatchContext) {
     const newest = waiting.at(-1);
     if (newest === undefined) return;
     const changed = await store.write((db) =>
-      moveJobs(db, { ids: waiting, from: ["CREATED", "SCHEDULED"], to: "QUEUED" }),
+      moveFreeJobs(db, { ids: waiting, from: ["CREATED", "SCHEDULED"], to: "QUEUED" }),
     );
     announced.set(cluster.id, newest);
     for (const id of changed) signals.jobChanged(id);

@@ -1,11 +1,11 @@
 /**
- * Fetches the files of waiting jobs to this machine, beside everything else and without a slot. Dispatch looks past these
- * jobs until their files are here. Files that cannot be fetched are tried again, ever more seldom; the job stays queued and
- * loses no attempt. The store has all of it: whoever comes after a server that died goes on.
+ * Downloads the files of queued jobs to this machine. A job takes no slot meanwhile, and dispatch skips it until its
+ * files are here. A failed download is retried with back-off; the job stays queued and loses no attempt. The state is in
+ * the store, so the next server process continues after a crash.
  */
 import { BlobMissing, type Blobs } from "../blobs/blobs.ts";
 import { iso } from "../domain/time/clock.ts";
-import { failWaiting } from "../execution/claim.ts";
+import { failRefused } from "../execution/claim.ts";
 import type { ExecutionContext } from "../execution/execution-context.ts";
 import { fetchJobFiles, fileGone } from "../execution/job-files.ts";
 import { isPassing } from "../machine/passing.ts";
@@ -28,19 +28,20 @@ export interface FetchContext extends Pick<ExecutionContext, "store" | "signals"
   readonly blobs: Blobs;
 }
 
-/** Jobs whose files are fetched side by side: of all teams, and of one. */
+/** Maximum number of jobs whose files are downloaded in parallel: in total, and for one team. */
 const bounds = { atOnce: 8, perTeam: 4 } as const;
-/** Milliseconds between two tries of one job, and after a failure before any other job is tried. */
+/** Delays in milliseconds between two tries for the same job. */
 const ofJob = { first: 1000, longest: 15_000 } as const;
+/** Delays in milliseconds after a failure, before files of any job are tried. */
 const ofAll = { first: 250, longest: 4000 } as const;
-/** Jobs that are tried again in one write. */
+/** Number of jobs that one write makes due for the next try. */
 const page = 500;
 
 interface Fetching extends FetchContext {
   readonly pool: TeamPool;
   readonly storage: BackOff;
   readonly waits: Waits;
-  /** How often the files of a job could not be fetched in a row, by its id. */
+  /** Number of consecutive failures, by job id. */
   readonly tries: Map<string, number>;
 }
 
@@ -61,7 +62,7 @@ export function fetchFiles(given: FetchContext): Loop {
       await tryAgain(context);
       if (!context.storage.isOver || (await disk.isLow())) return;
       for (const cluster of await activeClusters(context.store.db)) {
-        // With all slots busy no job could start: its files would only take up disk.
+        // If all slots are busy no job can start, and its files would only use disk space.
         if (cluster.max_workers > (await busySlots(context.store.db, cluster.id))) await beginAll(context, cluster.id);
       }
     },
@@ -77,12 +78,12 @@ async function tryAgain({ store, waits, clock }: Fetching): Promise<void> {
   });
 }
 
-/** Begins as many as there is room for. A team that has its share under way is left out of the next look. */
+/** Starts downloads up to the limits. The query skips teams that have reached theirs. */
 async function beginAll(context: Fetching, clusterId: number): Promise<void> {
   const { pool, store } = context;
   while (!pool.isFull) {
     const full = pool.fullTeams();
-    // Those under way are still in the list, and are fewer than half of it.
+    // The list includes jobs whose download is in progress; these are at most half of it.
     const waiting = await waitingForFiles(store.db, clusterId, full, 2 * bounds.atOnce);
     const next = waiting.find(({ job_id }) => !pool.has(job_id));
     if (!next) return;
@@ -90,7 +91,7 @@ async function beginAll(context: Fetching, clusterId: number): Promise<void> {
   }
 }
 
-/** Never rejects. What could not be written down leaves the job where it was, and it is tried again. */
+/** Downloads the files of one job; never rejects. If the store cannot be written, the job stays as it is and is retried. */
 async function fetchOne(context: Fetching, jobId: string): Promise<void> {
   const { store, blobs, log, signals } = context;
   try {
@@ -100,11 +101,11 @@ async function fetchOne(context: Fetching, jobId: string): Promise<void> {
     );
     if (failure) return await settleFailure(context, jobId, failure.error);
     context.tries.delete(jobId);
-    if (context.storage.succeed()) log.info("files of jobs can be fetched again");
+    if (context.storage.succeed()) log.info("files of jobs can be downloaded again");
     if (await store.write((db) => endFileWait(db, jobId))) signals.dispatch.wake();
   } catch (error) {
     context.storage.fail();
-    log[isPassing(error) ? "debug" : "error"]({ err: error, job: jobId }, "files of a job were not fetched");
+    log[isPassing(error) ? "debug" : "error"]({ err: error, job: jobId }, "could not download the files of a job");
   }
 }
 
@@ -112,16 +113,17 @@ async function settleFailure(context: Fetching, jobId: string, error: unknown): 
   if (isUnavailable(error)) throw error;
   if (error instanceof BlobMissing) return failWithoutFile(context, jobId);
   const { store, log, clock, tries } = context;
-  if (context.storage.fail()) log.warn({ err: error, job: jobId }, "files of a job cannot be fetched; trying again");
+  if (context.storage.fail())
+    log.warn({ err: error, job: jobId }, "could not download the files of a job; trying again");
   const before = tries.get(jobId) ?? 0;
   const pause = Math.min(ofJob.first * 2 ** before, ofJob.longest);
-  // A job that was cancelled meanwhile has left the queue.
+  // A job that was canceled meanwhile has left the queue.
   if (await store.write((db) => postponeFiles(db, jobId, iso(clock.now() + pause)))) tries.set(jobId, before + 1);
   else tries.delete(jobId);
 }
 
 async function failWithoutFile({ store, signals, clock, tries }: Fetching, jobId: string): Promise<void> {
   tries.delete(jobId);
-  await store.write((db) => failWaiting(db, jobId, fileGone, clock.now()));
-  signals.jobChanged(jobId);
+  const refused = { id: jobId, why: fileGone };
+  if (await store.write((db) => failRefused(db, refused, clock.now()))) signals.jobChanged(jobId);
 }

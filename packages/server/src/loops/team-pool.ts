@@ -1,4 +1,4 @@
-/** Work that a loop leaves under way: so much at once, and so much of one team, so that no team holds up the others. */
+/** Runs work of a loop in the background, with a limit in total and one per team, so that no team blocks the others. */
 export interface Bounds {
   readonly atOnce: number;
   readonly perTeam: number;
@@ -9,7 +9,7 @@ export class TeamPool {
   readonly #onEnd: () => void;
   readonly #underWay = new Map<string, { readonly team: number; readonly done: Promise<void> }>();
 
-  /** `onEnd` is called whenever there is room again. */
+  /** `onEnd` is called whenever work ends, because there is room for more. */
   constructor(bounds: Bounds, onEnd: () => void) {
     this.#bounds = bounds;
     this.#onEnd = onEnd;
@@ -23,14 +23,14 @@ export class TeamPool {
     return this.#underWay.size >= this.#bounds.atOnce;
   }
 
-  /** Returns the teams that have as much under way as one team may. */
+  /** Returns the teams that have reached the limit per team. */
   fullTeams(): number[] {
     const counts = new Map<number, number>();
     for (const { team } of this.#underWay.values()) counts.set(team, (counts.get(team) ?? 0) + 1);
     return [...counts].filter(([, count]) => count >= this.#bounds.perTeam).map(([team]) => team);
   }
 
-  /** Begins work that never rejects. The caller has asked whether there is room. */
+  /** Starts work, which must not reject. The caller checks the limits first. */
   begin(key: string, team: number, work: () => Promise<void>): void {
     const done = work().finally(() => {
       this.#underWay.delete(key);

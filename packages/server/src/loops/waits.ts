@@ -1,7 +1,7 @@
 /**
- * When waits that the store has are over. How long one still has to wait is read when it is first seen, and counted from
- * then on by a clock that nobody sets; it is never longer than the longest wait that can be planned, so a wrong clock
- * neither loses a wait nor holds it up for long.
+ * Tells when the delays of queued jobs are over. The remaining delay is read from the store once, when the loop first
+ * sees the job, and is then counted by the monotonic clock. It is capped at the longest delay that can be configured, so
+ * a wrong wall clock neither loses a job nor delays it for long.
  */
 import type { Clock } from "../domain/time/clock.ts";
 
@@ -12,7 +12,7 @@ interface Waiting {
 
 export class Waits {
   readonly #clock: Clock;
-  /** Milliseconds. */
+  /** Longest delay, in milliseconds. */
   readonly #longest: number;
   readonly #until = new Map<string, number>();
 
@@ -21,7 +21,7 @@ export class Waits {
     this.#longest = longest;
   }
 
-  /** Returns those that are over, and forgets all that are not among these. */
+  /** Returns the jobs whose delay is over. Forgets all jobs that are not in the given list. */
   over<T extends Waiting>(waiting: readonly T[]): T[] {
     const keys = new Set(waiting.map(keyOf));
     for (const key of this.#until.keys()) if (!keys.has(key)) this.#until.delete(key);

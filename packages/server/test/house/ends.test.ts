@@ -15,11 +15,28 @@ async function filesWith(pattern: RegExp, exceptions: readonly string[]): Promis
 }
 
 const moves = "store/queries/jobs/job-moves.ts";
+const locks = await filesWith(/\blockPipelinesOf\(/, []);
 
 it("only end-job.ts ends jobs: no other file calls finishJob or finishJobs, which alone accept a final state", async () => {
   assert.deepEqual(await filesWith(/\bfinishJobs?\b/, [moves]), ["domain/lifecycle/end-job.ts"]);
   // The types keep final states out of moveJob and moveJobs; a cast must not bypass that.
   assert.deepEqual(await filesWith(/\b(moveJobs?|beginDraftJobs)\([^;]*\bas (any|never|unknown)\b/, []), []);
+});
+
+it("whoever ends jobs locks their pipelines first, so that it never waits for who holds one", async () => {
+  const exceptions = [
+    "domain/lifecycle/end-job.ts",
+    // Tasks are in no pipeline.
+    "domain/schedules/task-firings.ts",
+    // Nobody else has the store that a backup is restored to.
+    "admin/backup/fill-store.ts",
+  ];
+  const ends = await filesWith(/\b(endJob|cancelWaiting|endLostAttempt)\(/, exceptions);
+  assert.ok(ends.length > 0);
+  assert.deepEqual(
+    ends.filter((name) => !locks.includes(name)),
+    [],
+  );
 });
 
 it("only job-moves.ts writes the state of a job", async () => {

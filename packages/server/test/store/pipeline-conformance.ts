@@ -3,24 +3,22 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import type { JobStatus, PipelineStatus } from "@millrace/contract";
 import { recordMade } from "@millrace/testing/millrace/lineage.ts";
+import { operator } from "../../src/domain/access/audit.ts";
+import type { Call } from "../../src/domain/access/call.ts";
+import type { JobsContext } from "../../src/domain/jobs/jobs.ts";
 import { cancelPipelineRuns, endJob } from "../../src/domain/lifecycle/end-job.ts";
 import { newJobId } from "../../src/domain/lifecycle/job-ids.ts";
-import { beginDrafts } from "../../src/domain/lifecycle/pipeline-progress.ts";
-import {
-  insertNamed,
-  insertRunsWithDrafts,
-  makeTemplate,
-  runTemplate,
-} from "../../src/domain/pipelines/new-pipeline.ts";
+import { makeTemplate, runTemplate } from "../../src/domain/pipelines/new-pipeline.ts";
 import { newerScripts } from "../../src/domain/pipelines/newer-scripts.ts";
 import { pipelineDocument } from "../../src/domain/pipelines/pipeline-documents.ts";
 import { upstreamGraph } from "../../src/domain/pipelines/pipeline-upstream.ts";
+import { rerunPipeline } from "../../src/domain/pipelines/pipelines.ts";
 import { refreshTemplate } from "../../src/domain/schedules/refresh-schedule.ts";
-import { encryptEnvironment, encryptPipelineEnvironment } from "../../src/domain/secrets/encryption.ts";
+import { encryptPipelineEnvironment } from "../../src/domain/secrets/encryption.ts";
 import { iso } from "../../src/domain/time/clock.ts";
 import type { Store } from "../../src/store/drivers/store.ts";
 import { newestMade } from "../../src/store/queries/datasets/newest-made.ts";
-import { getJob, getShortJob, insertJob, type ShortJob } from "../../src/store/queries/jobs/jobs.ts";
+import { getJob } from "../../src/store/queries/jobs/jobs.ts";
 import { dequeue } from "../../src/store/queries/jobs/queue.ts";
 import { updateUser } from "../../src/store/queries/people/users.ts";
 import { makersOf } from "../../src/store/queries/pipelines/pipeline-sources.ts";
@@ -35,45 +33,21 @@ import {
   runsOf,
   updatePipeline,
 } from "../../src/store/queries/pipelines/pipelines.ts";
+import { Signals } from "../../src/turns/signals.ts";
+import {
+  type Built,
+  blankPipeline,
+  buildPipeline,
+  builtKeys as keys,
+  now,
+  type Shape,
+} from "../support/built-pipelines.ts";
 import { countStore } from "../support/counted-reads.ts";
-import { keyRing } from "../support/keys.ts";
-
-const now = Date.UTC(2030, 0, 1);
-const keys = keyRing();
-
-/** The runs by name, each with its parents. */
-type Shape = Readonly<Record<string, readonly string[]>>;
-
-interface Built {
-  readonly row: PipelineRow;
-  readonly originals: Readonly<Record<string, string>>;
-}
+import { noQuotas } from "../support/quotas.ts";
 
 export function pipelineConformance(storeOf: () => Store): void {
-  const build = async (shape: Shape, status: PipelineStatus = "RUNNING", rest: Partial<PipelineRow> = {}) => {
-    const originals: Record<string, string> = {};
-    const jobs = new Map<string, ShortJob>();
-    const row = await storeOf().write(async (db) => {
-      for (const name of Object.keys(shape)) {
-        const id = newJobId(now);
-        originals[name] = id;
-        const spec = { tags: ["t"], id, name, priority: 5, workers: 1, files: [], credentials_name: null };
-        const environment = await encryptEnvironment(db, keys, id, "OWN=1");
-        await insertJob(db, { ...blankJob, id, name, spec: JSON.stringify(spec), environment });
-        jobs.set(id, (await getShortJob(db, id)) as ShortJob);
-      }
-      const named = { ...blankPipeline, id: newJobId(now), status, open_runs: jobs.size, ...rest };
-      const pipeline = await insertNamed(db, named);
-      const nodes = Object.entries(shape).map(([name, parents]) => ({
-        jobId: originals[name] as string,
-        parents: parents.map((parent) => originals[parent] as string),
-      }));
-      const { ready } = await insertRunsWithDrafts({ db, now }, keys, pipeline, { nodes, jobs });
-      if (status === "RUNNING") await beginDrafts(db, ready);
-      return pipeline;
-    });
-    return { row, originals } satisfies Built;
-  };
+  const build = (shape: Shape, status?: PipelineStatus, rest?: Partial<PipelineRow>) =>
+    buildPipeline(storeOf(), shape, { status, rest });
   const shown = async (id: string) => {
     const row = await getPipeline(storeOf().db, id);
     return pipelineDocument(storeOf().db, row as PipelineRow, { keys, showsValues: true });
@@ -158,6 +132,41 @@ export function pipelineConformance(storeOf: () => Store): void {
     assert.deepEqual([row?.status, row?.open_runs], ["CANCELED", 1]);
     const queued = storeOf().db.selectFrom("queue").innerJoin("jobs", "jobs.id", "queue.job_id").select("jobs.id");
     assert.equal((await queued.where("jobs.pipeline_id", "=", built.row.id).execute()).length, 0);
+  });
+
+  it("runs a pipeline of a thousand runs again with a few statements: each run has a new draft, and complete ones stay", async () => {
+    const count = 1000;
+    const parents = Object.fromEntries(Array.from({ length: count / 2 }, (_, index) => [`p${index}`, []]));
+    const children = Object.fromEntries(Object.keys(parents).map((parent, index) => [`c${index}`, [parent]]));
+    const built = await build({ ...parents, ...children });
+    const { id } = built.row;
+    await end(await draftOf(built, "p0"));
+    await storeOf().write((db) => cancelPipelineRuns(db, id, now));
+    // As if the canceled child of a complete run still waited: a rerun counts anew what each run waits for.
+    await storeOf().write((db) =>
+      db.updateTable("pipeline_runs").set({ waits_for: 7 }).where("pipeline_id", "=", id).execute(),
+    );
+    const before = new Map((await runsOf(storeOf().db, id)).map((run) => [run.name, run.created_job_id]));
+    const counted = countStore(storeOf());
+    const context = { store: counted.store, keys, signals: new Signals(), quotas: noQuotas } as unknown as JobsContext;
+    const call = { actor: operator, team: { id: 1, name: "main", role: "admin" } } as unknown as Call;
+    await rerunPipeline(context, call, { pipeline_id: id }, now);
+    assert.ok(counted.statements() <= 60, `${counted.statements()} statements`);
+    const runs = await runsOf(storeOf().db, id);
+    const kept = runs.filter((run) => run.created_job_id === before.get(run.name)).map(({ name }) => name);
+    assert.deepEqual(kept, ["p0"]);
+    const drafts = await storeOf().db.selectFrom("jobs").select(["id", "name"]).where("pipeline_id", "=", id).execute();
+    const nameOf = new Map(drafts.map((draft) => [draft.id, draft.name]));
+    for (const run of runs) assert.equal(nameOf.get(run.created_job_id ?? ""), run.name);
+    const expected = (name: string) => (name.startsWith("p") || name === "c0" ? 0 : 1);
+    for (const { name, waits_for } of runs) assert.equal(waits_for, expected(name), name);
+    const states = await statesOf(id);
+    assert.deepEqual(
+      [states["p0"], states["c0"], states["p1"], states["c1"]],
+      ["COMPLETE", "CREATED", "CREATED", "PENDING"],
+    );
+    const row = await getPipeline(storeOf().db, id);
+    assert.deepEqual([row?.status, row?.open_runs], ["RUNNING", count - 1]);
   });
 
   it("gives a run's parents to its children when it is removed", async () => {
@@ -384,37 +393,3 @@ export function pipelineConformance(storeOf: () => Store): void {
     assert.deepEqual(await statesOf(failed.pipeline_id), { a: "CANCELED", b: "CANCELED" });
   });
 }
-
-const blankJob = {
-  team_id: 1,
-  user_id: 1,
-  cluster_id: 1,
-  status: "CANCELED",
-  attempt: 0,
-  environment: "",
-  secrets: "",
-  scopes: "[]",
-  metrics: "{}",
-  created_at: iso(now),
-} as const;
-
-const blankPipeline = {
-  team_id: 1,
-  user_id: 1,
-  is_template: 0,
-  schedule_id: null,
-  scheduled_at: null,
-  scheduled_timezone: null,
-  chain: null,
-  triggered_from: "@admin.default.x@1.0.0",
-  datasets: '["@admin.default.x@1.0.0"]',
-  asked: null,
-  settings: "{}",
-  environment: "",
-  scopes: "[]",
-  error_message: null,
-  error_stack: null,
-  created_at: iso(now),
-  updated_at: iso(now),
-  finished_at: null,
-} as const;

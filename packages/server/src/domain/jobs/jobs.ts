@@ -23,6 +23,7 @@ import { moveJob } from "../../store/queries/jobs/job-moves.ts";
 import { insertTags } from "../../store/queries/jobs/job-tags.ts";
 import { findJob, getJob, getJobState, insertJob, type JobRow, type ShortJob } from "../../store/queries/jobs/jobs.ts";
 import { enqueue } from "../../store/queries/jobs/queue.ts";
+import { lockPipelinesOf } from "../../store/queries/pipelines/pipelines.ts";
 import { deleteTask, insertTask } from "../../store/queries/schedules/tasks.ts";
 import { BoundedList } from "../../turns/bounded-list.ts";
 import { nextLook, nextStretch } from "../../turns/large-answers.ts";
@@ -239,6 +240,7 @@ export async function cancelJob(
 ): Promise<string> {
   const { store, signals } = context;
   const status = await store.write(async (db) => {
+    await lockPipelinesOf(db, [id]);
     const reached = await cancel(db, team, id, now);
     await audit(db, actor, { action: "job.cancel", team, target: id }, now);
     return reached;

@@ -1,7 +1,9 @@
 /**
  * Ends jobs: no other file moves a job to a final state. The transaction that ends a run of a pipeline also starts or
  * cancels the runs that wait for it, so that no run is forgotten if the server crashes. Ending a run takes time in
- * proportion to its children, not to all runs of the pipeline.
+ * proportion to its children, not to all runs of the pipeline. Every caller has locked the pipeline of the job before it
+ * touched the queue, attempts or jobs (`lockPipelinesOf`): otherwise it and whoever cancels the pipeline would wait for
+ * each other.
  */
 import { jobStates } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";

@@ -5,6 +5,7 @@ import type { Db, Store } from "../../store/drivers/store.ts";
 import { type allAttempts, closeAttempt, foreignAttempts } from "../../store/queries/jobs/attempts.ts";
 import { statesBefore } from "../../store/queries/jobs/job-moves.ts";
 import { getJob } from "../../store/queries/jobs/jobs.ts";
+import { lockPipelinesOf } from "../../store/queries/pipelines/pipelines.ts";
 import { iso } from "../time/clock.ts";
 import { endJob } from "./end-job.ts";
 import { planRetry } from "./retries.ts";
@@ -51,6 +52,11 @@ export async function endForeignAttempts(store: Store, serverId: string, now: nu
   const error_message = "The job was lost: the data folder of the server that ran it is gone. Run the job again.";
   const loss = { error_message, finished_at: iso(now), retries: true };
   await store.write(async (db) => {
-    for (const attempt of await foreignAttempts(db, serverId)) await endLostAttempt(db, attempt, loss, now);
+    const attempts = await foreignAttempts(db, serverId);
+    await lockPipelinesOf(
+      db,
+      attempts.map(({ job_id }) => job_id),
+    );
+    for (const attempt of attempts) await endLostAttempt(db, attempt, loss, now);
   });
 }

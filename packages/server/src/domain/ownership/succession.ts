@@ -4,9 +4,11 @@
  */
 import { ApiError, type Work } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
+import { WriteAgain } from "../../store/drivers/unavailable.ts";
 import { teamNameOf } from "../../store/queries/people/teams.ts";
 import { findUser, lockUsers, type UserRow } from "../../store/queries/people/users.ts";
-import { lockPipeline, updatePipeline } from "../../store/queries/pipelines/pipelines.ts";
+import { pipelinesOf, schedulesOf, type Whose } from "../../store/queries/people/work.ts";
+import { lockPipeline, lockPipelines, updatePipeline } from "../../store/queries/pipelines/pipelines.ts";
 import { lockSchedule, updateSchedule } from "../../store/queries/schedules/schedules.ts";
 import { setTaskRunAs } from "../../store/queries/schedules/tasks.ts";
 import { audit } from "../access/audit.ts";
@@ -86,15 +88,35 @@ export async function handOverWork(
 ): Promise<void> {
   const { db } = edit;
   const { id } = await newOwnerOf(db, leaver, successor);
+  const whose: Whose = { userId: leaver.id, teamId };
+  const held = await holdWork(db, whose);
   await lockUsers(db, [leaver.id, id]);
   const owner = await newOwnerOf(db, leaver, successor);
-  const found = await findWork(db, { userId: leaver.id, teamId });
+  const found = await findWork(db, whose);
+  if (![...found.pipelines, ...found.schedules].every(({ row }) => held.has(row.id)))
+    throw new WriteAgain("new work of the user started before the user was locked");
   await requireOwnerOfAll(db, found, principal, owner);
   await requireSets(db, owner, namedBy(found), force);
   const change: Change = { ...edit, from: leaver, owner };
   await handOverSchedules(change, found);
   await handOverPipelines(change, found);
   await handOverTasks(change, found);
+}
+
+/** Locks the pipelines and schedules of a user, and returns their ids. Every write locks these before users. */
+async function holdWork(db: Db, whose: Whose): Promise<ReadonlySet<string | number>> {
+  const pipelines = await pipelinesOf(db, whose);
+  await lockPipelines(
+    db,
+    pipelines.map(({ id }) => id),
+  );
+  const schedules = await schedulesOf(db, whose);
+  for (const { id } of schedules) await lockSchedule(db, id);
+  await lockPipelines(
+    db,
+    schedules.map(({ pipeline_id }) => pipeline_id),
+  );
+  return new Set([...pipelines, ...schedules].map(({ id }) => id));
 }
 
 /** A transaction that moves work from one user to another. */

@@ -25,7 +25,7 @@ import {
   movePipeline,
   type PipelineRow,
   type RunState,
-  replaceDraft,
+  replaceDrafts,
   runsOf,
   setWaitsFor,
 } from "../../store/queries/pipelines/pipelines.ts";
@@ -316,10 +316,9 @@ async function recount(db: Db, pipeline: PipelineRow, now: number): Promise<void
   const runs = await runsOf(db, pipeline.id);
   const parents = await parentsOf(db, pipeline.id);
   const done = new Set(runs.filter(isComplete).map(({ job_id }) => job_id));
-  for (const run of runs) {
-    const waits = (parents.get(run.job_id) ?? []).filter((parent) => !done.has(parent)).length;
-    if (waits !== run.waits_for) await setWaitsFor(db, run, waits);
-  }
+  const waitsOf = ({ job_id }: RunState) => (parents.get(job_id) ?? []).filter((parent) => !done.has(parent)).length;
+  const changed = runs.filter((run) => waitsOf(run) !== run.waits_for);
+  await setWaitsFor(db, pipeline.id, new Map(changed.map((run) => [run.job_id, waitsOf(run)])));
   const open_runs = await setOpenRuns(db, pipeline.id, runs, now);
   await settle(db, { ...pipeline, open_runs }, now);
 }
@@ -384,7 +383,7 @@ async function restartRuns(
   if (why !== undefined) throw new ApiError("wrong_state", `The pipeline cannot run again: ${why}`);
   const { ids: drafts, added } = await insertDrafts(edit, originals, draftFrame(keys, pipeline));
   await requireRoomForTexts(db, team, added, quotas);
-  for (const run of runs) await replaceDraft(db, run, drafts.get(run.job_id) as string);
+  await replaceDrafts(db, pipeline.id, drafts);
   const changes = { error_message: null, error_stack: null, finished_at: null, updated_at: iso(now) };
   if (pipeline.status !== "RUNNING")
     await movePipeline(db, { id: pipeline.id, from: ["FAILED", "CANCELED"], to: "RUNNING", changes });

@@ -11,7 +11,7 @@ import {
 import type { Db, Store } from "../../store/drivers/store.ts";
 import { nextTurn } from "../../store/queries/batches.ts";
 import { lockTeam } from "../../store/queries/people/teams.ts";
-import { lockPipeline } from "../../store/queries/pipelines/pipelines.ts";
+import { lockPipeline, lockPipelines } from "../../store/queries/pipelines/pipelines.ts";
 import {
   type BackfillRow,
   findBackfill,
@@ -172,8 +172,10 @@ export async function cancelTeamBackfill(
         `The backfill ${id} is ${row.status}; only one that is RUNNING can be canceled.`,
       );
     await updateBackfill(db, id, { status: "CANCELED", updated_at: iso(now), finished_at: iso(now) });
-    for (const { pipeline_id: run, status } of await momentsOf(db, id)) {
-      if (!run || !status || !isUnfinished(status)) continue;
+    const moments = await momentsOf(db, id);
+    const runs = moments.flatMap(({ pipeline_id: run, status }) => (run && status && isUnfinished(status) ? run : []));
+    await lockPipelines(db, runs);
+    for (const run of runs) {
       await cancelRun({ db, now, actor }, team, run, id);
       await nextTurn();
     }

@@ -6,7 +6,7 @@ import { type FiringOutcome, isUnfinished } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { teamNameOf } from "../../store/queries/people/teams.ts";
 import { usernameOf } from "../../store/queries/people/users.ts";
-import { getPipeline, type PipelineRow } from "../../store/queries/pipelines/pipelines.ts";
+import { getPipeline, lockPipeline, type PipelineRow } from "../../store/queries/pipelines/pipelines.ts";
 import { type DueNotice, postponeNotice, takeNotice } from "../../store/queries/schedules/schedule-notices.ts";
 import {
   advanceSchedule,
@@ -157,6 +157,8 @@ async function run(
 ): Promise<Firing> {
   const { db, now } = transaction;
   const team = { id: row.team_id, name: await teamNameOf(db, row.team_id) };
+  // Before the team, which a check of the queue may lock: whoever changes the template locks them in this order.
+  if (row.follow === "latest") await lockPipeline(db, row.pipeline_id);
   await requireRoomInQueue(db, team, quotas);
   await requireRoomForDatasets(db, team, quotas);
   if (row.follow === "latest") await followLatest(transaction, team, row);

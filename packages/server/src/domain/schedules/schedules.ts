@@ -44,7 +44,7 @@ import { iso } from "../time/clock.ts";
 import { refreshTemplate } from "./refresh-schedule.ts";
 import { healthOf } from "./schedule-health.ts";
 import { type Owned, ownersOf } from "./schedule-owners.ts";
-import { pausePipelinesOf, resumePipelinesOf } from "./schedule-pauses.ts";
+import { holdPipelinesOf, pausePipelinesOf, resumePipelinesOf } from "./schedule-pauses.ts";
 import { firstRun, readTimes, runAfter, runsFrom, type ScheduleTimes } from "./schedule-times.ts";
 import {
   noTrigger,
@@ -157,6 +157,7 @@ export async function updateTeamSchedule(
 ): Promise<PipelineSchedule> {
   const { principal, actor, team } = call;
   const schedule = await context.store.write(async (db) => {
+    const held = await holdPaused(db, team, input);
     const row = await holdSchedule(db, team, input.schedule_id);
     const trigger = await readTrigger(db, { team, principal }, input, row);
     const changes = { ...changesOf(row, input, trigger, now), ...trigger };
@@ -173,8 +174,8 @@ export async function updateTeamSchedule(
         now,
       );
     const taken = input.refresh ? await refreshTemplate(db, team, row.pipeline_id, now) : undefined;
-    if (input.pause_pipeline === true) await pausePipelinesOf({ db, now, actor }, team, row);
-    if (input.pause_pipeline === false) await resumePipelinesOf({ db, now, actor }, team, row, context.quotas);
+    if (input.pause_pipeline === true) await pausePipelinesOf({ db, now, actor }, team, row, held);
+    if (input.pause_pipeline === false) await resumePipelinesOf({ db, now, actor }, team, row, held, context.quotas);
     await audit(
       db,
       actor,
@@ -186,6 +187,17 @@ export async function updateTeamSchedule(
   });
   for (const signal of ["schedules", "dispatch", "observe"] as const) context.signals[signal].wake();
   return schedule;
+}
+
+/** Locks the pipelines that a change of a schedule pauses or resumes. */
+async function holdPaused(
+  db: Db,
+  team: Team,
+  { schedule_id: id, pause_pipeline: isPause }: UpdatePipelineScheduleInput,
+): Promise<ReadonlySet<string>> {
+  if (isPause == null) return new Set();
+  await requireSchedule(db, team, id);
+  return holdPipelinesOf(db, id, isPause);
 }
 
 /** Returns the changed fields for the audit log, followed by `taken`, the scripts that a refresh added. */

@@ -4,7 +4,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import type { FastifySchemaValidationError } from "fastify/types/schema.js";
 import { BlobsUnavailable } from "../../blobs/blobs.ts";
 import { isDiskFull } from "../../machine/disk.ts";
-import { isUnavailable } from "../../store/drivers/unavailable.ts";
+import { isUnavailable, WriteConflict } from "../../store/drivers/unavailable.ts";
 import { tooLarge } from "./json-bodies.ts";
 import { messagePack } from "./message-pack.ts";
 
@@ -38,6 +38,7 @@ export function refusalOf(error: FastifyError, request: FastifyRequest): ApiErro
   if (isUnavailable(error)) return unavailable(fateOf(error, request));
   if (isDiskFull(error)) request.log.error({ err: error }, "the disk is full");
   if (error instanceof BlobsUnavailable) return filesUnavailable(error, request);
+  if (error instanceof WriteConflict) return conflicting(error, request);
   const known = toApiError(error, request);
   if (known) return known;
   request.log.error({ err: error }, "request failed");
@@ -66,6 +67,13 @@ function filesUnavailable(error: BlobsUnavailable, request: FastifyRequest): Api
     `The file storage of the server is unreachable; running jobs continue. ${nothingChanged}`,
     { retryAfter },
   );
+}
+
+/** Refuses a request whose write kept conflicting with others. The operator is told as well: it should not happen. */
+function conflicting(error: WriteConflict, request: FastifyRequest): ApiError {
+  request.log.warn({ err: error }, "a write kept conflicting with others");
+  const why = "Other requests kept changing the same data at the same time.";
+  return new ApiError("unavailable", `${why} ${nothingChanged}`, { retryAfter });
 }
 
 /**

@@ -17,6 +17,27 @@ export class StoreUnavailable extends Error {
   }
 }
 
+/**
+ * Error of a write that was rolled back on every attempt, because others changed the same rows at the same time. Nothing
+ * was changed, and the write can be retried unchanged.
+ */
+export class WriteConflict extends Error {
+  constructor(cause: unknown) {
+    super(`the write kept conflicting with others: ${cause instanceof Error ? cause.message : String(cause)}`, {
+      cause,
+    });
+    this.name = "WriteConflict";
+  }
+}
+
+/** Thrown inside a write to start it again, because rows changed before it could lock them. */
+export class WriteAgain extends Error {
+  constructor(why: string) {
+    super(why);
+    this.name = "WriteAgain";
+  }
+}
+
 const network = new Set([
   "ECONNREFUSED",
   "ECONNRESET",

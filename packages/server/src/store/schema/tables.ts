@@ -322,13 +322,13 @@ interface QueueTable {
   slots: number;
   passed_over: number;
   /**
-   * Earliest start of a retry; empty if the job waits only for slots. Of a job that waits for its files: since when, or
-   * when they are tried next. It is never empty then, so that dispatch reads no such row.
+   * Earliest start of a retry; empty if the job waits only for slots. If the job waits for its files, this is the start
+   * of the wait or the time of the next try; it is not empty, so that dispatch does not read the row.
    */
   not_before: Generated<string>;
   /**
-   * `files` if the job's files are to be fetched to this machine, `storage` if that failed and is tried again at
-   * `not_before`; otherwise empty.
+   * `files` if the job's files must be downloaded to this machine first, `storage` if the download failed and is retried
+   * at `not_before`; otherwise empty.
    */
   waits_for: Generated<"" | "files" | "storage">;
 }

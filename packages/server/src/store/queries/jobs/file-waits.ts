@@ -1,11 +1,11 @@
-/** Queries on queued jobs that wait for their files. Dispatch does not read their rows until the files are here. */
+/** Queries on queued jobs that wait for their files. Dispatch does not read their rows until the files are on this machine. */
 import type { Updateable } from "kysely";
 import type { Db } from "../../drivers/store.ts";
 import type { Tables } from "../../schema/tables.ts";
 
 type Wait = Updateable<Tables["queue"]>["waits_for"];
 
-/** Changes what a queued job waits for. Returns false if it left the queue, or waits for something else by now. */
+/** Changes what a queued job waits for. Returns false if the job has left the queue, or waits for something else now. */
 async function change(
   db: Db,
   jobId: string,
@@ -20,22 +20,22 @@ async function change(
   return (await query.executeTakeFirst()).numUpdatedRows === 1n;
 }
 
-/** The files of a job that could start are not on this machine: it waits for them. */
+/** Marks a queued job as waiting for its files, because they are not on this machine. */
 export const waitForFiles = (db: Db, jobId: string, now: string) =>
   change(db, jobId, "", { waits_for: "files", not_before: now });
 
-/** The files are here: the job waits only for slots. */
+/** Marks a queued job as waiting only for slots, because its files are on this machine now. */
 export const endFileWait = (db: Db, jobId: string) => change(db, jobId, "files", { waits_for: "", not_before: "" });
 
-/** The files could not be fetched; the next try is at `nextTry`. */
+/** Plans the next download of a job's files at `nextTry`, after a failed one. */
 export const postponeFiles = (db: Db, jobId: string, nextTry: string) =>
   change(db, jobId, "files", { waits_for: "storage", not_before: nextTry });
 
-/** The time of the next try has come. */
+/** Marks a job as waiting for its files again, because the time of the next try has come. */
 export const tryFilesAgain = (db: Db, jobId: string, now: string) =>
   change(db, jobId, "storage", { waits_for: "files", not_before: now });
 
-/** Lists the jobs of a cluster whose files are to be fetched, by priority and then by age, without those of some teams. */
+/** Lists the jobs of a cluster whose files are to be downloaded, by priority and then by age, without the given teams. */
 export function waitingForFiles(db: Db, clusterId: number, without: readonly number[], limit: number) {
   const query = db
     .selectFrom("queue")
@@ -48,7 +48,7 @@ export function waitingForFiles(db: Db, clusterId: number, without: readonly num
   return (without.length === 0 ? query : query.where("team_id", "not in", without)).execute();
 }
 
-/** Lists the jobs whose files could not be fetched, by the time of the next try. */
+/** Lists the jobs whose download failed, by the time of the next try. */
 export const postponedFiles = (db: Db, limit: number) =>
   db
     .selectFrom("queue")

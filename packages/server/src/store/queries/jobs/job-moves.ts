@@ -1,7 +1,7 @@
 /** Status changes of jobs: one guarded statement that allows only the transitions in the contract. */
 import { type FinalStatus, type JobStatus, jobStates, jobTransitions } from "@millrace/contract";
 import type { Updateable } from "kysely";
-import type { Db } from "../../drivers/store.ts";
+import { type Db, isPostgres } from "../../drivers/store.ts";
 import type { Tables } from "../../schema/tables.ts";
 import { eachPart } from "../batches.ts";
 import { heardJob, noteJobs } from "../events/outbox.ts";
@@ -42,6 +42,16 @@ export async function moveJob(db: Db, move: Move<UnfinishedStatus>): Promise<boo
 export const moveJobs = (db: Db, moves: Moves<UnfinishedStatus>): Promise<string[]> => moveAll(db, moves);
 
 /**
+ * Moves many jobs like `moveJobs`, but skips jobs whose rows another write has locked: a caller that has not locked their
+ * pipelines must not wait for a write that has.
+ */
+export const moveFreeJobs = (db: Db, moves: Moves<UnfinishedStatus>): Promise<string[]> =>
+  isPostgres(db) ? moveAll(db, moves, (ids) => freeJobs(db, ids)) : moveAll(db, moves);
+
+const freeJobs = (db: Db, ids: readonly string[]) =>
+  db.selectFrom("jobs").select("id").where("id", "in", ids).forNoKeyUpdate().skipLocked();
+
+/**
  * Moves a job to a final status and returns its row with the shortened spec; undefined if it was in none of the `from`
  * states. Only `domain/lifecycle/end-job.ts` calls this, and notifies whatever waits for the end.
  */
@@ -66,10 +76,14 @@ export async function beginDraftJobs(db: Db, ids: readonly string[]): Promise<Jo
   return begun;
 }
 
-async function moveAll(db: Db, { ids, ...transition }: Moves<JobStatus>): Promise<string[]> {
+async function moveAll(
+  db: Db,
+  { ids, ...transition }: Moves<JobStatus>,
+  among: (part: readonly string[]) => readonly string[] | ReturnType<typeof freeJobs> = (part) => part,
+): Promise<string[]> {
   const changed: string[] = [];
   await eachPart(ids, async (part) => {
-    const rows = await setStatus(db, transition).where("id", "in", part).returning(heardJob).execute();
+    const rows = await setStatus(db, transition).where("id", "in", among(part)).returning(heardJob).execute();
     await noteJobs(db, rows);
     for (const { id } of rows) changed.push(id);
   });

@@ -84,11 +84,20 @@ export const waitingByTeam = (db: Db) =>
     .groupBy(["cluster_id", "team_id"])
     .execute();
 
-/** Removes a job from the queue. Returns false if someone else already did. */
+/**
+ * Removes a job from the queue. Returns false if it is not in the queue, or if another write has locked its row: a claim
+ * locks rows of many jobs, so it must not wait for a lock.
+ */
 export const dequeue = async (db: Db, jobId: string): Promise<boolean> => (await remove(db, { jobId })).affected === 1n;
 const remove = prepared<{ jobId: string }>()((db, value) =>
-  db.deleteFrom("queue").where("job_id", "=", value("jobId")),
+  db.deleteFrom("queue").where("job_id", "in", free(db).where("job_id", "=", value("jobId"))),
 );
+
+/** Selects from the queue without rows that another write has locked. SQLite has only one writer and no row locks. */
+const free = (db: Db) => {
+  const query = db.selectFrom("queue").select("job_id");
+  return isPostgres(db) ? query.forUpdate().skipLocked() : query;
+};
 
 /** Removes several jobs from the queue. Returns those that were in it. */
 export async function dequeueAll(db: Db, jobIds: readonly string[]): Promise<string[]> {
@@ -100,11 +109,12 @@ export async function dequeueAll(db: Db, jobIds: readonly string[]): Promise<str
   return taken;
 }
 
+/** Counts that jobs were passed over, except jobs whose rows another write has locked. */
 export const countPassedOver = (db: Db, jobIds: readonly string[]) =>
   db
     .updateTable("queue")
     .set((eb) => ({ passed_over: eb("passed_over", "+", 1) }))
-    .where("job_id", "in", jobIds)
+    .where("job_id", "in", free(db).where("job_id", "in", jobIds))
     .execute();
 
 const since = prepared<{ clusterId: number; after: string }>()((db, value) =>

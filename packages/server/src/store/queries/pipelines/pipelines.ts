@@ -46,13 +46,33 @@ export const pipelinesOfSchedule = (db: Db, scheduleId: number, status: Pipeline
     .execute();
 
 /**
- * Reads a pipeline and locks its row until the write ends, so that nobody else changes it or its runs. SQLite has only
- * one writer and needs no lock.
+ * Reads a pipeline and locks its row until the write ends, so that nobody else changes it or its runs. A write locks
+ * pipelines before it touches the queue, attempts or jobs: ARCHITECTURE.md has the order. SQLite has only one writer and
+ * needs no lock.
  */
 export const lockPipeline = (db: Db, id: string): Promise<PipelineRow> => {
   const query = db.selectFrom("pipelines").selectAll().where("id", "=", id);
-  return (isPostgres(db) ? query.forUpdate() : query).executeTakeFirstOrThrow();
+  return (isPostgres(db) ? query.forNoKeyUpdate() : query).executeTakeFirstOrThrow();
 };
+
+/** Locks several pipelines, in the order of their ids: two writes that lock the same ones never wait for each other. */
+export async function lockPipelines(db: Db, ids: readonly string[]): Promise<void> {
+  if (!isPostgres(db)) return;
+  const query = (part: readonly string[]) =>
+    db.selectFrom("pipelines").select("id").where("id", "in", part).orderBy("id").forNoKeyUpdate().execute();
+  await eachPart([...new Set(ids)].sort(), query);
+}
+
+/** Locks the pipelines that have one of these jobs as a run. The first statement of every write that may end a job. */
+export async function lockPipelinesOf(db: Db, jobIds: readonly string[]): Promise<void> {
+  if (!isPostgres(db)) return;
+  const ids: string[] = [];
+  await eachPart(jobIds, async (part) => {
+    const query = db.selectFrom("jobs").select("pipeline_id").distinct().where("id", "in", part);
+    for (const { pipeline_id } of await query.execute()) if (pipeline_id !== null) ids.push(pipeline_id);
+  });
+  await lockPipelines(db, ids);
+}
 
 export interface PipelineMove {
   readonly id: string;
@@ -123,8 +143,8 @@ const ended = prepared<{ id: string; now: string }>()((db, value) =>
     .returningAll(),
 );
 /**
- * Decrements the number of runs that have not ended. This locks the pipeline's row, so that if two parents end at the
- * same time, the second sees the changes of the first.
+ * Decrements the number of runs that have not ended. If two parents end at the same time, the second sees the changes
+ * of the first.
  */
 export const countEndedRun = async (db: Db, id: string, now: string): Promise<PipelineRow | undefined> =>
   (await ended(db, { id, now })).rows[0];
@@ -157,22 +177,24 @@ export async function releaseChildren(db: Db, pipelineId: string, createdJobId: 
   return rows.flatMap(({ created_job_id, waits_for }) => (waits_for === 0 && created_job_id ? [created_job_id] : []));
 }
 
-export const setWaitsFor = (db: Db, { pipeline_id, job_id }: RunRow, waits_for: number) =>
-  db
-    .updateTable("pipeline_runs")
-    .set({ waits_for })
-    .where("pipeline_id", "=", pipeline_id)
-    .where("job_id", "=", job_id)
-    .execute();
+/** Stores for runs of a pipeline, by the ids of their originals, for how many parents they wait. */
+export const setWaitsFor = (db: Db, pipelineId: string, waits: ReadonlyMap<string, number>): Promise<void> =>
+  eachPart([...waits], (part) => {
+    const rows = part.map(([jobId, count]) => sql`(${jobId}, cast(${count} as integer))`);
+    return sql`with fresh (job, waits) as (values ${sql.join(rows)})
+      update pipeline_runs set waits_for = waits from fresh where pipeline_id = ${pipelineId} and job_id = job`.execute(
+      db,
+    );
+  });
 
-/** Assigns another job to a run. */
-export const replaceDraft = (db: Db, { pipeline_id, job_id }: RunRow, created_job_id: string) =>
-  db
-    .updateTable("pipeline_runs")
-    .set({ created_job_id })
-    .where("pipeline_id", "=", pipeline_id)
-    .where("job_id", "=", job_id)
-    .execute();
+/** Assigns other jobs to runs of a pipeline, by the ids of their originals. */
+export const replaceDrafts = (db: Db, pipelineId: string, drafts: ReadonlyMap<string, string>): Promise<void> =>
+  eachPart([...drafts], (part) => {
+    const rows = part.map(([jobId, draft]) => sql`(${jobId}, ${draft})`);
+    return sql`with fresh (job, draft) as (values ${sql.join(rows)})
+      update pipeline_runs set created_job_id = draft from fresh
+      where pipeline_id = ${pipelineId} and job_id = job`.execute(db);
+  });
 
 /** Deletes a run; its children become children of its parents. */
 export async function deleteRun(db: Db, { pipeline_id, job_id }: RunRow): Promise<void> {
