@@ -16,6 +16,12 @@ import { pauseRuns, resumeRuns } from "../pipelines/pipeline-pauses.ts";
 /** Ids of the pipelines that the transaction has locked. */
 type Held = ReadonlySet<string>;
 
+/** A schedule whose row and pipelines the transaction has locked. */
+interface HeldSchedule {
+  readonly row: ScheduleRow;
+  readonly held: Held;
+}
+
 /** Locks the pipelines of a schedule that a pause or a resume will change. Call it before the schedule is locked. */
 export async function holdPipelinesOf(db: Db, scheduleId: number, isPause: boolean): Promise<Held> {
   const ids = (await pipelinesOfSchedule(db, scheduleId, isPause ? "RUNNING" : "PAUSED")).map(({ id }) => id);
@@ -23,42 +29,39 @@ export async function holdPipelinesOf(db: Db, scheduleId: number, isPause: boole
   return new Set(ids);
 }
 
-/** Lists the pipelines in a state again, now that the schedule is locked and fires none. Begins anew if one was missed. */
-async function heldIn(db: Db, id: number, status: PipelineRow["status"], held: Held): Promise<PipelineRow[]> {
-  const rows = await pipelinesOfSchedule(db, id, status);
-  if (rows.every((row) => held.has(row.id))) return rows;
-  throw new WriteAgain("a pipeline of the schedule began or was resumed before the schedule could be locked");
+/**
+ * Lists the pipelines of a schedule that have this status. The schedule is locked and cannot start another. Retries the
+ * transaction if a pipeline was started or resumed before that, because it is not locked.
+ */
+async function pipelinesIn(db: Db, { row, held }: HeldSchedule, status: PipelineRow["status"]): Promise<PipelineRow[]> {
+  const rows = await pipelinesOfSchedule(db, row.id, status);
+  if (rows.every(({ id }) => held.has(id))) return rows;
+  throw new WriteAgain("a pipeline of the schedule was started or resumed before the schedule could be locked");
 }
 
-/** Pauses every running pipeline of a schedule, also those that somebody resumed separately. */
-export async function pausePipelinesOf(
-  { db, now, actor }: Edit,
-  team: Team,
-  { id, name }: ScheduleRow,
-  held: Held,
-): Promise<void> {
-  for (const pipeline of await heldIn(db, id, "RUNNING", held)) {
+/** Pauses every running pipeline of a schedule, including those that somebody resumed separately. */
+export async function pausePipelinesOf({ db, now, actor }: Edit, team: Team, schedule: HeldSchedule): Promise<void> {
+  for (const pipeline of await pipelinesIn(db, schedule, "RUNNING")) {
     await pauseRuns(db, pipeline.id, now);
-    const detail = `with the schedule ${name}`;
+    const detail = `with the schedule ${schedule.row.name}`;
     await audit(db, actor, { action: "pipeline.pause", team, target: pipeline.name, detail }, now);
   }
 }
 
-/** Resumes every paused pipeline of a schedule, also those that somebody paused separately. */
+/** Resumes every paused pipeline of a schedule, including those that somebody paused separately. */
 export async function resumePipelinesOf(
   { db, now, actor }: Edit,
   team: Team,
-  { id, name }: ScheduleRow,
-  held: Held,
+  schedule: HeldSchedule,
   quotas: DefaultQuotas & DiskQuotas,
 ): Promise<void> {
-  const paused = await heldIn(db, id, "PAUSED", held);
+  const paused = await pipelinesIn(db, schedule, "PAUSED");
   if (paused.length === 0) return;
   await requireRoomInQueue(db, team, quotas);
   await requireRoomForDatasets(db, team, quotas);
   for (const pipeline of paused) {
     await resumeRuns(db, pipeline, now);
-    const detail = `with the schedule ${name}`;
+    const detail = `with the schedule ${schedule.row.name}`;
     await audit(db, actor, { action: "pipeline.resume", team, target: pipeline.name, detail }, now);
   }
 }

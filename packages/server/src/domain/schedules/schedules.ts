@@ -174,8 +174,9 @@ export async function updateTeamSchedule(
         now,
       );
     const taken = input.refresh ? await refreshTemplate(db, team, row.pipeline_id, now) : undefined;
-    if (input.pause_pipeline === true) await pausePipelinesOf({ db, now, actor }, team, row, held);
-    if (input.pause_pipeline === false) await resumePipelinesOf({ db, now, actor }, team, row, held, context.quotas);
+    if (input.pause_pipeline === true) await pausePipelinesOf({ db, now, actor }, team, { row, held });
+    if (input.pause_pipeline === false)
+      await resumePipelinesOf({ db, now, actor }, team, { row, held }, context.quotas);
     await audit(
       db,
       actor,
