@@ -142,8 +142,8 @@ export function timezone(given: string): string {
 }
 
 export function libraryVersion(given: string): string {
-  if (!/^\d+\.\d+\.\d+$/.test(given)) throw new Error(`expected a version such as 0.62.0, got ${given}`);
-  if (isTooOldLibrary(given)) throw new Error(`expected ${oldestLibrary} or newer, got ${given}`);
+  if (!/^\d+\.\d+\.\d+$/.test(given)) throw new Error("expected a version such as 0.62.0");
+  if (isTooOldLibrary(given)) throw new Error(`expected ${oldestLibrary} or newer`);
   return given;
 }
 

@@ -42,7 +42,7 @@ export function datasetCopyRoutes(app: FastifyInstance, context: DatasetContext)
       const uuids = await warehouses.restore(team.id, { moment, kind: copy.kind }, replacedAt);
       await measures.measure(team.id);
       const gone = await recordRestored(store, { actor, team }, { moment, uuids }, clock.now());
-      const lost = gone === 0 ? "" : ` ${gone} versions that were created after the copy are lost.`;
+      const lost = gone === 0 ? "" : ` Versions created after the copy are lost: ${gone}.`;
       const isKept = (await warehouses.replaced(team.id)).includes(replacedAt);
       const kept = isKept ? ` The replaced warehouse is kept for a while, as the copy of ${replacedAt}.` : "";
       return {
