@@ -298,7 +298,7 @@ const eventFlag = {
 } as const;
 const enabling = {
   enable: { kind: "switch", help: "Send the waiting deliveries, and new ones from now on" },
-  disable: { kind: "switch", help: "Stop sending until --enable; deliveries wait" },
+  disable: { kind: "switch", help: "Send nothing until --enable" },
 } as const satisfies Record<string, Flag>;
 const deliveryWords = ["pending", "delivered", "failed"] as const satisfies readonly DeliveryStatus[];
 const webhookFlags = {
@@ -730,8 +730,8 @@ export const commands = {
     summary: "Run a file as a job and follow it",
     details:
       "A .py file runs in Python, any other file in a shell or in the interpreter that its first line (#!) names. A script\n" +
-      "from standard input (-) is Python unless its first line or the suffix of --name says otherwise. Exit codes: 0 complete,\n" +
-      "1 failed, 2 canceled, 4 sign-in needed. Ctrl-C stops following; the job continues. With --start-time or --cron the\n" +
+      "from standard input (-) is Python unless its first line or the suffix of --name says otherwise. Exit codes:\n" +
+      "0 complete, 1 failed, 2 canceled, 4 sign-in needed. Ctrl-C stops following; the job continues. With --start-time or --cron the\n" +
       "job becomes a task that starts later.",
     arguments: {
       FILE: {
@@ -1372,8 +1372,8 @@ export const commands = {
     summary: "Back up the database, datasets, uploads and logs into a new folder, with or without a running server",
     details:
       "The backup contains the database at one point in time, and each team's datasets at a later one, with every version\n" +
-      "that the database names. Jobs continue during the backup. The command ends with a summary, and with exit code 1 if a team's\n" +
-      "datasets could not be read and a daily copy was used instead. Verify the backup with `millrace backup verify DIR`.\n" +
+      "that the database names. Jobs continue during the backup. The command ends with a summary, and with exit code 1\n" +
+      "if a team's datasets could not be read and a daily copy was used instead. `millrace backup verify DIR` verifies it.\n" +
       "The encryption key (secret.key in the data folder) is left out unless --with-key is given. Without the key,\n" +
       "credentials and jobs' variables cannot be decrypted. Keep the key in a different place from the backup.",
     arguments: { DIR: { help: "Folder to create; it must not exist yet", complete: "directory" } },
@@ -1446,7 +1446,7 @@ type Arguments<Table> = {
       : string;
 };
 
-/** The parsed input that the handler of a command gets. */
+/** The parsed flags and arguments that the handler of a command gets. */
 export interface Input<P extends CommandPath> {
   readonly flags: Flags<(typeof commands)[P]["flags"]> & Flags<typeof commonFlags>;
   readonly arguments: Arguments<(typeof commands)[P]["arguments"]>;

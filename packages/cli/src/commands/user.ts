@@ -73,7 +73,7 @@ const add: Handler<"user add"> = async ({ flags, arguments: { USER: username } }
   if (flags.json) return show(user, true, output);
   output.print(`Created user ${username}`);
   const sign = flags.password ? "" : `; to sign in: millrace admin link --user ${username}`;
-  output.note(`Add them to a team: millrace team add-member ${username}${sign}`);
+  output.note(`Add the user to a team: millrace team add-member ${username}${sign}`);
   return 0;
 };
 

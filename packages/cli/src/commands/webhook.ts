@@ -33,7 +33,7 @@ interface Choices {
   readonly "secret-file": string | undefined;
 }
 
-/** Returns the fields for the given flags. */
+/** Returns the fields of the request for the given flags. */
 async function readChoices(flags: Choices) {
   const statuses = flags["job-status"];
   const { format, method } = flags;
@@ -64,9 +64,9 @@ const create: Handler<"webhook create"> = async ({ flags, arguments: { URL: url 
   show(webhook, output);
   if (flags["secret-file"] === undefined) {
     output.print(`secret: ${webhook.secret}`);
-    output.note("The secret is not shown again: the receiver needs it to verify signatures.");
+    output.note("Keep the secret, which is not shown again: the receiver needs it to verify signatures.");
   }
-  output.note(`A PING is being sent: millrace webhook deliveries ${webhook.id}`);
+  output.note(`A PING is being sent; see its outcome: millrace webhook deliveries ${webhook.id}`);
   return 0;
 };
 

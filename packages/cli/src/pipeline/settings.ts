@@ -1,6 +1,6 @@
 /**
- * Turns the flags of `pipeline settings` into a request: an absent flag changes nothing, an empty one clears the
- * setting.
+ * Turns the flags of `pipeline settings` into a request. An absent flag changes nothing; a flag with an empty value
+ * removes the setting.
  */
 import type { UpdatePipelineSettingsInput } from "@millrace/contract";
 import type { Input } from "../arguments.ts";
