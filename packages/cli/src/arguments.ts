@@ -656,7 +656,7 @@ export const commands = {
     details:
       "Use this after a script has damaged the datasets. No job of the team may be running; versions newer than the copy\n" +
       "are lost. Lists these versions, then asks on a terminal and requires --yes elsewhere. The replaced datasets are\n" +
-      "kept for a week: `millrace team dataset-copies` lists them, and --copy restores them.",
+      "kept, by default for a week: `millrace team dataset-copies` lists them, and --copy restores them.",
     arguments: {},
     flags: {
       copy: {

@@ -25,7 +25,7 @@ export const NewInvitation = Type.Object(
 );
 export type NewInvitation = Static<typeof NewInvitation>;
 
-/** What the holder of an invitation link is shown. */
+/** What a person who opens an invitation link sees. */
 export const InvitationOffer = Type.Object(
   { team_name: Type.String(), role: oneOf(roles), invited_by: Type.String(), expires_at: Timestamp },
   { $id: "InvitationOffer" },

@@ -38,6 +38,6 @@ export function whatWillGo(team: string, { created_at, kind }: DatasetCopy, gone
     gone.length === 0
       ? "No version was created since then."
       : `Versions created since then will be lost, ${gone.length} in total: ${names}${more}.`,
-    "The current datasets are kept for a week: millrace team dataset-copies.",
+    "The current datasets are kept, by default for a week: millrace team dataset-copies.",
   ].join("\n");
 }

@@ -1,4 +1,4 @@
-/** A real server as a child process with its own folder: started, waited for, ended. */
+/** Starts a server as a child process with its own folder, waits until it listens, and stops it. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -20,7 +20,7 @@ interface Command {
   readonly environment?: Readonly<Record<string, string>>;
 }
 
-/** `command` gets the port and an empty folder, and may fill the folder first. */
+/** `command` gets a port and an empty folder, in which it may create files, and returns the command line. */
 export async function startServer(
   name: string,
   command: (port: number, folder: string) => Command | Promise<Command>,
