@@ -164,7 +164,11 @@ const clientConfig = {
   help: "Parameters of the storage: JSON, @FILE to read JSON from a file, or @- to read it from standard input",
 } as const;
 const recursive = { kind: "switch", short: "r", help: "Include everything below the folder" } as const;
-const yes = { kind: "switch", short: "y", help: "Do not ask for confirmation; required if there is no terminal" } as const;
+const yes = {
+  kind: "switch",
+  short: "y",
+  help: "Do not ask for confirmation; required if there is no terminal",
+} as const;
 const yesOnTerminal = {
   kind: "switch",
   short: "y",
@@ -398,7 +402,8 @@ export const commands = {
   },
   "auth login": {
     summary: "Sign in: confirm a code in a browser, or with `millrace auth approve`",
-    details: "The token is stored in the settings of the datachain client, so signing in once is enough for both programs.",
+    details:
+      "The token is stored in the settings of the datachain client, so signing in once is enough for both programs.",
     arguments: {},
     flags: {
       url,
@@ -407,7 +412,11 @@ export const commands = {
       name: { kind: "text", short: "n", value: "NAME", help: "Name of the token (default: chosen by the server)" },
       "no-open": { kind: "switch", help: "Do not open a browser" },
       local,
-      team: { kind: "list", value: "NAME", help: "Limit the token to these teams; a single team also becomes the default team" },
+      team: {
+        kind: "list",
+        value: "NAME",
+        help: "Limit the token to these teams; a single team also becomes the default team",
+      },
       "expires-in": {
         kind: "integer",
         value: "DAYS",
@@ -457,7 +466,10 @@ export const commands = {
   "admin link": {
     summary: "Print a new one-use sign-in link for the browser",
     arguments: {},
-    flags: { user: { kind: "text", value: "NAME", help: "User whom the link signs in (default: admin)" }, ...serverFlags },
+    flags: {
+      user: { kind: "text", value: "NAME", help: "User whom the link signs in (default: admin)" },
+      ...serverFlags,
+    },
   },
   "admin rotate-key": {
     summary: "Encrypt all secrets with a new key; works directly on the database, with or without a running server",
@@ -522,7 +534,7 @@ export const commands = {
   },
   "user passwd": {
     summary: "Change your password, or, as an administrator, another user's",
-    details: `${secretInput}\nStandard input: first the current password (only if you change your own and have one), then the new one, each on its own line.\nEnds the user's browser sessions.`,
+    details: `${secretInput}\nStandard input has the current password (only if you change your own and have one) and then the new one, on separate lines.\nEnds the user's browser sessions.`,
     arguments: { USER: { optional: true, help: "User name (default: you)" } },
     flags: { url },
   },
@@ -731,8 +743,8 @@ export const commands = {
     details:
       "A .py file runs in Python, any other file in a shell or in the interpreter that its first line (#!) names. A script\n" +
       "from standard input (-) is Python unless its first line or the suffix of --name says otherwise. Exit codes:\n" +
-      "0 complete, 1 failed, 2 canceled, 4 sign-in needed. Ctrl-C stops following; the job continues. With --start-time or --cron the\n" +
-      "job becomes a task that starts later.",
+      "0 complete, 1 failed, 2 canceled, 4 sign-in needed. Ctrl-C stops following; the job continues. With --start-time\n" +
+      "or --cron, the job becomes a task that starts later.",
     arguments: {
       FILE: {
         optional: true,
@@ -802,7 +814,11 @@ export const commands = {
       search: { kind: "text", value: "TEXT", help: "Only jobs with this text in the name or in the script" },
       tag: { kind: "list", value: "TAG", help: "Only jobs with all of these tags" },
       "created-by": { kind: "text", value: "USER", help: "Only jobs of this user" },
-      since: { kind: "text", value: "TIME", help: "Only jobs created since this time: 2026-01-31T09:00, '2 hours ago', today" },
+      since: {
+        kind: "text",
+        value: "TIME",
+        help: "Only jobs created since this time: 2026-01-31T09:00, '2 hours ago', today",
+      },
       until: { kind: "text", value: "TIME", help: "Only jobs created before this time" },
       cluster: { kind: "text", value: "NAME", help: "Only jobs of this cluster" },
       parent: { kind: "text", value: "ID", help: "Only jobs that this task started" },
@@ -885,7 +901,8 @@ export const commands = {
   },
   "task update": {
     summary: "Change when a task fires, or its name",
-    details: "Settings without a flag stay as they are. --cron= removes the cron expression, --start-time= the start time.",
+    details:
+      "Settings without a flag stay as they are. --cron= removes the cron expression, --start-time= the start time.",
     arguments: taskName,
     flags: {
       name: { kind: "text", value: "NAME", help: "New name of the task and of the jobs that it starts" },
@@ -1075,7 +1092,13 @@ export const commands = {
         help: "hour, day (default), week, month, or a cron expression",
       },
       timezone: { kind: "text", value: "ZONE", help: "Time zone of the times and of the period (default: UTC)" },
-      parallel: { kind: "integer", value: "N", min: 1, max: 100, help: "Maximum number of parallel runs (default: 1, in order)" },
+      parallel: {
+        kind: "integer",
+        value: "N",
+        min: 1,
+        max: 100,
+        help: "Maximum number of parallel runs (default: 1, in order)",
+      },
       "on-failure": {
         kind: "text",
         value: "POLICY",
@@ -1115,7 +1138,8 @@ export const commands = {
     flags: { ...connection, json },
   },
   "pipeline hand-over": {
-    summary: "Transfer runs that have not started to another user; they then run with that user's rights and credentials",
+    summary:
+      "Transfer runs that have not started to another user; they then run with that user's rights and credentials",
     details:
       "You can transfer the pipeline to yourself or, as an admin of the team, to its service account;\nadministrators of the server can choose anybody.",
     arguments: { ...pipelineName, USER: { help: "New owner" } },
@@ -1136,7 +1160,8 @@ export const commands = {
   },
   "schedule update": {
     summary: "Change, pause or resume a schedule",
-    details: "Settings without a flag stay as they are. An empty value (--cron=, --start-time=, --on-dataset=) removes the setting.",
+    details:
+      "Settings without a flag stay as they are. An empty value (--cron=, --start-time=, --on-dataset=) removes the setting.",
     arguments: scheduleName,
     flags: {
       name: { kind: "text", value: "NAME", help: "New name" },
@@ -1310,7 +1335,12 @@ export const commands = {
     arguments: storageUri,
     flags: {
       start: { kind: "integer", value: "BYTE", min: 0, help: "First byte (default: 0)" },
-      end: { kind: "integer", value: "BYTE", min: 0, help: "Position after the last byte (default: the end of the file)" },
+      end: {
+        kind: "integer",
+        value: "BYTE",
+        min: 0,
+        help: "Position after the last byte (default: the end of the file)",
+      },
       "client-config": clientConfig,
     },
   },
@@ -1318,7 +1348,8 @@ export const commands = {
     summary: "Copy a file, or with --recursive a folder",
     details:
       "If TO ends with a slash or is a folder, the file keeps its name there; with --recursive, the files of FROM are copied\n" +
-      "into TO. Existing files are replaced. FROM may be - for standard input, TO may be - for standard output (one file only).",
+      "into TO. Existing files are replaced. FROM may be - for standard input, TO may be - for standard output (only one\n" +
+      "file).",
     arguments: fromAndTo,
     flags: { recursive, ...bothConfigs, json },
     examples: [

@@ -9,7 +9,9 @@ type Fetch = typeof fetch;
 export interface Connection {
   readonly settings: Settings;
   readonly client: Client;
-  /** Returns a client for the same server that uses another `fetch`; uploads count their bytes in it to show progress. */
+  /**
+   * Returns a client for the same server that uses another `fetch`; uploads count their bytes in it to show progress.
+   */
   clientWith(send: (plain: Fetch) => Fetch): Client;
 }
 

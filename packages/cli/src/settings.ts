@@ -1,7 +1,7 @@
 /**
  * Finds the server, the token and the team where the `datachain` client looks for them. The first that is set wins, in
- * this order: flag, environment, project (.datachain/config), user, system, and the variables that a job gets. No other file reads
- * the environment or the client's settings files.
+ * this order: flag, environment, project (.datachain/config), user, system, and the variables that a job gets. No other
+ * file reads the environment or the client's settings files.
  */
 import { chmodSync, mkdirSync, readFileSync, realpathSync, renameSync, writeFileSync } from "node:fs";
 import { userInfo } from "node:os";

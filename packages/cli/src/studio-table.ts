@@ -8,7 +8,7 @@ export type StudioChanges = Readonly<Record<string, string | null>>;
 export function editStudioTable(text: string, changes: StudioChanges): string {
   const rewritten = stringify(changedDocument(parse(text), changes));
   const edited = editLines(text.split("\n"), changes).join("\n");
-  // Editing lines works for nearly every file. Where it fails, the file is rewritten: it loses its comments, but no keys.
+  // Editing lines works for nearly every file. If it fails, the file is rewritten and loses its comments, but no keys.
   return meanTheSame(edited, rewritten) ? edited : rewritten;
 }
 

@@ -11,7 +11,9 @@ import { Type } from "./type.ts";
 export const DatasetCopy = Type.Object(
   {
     created_at: Timestamp,
-    kind: oneOf(["daily", "replaced"], { description: "`daily`: a daily copy; `replaced`: a warehouse that was replaced when a copy was restored" }),
+    kind: oneOf(["daily", "replaced"], {
+      description: "`daily`: a daily copy; `replaced`: a warehouse that was replaced when a copy was restored",
+    }),
   },
   { $id: "DatasetCopy" },
 );
@@ -38,7 +40,10 @@ export const restoreDatasetCopy = defineRoute({
   access: { ...teamAccess("write", "admin"), people: true },
   params: TeamParams,
   body: Type.Object({
-    created_at: maybe({ ...Timestamp, description: "`created_at` of the copy to restore; default: the newest daily copy" }),
+    created_at: maybe({
+      ...Timestamp,
+      description: "`created_at` of the copy to restore; default: the newest daily copy",
+    }),
   }),
   response: ActionFeedback,
   errors: ["not_found", "wrong_state"],

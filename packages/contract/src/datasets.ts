@@ -223,7 +223,13 @@ export const registerVersion = defineRoute({
     ),
     schema: maybe({ ...AnyMap, description: "the schema, at most 256 KiB of JSON" } as typeof AnyMap),
     num_objects: maybe(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: "number of rows" })),
-    size: maybe(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: "total size in bytes of the files that the rows refer to" })),
+    size: maybe(
+      Type.Integer({
+        minimum: 0,
+        maximum: Number.MAX_SAFE_INTEGER,
+        description: "total size in bytes of the files that the rows refer to",
+      }),
+    ),
     preview: maybe(
       Type.Array(AnyMap, {
         maxItems: 100,

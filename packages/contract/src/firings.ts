@@ -28,7 +28,9 @@ export const ScheduleFiring = Type.Object(
     tick: { ...Timestamp, description: "the scheduled time; the earliest one if the entry covers several ticks" },
     ticks: Type.Integer({ description: "number of ticks that the entry covers, at most 100" }),
     at: { ...Timestamp, description: "when the outcome was decided" },
-    late_seconds: Type.Integer({ description: "seconds between the scheduled time and the firing; up to 60 seconds count as on time" }),
+    late_seconds: Type.Integer({
+      description: "seconds between the scheduled time and the firing; up to 60 seconds count as on time",
+    }),
     outcome: oneOf(firingOutcomes, {
       description:
         "`fired`: a pipeline started; `failed`: the pipeline could not start, or failed at once; `skipped`: dropped because of `overlap`; `missed`: not fired in time, and `catch_up` starts no run for it later; `waits`: a pipeline starts when the previous run has ended",

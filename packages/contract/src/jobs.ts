@@ -148,7 +148,9 @@ export const Job = Type.Object(
       description: "the scheduled time of the run, even if the run started later",
     } as typeof Timestamp),
     scheduled_timezone: Type.Optional(
-      Type.String({ description: "IANA time zone of `scheduled_at`; both fields are absent for a run that a user started" }),
+      Type.String({
+        description: "IANA time zone of `scheduled_at`; both fields are absent for a run that a user started",
+      }),
     ),
     reset: Type.Boolean(),
     ...retrySettings,
@@ -208,7 +210,11 @@ export const JobInput = Type.Object(
       ),
     ),
     workers: maybe(
-      Type.Integer({ minimum: 0, maximum: 2_147_483_647, description: "number of slots of the cluster that the job occupies; 0 counts as 1" }),
+      Type.Integer({
+        minimum: 0,
+        maximum: 2_147_483_647,
+        description: "number of slots of the cluster that the job occupies; 0 counts as 1",
+      }),
     ),
     python_version: maybe(PythonVersion),
     requirements: maybe(
@@ -313,7 +319,8 @@ const ListJobsQuery = Type.Object({
   search: Type.Optional(
     Type.String({
       maxLength: 255,
-      description: "text to find in the name or in the query, case-insensitive; searches only the part of a long query that lists show",
+      description:
+        "text to find in the name or in the query, case-insensitive; searches only the part of a long query that lists show",
     }),
   ),
   tag: Type.Optional(
@@ -360,7 +367,10 @@ export const createJob = defineRoute({
   access: access("JOB", "write", "editor"),
   headers: Type.Object({
     "idempotency-key": Type.Optional(
-      Type.String({ maxLength: 255, description: "a second request with the same key returns the job that the first one created" }),
+      Type.String({
+        maxLength: 255,
+        description: "a second request with the same key returns the job that the first one created",
+      }),
     ),
   }),
   body: JobInput,

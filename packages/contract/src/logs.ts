@@ -17,7 +17,8 @@ export const LogPage = Type.Object(
     logs: Type.Array(LogPiece),
     next: nullable(
       Type.Integer({
-        description: "pass the value as `after` to get the next page; null if the job has ended and its log has no more pages",
+        description:
+          "pass the value as `after` to get the next page; null if the job has ended and its log has no more pages",
       }),
     ),
     complete: Type.Boolean({ description: "true if the job has ended and this page reaches the end of its log" }),

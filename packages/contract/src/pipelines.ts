@@ -73,7 +73,9 @@ export const Pipeline = Type.Object(
   {
     pipeline_id: Uuid,
     name: Type.String({ description: "unique in the team" }),
-    status: oneOf(pipelineStatuses, { description: "PENDING: the template of a schedule or backfill, which never runs itself" }),
+    status: oneOf(pipelineStatuses, {
+      description: "PENDING: the template of a schedule or backfill, which never runs itself",
+    }),
     job_runs: Type.Array(JobPipelineRun, { description: "parents before children" }),
     completed: Type.Integer({ description: "number of COMPLETE runs" }),
     total: Type.Integer({ description: "number of runs" }),

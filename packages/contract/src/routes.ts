@@ -20,7 +20,9 @@ export interface Route {
   readonly query?: TObject;
   readonly headers?: TObject;
   readonly body?: TSchema;
-  /** Maximum size of the JSON body in bytes, if not the default; `large` means the limit in the server's configuration. */
+  /**
+   * Maximum size of the JSON body in bytes, if not the default; `large` means the limit in the server's configuration.
+   */
   readonly bodyLimit?: number | "large";
   /** Name of the rate limit that applies to the route; it is checked before the body is read. */
   readonly rateLimit?: "devices" | "strangers";

@@ -89,14 +89,15 @@ const shownFields = {
     ...Timestamp,
     description: "when the schedule fires for that version, unless a newer one arrives",
   }),
-  last_error: nullable(
-    Type.String({ description: "why the newest tick could not start a run; null if it could" }),
-  ),
+  last_error: nullable(Type.String({ description: "why the newest tick could not start a run; null if it could" })),
   ...healthFields,
   created_by: Creator,
   owner: Type.Object(
     { ...Creator.properties, service_account: Type.Boolean() },
-    { description: "user whose rights the schedule's pipelines have: the creator, or the user to whom the schedule was handed over" },
+    {
+      description:
+        "user whose rights the schedule's pipelines have: the creator, or the user to whom the schedule was handed over",
+    },
   ),
   owner_problem: nullable(
     Type.String({

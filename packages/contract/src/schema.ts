@@ -36,8 +36,8 @@ export const JobTag = Type.String({
   description: "1 to 64 letters, digits and - _ . : /",
 });
 /**
- * Name of a user or a team, which is also part of paths. It has no dot, because full dataset names, which may begin with
- * `@username`, are split at dots.
+ * Name of a user or a team, which is also part of paths. It has no dot, because full dataset names, which may begin
+ * with `@username`, are split at dots.
  */
 export const Name = Type.String({
   pattern: "^[a-z0-9][a-z0-9_-]{0,38}$",
@@ -51,7 +51,8 @@ export const Email = Type.String({
 export const AnyMap = Type.Record(Type.String(), Type.Unknown());
 
 /**
- * Returns the schema of a text with a maximum length. If a text is too long, the error contains the advice in `instead`.
+ * Returns the schema of a text with a maximum length. If a text is too long, the error contains the advice in
+ * `instead`.
  */
 export const boundedText = (maxLength: number, description: string, instead: string, options: object = {}) =>
   Type.String({ maxLength, description, "x-instead": instead, ...options });

@@ -37,7 +37,8 @@ export const webhookLimits = { webhooks: 50, addresses: 50, waiting: 1000, failu
 
 export const ToldEvents = Type.Array(oneOf(toldEvents), {
   maxItems: toldEvents.length,
-  description: "events to send; `job.failure` and `job.recovery` are not sent for runs of pipelines, which have their own events",
+  description:
+    "events to send; `job.failure` and `job.recovery` are not sent for runs of pipelines, which have their own events",
 });
 
 const fields = {

@@ -38,7 +38,8 @@ function storeText({ team, from, takenAt, versions, missing, why }: WarehousePar
   const whose = `Datasets of the team ${team}`;
   if (from === "nothing") return `warning: ${whose}: none of the ${versions} versions is in the backup. ${why}`;
   const held = `${whose}: ${versions - missing.length} versions as of ${takenAt}`;
-  if (from === "store") return missing.length === 0 ? held : `${held}; ${missing.length} were removed during the backup`;
+  if (from === "store")
+    return missing.length === 0 ? held : `${held}; ${missing.length} were removed during the backup`;
   const hours = Math.round((Date.parse(startedAt) - Date.parse(takenAt ?? startedAt)) / 3_600_000);
   return `warning: ${held}, from a daily copy that is ${hours} hours old; ${missing.length} versions are missing. ${why}`;
 }

@@ -121,8 +121,8 @@ const credentials = (names: readonly string[]): Pick<JobInput, "credentials_name
   names.length > 1 ? { credentials_names: [...names] } : { credentials_name: names[0] ?? null };
 
 /**
- * Returns the query type for a file name. The server refuses TYPESCRIPT, which is not supported yet; that is clearer than
- * the syntax errors of a shell.
+ * Returns the query type for a file name. The server refuses TYPESCRIPT, which is not supported yet; that is clearer
+ * than the syntax errors of a shell.
  */
 function queryType(name: string): QueryType {
   if (name.endsWith(".py")) return "PYTHON";
@@ -143,7 +143,10 @@ export function readText(path: string, descriptor?: number): string {
       .replaceAll(/\r\n?/g, "\n");
   } catch (error) {
     const notText = error instanceof TypeError;
-    throw usageError(`Cannot read ${path}`, { why: notText ? "The file is not UTF-8 text" : messageOf(error), cause: error });
+    throw usageError(`Cannot read ${path}`, {
+      why: notText ? "The file is not UTF-8 text" : messageOf(error),
+      cause: error,
+    });
   }
 }
 

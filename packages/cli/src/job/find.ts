@@ -45,5 +45,7 @@ function severalJobs(text: string, found: readonly Job[]): CliError {
 export async function fetchJob({ client }: Connection, id: string): Promise<Job> {
   const [job] = await client.call(routes.listJobs, { query: { job_id: id, include_steps: true } });
   if (job) return job;
-  throw new CliError(`There is no job ${id} in this team`, { next: "millrace job ls; for a job of another team, add --team NAME" });
+  throw new CliError(`There is no job ${id} in this team`, {
+    next: "millrace job ls; for a job of another team, add --team NAME",
+  });
 }

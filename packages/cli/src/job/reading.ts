@@ -1,4 +1,6 @@
-/** Remembers how much of a job's log was read, over several connections, so that nothing is printed twice or skipped. */
+/**
+ * Remembers how much of a job's log was read, over several connections, so that nothing is printed twice or skipped.
+ */
 import { isSettled, type JobStatus, type LogFrame, type LogPiece } from "@millrace/contract";
 import { CliError } from "../errors.ts";
 

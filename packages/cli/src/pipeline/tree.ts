@@ -1,6 +1,6 @@
 /**
- * Draws the graph of a pipeline as a tree: every run is drawn once, below the last of its parents. An only child is drawn without
- * indentation, so that a long chain is a list and not a staircase.
+ * Draws the graph of a pipeline as a tree: every run is drawn once, below the last of its parents. An only child is
+ * drawn without indentation, so that a long chain is a list and not a staircase.
  */
 import type { JobPipelineRun } from "@millrace/contract";
 

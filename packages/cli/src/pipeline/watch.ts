@@ -1,4 +1,6 @@
-/** Watches a pipeline until it ends, and returns an exit code. Redraws a terminal; elsewhere, prints a line per change. */
+/**
+ * Watches a pipeline until it ends, and returns an exit code. Redraws a terminal; elsewhere, prints a line per change.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import { isUnfinished, type Pipeline, routes, statusGroups, watchExitCode } from "@millrace/contract";
 import { type Connection, UnreachableError } from "../connection.ts";

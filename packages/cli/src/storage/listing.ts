@@ -36,7 +36,8 @@ export async function* listEntries(session: StorageSession, wishes: ListWishes):
 }
 
 /**
- * Tells whether a file or folder has exactly this name. If the store refuses the name as invalid, it cannot exist there.
+ * Tells whether a file or folder has exactly this name. If the store refuses the name as invalid, it cannot exist
+ * there.
  */
 async function isThere({ library, open, signal }: StorageSession, uri: string, config: ClientConfig): Promise<boolean> {
   try {

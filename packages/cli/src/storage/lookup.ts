@@ -36,7 +36,9 @@ export async function explainUnread(place: Place, signal: AbortSignal, error: un
   if (!isStorageError(error, "not_found")) return error;
   const entry = await lookUpIfThere(place, signal);
   if (entry?.type !== "directory") return notThere(place.uri);
-  return usageError(`${place.uri} is a folder, not a file`, { next: `Name a file in it: millrace storage ls ${place.uri}` });
+  return usageError(`${place.uri} is a folder, not a file`, {
+    next: `Name a file in it: millrace storage ls ${place.uri}`,
+  });
 }
 
 export function notThere(uri: string): CliError {

@@ -17,7 +17,9 @@ function splitChain(uri: string): [path: string, outer: string] {
   return [path, outer];
 }
 
-/** Tells whether the text may be a pattern. It may also be a file name with such characters. URLs are never patterns. */
+/**
+ * Tells whether the text may be a pattern. It may also be a file name with such characters. URLs are never patterns.
+ */
 export const isPattern = (uri: string) => !isUrl(uri) && /[*?[{\\]/.test(uri);
 
 /** Returns the name that a pattern matches if all its special characters are escaped; undefined for other patterns. */

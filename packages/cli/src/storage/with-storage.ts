@@ -39,8 +39,8 @@ export async function withStorage<T>(run: (session: StorageSession) => Promise<T
 }
 
 /**
- * Aborts the command on a signal. A second Ctrl-C exits at once. A second SIGTERM or SIGHUP does not, because the system
- * may send them twice, for example when a terminal is closed.
+ * Aborts the command on a signal. A second Ctrl-C exits at once. A second SIGTERM or SIGHUP does not, because the
+ * system may send them twice, for example when a terminal is closed.
  */
 function listenForSignals(stop: AbortController): () => void {
   const interrupt = (_: NodeJS.Signals, number: number) =>

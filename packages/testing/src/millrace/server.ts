@@ -65,7 +65,9 @@ export class TestServer {
     closedAtEnd(() => this.stop("SIGKILL"));
   }
 
-  /** Returns the command line. For `user`, mounts the repository at /mnt, because the user may not reach its real path. */
+  /**
+   * Returns the command line. For `user`, mounts the repository at /mnt, because the user may not reach its real path.
+   */
   #command(...args: string[]): string[] {
     const { user, ulimit } = this.#options;
     if (ulimit !== undefined) return ["sh", "-c", `ulimit ${ulimit} && exec "$@"`, "sh", millrace, ...args];

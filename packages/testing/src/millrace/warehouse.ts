@@ -1,6 +1,6 @@
 /**
- * Creates a team's warehouse with the real `datachain` library and records it in the registry. The script runs directly,
- * not as a job.
+ * Creates a team's warehouse with the real `datachain` library and records it in the registry. The script runs
+ * directly, not as a job.
  */
 import { execFile } from "node:child_process";
 import { chmod, chown, readdir } from "node:fs/promises";

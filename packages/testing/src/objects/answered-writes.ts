@@ -1,8 +1,8 @@
 /** Configuration with which nginx accepts uploads and answers like an object store. */
 
 /**
- * By default, nginx would answer an upload before it has received the body, which clients treat as a failure. With these
- * lines, it buffers the whole body in memory and then gets the answer by an internal request without the body.
+ * By default, nginx would answer an upload before it has received the body, which clients treat as a failure. With
+ * these lines, it buffers the whole body in memory and then gets the answer by an internal request without the body.
  */
 export const receiving = `
     client_max_body_size 0;

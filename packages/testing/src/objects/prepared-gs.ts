@@ -59,8 +59,8 @@ const resource = (name: string, size: number) => {
 };
 
 /**
- * Maps each request to its file. A listing that starts at a folder gets the page of that folder; a listing of one or two
- * keys gets an empty page. An upload is complete when it has as many bytes as the object `big`.
+ * Maps each request to its file. A listing that starts at a folder gets the page of that folder; a listing of one or
+ * two keys gets an empty page. An upload is complete when it has as many bytes as the object `big`.
  */
 const maps = (big: number) => `
   map $args $form {

@@ -50,8 +50,8 @@ export const withLibrary = { PATH: `${dirname(datachain)}:${process.env["PATH"]}
 
 /**
  * Like `withLibrary`, for jobs that run as their own users without a sandbox: they cannot reach an interpreter or a
- * library in a home directory. Uses the system's interpreter, with hard links to the library's files. The caller removes
- * `folder`.
+ * library in a home directory. Uses the system's interpreter, with hard links to the library's files. The caller
+ * removes `folder`.
  */
 export async function withReachableLibrary(): Promise<{ env: typeof withLibrary; folder: string }> {
   const folder = await mkdtemp(join(tmpdir(), "millrace-python-"));

@@ -19,8 +19,8 @@ export interface GoProgram {
 export const programPath = ({ name, version }: GoProgram) => join(cache, `${name}-${version}`, name);
 
 /**
- * Returns false if the program is available, otherwise the reason to skip its tests; pass the value as `skip` to a suite. With
- * CI=true, throws instead.
+ * Returns false if the program is available, otherwise the reason to skip its tests; pass the value as `skip` to a
+ * suite. With CI=true, throws instead.
  */
 export async function whyNoProgram(program: GoProgram): Promise<false | string> {
   return skipUnless(`${program.name} ${program.version}`, () => build(program));

@@ -53,7 +53,8 @@ async function findPython(): Promise<string> {
 
 /**
  * Builds the virtualenv under a lock, which the kernel releases even after a crash. Writes the marker `.ready` last, so
- * that a half-built virtualenv is built again. The marker holds the requested packages and the folder's path, because a virtualenv cannot be moved.
+ * that a half-built virtualenv is built again. The marker holds the requested packages and the folder's path, because a
+ * virtualenv cannot be moved.
  */
 const buildScript = `
 venv=$1 python=$2

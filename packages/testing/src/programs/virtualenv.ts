@@ -18,8 +18,8 @@ export interface Virtualenv {
 export const programIn = ({ name }: Virtualenv, program: string) => join(cache, name, "bin", program);
 
 /**
- * Returns false if the package is available, otherwise the reason to skip its tests; pass the value as `skip` to a suite. With
- * CI=true, throws instead.
+ * Returns false if the package is available, otherwise the reason to skip its tests; pass the value as `skip` to a
+ * suite. With CI=true, throws instead.
  */
 export async function whyNoVirtualenv(virtualenv: Virtualenv): Promise<false | string> {
   try {
@@ -45,7 +45,8 @@ async function findPython(): Promise<string> {
 
 /**
  * Builds the virtualenv under a lock, which the kernel releases even after a crash. Writes the marker `.ready` last, so
- * that a half-built virtualenv is built again. The marker holds the folder's path, because a virtualenv cannot be moved.
+ * that a half-built virtualenv is built again. The marker holds the folder's path, because a virtualenv cannot be
+ * moved.
  */
 const buildScript = `
 venv=$1 python=$2 requirement=$3

@@ -23,5 +23,5 @@ async function closeAll(): Promise<void> {
   for (const close of [...open].reverse()) await close().catch(() => {});
 }
 
-// Benchmarks also start servers, but `after` exists only in tests.
+// Only in tests: benchmarks also start servers, and close them themselves.
 if (process.env["NODE_TEST_CONTEXT"] !== undefined) after(closeAll);

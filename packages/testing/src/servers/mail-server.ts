@@ -65,7 +65,8 @@ export class MailServer {
   /** Waits until this many e-mails have arrived. Throws after a minute, so that a test does not hang. */
   async wait(count: number): Promise<void> {
     for (const deadline = Date.now() + 60_000; this.mails.length < count; ) {
-      if (Date.now() > deadline) throw new Error(`expected ${count} e-mails, but only ${this.mails.length} arrived within a minute`);
+      if (Date.now() > deadline)
+        throw new Error(`expected ${count} e-mails, but only ${this.mails.length} arrived within a minute`);
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   }

@@ -1,4 +1,6 @@
-/** The processes and files of a PostgreSQL server, which a test can stop, kill, suspend, restart and copy to a standby. */
+/**
+ * The processes and files of a PostgreSQL server, which a test can stop, kill, suspend, restart and copy to a standby.
+ */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmod, chown, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -10,7 +12,9 @@ import { promisify } from "node:util";
 import pg from "pg";
 import { openPrograms, type PostgresPrograms } from "./postgres-programs.ts";
 
-/** `fast` ends the sessions and shuts down; `immediate` stops without a checkpoint, as in a crash; `kill` is SIGKILL. */
+/**
+ * `fast` ends the sessions and shuts down; `immediate` stops without a checkpoint, as in a crash; `kill` is SIGKILL.
+ */
 export type Ending = "fast" | "immediate" | "kill";
 const signals = { fast: "SIGINT", immediate: "SIGQUIT", kill: "SIGKILL" } as const;
 
@@ -50,7 +54,9 @@ export class PostgresCluster {
     return join(this.#folder, "data");
   }
 
-  /** Starts the server and waits until it accepts connections. Retries for 5 s: after a kill, old processes may remain. */
+  /**
+   * Starts the server and waits until it accepts connections. Retries for 5 s: after a kill, old processes may remain.
+   */
   async up(): Promise<void> {
     for (let tries = 1; ; tries++) {
       try {

@@ -32,7 +32,7 @@ export class Recipe {
   said = "";
   readonly stop: () => Promise<void>;
 
-  /** Starts a receiver. It may not listen yet when this returns; deliveries are retried until it does. */
+  /** Starts a receiver. It may not listen yet when this returns, so callers must retry their first request. */
   static async start(language: RecipeLanguage, secret: string): Promise<Recipe> {
     const page = await readFile(join(repository, "docs/notifications.md"), "utf8");
     const [, program] = new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, "m").exec(page) ?? [];
