@@ -69,7 +69,7 @@ describe("millrace auth", { concurrency: 4 }, () => {
     await (await commandLine()).print("auth", "deny", await codeOf(login));
     const { code, stderr } = await login.ended();
     assert.equal(code, 1);
-    assert.equal(stderr, "error: The sign-in failed\n  why: It was denied\n next: millrace auth login\n");
+    assert.equal(stderr, "error: The sign-in failed\n  why: The request was denied\n next: millrace auth login\n");
     await cli.refused(4, "auth", "token");
   });
 

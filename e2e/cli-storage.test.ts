@@ -123,7 +123,10 @@ describe("millrace storage on local files", { timeout: 120_000 }, () => {
     for (const words of [["cp"], ["cp", "-r"], ["sync"], ["sync", "--delete", "--yes"]]) {
       assert.match(await cli.refused(1, "storage", ...words, "none", "d"), /^error: none: .*\n next: .* ls \.\n$/);
     }
-    assert.match(await cli.refused(64, "storage", "cat", "d"), /^error: d is a folder\n next: Name a file in it/);
+    assert.match(
+      await cli.refused(64, "storage", "cat", "d"),
+      /^error: d is a folder, not a file\n next: Name a file in it/,
+    );
   });
 
   test("all commands but ls refuse patterns", async () => {
@@ -165,7 +168,10 @@ describe("millrace storage on local files", { timeout: 120_000 }, () => {
     );
     assert.equal((await cli.feed("typed", "storage", "cp", "-", "typed.txt")).code, 0);
     assert.equal(await text("typed.txt"), "typed");
-    assert.match(await cli.refused(64, "storage", "cp", "folder", "x"), /folder is a folder\n next: Add --recursive/);
+    assert.match(
+      await cli.refused(64, "storage", "cp", "folder", "x"),
+      /folder is a folder, not a file\n next: Add --recursive/,
+    );
   });
 
   test("cp to - prints the bytes of one file, and nothing else", async () => {
@@ -259,7 +265,7 @@ describe("millrace storage on local files", { timeout: 120_000 }, () => {
     const cli = await withFiles(commandLine, "a", "d/b", "d/c/e");
     await cli.print("storage", "rm", "a");
     assert.match(await cli.refused(1, "storage", "rm", "a"), /no such file or folder/);
-    assert.match(await cli.refused(64, "storage", "rm", "d"), /d is a folder\n next: Add --recursive/);
+    assert.match(await cli.refused(64, "storage", "rm", "d"), /d is a folder, not a file\n next: Add --recursive/);
     assert.match(await cli.refused(64, "storage", "rm", "-r", "d"), /2 files \(8 B\) of d would be removed/);
     assert.deepEqual(await cli.json("storage", "rm", "-r", "d", "--dry-run"), { dry_run: true, files: 2, bytes: 8 });
     assert.deepEqual(await readdir(cli.path("work")), ["d"]);

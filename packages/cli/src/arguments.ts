@@ -659,7 +659,7 @@ export const commands = {
     flags: connection,
   },
   "team dataset-copies": {
-    summary: "List the copies of a team's datasets: daily copies, and the datasets that an earlier restore replaced",
+    summary: "List the copies of a team's datasets: daily copies, and datasets that a restore replaced",
     arguments: {},
     flags: { ...connection, json },
   },

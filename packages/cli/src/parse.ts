@@ -39,7 +39,7 @@ export function parseCommandLine(words: readonly string[]): Invocation {
 const isGroup = (word: string): word is GroupName => Object.hasOwn(groups, word);
 const isCommand = (path: string): path is CommandPath => Object.hasOwn(commands, path);
 
-/** Returns the topic of `millrace help ...`: an empty text, a group, or a command. */
+/** Returns the topic of the command `help`: an empty text, a group, or a command. */
 function topicOf(words: readonly string[]): string {
   const topic = words.filter((word) => !word.startsWith("-")).join(" ");
   return topic === "" || isGroup(topic) ? topic : commandPath(topic);

@@ -120,7 +120,7 @@ describe("a job", () => {
   });
   it("is refused if its file is missing or is not text", () => {
     assert.throws(() => compose(join(folder, "absent.py")), { exitCode: 64, why: /ENOENT/ });
-    assert.throws(() => compose(file("a.bin", Uint8Array.of(0xff, 0xfe))), { why: "It is not UTF-8 text" });
+    assert.throws(() => compose(file("a.bin", Uint8Array.of(0xff, 0xfe))), { why: "The content is not UTF-8 text" });
   });
 });
 

@@ -144,7 +144,7 @@ export function readText(path: string, descriptor?: number): string {
   } catch (error) {
     const notText = error instanceof TypeError;
     throw usageError(`Cannot read ${path}`, {
-      why: notText ? "The file is not UTF-8 text" : messageOf(error),
+      why: notText ? "The content is not UTF-8 text" : messageOf(error),
       cause: error,
     });
   }
