@@ -183,7 +183,10 @@ describe("millrace storage on local files", { timeout: 120_000 }, () => {
       ["d/a.txt", "-", "--json"],
       ["-", "-"],
     ]) {
-      assert.match(await cli.refused(64, "storage", "cp", ...words), /Only a single file can go to standard output/);
+      assert.match(
+        await cli.refused(64, "storage", "cp", ...words),
+        /Only a single file can be written to standard output/,
+      );
     }
     assert.match(await cli.refused(64, "storage", "cp", "d", "-"), /d is a folder/);
   });
@@ -252,7 +255,7 @@ describe("millrace storage on local files", { timeout: 120_000 }, () => {
       );
       assert.match(
         await cli.refused(64, "storage", "sync", "file", "to", ...flags),
-        /^error: file is a file, not a folder\n next: Use plain cp: millrace storage cp file to/,
+        /^error: file is a file, not a folder\n next: Copy a single file with cp: millrace storage cp file to/,
       );
     }
     assert.deepEqual((await readdir(cli.path("work/to"))).sort(), ["a", "b"]);

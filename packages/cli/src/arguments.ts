@@ -22,7 +22,7 @@ import type {
 export type Completion = "file" | "directory" | readonly string[];
 
 export interface Flag {
-  /** `list` takes several values after one flag (`--req a b`); `texts` takes one value. Both flags may be repeated. */
+  /** `list` takes several values after one flag (`--req a b`); `texts` takes one value. Both kinds may be repeated. */
   readonly kind: "switch" | "text" | "integer" | "list" | "texts";
   readonly help: string;
   readonly short?: string;
@@ -247,7 +247,7 @@ const scheduleFlags = {
   "start-time": {
     kind: "text",
     value: "TIME",
-    help: "Time of the first firing, or without --cron of the only one: 2026-01-31T09:00, 'in 2 hours', 'tomorrow 9am'",
+    help: "First firing (without --cron, the only one): 2026-01-31T09:00, 'in 2 hours', 'tomorrow 9am'",
   },
   timezone: { kind: "text", value: "ZONE", help: "Time zone of the cron expression (default: UTC)" },
   "on-dataset": {
@@ -534,7 +534,7 @@ export const commands = {
   },
   "user passwd": {
     summary: "Change your password, or, as an administrator, another user's",
-    details: `${secretInput}\nStandard input has the current password (only if you change your own and have one) and then the new one, on separate lines.\nEnds the user's browser sessions.`,
+    details: `${secretInput}\nStandard input: first the current password (only if you change your own and have one), then the new one on a new line.\nEnds the user's browser sessions.`,
     arguments: { USER: { optional: true, help: "User name (default: you)" } },
     flags: { url },
   },
@@ -764,7 +764,7 @@ export const commands = {
         kind: "texts",
         short: "c",
         value: "NAME",
-        help: "Credentials for the job; repeat the flag for several sets (default: the team's default; '': none)",
+        help: "Credentials for the job; repeat the flag for several (default: the team's default; '': none)",
       },
       workers: { kind: "integer", value: "N", min: 0, help: "Slots of the cluster that the job occupies" },
       files: { kind: "list", value: "FILE", complete: "file", help: "Files to upload into the job's folder" },
@@ -910,7 +910,7 @@ export const commands = {
       "start-time": {
         kind: "text",
         value: "TIME",
-        help: "Time of the first firing, or without --cron of the only one: 2026-01-31T09:00, 'in 2 hours', 'tomorrow 9am'",
+        help: "First firing (without --cron, the only one): 2026-01-31T09:00, 'in 2 hours', 'tomorrow 9am'",
       },
       timezone: { kind: "text", value: "ZONE", help: "Time zone of the cron expression; --timezone= means UTC" },
       ...connection,
@@ -1404,7 +1404,7 @@ export const commands = {
     details:
       "The backup contains the database at one point in time, and each team's datasets at a later one, with every version\n" +
       "that the database names. Jobs continue during the backup. The command ends with a summary, and with exit code 1\n" +
-      "if a team's datasets could not be read and a daily copy was used instead. `millrace backup verify DIR` verifies it.\n" +
+      "if a team's datasets could not be read and a daily copy was used instead. Verify with `millrace backup verify DIR`.\n" +
       "The encryption key (secret.key in the data folder) is left out unless --with-key is given. Without the key,\n" +
       "credentials and jobs' variables cannot be decrypted. Keep the key in a different place from the backup.",
     arguments: { DIR: { help: "Folder to create; it must not exist yet", complete: "directory" } },

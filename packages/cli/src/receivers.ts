@@ -22,7 +22,7 @@ export const readEvents = (texts: readonly string[]): { events?: ToldEvent[] } =
   texts.length === 0 ? {} : { events: readWords("event", texts, toldEvents) };
 
 export function readEnabled({ enable, disable }: { enable: boolean; disable: boolean }): { enabled?: boolean } {
-  if (enable && disable) throw usageError("--enable and --disable exclude each other");
+  if (enable && disable) throw usageError("--enable and --disable cannot be combined");
   return enable || disable ? { enabled: enable } : {};
 }
 

@@ -56,7 +56,7 @@ describe("a script in a repository", () => {
     assert.throws(() => compose("--script", "etl/report.py"), /--script needs --repository/);
     assert.throws(
       () => compose(file("a.sh", "true"), "--script", "x", "--repository", "https://h/r.git"),
-      /FILE and --script exclude each other/,
+      /FILE and --script cannot be combined/,
     );
     assert.throws(() => compose("--repository", "https://h/r.git"), /FILE is missing/);
   });

@@ -20,7 +20,9 @@ export type Access =
       administrators?: true;
       people?: People;
     }
-  /** Only administrators of the server may call the route, with the scope, and never with the token of a job. */
+  /**
+   * Only administrators of the server may call the route. Their token needs the scope, and may not be a job's token.
+   */
   | { kind: "admin"; scope: Scope; why: string }
   | { kind: "signed-in"; why: string; scope?: Scope; people?: People }
   | { kind: "public"; why: string };
@@ -43,8 +45,8 @@ export const roleIncludes = (has: Role, wanted: Role) => roles.indexOf(has) >= r
 
 /**
  * Parses a scope as people type it: `JOB`, `jobs:read`, `datasets`. EXPERIMENTS and MODELS are names that only the
- * `datachain` client uses: its login accepts no others, so they grant all scopes that running jobs needs. Returns
- * undefined for an unknown name.
+ * `datachain` client uses, because its login accepts no others; they grant all scopes that are needed to run jobs.
+ * Returns undefined for an unknown name.
  */
 export function parseScope(text: string): Scope[] | undefined {
   const [name = "", level = ""] = text.trim().toUpperCase().split(":");

@@ -1,4 +1,4 @@
-/** Invitations: a link that lets one person into a team. */
+/** Invitations: links with which a person can join a team. Each link works once. */
 import type { Static } from "typebox";
 import { roles } from "./access.ts";
 import { defineRoute } from "./routes.ts";

@@ -10,7 +10,7 @@ import { Type } from "./type.ts";
 export const overlapPolicies = ["skip", "wait", "allow"] as const;
 export type OverlapPolicy = (typeof overlapPolicies)[number];
 
-/** Which ticks get a run afterwards if they were missed while no server ran. */
+/** What happens afterwards with ticks that were missed while no server ran: one run, no run, or a run for each. */
 export const catchUpPolicies = ["one", "none", "all"] as const;
 export type CatchUpPolicy = (typeof catchUpPolicies)[number];
 

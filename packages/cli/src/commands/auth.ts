@@ -143,7 +143,7 @@ const token: Handler<"auth token"> = async (_input, output) => {
 
 const team: Handler<"auth team"> = async ({ flags, arguments: { NAME: name } }, output) => {
   if (name !== undefined) {
-    if (name.trim() === "") throw usageError("A team needs a name", { next: "millrace auth team --help" });
+    if (name.trim() === "") throw usageError("The name of the team is empty", { next: "millrace auth team --help" });
     await refuseForeignTeam(name);
     const path = await storeSettings(level(flags), { team: name });
     output.note(`The default team is '${name}', from ${path}`);
@@ -168,7 +168,7 @@ async function refuseForeignTeam(name: string): Promise<void> {
     const { teams } = await openConnection(settings).client.call(routes.whoAmI, {});
     if (teams.some((team) => team.name === name)) return;
     const names = teams.map((team) => team.name).join(", ");
-    throw new CliError(`You are not a member of a team '${name}'`, {
+    throw new CliError(`You are not a member of a team named '${name}'`, {
       why: names
         ? `Your teams at ${settings.url.value}: ${names}`
         : `You are not a member of any team at ${settings.url.value}`,

@@ -66,7 +66,7 @@ const findSet = async (client: Client, name: string, own: boolean): Promise<Cred
 
 async function readValues({ file, prompt }: Values, output: Output): Promise<Partial<CredentialsInput>> {
   if (prompt.length > 0) {
-    if (file !== undefined) throw usageError("--file and --prompt exclude each other");
+    if (file !== undefined) throw usageError("--file and --prompt cannot be combined");
     return { values: await askValues(prompt, output) };
   }
   if (file === undefined && process.stdin.isTTY) {
@@ -119,7 +119,7 @@ const rm: Handler<"credentials rm"> = async ({ flags, arguments: { NAME: name } 
 };
 
 const chooseDefault: Handler<"credentials default"> = async ({ flags, arguments: { NAME: name } }, output) => {
-  if (name !== undefined && flags.none) throw usageError("NAME and --none exclude each other");
+  if (name !== undefined && flags.none) throw usageError("NAME and --none cannot be combined");
   const { client } = await connect(flags);
   if (name !== undefined || flags.none) {
     output.print((await client.call(routes.setDefaultCredentials, { body: { name: name ?? null } })).message);

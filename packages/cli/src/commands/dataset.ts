@@ -75,7 +75,7 @@ function showRows(dataset: Dataset, exact: Dataset, index: number, output: Outpu
 const section = (output: Output, title: string) => output.print(`\n${title}`);
 
 const lineage: Handler<"dataset lineage"> = async ({ flags, arguments: { NAME: dataset } }, output) => {
-  if (flags.upstream && flags.downstream) throw usageError("--upstream and --downstream exclude each other");
+  if (flags.upstream && flags.downstream) throw usageError("--upstream and --downstream cannot be combined");
   const { client } = await connect(flags);
   const direction = flags.upstream ? "upstream" : flags.downstream ? "downstream" : "both";
   const query = { dataset, direction, ...(flags.depth === undefined ? {} : { depth: flags.depth }) } as const;
@@ -99,9 +99,9 @@ const edit: Handler<"dataset edit"> = async ({ flags, arguments: { NAME: name } 
     ...(description === undefined ? {} : { description }),
     ...(flags["no-attrs"] ? { attrs: [] } : attrs.length > 0 ? { attrs: [...attrs] } : {}),
   };
-  if (flags["no-attrs"] && attrs.length > 0) throw usageError("--attrs and --no-attrs exclude each other");
+  if (flags["no-attrs"] && attrs.length > 0) throw usageError("--attrs and --no-attrs cannot be combined");
   if (Object.keys(changes).length === 0)
-    throw usageError("There is nothing to change", { next: "millrace dataset edit --help" });
+    throw usageError("There is nothing to change: give at least one flag", { next: "millrace dataset edit --help" });
   const { client } = await connect(flags);
   const response = await client.request(routes.editDataset, { body: { name, ...changes } });
   const text = await response.text();

@@ -138,7 +138,7 @@ const create: Handler<"schedule create"> = async ({ flags, arguments: { NAME, PI
 };
 
 const update: Handler<"schedule update"> = async ({ flags, arguments: { SCHEDULE } }, output) => {
-  if (flags.pause && flags.resume) throw usageError("--pause and --resume exclude each other");
+  if (flags.pause && flags.resume) throw usageError("--pause and --resume cannot be combined");
   const changes = {
     ...(flags.name === undefined ? {} : { schedule_name: flags.name }),
     ...(await readFlags(flags, "schedule update")),
@@ -147,7 +147,7 @@ const update: Handler<"schedule update"> = async ({ flags, arguments: { SCHEDULE
     ...ownerOf(flags),
   };
   if (Object.keys(changes).length === 0)
-    throw usageError("There is nothing to change", { next: "millrace schedule update --help" });
+    throw usageError("There is nothing to change: give at least one flag", { next: "millrace schedule update --help" });
   const connection = await connect(flags);
   const body = { schedule_id: await findId(connection, SCHEDULE), ...changes };
   return show((await connection.client.call(routes.updateSchedule, { body })).schedule, flags.json, output);

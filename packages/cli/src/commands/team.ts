@@ -222,7 +222,7 @@ const set: Handler<"team set"> = async ({ flags }, output) => {
     ...quotasOf(flags),
   };
   if (Object.keys(body).length === 0)
-    throw usageError("There is nothing to change", { next: "millrace team set --help" });
+    throw usageError("There is nothing to change: give at least one flag", { next: "millrace team set --help" });
   const { client, params } = await inTeam(flags);
   if (!flags.yes) await askToCutLogs(client, params, quotasOf(flags).max_log_bytes);
   return show(await client.call(routes.updateTeam, { params, body }), flags.json, output);

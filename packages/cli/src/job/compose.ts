@@ -37,7 +37,7 @@ interface ScriptFlags {
 /** Returns the text of a local file, or the path of the script in the repository. */
 function scriptOf(file = "", { name: given, script, repository }: ScriptFlags) {
   if (script !== undefined) {
-    if (file !== "") throw usageError("FILE and --script exclude each other", { next: "millrace job run --help" });
+    if (file !== "") throw usageError("FILE and --script cannot be combined", { next: "millrace job run --help" });
     if (!repository)
       throw usageError("--script needs --repository", {
         next: "millrace job run --repository URL@branch --script PATH",

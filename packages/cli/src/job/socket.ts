@@ -108,6 +108,6 @@ function refused(status: number, team: string | undefined): CliError | undefined
     why: team
       ? `Your token or role has no access to the team '${team}'`
       : "Your token or role has no access to this team",
-    next: "Choose another team: --team, millrace auth team",
+    next: "Choose another team: --team NAME, or millrace auth team NAME",
   });
 }

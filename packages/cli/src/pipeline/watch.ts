@@ -69,7 +69,7 @@ async function watch({ client }: Connection, name: string, { show, output, signa
   }
 }
 
-/** Tells whether a pipeline has ended. A failed pipeline may still have active jobs; it ends with the last of them. */
+/** Tells whether a pipeline has ended. A failed pipeline has ended only when no job is active any more. */
 const isOver = ({ status, job_runs }: Pipeline) =>
   !isUnfinished(status) && !job_runs.some((run) => statusGroups["ACTIVE"]?.includes(run.status));
 

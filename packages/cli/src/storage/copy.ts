@@ -35,7 +35,9 @@ export async function syncFrom(session: StorageSession, copy: Copy, options: Syn
     if (!library.isStorageError(error, "not_found", "invalid")) throw error;
     const { type } = await lookUp({ uri: from, storage: source }, signal);
     if (type === "directory") throw error;
-    throw usageError(`${from} is a file, not a folder`, { next: `Use plain cp: millrace storage cp ${from} ${to}` });
+    throw usageError(`${from} is a file, not a folder`, {
+      next: `Copy a single file with cp: millrace storage cp ${from} ${to}`,
+    });
   }
 }
 
@@ -88,7 +90,7 @@ async function placeBelow(to: string, target: Storage, name: string | undefined,
   if (!isFolder) return "";
   if (name !== undefined) return name;
   throw usageError(`${to} is a folder, not a file`, {
-    why: "Standard input has no name for a file in the folder",
+    why: "Standard input has no file name",
     next: "Give the full path of the file to write",
   });
 }

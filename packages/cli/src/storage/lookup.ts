@@ -30,7 +30,7 @@ export async function lookUpIfThere({ storage }: Place, signal: AbortSignal): Pr
   }
 }
 
-/** Returns the error for a failed read. Checks only now whether the path is a folder, to save a request otherwise. */
+/** Returns the error for a failed read. Checks whether the path is a folder, which successful reads need not check. */
 export async function explainUnread(place: Place, signal: AbortSignal, error: unknown): Promise<unknown> {
   const { isStorageError } = await import("@millrace/storage");
   if (!isStorageError(error, "not_found")) return error;

@@ -81,7 +81,7 @@ interface ConfigFlags {
   readonly "to-client-config": string | undefined;
 }
 
-/** Returns the parameters of FROM and of TO. Local files take none, so the parameters are then only for the other. */
+/** Returns the parameters of FROM and of TO. Local files get none. TO may have its own: `--to-client-config`. */
 export async function configsOf(from: string, to: string, flags: ConfigFlags): Promise<[ClientConfig, ClientConfig]> {
   const both = await readClientConfig(flags["client-config"]);
   const own = flags["to-client-config"] === undefined ? both : await readClientConfig(flags["to-client-config"]);

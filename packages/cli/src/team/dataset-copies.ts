@@ -1,4 +1,4 @@
-/** Restores a copy of a team's datasets, and states first which versions will be lost. */
+/** Restores a copy of a team's datasets. Shows first which versions will be lost. */
 import { type Client, type DatasetCopy, routes } from "@millrace/contract";
 import { allPages } from "../all-pages.ts";
 import { CliError } from "../errors.ts";

@@ -13,7 +13,7 @@ import type { Store } from "../../../server/src/store/drivers/store.ts";
 import { WarehouseFolder } from "../../../server/src/warehouses/warehouse-folder.ts";
 import { datachainPython } from "../programs/datachain-install.ts";
 
-/** Creates the namespace and the project, which the server does for a job. */
+/** Creates the namespace and the project. For a job, the server creates them. */
 const preamble = `import datachain as dc
 from datachain.query.session import Session
 metastore = Session.get().catalog.metastore

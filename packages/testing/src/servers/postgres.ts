@@ -21,7 +21,7 @@ export async function startPostgres(): Promise<TestPostgres> {
   return { createDatabase: () => createDatabase(given), stop: async () => {} };
 }
 
-/** Starts a server from the package, even if MILLRACE_TEST_DATABASE_URL is set: others may use that one. */
+/** Starts a server from the package, even if MILLRACE_TEST_DATABASE_URL is set: that one must not be stopped. */
 export async function startOwnPostgres(): Promise<OwnPostgres> {
   const cluster = await PostgresCluster.create();
   return { cluster, createDatabase: () => createDatabase(cluster.url), stop: closedAtEnd(() => cluster.remove()) };

@@ -72,7 +72,9 @@ export class Receiver {
   async wait(isEnough: (received: readonly Received[]) => boolean, seconds = 60): Promise<void> {
     for (const deadline = Date.now() + seconds * 1000; !isEnough(this.received); ) {
       if (Date.now() > deadline)
-        throw new Error(`received only ${JSON.stringify(this.received.map(({ body }) => body))}`);
+        throw new Error(
+          `the expected requests did not arrive within ${seconds} s; received only ${JSON.stringify(this.received.map(({ body }) => body))}`,
+        );
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   }

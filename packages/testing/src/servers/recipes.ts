@@ -36,7 +36,7 @@ export class Recipe {
   static async start(language: RecipeLanguage, secret: string): Promise<Recipe> {
     const page = await readFile(join(repository, "docs/notifications.md"), "utf8");
     const [, program] = new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, "m").exec(page) ?? [];
-    if (!program) throw new Error(`docs/notifications.md has no recipe in ${language}`);
+    if (!program) throw new Error(`docs/notifications.md has no example receiver in ${language}`);
     const folder = await mkdtemp(join(tmpdir(), "millrace-recipes-"));
     const path = join(folder, programs[language].file);
     await writeFile(path, program);
