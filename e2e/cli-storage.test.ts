@@ -236,7 +236,7 @@ describe("millrace storage on local files", { timeout: 120_000 }, () => {
     assert.deepEqual([dry.dry_run, await there()], [true, ["b", "old"]]);
     assert.match(
       await cli.refused(64, "storage", "sync", "from", "to", "--delete"),
-      /1 files of to would be removed.*\n {2}why: There is no terminal/,
+      /1 files of to would be removed.*\n {2}why: This needs a confirmation/,
     );
     assert.deepEqual(await there(), ["b", "old"]);
     await cli.print("storage", "sync", "from", "to");

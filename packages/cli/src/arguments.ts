@@ -161,7 +161,7 @@ const storageUri = { URI: { help: "URI such as s3://bucket/path, or a local path
 const clientConfig = {
   kind: "text",
   value: "JSON",
-  help: "Parameters of the storage: JSON, @FILE to read JSON from a file, or @- to read it from standard input",
+  help: "Parameters of the storage: JSON, @FILE for JSON in a file, or @- for JSON on standard input",
 } as const;
 const recursive = { kind: "switch", short: "r", help: "Include everything below the folder" } as const;
 const yes = {
@@ -264,7 +264,7 @@ const scheduleFlags = {
     kind: "text",
     value: "POLICY",
     complete: overlapWords,
-    help: "If the previous run is still active: skip the new one (default), wait for the end, or allow both",
+    help: "If the previous run is still active: skip the new run (default), wait, or allow both",
   },
   "catch-up": {
     kind: "text",
@@ -298,7 +298,7 @@ const eventFlag = {
   kind: "list",
   value: "EVENT",
   complete: eventWords,
-  help: "Events to send, such as job.failure or schedule.skip; docs/notifications.md lists all events",
+  help: "Events to send, such as job.failure or schedule.skip; docs/notifications.md lists all",
 } as const;
 const enabling = {
   enable: { kind: "switch", help: "Send the waiting deliveries, and new ones from now on" },
@@ -764,7 +764,7 @@ export const commands = {
         kind: "texts",
         short: "c",
         value: "NAME",
-        help: "Credentials for the job; repeat the flag for several (default: the team's default; '': none)",
+        help: "Credentials for the job; repeat for several sets (default: the team's default; '': none)",
       },
       workers: { kind: "integer", value: "N", min: 0, help: "Slots of the cluster that the job occupies" },
       files: { kind: "list", value: "FILE", complete: "file", help: "Files to upload into the job's folder" },
@@ -1422,7 +1422,7 @@ export const commands = {
         kind: "text",
         value: "DIR",
         complete: "directory",
-        help: "Parent of the temporary folder; needs space for the datasets of the largest team (default: $TMPDIR)",
+        help: "Parent of the temporary folder; needs space for the largest team's datasets (default: $TMPDIR)",
       },
       json,
     },
