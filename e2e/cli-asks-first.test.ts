@@ -22,7 +22,7 @@ import { Warehouses } from "../packages/server/src/warehouses/warehouses.ts";
 import { ClientSuite } from "./support/client-suite.ts";
 import { Millrace } from "./support/millrace.ts";
 
-const noTerminal = /^ *why: There is no terminal to ask on; nothing was changed$/m;
+const noTerminal = /^ *why: This needs a confirmation, but there is no terminal to ask on; nothing was changed$/m;
 
 describe("a command that destroys or replaces", () => {
   const suite = ClientSuite.use();
@@ -126,7 +126,7 @@ describe("millrace team restore-datasets", { skip: await whyNoDatachain() }, () 
   test("replaces nothing before a yes, and says what is lost", async () => {
     const refused = await cli.refused(64, "team", "restore-datasets");
     assert.match(refused, /The datasets of the team main will be replaced by its daily copy of 2\S+Z \(\d+s ago\)/);
-    assert.match(refused, /Versions created since will be lost, 1 in total: @admin\.default\.late@1\.0\.0/);
+    assert.match(refused, /Versions created since then will be lost, 1 in total: @admin\.default\.late@1\.0\.0/);
     assert.match(refused, noTerminal);
     assert.match(await cli.print("team", "restore-datasets", "--dry-run"), /late@1\.0\.0/);
     const asked = await cli.type([["Continue? [y/N]", "n\n"]], "team", "restore-datasets");

@@ -69,7 +69,7 @@ describe("millrace auth", { concurrency: 4 }, () => {
     await (await commandLine()).print("auth", "deny", await codeOf(login));
     const { code, stderr } = await login.ended();
     assert.equal(code, 1);
-    assert.equal(stderr, "error: The sign-in failed\n  why: It was denied\n next: millrace auth login\n");
+    assert.equal(stderr, "error: The sign-in failed\n  why: The request was denied\n next: millrace auth login\n");
     await cli.refused(4, "auth", "token");
   });
 
@@ -171,7 +171,7 @@ describe("millrace auth", { concurrency: 4 }, () => {
     const said = await cli.refused(1, "auth", "team", "others");
     assert.match(
       said,
-      /^error: You are not a member of a team 'others'\n {2}why: Your teams at \S+: main\n next: millrace team ls\n$/,
+      /^error: You are not a member of a team named 'others'\n {2}why: Your teams at \S+: main\n next: millrace team ls\n$/,
     );
     await cli.refused(1, "auth", "team");
     const offline = await create({ url: "http://127.0.0.1:1", token: "isat_x", env: { HOME: cli.folder } });

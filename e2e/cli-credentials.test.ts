@@ -75,7 +75,7 @@ describe("millrace credentials", () => {
 
   test("set without values, with both kinds, or with invalid lines changes nothing and says why", async () => {
     const both = await cli.refused(64, "credentials", "set", "x", "--file", "aws.env", "--prompt", "A");
-    assert.match(both, /--file and --prompt exclude each other/);
+    assert.match(both, /--file and --prompt cannot be combined/);
     assert.match(await cli.refused(64, "credentials", "set", "x", "--prompt", "A"), /--prompt needs a terminal/);
     assert.match(await cli.refused(64, "credentials", "set", "x", "--file", "missing.env"), /Cannot read missing\.env/);
     const lost = await feed("just-a-secret-without-a-name\n", millrace, ["credentials", "set", "x"]);
@@ -115,7 +115,7 @@ describe("millrace credentials", () => {
     assert.equal((await readJob(suite.api, none)).credentials_name, null);
     await cli.print("credentials", "default", "--none");
     await cli.refused(1, "credentials", "default");
-    assert.match(await cli.refused(64, "credentials", "default", "aws", "--none"), /exclude each other/);
+    assert.match(await cli.refused(64, "credentials", "default", "aws", "--none"), /cannot be combined/);
   });
 
   test("rm deletes a set of the team, or with --own one of the user", async () => {

@@ -105,7 +105,7 @@ describe("millrace dataset", () => {
     assert.deepEqual([nodes.length, edges.length], [6, 6]);
     assert.match(
       await cli.refused(64, "dataset", "lineage", "raw", "--upstream", "--downstream"),
-      /exclude each other/,
+      /cannot be combined/,
     );
     const { stderr } = await cli.run("dataset", "lineage", "bare");
     assert.match(stderr, /No lineage is known/);

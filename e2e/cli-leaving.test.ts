@@ -15,7 +15,7 @@ import { until } from "@millrace/testing/until.ts";
 import { ClientSuite } from "./support/client-suite.ts";
 import { Millrace } from "./support/millrace.ts";
 
-const noTerminal = /^ *why: There is no terminal to ask on; nothing was changed$/m;
+const noTerminal = /^ *why: This needs a confirmation, but there is no terminal to ask on; nothing was changed$/m;
 
 describe("somebody who leaves", () => {
   const suite = ClientSuite.use();
@@ -70,7 +70,7 @@ describe("somebody who leaves", () => {
     assert.match(shown, /^ {2}schedule nightly-ann \(team main, next \S+Z\): one run as ann$/m);
     assert.match(shown, /^ {2}task task\.sh \(team main, @daily, next \S+Z\)$/m);
     assert.match(shown, /^Own credentials keys-ann \(team main\)\.$/m);
-    assert.match(shown, /will stop, with the reason shown\. To transfer them: --transfer-to USER\.$/m);
+    assert.match(shown, /will stop, and each will show the reason\. To transfer them: --transfer-to USER\.$/m);
     await admin.print("schedule", "update", "nightly-ann", "--pause");
     assert.match(
       await admin.print("user", "disable", "ann", "--dry-run"),

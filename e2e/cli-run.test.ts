@@ -205,7 +205,7 @@ describe("millrace job run", { concurrency: 3 }, () => {
     await cli.write("binary.sh", Buffer.from([0xff, 0xfe, 0]));
     for (const [words, what] of [
       [["missing.py"], /^error: Cannot read missing\.py\n {2}why: ENOENT/],
-      [["binary.sh"], /^error: Cannot read binary\.sh\n {2}why: It is not UTF-8 text/],
+      [["binary.sh"], /^error: Cannot read binary\.sh\n {2}why: The content is not UTF-8 text/],
       [["job.sh", "--env-file", "missing.env"], /^error: Cannot read missing\.env\n/],
       [["job.sh", "--req-file", "missing.txt"], /^error: Cannot read missing\.txt\n/],
       [["job.sh", "--files", "job.sh", "missing.csv"], /^error: Cannot read missing\.csv\n/],

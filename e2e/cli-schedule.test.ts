@@ -174,7 +174,7 @@ describe("millrace schedule", () => {
     );
     assert.match(await refused(64, "create", "x", pipeline, "--start-time", "whenever"), /schedule create --help/);
     assert.match(await refused(64, "update", "nightly"), /There is nothing to change/);
-    assert.match(await refused(64, "update", "nightly", "--pause", "--resume"), /exclude each other/);
+    assert.match(await refused(64, "update", "nightly", "--pause", "--resume"), /cannot be combined/);
     assert.match(await refused(1, "create", "x", pipeline, "--cron", "61 * * * *"), /cron_expression: expected five/);
     assert.match(await refused(1, "create", "x", "no-such", "--cron", "@daily"), /There is no pipeline no-such/);
     assert.match(await refused(1, "create", "nightly", pipeline, "--cron", "@daily"), /already has a schedule nightly/);

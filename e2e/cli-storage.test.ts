@@ -123,7 +123,10 @@ describe("millrace storage on local files", { timeout: 120_000 }, () => {
     for (const words of [["cp"], ["cp", "-r"], ["sync"], ["sync", "--delete", "--yes"]]) {
       assert.match(await cli.refused(1, "storage", ...words, "none", "d"), /^error: none: .*\n next: .* ls \.\n$/);
     }
-    assert.match(await cli.refused(64, "storage", "cat", "d"), /^error: d is a folder\n next: Name a file in it/);
+    assert.match(
+      await cli.refused(64, "storage", "cat", "d"),
+      /^error: d is a folder, not a file\n next: Name a file in it/,
+    );
   });
 
   test("all commands but ls refuse patterns", async () => {
@@ -165,7 +168,10 @@ describe("millrace storage on local files", { timeout: 120_000 }, () => {
     );
     assert.equal((await cli.feed("typed", "storage", "cp", "-", "typed.txt")).code, 0);
     assert.equal(await text("typed.txt"), "typed");
-    assert.match(await cli.refused(64, "storage", "cp", "folder", "x"), /folder is a folder\n next: Add --recursive/);
+    assert.match(
+      await cli.refused(64, "storage", "cp", "folder", "x"),
+      /folder is a folder, not a file\n next: Add --recursive/,
+    );
   });
 
   test("cp to - prints the bytes of one file, and nothing else", async () => {
@@ -177,7 +183,10 @@ describe("millrace storage on local files", { timeout: 120_000 }, () => {
       ["d/a.txt", "-", "--json"],
       ["-", "-"],
     ]) {
-      assert.match(await cli.refused(64, "storage", "cp", ...words), /Only a single file can go to standard output/);
+      assert.match(
+        await cli.refused(64, "storage", "cp", ...words),
+        /Only a single file can be written to standard output/,
+      );
     }
     assert.match(await cli.refused(64, "storage", "cp", "d", "-"), /d is a folder/);
   });
@@ -227,7 +236,7 @@ describe("millrace storage on local files", { timeout: 120_000 }, () => {
     assert.deepEqual([dry.dry_run, await there()], [true, ["b", "old"]]);
     assert.match(
       await cli.refused(64, "storage", "sync", "from", "to", "--delete"),
-      /1 files of to would be removed.*\n {2}why: There is no terminal/,
+      /1 files of to would be removed.*\n {2}why: This needs a confirmation/,
     );
     assert.deepEqual(await there(), ["b", "old"]);
     await cli.print("storage", "sync", "from", "to");
@@ -246,7 +255,7 @@ describe("millrace storage on local files", { timeout: 120_000 }, () => {
       );
       assert.match(
         await cli.refused(64, "storage", "sync", "file", "to", ...flags),
-        /^error: file is a file, not a folder\n next: Use plain cp: millrace storage cp file to/,
+        /^error: file is a file, not a folder\n next: Copy a single file with cp: millrace storage cp file to/,
       );
     }
     assert.deepEqual((await readdir(cli.path("work/to"))).sort(), ["a", "b"]);
@@ -259,7 +268,7 @@ describe("millrace storage on local files", { timeout: 120_000 }, () => {
     const cli = await withFiles(commandLine, "a", "d/b", "d/c/e");
     await cli.print("storage", "rm", "a");
     assert.match(await cli.refused(1, "storage", "rm", "a"), /no such file or folder/);
-    assert.match(await cli.refused(64, "storage", "rm", "d"), /d is a folder\n next: Add --recursive/);
+    assert.match(await cli.refused(64, "storage", "rm", "d"), /d is a folder, not a file\n next: Add --recursive/);
     assert.match(await cli.refused(64, "storage", "rm", "-r", "d"), /2 files \(8 B\) of d would be removed/);
     assert.deepEqual(await cli.json("storage", "rm", "-r", "d", "--dry-run"), { dry_run: true, files: 2, bytes: 8 });
     assert.deepEqual(await readdir(cli.path("work")), ["d"]);

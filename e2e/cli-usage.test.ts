@@ -102,7 +102,7 @@ describe("the command line by itself", { concurrency: 2 }, () => {
     const said = await odd.refused(64, "job", "ls");
     assert.match(
       said,
-      /^error: 'localhost:8484' is not the address of a server\n {2}why: It is set in DATACHAIN_STUDIO_URL/,
+      /^error: 'localhost:8484' is not the address of a server\n {2}why: The address in DATACHAIN_STUDIO_URL/,
     );
   });
 

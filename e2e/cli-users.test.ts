@@ -77,10 +77,10 @@ describe("people on the command line", { concurrency: 2 }, () => {
     assert.match(await admin.refused(1, "user", "show", "no-one"), /why: There is no user no-one/);
     assert.match(
       await admin.refused(64, "user", "set", "admin"),
-      /^error: There is nothing to change\n next: .*--help/,
+      /^error: There is nothing to change: give at least one flag\n next: .*--help/,
     );
     assert.match(await admin.refused(64, "user", "set", "--admin"), /^error: USER is missing\n/);
-    assert.match(await admin.refused(64, "user", "set", "x", "--admin", "--no-admin"), /exclude each other/);
+    assert.match(await admin.refused(64, "user", "set", "x", "--admin", "--no-admin"), /cannot be combined/);
     const plain = await person("plain");
     assert.match(await plain.refused(1, "user", "ls"), /^error: You may not do this\n {2}why: .*administrators/);
   });

@@ -18,11 +18,11 @@ import type {
   WebhookMethod,
 } from "@millrace/contract";
 
-/** What a shell completes for a value: file names, folder names, or one of these words. */
+/** What shell completion offers for a value: file names, folder names, or the given words. */
 export type Completion = "file" | "directory" | readonly string[];
 
 export interface Flag {
-  /** `list` takes several values after one flag (`--req a b`), and may be repeated; `texts` may only be repeated. */
+  /** `list` takes several values after one flag (`--req a b`); `texts` takes one value. Both kinds may be repeated. */
   readonly kind: "switch" | "text" | "integer" | "list" | "texts";
   readonly help: string;
   readonly short?: string;
@@ -36,9 +36,9 @@ export interface Flag {
 interface Argument {
   readonly help: string;
   readonly optional?: true;
-  /** Name of a flag that replaces the argument: the argument may be omitted only if this flag is given. */
+  /** Name of a flag that replaces the argument: the argument is required unless this flag is given. */
   readonly unless?: string;
-  /** True if the argument takes all remaining words, at least one; only allowed for the last argument. */
+  /** True if the argument takes one or more words: all that remain. Only the last argument can have this. */
   readonly many?: true;
   readonly complete?: Completion;
 }
@@ -109,22 +109,28 @@ const quotas = {
     value: "N",
     min: 0,
     max: 1_000_000,
-    help: "Maximum running jobs; 0: the server's default",
+    help: "Maximum number of running jobs; 0: the server's default",
   },
   "max-queued": {
     kind: "integer",
     value: "N",
     min: 0,
     max: 1_000_000,
-    help: "Maximum queued jobs; 0: the server's default",
+    help: "Maximum number of queued jobs; 0: the server's default",
   },
-  "max-tasks": { kind: "integer", value: "N", min: 0, max: 1_000_000, help: "Maximum tasks; 0: the server's default" },
+  "max-tasks": {
+    kind: "integer",
+    value: "N",
+    min: 0,
+    max: 1_000_000,
+    help: "Maximum number of tasks; 0: the server's default",
+  },
   "max-schedules": {
     kind: "integer",
     value: "N",
     min: 0,
     max: 1_000_000,
-    help: "Maximum schedules; 0: the server's default",
+    help: "Maximum number of schedules; 0: the server's default",
   },
   "max-datasets": {
     kind: "text",
@@ -141,7 +147,7 @@ const quotas = {
   "max-environments": {
     kind: "text",
     value: "SIZE",
-    help: "Maximum size of environments on disk; 0: the server's default",
+    help: "Maximum size of jobs' Python environments on disk; 0: the server's default",
   },
   "max-logs": {
     kind: "text",
@@ -155,14 +161,18 @@ const storageUri = { URI: { help: "URI such as s3://bucket/path, or a local path
 const clientConfig = {
   kind: "text",
   value: "JSON",
-  help: "Parameters of the storage: JSON, @FILE to read it from a file, or @- from standard input",
+  help: "Parameters of the storage: JSON, @FILE for JSON in a file, or @- for JSON on standard input",
 } as const;
-const recursive = { kind: "switch", short: "r", help: "Include everything below" } as const;
-const yes = { kind: "switch", short: "y", help: "Do not ask; required without a terminal" } as const;
+const recursive = { kind: "switch", short: "r", help: "Include everything below the folder" } as const;
+const yes = {
+  kind: "switch",
+  short: "y",
+  help: "Do not ask for confirmation; required if there is no terminal",
+} as const;
 const yesOnTerminal = {
   kind: "switch",
   short: "y",
-  help: "Do not ask; without a terminal, nothing is asked anyway",
+  help: "Do not ask for confirmation; not needed if there is no terminal",
 } as const;
 const asksFirst = {
   "dry-run": { kind: "switch", short: "n", help: "Show what would be done, but do nothing" },
@@ -172,33 +182,33 @@ const leaving = {
   "transfer-to": {
     kind: "text",
     value: "USER",
-    help: "New owner of their schedules, tasks and pipelines, such as the team's service account",
+    help: "New owner of the user's schedules, tasks and pipelines, such as the team's service account",
   },
   ...asksFirst,
 } as const satisfies Record<string, Flag>;
 const leavingDetails =
-  "Shows the work that runs as this user. If schedules, tasks or pipelines would stop or change owner, asks on a\n" +
-  "terminal and requires --yes elsewhere. Running jobs continue. Only an administrator of the server can transfer to\n" +
-  "somebody else than themselves or the service account.";
+  "Shows the work that runs as this user. If schedules, tasks or pipelines would stop or change owner, asks first on\n" +
+  "a terminal and requires --yes elsewhere. Running jobs continue. You can transfer the work to yourself or to the\n" +
+  "team's service account; administrators of the server can choose anybody.";
 const owner = {
   kind: "text",
   value: "USER",
-  help: "New owner, whose rights all runs get: you, or the service account",
+  help: "New owner: you, or the team's service account; all runs get the rights of the owner",
 } as const;
 const force = {
   kind: "switch",
-  help: "Change the owner even if the new one lacks credentials that the runs need",
+  help: "Change the owner even if the new owner lacks credentials that the runs need",
 } as const;
 const fromAndTo = {
   FROM: { help: "Source: a URI or a local path", complete: "file" },
   TO: { help: "Target: a URI or a local path", complete: "file" },
 } as const;
 const bothConfigs = {
-  "client-config": { ...clientConfig, help: "Parameters of both storages, except local files: JSON, @FILE, or @-" },
+  "client-config": { ...clientConfig, help: "Parameters of FROM and TO (local files take none): JSON, @FILE, or @-" },
   "to-client-config": { ...clientConfig, help: "Parameters of TO, if they differ from FROM's" },
 } as const satisfies Record<string, Flag>;
 
-/** Words that completion offers; the server accepts more. */
+/** States that shell completion offers for `--status`; the server accepts more. */
 const statusWords = [
   "ACTIVE",
   "INACTIVE",
@@ -237,13 +247,13 @@ const scheduleFlags = {
   "start-time": {
     kind: "text",
     value: "TIME",
-    help: "First firing; without --cron the only one: 2026-01-31T09:00, 'in 2 hours', 'tomorrow 9am'",
+    help: "First firing (without --cron, the only one): 2026-01-31T09:00, 'in 2 hours', 'tomorrow 9am'",
   },
   timezone: { kind: "text", value: "ZONE", help: "Time zone of the cron expression (default: UTC)" },
   "on-dataset": {
     kind: "text",
     value: "DATASET",
-    help: "Fire when this dataset has a new version, with or without --cron",
+    help: "Fire when this dataset gets a new version; can be combined with --cron",
   },
   "quiet-for": {
     kind: "text",
@@ -254,19 +264,19 @@ const scheduleFlags = {
     kind: "text",
     value: "POLICY",
     complete: overlapWords,
-    help: "If the previous run is still active: skip (default), wait for its end, or allow both",
+    help: "If the previous run is still active: skip the new run (default), wait, or allow both",
   },
   "catch-up": {
     kind: "text",
     value: "POLICY",
     complete: catchUpWords,
-    help: "Missed runs after an outage: one run for all of them (default), none, or all",
+    help: "Firings missed while no server ran: one run for all of them (default), none, or all",
   },
   follow: {
     kind: "text",
     value: "POLICY",
     complete: followWords,
-    help: "Scripts: none (default) keeps the current ones, latest updates them at each firing",
+    help: "none (default) keeps the current scripts; latest updates the scripts at each firing",
   },
 } as const satisfies Record<string, Flag>;
 
@@ -288,11 +298,11 @@ const eventFlag = {
   kind: "list",
   value: "EVENT",
   complete: eventWords,
-  help: "Such as job.failure, pipeline.recovery, schedule.skip; docs/notifications.md lists all",
+  help: "Events to send, such as job.failure or schedule.skip; docs/notifications.md lists all",
 } as const;
 const enabling = {
-  enable: { kind: "switch", help: "Send waiting deliveries, and continue" },
-  disable: { kind: "switch", help: "Stop sending for now" },
+  enable: { kind: "switch", help: "Send the waiting deliveries, and new ones from now on" },
+  disable: { kind: "switch", help: "Send nothing until --enable" },
 } as const satisfies Record<string, Flag>;
 const deliveryWords = ["pending", "delivered", "failed"] as const satisfies readonly DeliveryStatus[];
 const webhookFlags = {
@@ -363,9 +373,14 @@ const pipelineList = {
       short: "s",
       value: "STATUS",
       complete: pipelineStatusWords,
-      help: "Only pipelines in this state, or in one of several, separated by commas",
+      help: "Only pipelines in this state, or in one of several states separated by commas",
     },
-    search: { kind: "text", short: "S", value: "TEXT", help: "Only those with this text in the name or a dataset" },
+    search: {
+      kind: "text",
+      short: "S",
+      value: "TEXT",
+      help: "Only pipelines with this text in their name or in the name of a dataset",
+    },
     limit: {
       kind: "integer",
       short: "l",
@@ -387,7 +402,8 @@ export const commands = {
   },
   "auth login": {
     summary: "Sign in: confirm a code in a browser, or with `millrace auth approve`",
-    details: "The token is stored where the datachain client keeps its own, so signing in once is enough for both.",
+    details:
+      "The token is stored in the settings of the datachain client, so signing in once is enough for both programs.",
     arguments: {},
     flags: {
       url,
@@ -396,7 +412,11 @@ export const commands = {
       name: { kind: "text", short: "n", value: "NAME", help: "Name of the token (default: chosen by the server)" },
       "no-open": { kind: "switch", help: "Do not open a browser" },
       local,
-      team: { kind: "list", value: "NAME", help: "Limit the token to these teams; a single one becomes the default" },
+      team: {
+        kind: "list",
+        value: "NAME",
+        help: "Limit the token to these teams; a single team also becomes the default team",
+      },
       "expires-in": {
         kind: "integer",
         value: "DAYS",
@@ -417,7 +437,7 @@ export const commands = {
   "auth status": {
     summary: "Show your user, server, team and token",
     details:
-      "Also shows the source of each setting. Exit codes: 0 signed in, 4 not signed in, or the token does not work.",
+      "Also shows the source of each setting. Exit codes: 0 if you are signed in, 4 if not or if the token does not work.",
     arguments: {},
     flags: { ...connection, json },
   },
@@ -446,14 +466,17 @@ export const commands = {
   "admin link": {
     summary: "Print a new one-use sign-in link for the browser",
     arguments: {},
-    flags: { user: { kind: "text", value: "NAME", help: "User of the link (default: admin)" }, ...serverFlags },
+    flags: {
+      user: { kind: "text", value: "NAME", help: "User whom the link signs in (default: admin)" },
+      ...serverFlags,
+    },
   },
   "admin rotate-key": {
     summary: "Encrypt all secrets with a new key; works directly on the database, with or without a running server",
     details:
       "Adds a new key to the key file, re-encrypts everything, and removes the old key once nothing uses it. If interrupted,\n" +
-      "run it again to finish. With MILLRACE_SECRET_KEY, put the new key in front of the old one yourself, restart the\n" +
-      "server, then run this.",
+      "run the command again to finish. With MILLRACE_SECRET_KEY, put the new key in front of the old one yourself, restart\n" +
+      "the server, then run this command.",
     arguments: {},
     flags: { json, ...serverFlags },
   },
@@ -511,7 +534,7 @@ export const commands = {
   },
   "user passwd": {
     summary: "Change your password, or, as an administrator, another user's",
-    details: `${secretInput}\nStandard input: the current password, if you have one and change your own, and the new one, each on a line.\nEnds the user's browser sessions.`,
+    details: `${secretInput}\nStandard input: first the current password (only if you change your own and have one), then the new one on a new line.\nEnds the user's browser sessions.`,
     arguments: { USER: { optional: true, help: "User name (default: you)" } },
     flags: { url },
   },
@@ -528,15 +551,15 @@ export const commands = {
   "team ls": { summary: "List your teams; administrators of the server see all", arguments: {}, flags: { url, json } },
   "team show": { summary: "Show a team", arguments: {}, flags: { ...connection, json } },
   "team usage": {
-    summary: "Show how much a team stores, and its quotas",
+    summary: "Show how much storage a team uses, and its quotas",
     arguments: {},
     flags: { ...connection, json },
   },
   "team set": {
     summary: "Rename a team or set defaults for its jobs; administrators also set its quotas",
     details:
-      "After a rename, update settings and scripts that name the team; links to its jobs change. A --max-logs below the\n" +
-      "current size removes the oldest logs: asks on a terminal, requires --yes elsewhere.",
+      "After a rename, update settings and scripts that name the team; links to its jobs change. If --max-logs is below\n" +
+      "the current size, the oldest logs are removed: asks first on a terminal, requires --yes elsewhere.",
     arguments: {},
     flags: {
       name: { kind: "text", value: "NAME", help: "New name" },
@@ -636,7 +659,7 @@ export const commands = {
     flags: connection,
   },
   "team dataset-copies": {
-    summary: "List the copies of a team's datasets: daily copies, and datasets that a restored copy replaced",
+    summary: "List the copies of a team's datasets: daily copies, and datasets that a restore replaced",
     arguments: {},
     flags: { ...connection, json },
   },
@@ -644,8 +667,8 @@ export const commands = {
     summary: "Restore a copy of a team's datasets",
     details:
       "Use this after a script has damaged the datasets. No job of the team may be running; versions newer than the copy\n" +
-      "are lost. Shows them first: asks on a terminal, requires --yes elsewhere. The replaced datasets are kept for a\n" +
-      "week: `millrace team dataset-copies` lists them, and --copy restores them.",
+      "are lost. Lists these versions, then asks on a terminal and requires --yes elsewhere. The replaced datasets are\n" +
+      "kept, by default for a week: `millrace team dataset-copies` lists them, and --copy restores them.",
     arguments: {},
     flags: {
       copy: {
@@ -659,7 +682,7 @@ export const commands = {
     },
   },
   "token create": {
-    summary: "Print a new token of your own, with at most the rights of your current token",
+    summary: "Print a new token for yourself; it cannot have more rights than your current token",
     arguments: { NAME: { help: "Name of the token" } },
     flags: {
       scopes: {
@@ -692,7 +715,7 @@ export const commands = {
   },
   "token revoke": {
     summary: "Revoke a token; administrators of the server can revoke any token",
-    details: "On a terminal, asks first.",
+    details: "Asks for confirmation on a terminal.",
     arguments: { ID: { help: "Id of the token (see `millrace token ls`)" } },
     flags: { yes: yesOnTerminal, url },
   },
@@ -706,7 +729,7 @@ export const commands = {
       action: {
         kind: "text",
         value: "ACTION",
-        help: "Only this action, such as user.create, or all actions of user, job, session, ...",
+        help: "Only this action, such as user.create, or all actions on one kind of object, such as user or job",
       },
       limit: { kind: "integer", value: "N", min: 1, max: 1000, help: "Maximum number of entries (default: 50)" },
       before: { kind: "integer", value: "ID", min: 1, help: "Only entries older than this one" },
@@ -718,10 +741,10 @@ export const commands = {
   "job run": {
     summary: "Run a file as a job and follow it",
     details:
-      "A .py file runs in Python, any other in a shell or in the interpreter that its first line (#!) names. A script from\n" +
-      "standard input (-) is Python unless its first line or the suffix of --name says otherwise. Exit codes: 0 complete,\n" +
-      "1 failed, 2 canceled, 4 sign-in needed. Ctrl-C stops following; the job continues. With --start-time or --cron the\n" +
-      "job becomes a task that starts later.",
+      "A .py file runs in Python, any other file in a shell or in the interpreter that its first line (#!) names. A script\n" +
+      "from standard input (-) is Python unless its first line or the suffix of --name says otherwise. Exit codes:\n" +
+      "0 complete, 1 failed, 2 canceled, 4 sign-in needed. Ctrl-C stops following; the job continues. With --start-time\n" +
+      "or --cron, the job becomes a task that starts later.",
     arguments: {
       FILE: {
         optional: true,
@@ -741,7 +764,7 @@ export const commands = {
         kind: "texts",
         short: "c",
         value: "NAME",
-        help: "Credentials for the job; repeat the flag for several sets (default: the team's; '': none)",
+        help: "Credentials for the job; repeat for several sets (default: the team's default; '': none)",
       },
       workers: { kind: "integer", value: "N", min: 0, help: "Slots of the cluster that the job occupies" },
       files: { kind: "list", value: "FILE", complete: "file", help: "Files to upload into the job's folder" },
@@ -785,13 +808,17 @@ export const commands = {
         kind: "text",
         value: "STATUS",
         complete: statusWords,
-        help: "Only jobs in this state; also ACTIVE and INACTIVE",
+        help: "Only jobs in this state; ACTIVE and INACTIVE include several states",
       },
-      name: { kind: "text", value: "NAME", help: "Only jobs of this name" },
+      name: { kind: "text", value: "NAME", help: "Only jobs with this name" },
       search: { kind: "text", value: "TEXT", help: "Only jobs with this text in the name or in the script" },
       tag: { kind: "list", value: "TAG", help: "Only jobs with all of these tags" },
       "created-by": { kind: "text", value: "USER", help: "Only jobs of this user" },
-      since: { kind: "text", value: "TIME", help: "Only jobs created since: 2026-01-31T09:00, '2 hours ago', today" },
+      since: {
+        kind: "text",
+        value: "TIME",
+        help: "Only jobs created since this time: 2026-01-31T09:00, '2 hours ago', today",
+      },
       until: { kind: "text", value: "TIME", help: "Only jobs created before this time" },
       cluster: { kind: "text", value: "NAME", help: "Only jobs of this cluster" },
       parent: { kind: "text", value: "ID", help: "Only jobs that this task started" },
@@ -817,7 +844,7 @@ export const commands = {
         kind: "integer",
         value: "N",
         min: 1,
-        help: "Only the current log of attempt N; `millrace job show` lists attempts",
+        help: "Print only the log of attempt N so far, and stop; `millrace job show` lists the attempts",
       },
     },
   },
@@ -827,7 +854,7 @@ export const commands = {
     flags: { ...connection, json },
   },
   "job usage": {
-    summary: "Show the CPU and memory usage of a job, while it runs or afterwards",
+    summary: "Show the CPU and memory usage of a job, during the run and after it",
     details: "Samples are taken every second at first, and less often the longer the job runs.",
     arguments: jobId,
     flags: { ...connection, json },
@@ -850,7 +877,7 @@ export const commands = {
     arguments: jobId,
     flags: {
       ...connection,
-      params: { ...paramsFlag, help: "As for `millrace job run`; they override the parameters of the job" },
+      params: { ...paramsFlag, help: "Parameters as for `millrace job run`; they override those of the job" },
       "ignore-checkpoints": { kind: "switch", help: "Start from scratch, not from checkpoints" },
       ...followFlags,
     },
@@ -874,7 +901,8 @@ export const commands = {
   },
   "task update": {
     summary: "Change when a task fires, or its name",
-    details: "Other settings stay as they are; --cron= and --start-time= remove one of the two.",
+    details:
+      "Settings without a flag stay as they are. --cron= removes the cron expression, --start-time= the start time.",
     arguments: taskName,
     flags: {
       name: { kind: "text", value: "NAME", help: "New name of the task and of the jobs that it starts" },
@@ -882,7 +910,7 @@ export const commands = {
       "start-time": {
         kind: "text",
         value: "TIME",
-        help: "First firing; without --cron the only one: 2026-01-31T09:00, 'in 2 hours', 'tomorrow 9am'",
+        help: "First firing (without --cron, the only one): 2026-01-31T09:00, 'in 2 hours', 'tomorrow 9am'",
       },
       timezone: { kind: "text", value: "ZONE", help: "Time zone of the cron expression; --timezone= means UTC" },
       ...connection,
@@ -892,14 +920,14 @@ export const commands = {
   },
   "task rm": {
     summary: "Remove a task; jobs that it created continue",
-    details: "On a terminal, asks first.",
+    details: "Asks for confirmation on a terminal.",
     arguments: taskName,
     flags: { yes: yesOnTerminal, ...connection, json },
   },
   upcoming: {
     summary: "Show upcoming firings of schedules and tasks, by time",
     details:
-      "Shows times in the time zone of --tz, of your profile (millrace user set --timezone), or of this machine.",
+      "Times are in the time zone of --tz; without it, in that of your profile (millrace user set --timezone) or this machine.",
     arguments: {},
     flags: {
       limit: { kind: "integer", value: "N", min: 1, max: 200, help: "Maximum number (default: 20)" },
@@ -932,7 +960,7 @@ export const commands = {
     arguments: dataset,
     flags: {
       upstream: { kind: "switch", help: "Only the inputs" },
-      downstream: { kind: "switch", help: "Only the datasets that were created from it" },
+      downstream: { kind: "switch", help: "Only the datasets that were created from this one" },
       depth: { kind: "integer", value: "N", min: 1, max: 100, help: "Maximum number of steps (default: 10)" },
       ...connection,
       json,
@@ -955,11 +983,11 @@ export const commands = {
     summary: "Remove a version, or with --force all versions",
     details:
       "The rows cannot be recovered, and the version number is not reused. A single named version is removed without asking.\n" +
-      "With --force, shows all versions first: asks on a terminal, requires --yes elsewhere.",
+      "With --force, lists all versions, then asks on a terminal and requires --yes elsewhere.",
     arguments: dataset,
     flags: {
       version: { kind: "text", value: "VERSION", help: "The same as NAME@VERSION" },
-      force: { kind: "switch", help: "Remove all versions, if none is named" },
+      force: { kind: "switch", help: "Remove all versions if no version is named" },
       yes,
       ...connection,
       json,
@@ -977,7 +1005,7 @@ export const commands = {
     flags: {
       ...connection,
       run: { kind: "switch", help: "Start at once, without a review" },
-      watch: { kind: "switch", short: "w", help: "With --run: watch it until it ends" },
+      watch: { kind: "switch", short: "w", help: "With --run: watch the pipeline until it ends" },
       json,
     },
     examples: ["millrace pipeline create final", "millrace pipeline create final@1.2.0 stats --run --watch"],
@@ -985,8 +1013,8 @@ export const commands = {
   "pipeline status": {
     summary: "Show a pipeline and its runs",
     details:
-      "--watch follows it until it ends: redrawn on a terminal, else one line per change. Exit codes then: 0 complete,\n" +
-      "1 failed, 2 canceled. Ctrl-C stops watching; the pipeline continues.",
+      "--watch follows the pipeline until it ends; if the output is not a terminal, it prints a line for each change. The\n" +
+      "exit codes are then 0 complete, 1 failed, 2 canceled. Ctrl-C stops watching; the pipeline continues.",
     arguments: pipelineName,
     flags: { ...connection, watch: watchFlag, json },
   },
@@ -1004,14 +1032,14 @@ export const commands = {
   },
   "pipeline remove-job": {
     summary: "Remove a PENDING run from a paused pipeline",
-    details: "Runs that waited for it then wait for its parents.",
+    details: "Runs that waited for the removed run then wait for its parents.",
     arguments: pipelineJob,
     flags: { ...connection, json },
   },
   "pipeline settings": {
     summary: "Change settings of all runs that have not started",
     details:
-      "Each setting replaces that of the original jobs, except for variables, which are added to theirs. An empty value\n" +
+      "Each setting replaces the setting of the original jobs; only variables are added to the existing ones. An empty value\n" +
       "(--repository=, --req=, --files=) restores the original setting.",
     arguments: pipelineName,
     flags: {
@@ -1064,7 +1092,13 @@ export const commands = {
         help: "hour, day (default), week, month, or a cron expression",
       },
       timezone: { kind: "text", value: "ZONE", help: "Time zone of the times and of the period (default: UTC)" },
-      parallel: { kind: "integer", value: "N", min: 1, max: 100, help: "Runs at the same time (default: 1, in order)" },
+      parallel: {
+        kind: "integer",
+        value: "N",
+        min: 1,
+        max: 100,
+        help: "Maximum number of parallel runs (default: 1, in order)",
+      },
       "on-failure": {
         kind: "text",
         value: "POLICY",
@@ -1104,7 +1138,8 @@ export const commands = {
     flags: { ...connection, json },
   },
   "pipeline hand-over": {
-    summary: "Transfer runs that have not started to another user, with that user's rights and credentials",
+    summary:
+      "Transfer runs that have not started to another user; they then run with that user's rights and credentials",
     details:
       "You can transfer the pipeline to yourself or, as an admin of the team, to its service account;\nadministrators of the server can choose anybody.",
     arguments: { ...pipelineName, USER: { help: "New owner" } },
@@ -1113,8 +1148,8 @@ export const commands = {
   "schedule create": {
     summary: "Run copies of a pipeline on a schedule",
     details:
-      "The pipeline itself is not changed and need not run: millrace pipeline create makes a paused one. millrace schedule\n" +
-      "show prints the name of the schedule's copy, which millrace pipeline settings can change.",
+      "The pipeline itself is not changed. It need not run: it may be paused, as `millrace pipeline create` leaves it.\n" +
+      "`millrace schedule show` prints the name of the schedule's copy; `millrace pipeline settings` can change the copy.",
     arguments: { NAME: { help: "Name of the new schedule" }, PIPELINE: { help: "Name of the pipeline to copy" } },
     flags: { ...scheduleFlags, owner, force, ...connection, json },
     examples: [
@@ -1125,14 +1160,15 @@ export const commands = {
   },
   "schedule update": {
     summary: "Change, pause or resume a schedule",
-    details: "Other settings stay as they are; --cron=, --start-time= and --on-dataset= remove one of them.",
+    details:
+      "Settings without a flag stay as they are. An empty value (--cron=, --start-time=, --on-dataset=) removes the setting.",
     arguments: scheduleName,
     flags: {
       name: { kind: "text", value: "NAME", help: "New name" },
       ...scheduleFlags,
-      refresh: { kind: "switch", help: "Use the newest script that created each of its datasets" },
+      refresh: { kind: "switch", help: "For each dataset of the pipeline, use the newest script that created it" },
       pause: { kind: "switch", help: "Stop firing; running jobs continue" },
-      resume: { kind: "switch", help: "Fire again, from the next tick on" },
+      resume: { kind: "switch", help: "Fire again, from the next scheduled time on" },
       owner,
       force,
       ...connection,
@@ -1147,7 +1183,7 @@ export const commands = {
   },
   "schedule delete": {
     summary: "Delete a schedule; pipelines that it started continue",
-    details: "On a terminal, asks first.",
+    details: "Asks for confirmation on a terminal.",
     arguments: scheduleName,
     flags: { yes: yesOnTerminal, ...connection, json },
   },
@@ -1187,7 +1223,7 @@ export const commands = {
   },
   "webhook update": {
     summary: "Change a webhook, disable it, or enable it again",
-    details: "Other settings stay as they are.",
+    details: "Settings without a flag stay as they are.",
     arguments: webhookId,
     flags: {
       address: { kind: "text", value: "URL", help: "New URL of the receiver" },
@@ -1202,7 +1238,7 @@ export const commands = {
   },
   "webhook rm": {
     summary: "Delete a webhook and its deliveries; waiting ones are not sent",
-    details: "On a terminal, asks first.",
+    details: "Asks for confirmation on a terminal.",
     arguments: webhookId,
     flags: { yes: yesOnTerminal, ...connection },
   },
@@ -1225,8 +1261,8 @@ export const commands = {
   "notify set": {
     summary: "Send events to an e-mail address, or change which events it gets",
     details:
-      "A new address receives all events unless --event names some. The operator must configure e-mail:\n" +
-      "docs/notifications.md.",
+      "A new address receives all events unless --event names some. E-mail works only if the operator of the server has\n" +
+      "configured it: see docs/notifications.md.",
     arguments: { ADDRESS: { help: "E-mail address" } },
     flags: { event: eventFlag, ...enabling, ...connection, json },
     examples: ["millrace notify set team@example.com --event pipeline.failure schedule.overdue"],
@@ -1243,7 +1279,7 @@ export const commands = {
     flags: { ...connection },
   },
   "credentials ls": {
-    summary: "List the credentials that your jobs may name, without their values",
+    summary: "List the credentials that your jobs may use, without secret values",
     arguments: {},
     flags: { ...connection, json },
   },
@@ -1252,8 +1288,8 @@ export const commands = {
     details:
       "Reads NAME=VALUE lines from --file or from standard input, or, with --prompt, asks for values without echo. Values\n" +
       "are never part of the command line, where other users of the machine could see them. New values for the same\n" +
-      "variables replace the old ones without asking; if variables would be removed from the set, asks on a terminal,\n" +
-      "requires --yes elsewhere.",
+      "variables replace the old ones without asking; if variables would be removed from the set, asks first\n" +
+      "on a terminal and requires --yes elsewhere.",
     arguments: { NAME: { help: "Name of the set" } },
     flags: {
       ...connection,
@@ -1274,7 +1310,7 @@ export const commands = {
   },
   "credentials rm": {
     summary: "Delete credentials; jobs that name them and have not started will fail",
-    details: "The values cannot be recovered: asks on a terminal, requires --yes elsewhere.",
+    details: "The values cannot be recovered, so the command asks first on a terminal and requires --yes elsewhere.",
     arguments: { NAME: { help: "Name of the set" } },
     flags: { ...connection, own, yes },
   },
@@ -1286,7 +1322,7 @@ export const commands = {
   "storage ls": {
     summary: "List a folder, or what a pattern matches",
     details:
-      "s3://, gs:// and az:// without a bucket list the buckets; gs:// needs the project in its client_config.\n" +
+      "s3://, gs:// and az:// without a bucket list the buckets; gs:// needs the `project` parameter in --client-config.\n" +
       "Patterns: * and ? within a folder, ** across folders, {a,b} and {1..9}, [classes].\n" +
       "Quote patterns in a shell; a backslash makes a character literal. An exact name wins over a pattern. A pattern\n" +
       "without a match is an error.",
@@ -1299,15 +1335,21 @@ export const commands = {
     arguments: storageUri,
     flags: {
       start: { kind: "integer", value: "BYTE", min: 0, help: "First byte (default: 0)" },
-      end: { kind: "integer", value: "BYTE", min: 0, help: "The byte after the last (default: the end)" },
+      end: {
+        kind: "integer",
+        value: "BYTE",
+        min: 0,
+        help: "Position after the last byte (default: the end of the file)",
+      },
       "client-config": clientConfig,
     },
   },
   "storage cp": {
     summary: "Copy a file, or with --recursive a folder",
     details:
-      "If TO ends with a slash or is a folder, the file keeps its name there; with --recursive, the files of FROM go below\n" +
-      "TO. Existing files are replaced. FROM may be - for standard input, TO may be - for standard output (one file only).",
+      "If TO ends with a slash or is a folder, the file keeps its name there; with --recursive, the files of FROM are copied\n" +
+      "into TO. Existing files are replaced. FROM may be - for standard input, TO may be - for standard output (only one\n" +
+      "file).",
     arguments: fromAndTo,
     flags: { recursive, ...bothConfigs, json },
     examples: [
@@ -1318,14 +1360,14 @@ export const commands = {
   "storage sync": {
     summary: "Make a folder like another: copy files that are missing, differ in size, or are newer",
     details:
-      "With --delete, removes files that only TO has: asks on a terminal, requires --yes elsewhere, unless there is nothing\n" +
-      "to remove. --dry-run asks nothing and changes nothing. FROM must be an existing folder or bucket.\n" +
-      "A copy has the time of its copying, so syncing back copies everything once. If in doubt, a file is copied again:\n" +
-      "if it was written in the same second as its copy, in stores with whole-second times, or if the clock of TO\n" +
-      "is behind.",
+      "With --delete, removes files that only TO has. If there are any, asks first on a terminal and requires --yes\n" +
+      "elsewhere. --dry-run asks nothing and changes nothing. FROM must be an existing folder or bucket.\n" +
+      "The modification time of a copy is the time when it was copied, so a sync in the other direction copies everything\n" +
+      "once. An unchanged file may be copied again if the clock of TO is behind, or if TO stores times in whole seconds\n" +
+      "and the file was copied in the second in which it was written.",
     arguments: fromAndTo,
     flags: {
-      delete: { kind: "switch", help: "Remove files that FROM does not have" },
+      delete: { kind: "switch", help: "Remove files of TO that FROM does not have" },
       ...asksFirst,
       ...bothConfigs,
       json,
@@ -1335,7 +1377,7 @@ export const commands = {
   "storage rm": {
     summary: "Remove a file, or with --recursive a folder with its contents",
     details:
-      "A single file is removed without asking. With --recursive, counts the files first: asks on a terminal, requires\n" +
+      "A single file is removed without asking. With --recursive, counts the files, then asks on a terminal and requires\n" +
       "--yes elsewhere. --dry-run asks nothing and removes nothing. Removing something that does not exist is an error.",
     arguments: storageUri,
     flags: { recursive, ...asksFirst, "client-config": clientConfig, json },
@@ -1360,11 +1402,11 @@ export const commands = {
   backup: {
     summary: "Back up the database, datasets, uploads and logs into a new folder, with or without a running server",
     details:
-      "The backup holds the database as of one moment, and each team's datasets as of a moment later, with every version\n" +
-      "that the database names. Jobs continue meanwhile. The command ends with a summary, and with exit code 1 if a team's\n" +
-      "datasets could not be read and a daily copy was used instead. Check it with `millrace backup verify DIR`.\n" +
+      "The backup contains the database at one point in time, and each team's datasets at a later one, with every version\n" +
+      "that the database names. Jobs continue during the backup. The command ends with a summary, and with exit code 1\n" +
+      "if a team's datasets could not be read and a daily copy was used instead. Verify with `millrace backup verify DIR`.\n" +
       "The encryption key (secret.key in the data folder) is left out unless --with-key is given. Without the key,\n" +
-      "credentials and jobs' variables cannot be decrypted. Keep it in a different place than the backup.",
+      "credentials and jobs' variables cannot be decrypted. Keep the key in a different place from the backup.",
     arguments: { DIR: { help: "Folder to create; it must not exist yet", complete: "directory" } },
     flags: { "with-key": { kind: "switch", help: "Include the encryption key" }, ...serverFlags },
     examples: ["millrace backup /backups/millrace-2026-01-31 --data-dir /srv/millrace"],
@@ -1372,25 +1414,26 @@ export const commands = {
   "backup verify": {
     summary: "Verify a whole backup: checksums, database, datasets",
     details:
-      "Restores the database and each team's datasets into a temporary folder, looks for every registered version, and\n" +
-      "removes the folder. It needs neither a server nor its data folder.",
+      "Restores the database and each team's datasets into a temporary folder, checks that every registered version\n" +
+      "is there, and removes the folder. Needs neither a server nor its data folder.",
     arguments: { DIR: { help: "Folder of the backup", complete: "directory" } },
     flags: {
       "work-dir": {
         kind: "text",
         value: "DIR",
         complete: "directory",
-        help: "Parent of the temporary folder; it needs room for the largest team's datasets (default: $TMPDIR)",
+        help: "Parent of the temporary folder; needs space for the largest team's datasets (default: $TMPDIR)",
       },
       json,
     },
     examples: ["millrace backup verify /backups/millrace-2026-01-31"],
   },
   restore: {
-    summary: "Restore a backup into an empty data folder, and with PostgreSQL an empty database",
+    summary: "Restore a backup into an empty data folder and, with PostgreSQL, an empty database",
     details:
       "Jobs that were running become FAILED. Jobs that waited will run, even if they already ran after the backup was\n" +
-      "made, unless --cancel-queued is given. To move between SQLite and PostgreSQL, restore a backup into the other.",
+      "made, unless --cancel-queued is given. To move from SQLite to PostgreSQL or back, restore a\n" +
+      "backup into the other database.",
     arguments: { DIR: { help: "Folder of the backup", complete: "directory" } },
     flags: {
       "cancel-queued": { kind: "switch", help: "Cancel waiting jobs instead of running them" },
@@ -1434,7 +1477,7 @@ type Arguments<Table> = {
       : string;
 };
 
-/** The parsed input that the handler of a command gets. */
+/** The parsed flags and arguments that the handler of a command gets. */
 export interface Input<P extends CommandPath> {
   readonly flags: Flags<(typeof commands)[P]["flags"]> & Flags<typeof commonFlags>;
   readonly arguments: Arguments<(typeof commands)[P]["arguments"]>;

@@ -1,4 +1,4 @@
-/** Connects to the server with this user's settings, and turns its errors into messages for the user. */
+/** Connects to the server with this user's settings, and turns the server's errors into messages for the user. */
 import { ApiError, type Client, createClient, type ErrorCode } from "@millrace/contract";
 import { CliError, exitCodes, messageOf } from "./errors.ts";
 import { commandFor } from "./next-steps.ts";
@@ -9,7 +9,9 @@ type Fetch = typeof fetch;
 export interface Connection {
   readonly settings: Settings;
   readonly client: Client;
-  /** Returns a client for the same server with its own `fetch`; uploads use it to show progress. */
+  /**
+   * Returns a client for the same server that uses another `fetch`; uploads count their bytes in it to show progress.
+   */
   clientWith(send: (plain: Fetch) => Fetch): Client;
 }
 
@@ -38,10 +40,10 @@ export function openConnection(settings: Settings): Connection {
   return { settings, client: clientWith((same) => same), clientWith };
 }
 
-/** Thrown if the server did not answer, so that the request may be retried. */
+/** Thrown if the server did not answer; the request may be retried. */
 export class UnreachableError extends CliError {}
 
-/** Wraps `fetch` so that its error names the server that did not answer. */
+/** Returns a `fetch` whose error names the server that did not answer. */
 function reachingFetch(url: string): Fetch {
   return async (input, init) => {
     try {
@@ -76,8 +78,8 @@ const titles: Partial<Record<ErrorCode, string>> = {
 };
 
 /**
- * Next steps by error code. Permission errors are missing: the server already says which role, scope or team would
- * help.
+ * Next steps by error code. Permission errors have none, because the server's message already names the role, scope or
+ * team that is needed.
  */
 const nextSteps: Partial<Record<ErrorCode, string>> = {
   unauthorized: "millrace auth login",

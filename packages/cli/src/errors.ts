@@ -1,8 +1,8 @@
 /** How a command fails: an exit code, and a message that says what happened, why, and what to do next. */
 
 /**
- * Exit codes. 0, 1 and 2 say how a followed job ended: complete, failed (or any other error), canceled. After a signal,
- * the exit code is `signal` plus its number.
+ * Exit codes. For a followed job, 0 means complete, 1 failed (or any other error), 2 canceled. After a signal, the exit
+ * code is `signal` plus the number of the signal.
  */
 export const exitCodes = {
   error: 1,
@@ -15,7 +15,7 @@ export const exitCodes = {
 
 interface Explanation {
   readonly why?: string | undefined;
-  /** A command to run, or a sentence. */
+  /** What to do next: a command, or a sentence. */
   readonly next?: string | undefined;
   readonly exitCode?: number;
   readonly cause?: unknown;

@@ -1,4 +1,4 @@
-/** Generates help for all commands, for a group, and for one command from the command table. */
+/** Builds the help texts from the command table: the overview, the help of a group, and the help of one command. */
 import { type Command, commands, commonFlags, type Flag, groups } from "./arguments.ts";
 
 export function helpText(topic: string): string {
@@ -21,7 +21,7 @@ function overview(): string {
     ]),
     block("First steps", [
       ["millrace serve", "start a server on this machine"],
-      ["millrace auth login", "sign in to it"],
+      ["millrace auth login", "sign in to the server"],
       ["millrace job run FILE", "run a script"],
     ]),
   ]);

@@ -6,7 +6,7 @@ import { CliError, exitCodes } from "./errors.ts";
 import { Output } from "./output.ts";
 import { type Invocation, parseCommandLine } from "./parse.ts";
 
-/** Loaders of the modules, so that each command loads only its own: start-up time counts for every command. */
+/** Loads the module of each command. A command loads only its own module, so that it starts quickly. */
 const modules = {
   serve: () => import("./commands/serve.ts"),
   auth: () => import("./commands/auth.ts"),
@@ -54,7 +54,7 @@ async function run(invocation: Invocation, output: Output): Promise<number> {
   if (invocation.kind !== "run") return 0;
   output.configure(invocation.input.flags);
   const noun = invocation.path.split(" ")[0] as keyof typeof modules;
-  // The path determines both the type of the input and the handler that takes it.
+  // The input has the type that the handler of this path takes; TypeScript cannot infer that.
   const handlers = (await modules[noun]()).handlers as HandlersOf<CommandPath>;
   return handlers[invocation.path](invocation.input as never, output);
 }
@@ -64,13 +64,13 @@ function version(): string {
   return (JSON.parse(text) as { version: string }).version;
 }
 
-/** The reader of a pipe closed it, as in `millrace job logs ID | head`, which is not an error. */
+/** Ignores EPIPE: a reader that closes the pipe, as in `millrace job logs ID | head`, is not an error. */
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") throw error;
   process.exit(exitCodes.brokenPipe);
 });
 
-/** The terminal was closed: nobody reads the error, but cleanup must still run. */
+/** Ignores errors of a closed terminal: nobody can read them, and cleanup must still run. */
 process.stderr.on("error", () => {});
 
 process.exitCode = await main(process.argv.slice(2), new Output());

@@ -20,7 +20,7 @@ export interface Line {
 export interface Column<Row> extends Shrinkable {
   /** The complete value, for programs. */
   readonly full: (row: Row) => string;
-  /** The form for people; null hides the column on a terminal. */
+  /** The value on a terminal, for people; null hides the column there. Default: `full`. */
   readonly short?: ((row: Row) => string) | null;
   readonly style?: (row: Row) => Style;
 }
@@ -42,7 +42,7 @@ export class Output {
     this.#color = color;
   }
 
-  /** Applies the flags that every command takes. */
+  /** Applies `--quiet` and `--verbose`, which every command takes. */
   configure(flags: { quiet: boolean; verbose: boolean }): void {
     this.#quiet = flags.quiet;
     this.#verbose = flags.verbose;
@@ -75,7 +75,8 @@ export class Output {
   }
 
   /**
-   * Writes information besides the result. `below` means that the log may have left an unfinished line on the terminal.
+   * Writes a note, which is not part of the result. `below` means that the log may have left an unfinished line on the
+   * terminal, which is ended first.
    */
   note(text: string, style: Style = "plain", options: { below?: boolean } = {}): void {
     if (this.#quiet) return;
@@ -130,7 +131,7 @@ export class Output {
     if (hidden.length > 0) this.note(`Columns that do not fit: ${hidden.map(({ title }) => title).join(", ")}`, "dim");
   }
 
-  /** Replaces the lines that were drawn before, on a terminal. `drawn` is the return value of the previous call. */
+  /** Draws lines on a terminal in place of those of the previous call. `drawn` is the return value of that call. */
   redraw(lines: readonly Line[], drawn = 0): number {
     const columns = this.#stdout.columns || 80;
     const texts = lines.map(({ text, style }) => this.#paint(this.#stdout, fitted(visible(text), columns - 1), style));
@@ -198,11 +199,11 @@ function explained(error: unknown) {
 
 const causes = (error: Error) => (error.cause instanceof Error ? `caused by: ${error.cause.stack}\n` : "");
 
-/** Escapes tabs and line breaks inside a value, which would break the row. */
+/** Escapes tabs and line breaks in a value, because they separate the values and rows of a table. */
 const oneField = (value: string) => value.replaceAll("\t", "\\t").replaceAll("\n", "\\n").replaceAll("\r", "\\r");
 
-/** Replaces control characters: names come from other users and must not control the terminal. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this is about
+/** Replaces control characters, because names from other users must not control the terminal. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the expression must match control characters
 export const visible = (value: string) => value.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "\ufffd");
 
 const oneLine = (text: string) => text.trim().replaceAll(/[\t\n]+/g, " ");

@@ -27,7 +27,7 @@ export function parseCommandLine(words: readonly string[]): Invocation {
   if (first === "help") return { kind: "help", topic: topicOf(words.slice(1)), asked: true };
   if (first.startsWith("-")) throw unknownFlag(first, ["--help", "--version"], "millrace --help");
   if (!isGroup(first)) {
-    // A command may have subcommands beside its own arguments, as in `backup verify`.
+    // A one-word command may also be the first word of another: `backup DIR` and `backup verify DIR`.
     const path = `${first} ${second}`;
     return isCommand(path) ? parseCommand(path, words.slice(2)) : parseCommand(commandPath(first), words.slice(1));
   }
@@ -39,7 +39,7 @@ export function parseCommandLine(words: readonly string[]): Invocation {
 const isGroup = (word: string): word is GroupName => Object.hasOwn(groups, word);
 const isCommand = (path: string): path is CommandPath => Object.hasOwn(commands, path);
 
-/** Returns the topic after `help`: empty, a group, or a command. */
+/** Returns the topic of the command `help`: an empty text, a group, or a command. */
 function topicOf(words: readonly string[]): string {
   const topic = words.filter((word) => !word.startsWith("-")).join(" ");
   return topic === "" || isGroup(topic) ? topic : commandPath(topic);
@@ -93,8 +93,8 @@ const emptyValues = (flags: Record<string, Flag>): Values =>
   );
 
 /**
- * Turns `--req a b` into `--req a --req b`: as in the `datachain` client, a list flag takes every word up to the next
- * flag.
+ * Turns `--req a b` into `--req a --req b`. A list flag takes every word up to the next flag, as in the `datachain`
+ * client.
  */
 function spreadLists(words: readonly string[], flags: Record<string, Flag>): string[] {
   const spread: string[] = [];
@@ -134,7 +134,7 @@ function takeFlag(path: string, flags: Record<string, Flag>, values: Values, tok
     values[name] = true;
     return;
   }
-  // A word that begins with a dash is the next flag, not a value, unless it is joined with "=".
+  // A value that begins with a dash must be joined with "="; as a separate word, it is the next flag.
   if (value === undefined || (!token.inlineValue && /^-./.test(value))) {
     throw usageError(`${rawName} needs a value`, { why: flag.help, next: help });
   }
@@ -175,7 +175,7 @@ function unknownFlag(rawName: string, known: readonly string[], next: string) {
   return usageError(`Unknown flag ${rawName}`, { why: guess && `Did you mean ${guess}?`, next });
 }
 
-/** Returns the most likely intended candidate: one that begins with the word, or that differs by a few typos. */
+/** Returns the candidate that the user probably meant: one that begins with the word, or differs by a few typos. */
 export function closest(word: string, candidates: readonly string[]): string | undefined {
   const ranked = candidates
     .map((name) => ({ name, distance: name.startsWith(word) && word.length > 2 ? 0 : editDistance(word, name) }))

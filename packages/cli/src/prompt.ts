@@ -18,7 +18,7 @@ export async function askPasswordChange(username: string): Promise<{ current: st
   return { current, password };
 }
 
-/** Prompts for a new password; on a terminal twice, because the input is not shown. */
+/** Prompts for a new password. On a terminal, asks twice, because the input is not shown. */
 export async function askNewPassword(username: string): Promise<string> {
   if (!process.stdin.isTTY) {
     const [password = ""] = await readLines();
@@ -38,7 +38,7 @@ async function readLines(): Promise<string[]> {
   return (await text(process.stdin)).split(/\r?\n/);
 }
 
-/** Reads a line key by key, so that the terminal does not echo it. */
+/** Reads a line in raw mode, so that the terminal does not show it. */
 function askHidden(question: string): Promise<string> {
   const { stdin, stderr } = process;
   stderr.write(question);
@@ -77,19 +77,19 @@ interface Asking {
   readonly hasDryRun?: boolean;
 }
 
-/** Asks for confirmation on a terminal before something that can be recreated is removed. Scripts are not asked. */
+/** Asks for confirmation on a terminal only: what is removed can be created again, so scripts need no `--yes`. */
 export async function askOnTerminal(statement: () => Promise<string>): Promise<void> {
   if (process.stdin.isTTY) await askToProceed(await statement());
 }
 
 /**
- * Shows what will be removed and asks for confirmation. Any answer but yes means no. Without a terminal, `--yes` is
- * required.
+ * Shows what will be removed or changed, and asks for confirmation; any answer except yes means no. Throws without a
+ * terminal: callers skip the question if `--yes` is given.
  */
 export async function askToProceed(statement: string, { signal, hasDryRun = false }: Asking = {}): Promise<void> {
   if (!process.stdin.isTTY) {
     throw usageError(statement, {
-      why: "There is no terminal to ask on; nothing was changed",
+      why: "This needs a confirmation, but there is no terminal to ask on; nothing was changed",
       next: hasDryRun ? "Add --yes, or preview with --dry-run" : "Add --yes",
     });
   }

@@ -4,7 +4,7 @@ import { CliError, usageError } from "./errors.ts";
 import type { Column, Output } from "./output.ts";
 import { closest } from "./parse.ts";
 
-/** Parses one of the given words, ignoring case. */
+/** Returns the word that the text names, ignoring case. Throws if it is none of `words`. */
 export function readWord<W extends string>(flag: string, text: string, words: readonly W[]): W {
   const found = words.find((word) => word.toLowerCase() === text.toLowerCase());
   if (found) return found;
@@ -22,7 +22,7 @@ export const readEvents = (texts: readonly string[]): { events?: ToldEvent[] } =
   texts.length === 0 ? {} : { events: readWords("event", texts, toldEvents) };
 
 export function readEnabled({ enable, disable }: { enable: boolean; disable: boolean }): { enabled?: boolean } {
-  if (enable && disable) throw usageError("--enable and --disable exclude each other");
+  if (enable && disable) throw usageError("--enable and --disable cannot be combined");
   return enable || disable ? { enabled: enable } : {};
 }
 
@@ -46,7 +46,7 @@ export const deliveryColumns: Column<Delivery>[] = [
 
 const patience = 30_000;
 
-/** Waits for the first attempt of a delivery and prints its outcome. Returns 0 only if it was delivered. */
+/** Waits for the first attempt of a delivery and prints the outcome. Returns exit code 0 only if it was delivered. */
 export async function showOutcome(client: Client, first: Delivery, json: boolean, output: Output): Promise<number> {
   const delivery = await outcomeOf(client, first);
   if (json) output.json(delivery);

@@ -1,7 +1,7 @@
 /**
- * Finds the server, the token and the team where the `datachain` client looks for them. The order is: flag,
- * environment, project (.datachain/config), user, system, and last the variables that a job gets. No other file reads
- * the environment or the client's settings files.
+ * Finds the server, the token and the team where the `datachain` client looks for them. The first that is set wins, in
+ * this order: flag, environment, project (.datachain/config), user, system, and the variables that a job gets. No other
+ * file reads the environment or the client's settings files.
  */
 import { chmodSync, mkdirSync, readFileSync, realpathSync, renameSync, writeFileSync } from "node:fs";
 import { userInfo } from "node:os";
@@ -39,7 +39,7 @@ const levels: readonly Level[] = ["local", "global", "system"];
 type Key = keyof Settings;
 type StoredSettings = { readonly [K in Key]?: string };
 
-/** Reads the settings. With `among`, reads only these files; signing out concerns one of them. */
+/** Reads the settings from the files in `among`, by default all three; signing out uses only one of them. */
 export async function readSettings(flags: SettingsFlags = {}, from = here(), among = levels): Promise<Settings> {
   const stored: { path: string; values: StoredSettings }[] = [];
   for (const level of among) {
@@ -60,8 +60,8 @@ export async function readSettings(flags: SettingsFlags = {}, from = here(), amo
 }
 
 /**
- * Returns the settings inside a job: the server that runs the job, and the job's own token. Both must be set, because
- * the token is valid only for that server.
+ * Returns the settings from the variables that a job gets: the server that runs the job, and the job's own token. Uses
+ * them only if both are set, because the token is valid only for that server.
  */
 function ownOfJob({ env }: Surroundings): Partial<Settings> {
   const { MILLRACE_URL: url, MILLRACE_TOKEN: token } = env;
@@ -72,7 +72,7 @@ function ownOfJob({ env }: Surroundings): Partial<Settings> {
 /** Reads the settings of one file only. */
 export const readStoredSettings = (level: Level, from = here()) => readStudioTable(settingsFile(level, from));
 
-/** Stores settings in a file that the `datachain` client also reads. Only the owner can read it. Returns its path. */
+/** Stores settings in a file that the `datachain` client also reads and other users cannot. Returns its path. */
 export async function storeSettings(level: Level, changes: StudioChanges, from = here()): Promise<string> {
   const path = settingsFile(level, from);
   const { editStudioTable } = await import("./studio-table.ts");
@@ -102,8 +102,8 @@ function settingsFolder(level: Level, { env, cwd, platform }: Surroundings): str
 }
 
 /**
- * Returns the folder that the Python package platformdirs uses, as the client does: XDG variables count only if they
- * are absolute.
+ * Returns the same folder as the Python package platformdirs, which the `datachain` client uses. Relative paths in XDG
+ * variables are ignored.
  */
 function userConfigFolder(env: Surroundings["env"], platform: NodeJS.Platform): string {
   const xdg = env["XDG_CONFIG_HOME"] ?? "";
@@ -147,7 +147,7 @@ function readText(path: string): string | undefined {
   }
 }
 
-/** Replaces the file atomically; other users can never read it, not even briefly. A symbolic link to it is kept. */
+/** Replaces the file atomically; other users can never read it, not even briefly. A symbolic link at `path` stays. */
 function replaceFile(path: string, text: string): void {
   const target = readText(path) === undefined ? path : realpathSync(path);
   const draft = `${target}.${process.pid}.new`;
@@ -161,13 +161,13 @@ function checkedUrl(setting: Setting): Setting {
     return { ...setting, value: setting.value.replace(/\/+$/, "") };
   }
   throw new CliError(`'${setting.value}' is not the address of a server`, {
-    why: `It is set in ${setting.source}, and must begin with http:// or https://`,
+    why: `The address in ${setting.source} must begin with http:// or https://`,
     next: `Use an address such as ${defaultUrl}`,
     exitCode: exitCodes.usage,
   });
 }
 
-/** Tells whether to use colors: not if NO_COLOR is set (no-color.org), and not on terminals without colors. */
+/** Tells whether to use colors. NO_COLOR (no-color.org) turns them off, and so does a terminal without colors. */
 export const wantsColor = ({ env } = here()) => !env["NO_COLOR"] && env["TERM"] !== "dumb";
 
 /** Returns the program that opens a web page; undefined if there is no display. */

@@ -1,4 +1,4 @@
-/** Edits keys of the `[studio]` table in a settings file, and keeps the rest, including comments. */
+/** Edits keys of the `[studio]` table in a settings file, and keeps the rest of the file, including comments. */
 import { isDeepStrictEqual } from "node:util";
 import { parse, stringify, type TomlTable } from "smol-toml";
 
@@ -8,7 +8,7 @@ export type StudioChanges = Readonly<Record<string, string | null>>;
 export function editStudioTable(text: string, changes: StudioChanges): string {
   const rewritten = stringify(changedDocument(parse(text), changes));
   const edited = editLines(text.split("\n"), changes).join("\n");
-  // Editing lines works for nearly every file. If it does not, the file is rewritten: comments are lost, but no keys.
+  // Editing lines works for nearly every file. If it fails, the file is rewritten and loses its comments, but no keys.
   return meanTheSame(edited, rewritten) ? edited : rewritten;
 }
 

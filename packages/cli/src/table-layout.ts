@@ -1,14 +1,15 @@
-/** Computes the widths of table columns on a terminal, and which columns do not fit. Columns with names shrink last. */
+/** Computes the widths of table columns on a terminal, and leaves out columns that do not fit. Names shrink last. */
 
 /** How a column shrinks when the terminal is too narrow. */
 export interface Shrinkable {
   readonly title: string;
   /**
-   * `true`: the column is cut to its minimum width and then left out, the rightmost first. `"first"`: the same, but
-   * before those columns. `"last"`: a name, which is cut after all others. Undefined: never.
+   * `true`: the column is narrowed to its minimum width and then left out, the rightmost column first. `"first"`: the
+   * same, but it is left out before columns with `true`. `"last"`: the column is a name, which is narrowed after all
+   * others and never left out. Undefined: the column never shrinks.
    */
   readonly shrinks?: true | "first" | "last";
-  /** Minimum width of a column that shrinks; 12 by default. */
+  /** Minimum width of a column that shrinks, in characters; default 12. */
   readonly least?: number;
 }
 
@@ -44,7 +45,7 @@ export function columnWidths(
   return fit.excess <= 0 ? fit.widths : cut(columns, fit.widths, terminal, leastWidth).widths;
 }
 
-/** Cuts ordinary columns, the widest first, and then names, down to `leastName`. */
+/** Narrows the columns until they fit: first ordinary columns, the widest first, then names, down to `leastName`. */
 function cut(columns: readonly Shrinkable[], natural: readonly number[], terminal: number, leastName: number): Fit {
   const widths = [...natural];
   const all = () => widths.reduce((sum, width) => sum + (width === 0 ? 0 : width + gap), -gap);
@@ -58,7 +59,7 @@ function cut(columns: readonly Shrinkable[], natural: readonly number[], termina
       );
       const widest = candidates.sort((a, b) => (widths[b] ?? 0) - (widths[a] ?? 0))[0];
       if (widest === undefined) break;
-      // Cut to the width of the next widest column, so that equal columns shrink together.
+      // Narrow it to the width of the second widest column, so that from then on the two shrink together.
       const next = candidates[1] === undefined ? 0 : (widths[candidates[1]] ?? 0);
       const width = widths[widest] ?? 0;
       widths[widest] = Math.max(least(widest), Math.min(width - 1, Math.max(next, width - excess)));

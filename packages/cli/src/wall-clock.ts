@@ -1,7 +1,7 @@
 /** Formats times as local time in a time zone. */
 import { usageError } from "./errors.ts";
 
-/** A locale that formats dates like the times of the API. */
+/** A locale that formats dates as the API does: 2026-01-31 09:00. */
 const locale = "sv-SE";
 
 export const wallText = (moment: string, timezone: string): string =>
@@ -9,7 +9,7 @@ export const wallText = (moment: string, timezone: string): string =>
     new Date(moment),
   );
 
-/** Formats the distance of a time from now, such as `in 5m` or `3h ago`. */
+/** Formats how far a time is from now, such as `in 5m` or `3h ago`. */
 export function distanceText(moment: string, now: number): string {
   const seconds = Math.floor(Math.abs(Date.parse(moment) - now) / 1000);
   const [size, unit] = distances.find(([least]) => seconds >= least) ?? [1, "s"];
@@ -19,7 +19,7 @@ export function distanceText(moment: string, now: number): string {
 
 const distances = [[86_400, "d"] as const, [3600, "h"] as const, [60, "m"] as const];
 
-/** Formats a time as the API does, followed by local time. */
+/** Formats a time in UTC as the API does, followed by the local time in the time zone. */
 export const whenText = (moment: string, timezone: string): string =>
   timezone === "UTC" ? moment : `${moment} (${wallText(moment, timezone)} ${timezone})`;
 

@@ -56,7 +56,7 @@ describe("a script in a repository", () => {
     assert.throws(() => compose("--script", "etl/report.py"), /--script needs --repository/);
     assert.throws(
       () => compose(file("a.sh", "true"), "--script", "x", "--repository", "https://h/r.git"),
-      /FILE and --script exclude each other/,
+      /FILE and --script cannot be combined/,
     );
     assert.throws(() => compose("--repository", "https://h/r.git"), /FILE is missing/);
   });
@@ -120,7 +120,7 @@ describe("a job", () => {
   });
   it("is refused if its file is missing or is not text", () => {
     assert.throws(() => compose(join(folder, "absent.py")), { exitCode: 64, why: /ENOENT/ });
-    assert.throws(() => compose(file("a.bin", Uint8Array.of(0xff, 0xfe))), { why: "It is not UTF-8 text" });
+    assert.throws(() => compose(file("a.bin", Uint8Array.of(0xff, 0xfe))), { why: "The content is not UTF-8 text" });
   });
 });
 

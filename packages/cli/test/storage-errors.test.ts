@@ -15,7 +15,10 @@ async function explained(code: ErrorCode, scheme: string, requestId?: string): P
 describe("errors of storages", () => {
   test("an error suggests credentials only for storages that have them, not for local files", async () => {
     assert.match((await explained("permission", "s3")).next ?? "", /^Pass credentials/);
-    assert.equal((await explained("permission", "file")).next, "Run the command as a user with the permission");
+    assert.equal(
+      (await explained("permission", "file")).next,
+      "Run the command as a user who has permission for this file",
+    );
   });
 
   test("the request id is shown with the message, not as the reason", async () => {

@@ -10,7 +10,7 @@ export type Scope = `${ScopeName}:${Level}`;
 
 export const allScopes: readonly Scope[] = scopeNames.flatMap((name) => [`${name}:read`, `${name}:write`] as const);
 
-/** Who may call a route. A `public` route says why it needs no token. */
+/** Who may call a route. `why` gives the reason for the rule; OpenAPI shows it. */
 export type Access =
   | {
       kind: "token";
@@ -20,7 +20,9 @@ export type Access =
       administrators?: true;
       people?: People;
     }
-  /** An administrator of the whole server, in any team; never the token of a job. */
+  /**
+   * Only administrators of the server may call the route. Their token needs the scope, and may not be a job's token.
+   */
   | { kind: "admin"; scope: Scope; why: string }
   | { kind: "signed-in"; why: string; scope?: Scope; people?: People }
   | { kind: "public"; why: string };
@@ -31,7 +33,7 @@ export type Access =
  */
 type People = true;
 
-/** Tells whether the granted scopes include the wanted one. Write access includes read access. */
+/** Tells whether the granted scopes include the wanted scope. Write access includes read access. */
 export function permits(granted: readonly Scope[], wanted: Scope): boolean {
   return (
     granted.includes(wanted) ||
@@ -42,9 +44,9 @@ export function permits(granted: readonly Scope[], wanted: Scope): boolean {
 export const roleIncludes = (has: Role, wanted: Role) => roles.indexOf(has) >= roles.indexOf(wanted);
 
 /**
- * Parses a scope as people type it: `JOB`, `jobs:read`, `datasets`. EXPERIMENTS and MODELS, which only the client uses,
- * grant all that running jobs needs, because the login of the client accepts no other names. Returns undefined for an
- * unknown name.
+ * Parses a scope as people type it: `JOB`, `jobs:read`, `datasets`. EXPERIMENTS and MODELS are names that only the
+ * `datachain` client uses, because its login accepts no others; they grant all scopes that are needed to run jobs.
+ * Returns undefined for an unknown name.
  */
 export function parseScope(text: string): Scope[] | undefined {
   const [name = "", level = ""] = text.trim().toUpperCase().split(":");

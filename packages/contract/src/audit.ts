@@ -37,7 +37,7 @@ export const listAudit = defineRoute({
     action: Type.Optional(
       Type.String({
         pattern: "^[a-z.-]+$",
-        description: "an action such as user.create, or its noun: user",
+        description: "an action such as user.create, or only its noun such as user, for all actions with that noun",
       }),
     ),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 50 })),
@@ -45,7 +45,7 @@ export const listAudit = defineRoute({
       Type.Integer({
         minimum: 1,
         maximum: 2_147_483_647,
-        description: "id of the last entry of the previous page; older entries follow",
+        description: "id of the last entry of the previous page; returns entries older than that one",
       }),
     ),
   }),

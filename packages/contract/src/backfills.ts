@@ -5,11 +5,11 @@ import { access, defineRoute } from "./routes.ts";
 import { maybe, nextCursor, nullable, oneOf, TeamName, Timestamp, Uuid } from "./schema.ts";
 import { Type } from "./type.ts";
 
-/** FAILED means that some runs failed; with `on_failure` stop, some moments may have had no run. */
+/** FAILED means that a run failed. If `on_failure` is `stop`, later moments may have no run. */
 const backfillStatuses = ["RUNNING", "COMPLETED", "FAILED", "CANCELED"] as const;
 export type BackfillStatus = (typeof backfillStatuses)[number];
 
-/** What happens to the remaining moments after a run failed. */
+/** Whether a failed run stops the backfill, or the backfill continues with the other moments. */
 export const backfillFailurePolicies = ["stop", "continue"] as const;
 export type BackfillFailurePolicy = (typeof backfillFailurePolicies)[number];
 
@@ -48,7 +48,7 @@ const shownFields = {
   failed: Type.Integer({ description: "moments whose newest run failed or was canceled" }),
   last_error: nullable(
     Type.String({
-      description: "why the last try to start a run failed; null once a run starts",
+      description: "why the last attempt to start a run failed; null once a run has started",
     }),
   ),
   created_by: Type.String({ description: "user name" }),

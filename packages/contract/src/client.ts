@@ -7,7 +7,7 @@ interface ClientOptions {
   /** Base URL of the server, without `/api`. */
   readonly url: string;
   readonly token?: string | undefined;
-  /** Default for `team_name` in every query and body that has the field. */
+  /** Default value of `team_name` in every query and body that has this field. */
   readonly team?: string | undefined;
   readonly fetch?: typeof fetch;
 }
@@ -20,7 +20,7 @@ interface CallOptions {
 export interface Client {
   readonly url: string;
   call<R extends Route>(route: R, input: RouteInput<R>, options?: CallOptions): Promise<RouteOutput<R>>;
-  /** Sends a request and returns the raw response if it is no error; for streams and ranges. */
+  /** Sends a request and returns the raw response, for streams and ranges. Throws if the response is an error. */
   request<R extends Route>(route: R, input: RouteInput<R>, options?: CallOptions): Promise<Response>;
   upload(route: Route & { upload: true }, file: Blob, filename: string): Promise<UploadedFile>;
 }
@@ -93,7 +93,7 @@ async function readError(response: Response): Promise<ApiError> {
     if (typeof body.message === "string" && code in errorCodes)
       return new ApiError(code as ErrorCode, body.message, { hint });
   } catch {
-    // Not an error of this API: probably a proxy in front of the server answered.
+    // The body is not an error of this API; probably a proxy in front of the server answered.
   }
   const code = (Object.keys(errorCodes) as ErrorCode[]).find((c) => errorCodes[c].status === response.status);
   return new ApiError(code ?? "internal", `HTTP ${response.status} ${response.statusText}: ${text.slice(0, 200)}`);

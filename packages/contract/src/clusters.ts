@@ -11,7 +11,7 @@ export const Cluster = Type.Object(
     id: Type.Integer(),
     name: Type.String(),
     status: oneOf(["ACTIVE", "INACTIVE"], {
-      description: "INACTIVE means that no jobs start because the disk is nearly full",
+      description: "INACTIVE means that the disk is nearly full and no jobs start",
     }),
     cloud_provider: Type.String({ description: "`local` means the machine of the server" }),
     cloud_credentials: nullable(Type.String()),

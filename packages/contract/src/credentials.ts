@@ -7,7 +7,7 @@ import { Type } from "./type.ts";
 
 const credentialOwners = ["team", "user"] as const;
 
-/** Limits of one set of credentials, and of the sets of one owner. */
+/** Maximum number of sets per owner, of variables and bytes per set, and of bytes of variables that are not secret. */
 export const credentialLimits = { sets: 100, variables: 100, bytes: 262_144, plainBytes: 4096 } as const;
 
 const Name = Type.String({
@@ -19,13 +19,13 @@ export const Credentials = Type.Object(
   {
     name: Type.String(),
     owner: oneOf(credentialOwners, {
-      description: "`team`: any job of the team may use it; `user`: only your own jobs",
+      description: "`team`: all jobs of the team may use the credentials; `user`: only your own jobs may",
     }),
     variables: Type.Array(Type.String(), { description: "names of the variables; secret values are never shown" }),
     plain: Type.Record(Type.String(), Type.String(), {
       description: "variables that are not secret, with their values",
     }),
-    default: Type.Boolean({ description: "used by jobs of the team that name no credentials" }),
+    default: Type.Boolean({ description: "whether jobs of the team that name no credentials use these" }),
     created_at: Timestamp,
     updated_at: Timestamp,
   },
@@ -51,7 +51,7 @@ const CredentialsInput = Type.Object(
     values: Type.Optional(
       Type.Record(Type.String(), Type.String({ maxLength: processLimits.variable, writeOnly: true }), {
         writeOnly: true,
-        description: `variables by name: at most ${credentialLimits.variables} variables and ${credentialLimits.bytes} bytes in total, and ${processLimits.variable} bytes for a single name and value`,
+        description: `variables by name: at most ${credentialLimits.variables} variables and ${credentialLimits.bytes} bytes in total, and at most ${processLimits.variable} bytes for the name and value of one variable`,
       }),
     ),
     dotenv: maybe(
@@ -64,7 +64,7 @@ const CredentialsInput = Type.Object(
     plain: maybe(
       Type.Array(Type.String({ maxLength: 255 }), {
         maxItems: credentialLimits.variables,
-        description: `names of the variables that are not secret: their values are shown in lists and not masked in logs; their names and values may have ${credentialLimits.plainBytes} bytes in total`,
+        description: `names of the variables that are not secret: their values are shown in lists and not masked in logs; their names and values may have at most ${credentialLimits.plainBytes} bytes in total`,
       }),
     ),
   },
@@ -90,7 +90,7 @@ export const setOwnCredentials = defineRoute({
   method: "POST",
   path: "/api/datachain/credentials/own",
   tag: "Credentials",
-  summary: "Create credentials of your own, or replace all their values; they serve your jobs in all your teams",
+  summary: "Create credentials of your own, or replace all their values; your jobs in all your teams can use them",
   access: { ...access("JOB", "write", "editor"), people: true },
   body: CredentialsInput,
   bodyLimit: "large",

@@ -1,6 +1,6 @@
 /**
- * Copies of a team's warehouse. They are taken every day; an admin can restore one after a script damaged the data. The
- * replaced warehouse is kept for a while.
+ * Copies of a team's warehouse. A copy is taken every day; an admin can restore it after a script has damaged the data.
+ * The warehouse that was replaced is kept for a while.
  */
 import type { Static } from "typebox";
 import { defineRoute } from "./routes.ts";
@@ -11,7 +11,9 @@ import { Type } from "./type.ts";
 export const DatasetCopy = Type.Object(
   {
     created_at: Timestamp,
-    kind: oneOf(["daily", "replaced"], { description: "`replaced` is the warehouse that a restored copy replaced" }),
+    kind: oneOf(["daily", "replaced"], {
+      description: "`daily`: a daily copy; `replaced`: a warehouse that was replaced when a copy was restored",
+    }),
   },
   { $id: "DatasetCopy" },
 );
@@ -38,7 +40,10 @@ export const restoreDatasetCopy = defineRoute({
   access: { ...teamAccess("write", "admin"), people: true },
   params: TeamParams,
   body: Type.Object({
-    created_at: maybe({ ...Timestamp, description: "which copy; default: the newest daily copy" }),
+    created_at: maybe({
+      ...Timestamp,
+      description: "`created_at` of the copy to restore; default: the newest daily copy",
+    }),
   }),
   response: ActionFeedback,
   errors: ["not_found", "wrong_state"],

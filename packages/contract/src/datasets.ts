@@ -1,10 +1,10 @@
-/** Datasets: the registry of versions, and the routes that the client uses. */
+/** Datasets: the registry of versions, and the routes that the `datachain` client uses. */
 import type { Static } from "typebox";
 import { access, defineRoute } from "./routes.ts";
 import { ActionFeedback, AnyMap, Cut, maybe, nextCursor, nullable, TeamName, Timestamp, Uuid } from "./schema.ts";
 import { Type } from "./type.ts";
 
-/** States of a version, with the numbers that the library uses; versions in other states are not stored. */
+/** States of a version, with the numbers of the `datachain` library; the server stores no versions in other states. */
 export const versionStatus = { complete: 4, removed: 8 } as const;
 
 const Place = Type.Object({
@@ -45,7 +45,7 @@ const DatasetVersion = Type.Object(
     preview: Type.Unsafe<Record<string, unknown>[] | null>({
       type: ["array", "null"],
       items: { type: "object" },
-      description: "the first rows; integers may need more than 53 bits",
+      description: "the first rows; integers may be larger than 2^53, so parse them without rounding",
     }),
     _preview_loaded: Type.Boolean({
       description:
@@ -101,7 +101,7 @@ const DatasetReference = Type.String({
 });
 const Version = Type.String({ maxLength: 64, description: "three numbers such as 1.0.2, optionally with a leading v" });
 
-/** The client sends the three parts; other tools may put the full name into `name`. */
+/** The `datachain` client sends the three parts separately; other tools may put the full name into `name`. */
 const named = { name: DatasetReference, namespace: maybe(NamePart), project: maybe(NamePart) };
 const namedInQuery = {
   name: DatasetReference,
@@ -119,7 +119,7 @@ export const listDatasets = defineRoute({
   method: "GET",
   path: "/api/datachain/datasets",
   tag: "Datasets",
-  summary: "List the datasets of a team with their versions, by name",
+  summary: "List the datasets of a team with their versions, sorted by name",
   access: access("DATASETS", "read", "viewer"),
   query: Type.Object({
     prefix: Type.Optional(Type.String({ maxLength: 1024, description: "prefix of the name or of the full name" })),
@@ -179,7 +179,7 @@ export const removeDataset = defineRoute({
   body: Type.Object({
     ...named,
     version: maybe(Version),
-    force: maybe(Type.Boolean({ description: "needed to remove all versions" })),
+    force: maybe(Type.Boolean({ description: "must be true to remove all versions" })),
     team_name: maybe(TeamName),
   }),
   response: ActionFeedback,
@@ -218,12 +218,18 @@ export const registerVersion = defineRoute({
       Type.Array(Type.String({ minLength: 1, maxLength: 1000 }), {
         maxItems: 1000,
         description:
-          "datasets (without a version: the newest) and storage URIs such as s3://bucket/folder, each at most 1000 bytes long",
+          "inputs of the version, each at most 1000 bytes long: dataset names (without a version, the newest is meant) and storage URIs such as s3://bucket/folder",
       }),
     ),
-    schema: maybe({ ...AnyMap, description: "at most 256 KiB of JSON" } as typeof AnyMap),
+    schema: maybe({ ...AnyMap, description: "the schema, at most 256 KiB of JSON" } as typeof AnyMap),
     num_objects: maybe(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: "number of rows" })),
-    size: maybe(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: "bytes" })),
+    size: maybe(
+      Type.Integer({
+        minimum: 0,
+        maximum: Number.MAX_SAFE_INTEGER,
+        description: "total size in bytes of the files that the rows refer to",
+      }),
+    ),
     preview: maybe(
       Type.Array(AnyMap, {
         maxItems: 100,
@@ -236,7 +242,7 @@ export const registerVersion = defineRoute({
     job_id: maybe({
       ...Uuid,
       description:
-        "the job that created the version: one of your own jobs, or any job if you are an admin of the team; the token of a job may only name that job",
+        "the job that created the version: one of your own jobs, or any job if you are an admin of the team; with the token of a job, only that job itself",
     } as typeof Uuid),
     team_name: maybe(TeamName),
   }),

@@ -7,7 +7,7 @@ export function readDuration(text: string): number | undefined {
   return count === "" ? undefined : Number(count) * units[unit as keyof typeof units];
 }
 
-/** Formats seconds in the largest unit without a remainder: 600 is 10 minutes, 90 is 90 seconds. */
+/** Formats seconds in the largest unit that leaves no remainder: 600 is `10 minutes`, 90 is `90 seconds`. */
 export function durationWords(seconds: number): string {
   const names = { d: "day", h: "hour", m: "minute", s: "second" } as const;
   const fits = (["d", "h", "m"] as const).find((name) => seconds > 0 && seconds % units[name] === 0) ?? "s";

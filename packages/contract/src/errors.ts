@@ -103,7 +103,7 @@ export type ErrorBody = Static<typeof ErrorBody>;
 
 /**
  * An error with one of the codes in `errorCodes`. The server throws it to refuse a request; the client throws it when
- * it reads such an answer.
+ * the server answers with an error.
  */
 export class ApiError extends Error {
   readonly code: ErrorCode;

@@ -1,8 +1,8 @@
-/** Parses JSON without rounding numbers: rows of datasets may hold 64-bit integers. */
+/** Parses JSON without rounding numbers, because rows of datasets may contain 64-bit integers. */
 
 type Reviver = (this: unknown, key: string, value: unknown, context: { readonly source?: string }) => unknown;
 
-/** The platform has these functions; TypeScript has no types for them yet. */
+/** Node.js has these functions; TypeScript has no types for them yet. */
 const { parse, rawJSON } = JSON as unknown as {
   parse(text: string, reviver: Reviver): unknown;
   rawJSON(text: string): unknown;
@@ -18,11 +18,11 @@ export const parseExactly = (text: string, readNumber: (source: string) => unkno
   );
 
 /**
- * Matches a string or a bare NaN or Infinity. It also matches an unterminated string to its end; otherwise the search
- * would restart at each of its quotes and take quadratic time.
+ * Matches a string, or NaN or Infinity outside strings. An unterminated string matches up to the end of the text;
+ * otherwise the search would restart at each quote in it and take quadratic time.
  */
 const stringOrBare = /"[^"\\]*(?:\\[\s\S][^"\\]*)*(?:"|\\?$)|-?(?:NaN|Infinity)/g;
 
-/** Replaces bare NaN and Infinity, which the dataset library writes although they are not valid JSON. */
+/** Replaces NaN and Infinity outside strings: the `datachain` library writes them, but they are not valid JSON. */
 export const replaceBareNumbers = (text: string, write: (word: string) => string): string =>
   /NaN|Infinity/.test(text) ? text.replace(stringOrBare, (part) => (part.startsWith('"') ? part : write(part))) : text;

@@ -6,7 +6,7 @@ import { Type } from "./type.ts";
 const exportStatuses = ["pending", "running", "complete", "failed", "removed"] as const;
 export type ExportStatus = (typeof exportStatuses)[number];
 
-const ExportId = Type.String({ maxLength: 64, description: "id from the creation of the export" });
+const ExportId = Type.String({ maxLength: 64, description: "id that the server returned when the export was created" });
 
 export const exportDataset = defineRoute({
   id: "exportDataset",

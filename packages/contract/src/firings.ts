@@ -17,7 +17,7 @@ export const mostFirings = 50;
 export const healthFields = {
   health: oneOf(scheduleHealths, {
     description:
-      "`overdue`: the schedule should have fired and has not; `failing`: the newest tick could not start a run, or the newest ended run failed, until a run completes; `skipping`: the newest tick was dropped, until a run starts",
+      "`overdue`: the schedule should have fired and has not; `failing`: the newest tick could not start a run, or the newest ended run failed, and no run has completed since; `skipping`: the newest tick was dropped, and no run has started since",
   }),
   health_reason: nullable(Type.String({ description: "why the health is not ok; null if it is" })),
   skipped: Type.Integer({ description: "ticks that started no run because of `overlap`, `catch_up` or a pause" }),
@@ -28,10 +28,12 @@ export const ScheduleFiring = Type.Object(
     tick: { ...Timestamp, description: "the scheduled time; the earliest one if the entry covers several ticks" },
     ticks: Type.Integer({ description: "number of ticks that the entry covers, at most 100" }),
     at: { ...Timestamp, description: "when the outcome was decided" },
-    late_seconds: Type.Integer({ description: "seconds after the scheduled time; up to 60 counts as on time" }),
+    late_seconds: Type.Integer({
+      description: "seconds between the scheduled time and the firing; up to 60 seconds count as on time",
+    }),
     outcome: oneOf(firingOutcomes, {
       description:
-        "`fired`: a pipeline started; `failed`: the pipeline could not start, or failed at once; `skipped`: dropped because of `overlap`; `missed`: not fired in time, and not made up for because of `catch_up`; `waits`: a pipeline starts when the previous run has ended",
+        "`fired`: a pipeline started; `failed`: the pipeline could not start, or failed at once; `skipped`: dropped because of `overlap`; `missed`: not fired in time, and `catch_up` starts no run for it later; `waits`: a pipeline starts when the previous run has ended",
     }),
     reason: nullable(Type.String({ description: "why no run started" })),
     pipeline_name: nullable(Type.String({ description: "the pipeline that started" })),

@@ -1,4 +1,4 @@
-/** Invitations: a link that lets one person into a team. */
+/** Invitations: links with which a person can join a team. Each link works once. */
 import type { Static } from "typebox";
 import { roles } from "./access.ts";
 import { defineRoute } from "./routes.ts";
@@ -25,7 +25,7 @@ export const NewInvitation = Type.Object(
 );
 export type NewInvitation = Static<typeof NewInvitation>;
 
-/** What the holder of an invitation link is shown. */
+/** What a person who opens an invitation link sees. */
 export const InvitationOffer = Type.Object(
   { team_name: Type.String(), role: oneOf(roles), invited_by: Type.String(), expires_at: Timestamp },
   { $id: "InvitationOffer" },

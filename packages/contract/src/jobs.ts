@@ -24,8 +24,8 @@ export const queryTypes = ["PYTHON", "SHELL", "TYPESCRIPT"] as const;
 export type QueryType = (typeof queryTypes)[number];
 
 /**
- * The state machine of jobs. A job changes its state only along these edges, each time by one guarded statement in the
- * store. docs/jobs.md draws the graph, and a test compares the two.
+ * The state machine of jobs. A job changes its state only along these edges, each time by one SQL statement that
+ * checks the current state. docs/jobs.md draws the graph, and a test compares the two.
  */
 export const jobTransitions = {
   PENDING: ["CREATED", "CANCELED"],
@@ -46,13 +46,13 @@ export const jobTransitions = {
 export type JobStatus = keyof typeof jobTransitions;
 export const jobStatuses = Object.keys(jobTransitions) as JobStatus[];
 
-/** Groups of states that are treated alike, defined only here. */
+/** Groups of states that the server and the clients treat alike. */
 export const jobStates = {
-  /** A run of a pipeline that is not queued yet, because its predecessors have not ended. */
+  /** The job is a run of a pipeline and is not queued yet, because runs before it have not ended. */
   draft: ["PENDING"],
   /** The job waits for slots; its row in the queue decides whether it starts. */
   waiting: ["CREATED", "SCHEDULED", "QUEUED"],
-  /** The job has an open attempt, and nobody has canceled it. */
+  /** The job has an attempt that has not ended, and nobody has canceled it. */
   begun: ["PROVISIONING", "INIT", "RUNNING"],
   canceling: ["CANCELING_SCHEDULED", "CANCELING"],
   final: ["COMPLETE", "FAILED", "CANCELED"],
@@ -66,10 +66,10 @@ export const isIn = (group: keyof typeof jobStates, status: JobStatus | null) =>
 /** Tells whether a follower can stop: the job has ended, or it is a TASK, which only creates other jobs. */
 export const isSettled = (status: JobStatus) => status === "TASK" || isIn("final", status);
 
-/** The states that clients call active; PROVISIONING is not one of them. */
+/** The states that ACTIVE includes in the status filter; PROVISIONING is not one of them. */
 const active: readonly JobStatus[] = [...jobStates.waiting, "INIT", "RUNNING", ...jobStates.canceling];
 
-/** Groups of states that the status filter accepts by name, besides single states. */
+/** Groups of states that the status filter accepts by name, in addition to single states. */
 export const statusGroups: Record<string, readonly JobStatus[]> = {
   ACTIVE: active,
   INACTIVE: jobStatuses.filter((s) => !active.includes(s)),
@@ -105,7 +105,7 @@ export const Job = Type.Object(
     created_by: Type.String({ description: "user name" }),
     home: Type.Optional(
       Type.String({
-        description: "user whose namespace short dataset names belong to, if it is not `created_by`",
+        description: "user whose namespace the job's short dataset names refer to; absent if it is `created_by`",
       }),
     ),
     created_at: Timestamp,
@@ -134,7 +134,7 @@ export const Job = Type.Object(
     compute_cluster_name: nullable(Type.String()),
     credentials_name: nullable(Type.String({ description: "credentials of the job; the first if it has several" })),
     credentials_names: Type.Optional(
-      Type.Array(Type.String(), { description: "all credentials of the job, if it has several" }),
+      Type.Array(Type.String(), { description: "all credentials of the job; absent if it has at most one" }),
     ),
     start_after: nullable(Timestamp),
     cron_expression: nullable(Type.String()),
@@ -145,10 +145,12 @@ export const Job = Type.Object(
     next_run: nullable(Timestamp),
     scheduled_at: Type.Optional({
       ...Timestamp,
-      description: "the scheduled time of the run, however late it started",
+      description: "the scheduled time of the run, even if the run started later",
     } as typeof Timestamp),
     scheduled_timezone: Type.Optional(
-      Type.String({ description: "IANA time zone of `scheduled_at`; both are absent for a run that a user started" }),
+      Type.String({
+        description: "IANA time zone of `scheduled_at`; both fields are absent for a run that a user started",
+      }),
     ),
     reset: Type.Boolean(),
     ...retrySettings,
@@ -202,13 +204,17 @@ export const JobInput = Type.Object(
     environment: maybe(
       boundedText(
         fieldLimits.environment,
-        `NAME=VALUE lines in dotenv format; the name and value of a variable may have ${processLimits.variable} bytes`,
+        `NAME=VALUE lines in dotenv format; the name and value of a variable may have at most ${processLimits.variable} bytes`,
         "Attach long values as files.",
         { writeOnly: true },
       ),
     ),
     workers: maybe(
-      Type.Integer({ minimum: 0, maximum: 2_147_483_647, description: "slots of the cluster; 0 counts as 1" }),
+      Type.Integer({
+        minimum: 0,
+        maximum: 2_147_483_647,
+        description: "number of slots of the cluster that the job occupies; 0 counts as 1",
+      }),
     ),
     python_version: maybe(PythonVersion),
     requirements: maybe(
@@ -272,7 +278,7 @@ export const JobInput = Type.Object(
       Type.String({
         maxLength: 255,
         description:
-          "names of your own or the team's credentials, separated by commas; absent: the team's default; empty: none",
+          "names of your own or the team's credentials, separated by commas; if absent, the team's default is used; if empty, none",
       }),
     ),
     credentials_names: maybe(
@@ -283,9 +289,9 @@ export const JobInput = Type.Object(
       }),
     ),
     rerun_from_job_id: maybe(
-      Type.String({ maxLength: 255, description: "the job that this one repeats; an unknown id is ignored" }),
+      Type.String({ maxLength: 255, description: "id of the job that this job repeats; an unknown id is ignored" }),
     ),
-    reset: maybe(Type.Boolean({ description: "true ignores checkpoints of earlier runs" })),
+    reset: maybe(Type.Boolean({ description: "true starts from scratch and ignores checkpoints of earlier runs" })),
     ...retryInput,
     params: maybe({
       ...AnyMap,
@@ -313,7 +319,8 @@ const ListJobsQuery = Type.Object({
   search: Type.Optional(
     Type.String({
       maxLength: 255,
-      description: "text to find in the name, or in the part of the query that lists show; case-insensitive",
+      description:
+        "text to find in the name or in the query, case-insensitive; searches only the part of a long query that lists show",
     }),
   ),
   tag: Type.Optional(
@@ -360,7 +367,10 @@ export const createJob = defineRoute({
   access: access("JOB", "write", "editor"),
   headers: Type.Object({
     "idempotency-key": Type.Optional(
-      Type.String({ maxLength: 255, description: "a repeated request with the same key returns the first job" }),
+      Type.String({
+        maxLength: 255,
+        description: "a second request with the same key returns the job that the first one created",
+      }),
     ),
   }),
   body: JobInput,
@@ -371,7 +381,7 @@ export const createJob = defineRoute({
 
 const UsageSample = Type.Object({
   at: Timestamp,
-  cpu_seconds: Type.Number({ description: "CPU time of all processes of the job so far" }),
+  cpu_seconds: Type.Number({ description: "CPU time of all processes of the job so far, in seconds" }),
   memory_bytes: Type.Integer({ description: "memory in use at that time" }),
   processes: Type.Integer(),
 });
@@ -382,7 +392,7 @@ export const JobUsage = Type.Object(
     samples: Type.Array(UsageSample, {
       description: "one sample per second at first, then less often as the job runs longer",
     }),
-    peak_memory_bytes: nullable(Type.Integer({ description: "the largest sample" })),
+    peak_memory_bytes: nullable(Type.Integer({ description: "the largest `memory_bytes` of all samples" })),
     cpu_seconds: nullable(Type.Number()),
   },
   { $id: "JobUsage" },

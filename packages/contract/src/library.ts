@@ -1,8 +1,8 @@
 /** Versions of the dataset library: `datachain` on PyPI. */
 
 /**
- * The oldest supported version of the library: its tables have all columns that the server reads. docs/library.md lists
- * the tested versions.
+ * The oldest supported version of the library. Tables of older versions lack columns that the server reads.
+ * docs/library.md lists the tested versions.
  */
 export const oldestLibrary = "0.56.1";
 

@@ -1,6 +1,6 @@
-/** Limits of requests, of the environment variables of a process, and of responses. docs/limits.md lists them. */
+/** Limits of requests, of the arguments and environment of a process, and of responses. docs/limits.md lists them. */
 
-/** Limits of the fields of a request: characters of texts, and elements of lists. */
+/** Limits of the fields of a request: maximum number of characters of a text, and of elements of a list. */
 export const fieldLimits = {
   query: 1_048_576,
   requirements: 262_144,
@@ -16,13 +16,13 @@ export const fieldLimits = {
 
 /**
  * Limits of the arguments and environment of a process, in bytes. The kernel refuses a single variable of more than 128
- * KiB. It also refuses arguments and variables that exceed a quarter of the stack limit in total, 2 MiB on most
- * machines; jobs may use half of that.
+ * KiB. It also refuses arguments and variables that together exceed a quarter of the stack limit: 2 MiB on most
+ * machines. The variables of a job may use half of that.
  */
 export const processLimits = {
   /** Maximum size of one variable as `NAME=VALUE` with the terminating NUL. */
   variable: 131_072,
-  /** Maximum number of variables in one text. */
+  /** Maximum number of variables in one `environment` text. */
   count: 1000,
   /** Maximum size of a variable's name. */
   variableName: 255,
@@ -30,13 +30,13 @@ export const processLimits = {
   variables: 1_048_576,
   /** Maximum size of `params` as JSON, which jobs get in one variable. */
   params: 130_000,
-  /** Maximum size of a line of requirements, because a line may become an argument of a command. */
+  /** Maximum size of a line of `requirements`, which may become an argument of a command. */
   requirementsLine: 65_536,
 } as const;
 
 /** Limits of one response. */
 export const answerLimits = {
-  /** A list ends after this many bytes; the cursor leads to the rest. */
+  /** Maximum size of a list in bytes; the next page has the rest. */
   bytes: 16 * 1024 * 1024,
   /** In lists, texts with more characters are truncated, and objects with more bytes of JSON are left empty. */
   listed: 8192,
@@ -44,10 +44,10 @@ export const answerLimits = {
 
 const encoder = new TextEncoder();
 
-/** Returns the size of a variable as the kernel counts it: `NAME=VALUE` and a NUL. */
+/** Returns the size of a variable in bytes as the kernel counts it: `NAME=VALUE` and a NUL. */
 export const variableBytes = (name: string, value: string): number =>
   encoder.encode(name).length + encoder.encode(value).length + 2;
 
-/** Returns the size of all variables of a process, each with the pointer to it. */
+/** Returns the size of all variables of a process in bytes, with 8 bytes for the pointer to each. */
 export const environmentBytes = (values: Readonly<Record<string, string>>): number =>
   Object.entries(values).reduce((sum, [name, value]) => sum + variableBytes(name, value) + 8, 0);

@@ -1,4 +1,4 @@
-/** Logs: as bytes over HTTP, as JSON pages of pieces, and as frames over a WebSocket. */
+/** Logs of jobs: raw bytes over HTTP, pages of pieces in JSON, and frames over a WebSocket. */
 import type { Static } from "typebox";
 import { JobParams, type JobStatus } from "./jobs.ts";
 import { fieldLimits } from "./limits.ts";
@@ -17,7 +17,8 @@ export const LogPage = Type.Object(
     logs: Type.Array(LogPiece),
     next: nullable(
       Type.Integer({
-        description: "pass as `after` for the next page; null if the job has ended and there is no more",
+        description:
+          "pass the value as `after` to get the next page; null if the job has ended and its log has no more pages",
       }),
     ),
     complete: Type.Boolean({ description: "true if the job has ended and this page reaches the end of its log" }),
@@ -33,7 +34,7 @@ const LogsQuery = Type.Object({
     Type.Integer({
       minimum: 0,
       maximum: Number.MAX_SAFE_INTEGER,
-      description: "for JSON: the byte offset to start at, which is `next` of the previous page",
+      description: "for JSON: the byte offset to start at; pass `next` of the previous page",
     }),
   ),
   attempt: Type.Optional(
@@ -85,7 +86,7 @@ export const followLogs = defineRoute({
       Type.Integer({
         minimum: 0,
         maximum: Number.MAX_SAFE_INTEGER,
-        description: "the byte offset to start at, which is the id of the next wanted piece minus one",
+        description: "the byte offset to start at: the `id` of the first wanted piece minus 1",
       }),
     ),
   }),
@@ -95,8 +96,7 @@ export const followLogs = defineRoute({
 });
 
 /**
- * A frame of the WebSocket. Each frame has one of these shapes; readers use the first key that they know and ignore
- * others.
+ * A frame of the WebSocket. Each frame has one of these shapes; readers ignore frames with other keys.
  */
 export type LogFrame =
   | { type: "ping" }

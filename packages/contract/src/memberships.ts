@@ -15,7 +15,7 @@ export const Member = Type.Object(
     role: oneOf(roles),
     disabled: Type.Boolean(),
     service_account: Type.Boolean({
-      description: "whether this is the team's service account; nobody can sign in as it",
+      description: "whether this member is the team's service account, which nobody can sign in as",
     }),
   },
   { $id: "Member" },

@@ -91,7 +91,7 @@ function parameters(route: Route): Json[] {
 
 function requestBody(route: Route, components: Json): Json {
   if (route.upload) {
-    // The schema of the file has no `type`, because a file is binary.
+    // A file is binary, so its schema has no `type`.
     const schema = {
       type: "object",
       required: ["file"],
@@ -120,7 +120,7 @@ function requestBody(route: Route, components: Json): Json {
   };
 }
 
-/** Returns the errors that every route of this kind can answer with, and those that the route declares. */
+/** Returns the error codes of a route: those of all routes of its kind, and those that the route itself declares. */
 function routeErrors(route: Route): ErrorCode[] {
   const codes: ErrorCode[] = ["misdirected", ...(route.errors ?? [])];
   if (route.access.kind !== "public" || route.method !== "GET") codes.push("unavailable");
@@ -130,13 +130,13 @@ function routeErrors(route: Route): ErrorCode[] {
   if (route.access.kind === "public" && route.method === "POST") codes.push("too_many_requests");
   if (route.method !== "GET") codes.push("bad_request", "request_timeout", "too_large", "unsupported_media_type");
   if (route.bodyInQuery) codes.push("bad_request", "request_timeout", "too_large");
-  // The path or the query may be longer than the server accepts.
+  // The server refuses a path or query that is too long.
   if (route.params || route.query) codes.push("bad_request");
   if (route.query || route.body || route.params) codes.push("invalid");
   return [...new Set(codes)];
 }
 
-/** Returns the content type of a route's errors: the client of a MessagePack route reads nothing else. */
+/** Returns the content type of a route's errors. Clients of MessagePack routes expect MessagePack for errors, too. */
 export const errorsAs = ({ answersAs }: Pick<Route, "answersAs">) =>
   answersAs === "application/msgpack" ? answersAs : "application/json";
 

@@ -8,7 +8,7 @@ import { Cut, maybe, nextCursor, nullable, oneOf, TeamName, Timestamp, Uuid } fr
 import { Type } from "./type.ts";
 
 /**
- * The state machine of pipelines. A pipeline in the state PENDING is the template of a schedule and never runs.
+ * The state machine of pipelines. A PENDING pipeline is the template of a schedule or backfill and never runs.
  * docs/pipelines.md draws the graph, and a test compares the two.
  */
 export const pipelineTransitions = {
@@ -25,7 +25,7 @@ export const pipelineStatuses = Object.keys(pipelineTransitions) as PipelineStat
 
 /** Groups of states that are treated alike. */
 export const pipelineStates = {
-  /** Runs may start, now or after the pipeline is resumed. */
+  /** Runs can still start: now, or after the pipeline is resumed. */
   live: ["RUNNING", "PAUSED"],
   final: ["COMPLETED", "FAILED", "CANCELED"],
 } as const satisfies Record<string, readonly PipelineStatus[]>;
@@ -44,7 +44,7 @@ export const pipelineActions = {
 
 export type PipelineAction = keyof typeof pipelineActions;
 
-/** Tells whether the pipeline has not ended. */
+/** Returns true unless the pipeline is COMPLETED, FAILED or CANCELED. */
 export const isUnfinished = (status: PipelineStatus): boolean =>
   !(pipelineStates.final as readonly PipelineStatus[]).includes(status);
 
@@ -67,13 +67,15 @@ export const JobPipelineRun = Type.Object(
 );
 export type JobPipelineRun = Static<typeof JobPipelineRun>;
 
-const given = "applies to all runs; null means that each run has the value of its original job";
+const given = "applies to all runs; null means that each run uses the value of its original job";
 
 export const Pipeline = Type.Object(
   {
     pipeline_id: Uuid,
     name: Type.String({ description: "unique in the team" }),
-    status: oneOf(pipelineStatuses, { description: "PENDING: the template of a schedule" }),
+    status: oneOf(pipelineStatuses, {
+      description: "PENDING: the template of a schedule or backfill, which never runs itself",
+    }),
     job_runs: Type.Array(JobPipelineRun, { description: "parents before children" }),
     completed: Type.Integer({ description: "number of COMPLETE runs" }),
     total: Type.Integer({ description: "number of runs" }),
@@ -89,11 +91,11 @@ export const Pipeline = Type.Object(
     finished_at: nullable(Timestamp),
     is_template: Type.Boolean(),
     schedule_name: nullable(
-      Type.String({ description: "the schedule that started the pipeline, or whose template it is" }),
+      Type.String({ description: "the schedule that started the pipeline, or that has the pipeline as its template" }),
     ),
     scheduled_at: nullable({
       ...Timestamp,
-      description: "the scheduled time of the runs, however late they start; null if a user started the pipeline",
+      description: "the scheduled time of the runs, even if they start later; null if a user started the pipeline",
     }),
     scheduled_timezone: nullable(Type.String({ description: "IANA time zone of `scheduled_at`" })),
     python_version: nullable(Type.String({ description: given })),
@@ -188,7 +190,7 @@ export const updatePipelineSettings = defineRoute({
   path: "/api/datachain/pipeline/settings",
   tag: "Pipelines",
   summary:
-    "Change settings of all runs that have not started. A null field changes nothing; an empty text or list removes the setting. Settings that bring code into jobs of other users are refused",
+    "Change settings of all runs that have not started. A null field changes nothing; an empty text or list removes the setting. Settings that would run your code in jobs of other users are refused",
   access: access("PIPELINES", "write", "editor"),
   body: UpdatePipelineSettingsInput,
   bodyLimit: "large",
@@ -237,7 +239,7 @@ export const listPipelines = defineRoute({
   path: "/api/datachain/pipeline/list",
   tag: "Pipelines",
   summary:
-    "List pipelines, newest first, without the templates of schedules; a page has fewer pipelines if they have very many runs",
+    "List pipelines, newest first, without the templates of schedules; a page has fewer pipelines than requested if they have very many runs",
   access: access("PIPELINES", "read", "viewer"),
   query: ListPipelinesQuery,
   bodyInQuery: "status",

@@ -2,13 +2,13 @@
 import { maybe } from "./schema.ts";
 import { Type } from "./type.ts";
 
-/** Maximum values; times in seconds. */
+/** Maximum values; `timeout` and `delay` are in seconds. */
 export const retryLimits = { timeout: 30 * 86_400, retries: 20, delay: 3600 } as const;
 
 /** Default number of seconds before the first retry. */
 export const usualRetryDelay = 30;
 
-/** Returns the seconds before a retry, numbered from 1: the wait doubles each time, up to an hour. */
+/** Returns the seconds before a retry (1 is the first): the delay doubles with each retry, up to an hour. */
 export const retryWait = (delay: number, retry: number): number =>
   Math.min(delay * 2 ** (retry - 1), retryLimits.delay);
 
@@ -16,13 +16,13 @@ const seconds = (maximum: number, description: string) => Type.Integer({ minimum
 
 export const timeoutText = "time limit of an attempt in seconds, from its start; 0 means no limit";
 export const retriesText = "number of retries after a failure; 0 means none";
-export const retryDelayText = "seconds before the first retry; the wait doubles each time, up to an hour";
+export const retryDelayText = "seconds before the first retry; the delay doubles with each retry, up to an hour";
 
 const Timeout = seconds(retryLimits.timeout, timeoutText);
 const Retries = Type.Integer({ minimum: 0, maximum: retryLimits.retries, description: retriesText });
 const RetryDelay = seconds(retryLimits.delay, retryDelayText);
 
-/** Fields of requests. */
+/** Fields of requests, for a job and for the runs of a pipeline. */
 export const retryInput = { timeout: maybe(Timeout), retries: maybe(Retries), retry_delay: maybe(RetryDelay) } as const;
 
 /** Fields of responses; absent if they are not set. */

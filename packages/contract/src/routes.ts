@@ -20,11 +20,13 @@ export interface Route {
   readonly query?: TObject;
   readonly headers?: TObject;
   readonly body?: TSchema;
-  /** Maximum JSON body in bytes, if not the default; `large` means the limit in the server's configuration. */
+  /**
+   * Maximum size of the JSON body in bytes, if not the default; `large` means the limit in the server's configuration.
+   */
   readonly bodyLimit?: number | "large";
-  /** Rate limit that each call counts against, before its body is read. */
+  /** Name of the rate limit that applies to the route; it is checked before the body is read. */
   readonly rateLimit?: "devices" | "strangers";
-  /** Query field that a GET also accepts as a JSON body. */
+  /** Name of a query parameter whose values a GET also accepts in a JSON body. */
   readonly bodyInQuery?: string;
   /** True for a multipart upload with one part `file`, which is streamed. */
   readonly upload?: true;
@@ -33,20 +35,20 @@ export interface Route {
   readonly alsoAnswers?: Readonly<Record<string, string>>;
   /** The only content type of the response, if not JSON. Errors are JSON, unless this is MessagePack. */
   readonly answersAs?: "text/plain" | "application/octet-stream" | "application/msgpack";
-  /** True if handlers also get the text of the body, which has all digits of numbers beyond 2^53. */
+  /** True if handlers also get the body as text, which keeps all digits of integers beyond 2^53. */
   readonly keepsNumbers?: true;
   /** Headers of a successful response, with descriptions. */
   readonly responseHeaders?: Readonly<Record<string, string>>;
-  /** True for an upgrade to a WebSocket, which the client does not call. */
+  /** True for an upgrade to a WebSocket; the typed client cannot call such a route. */
   readonly socket?: true;
-  /** Errors besides those that every route of its kind can answer with. */
+  /** Error codes in addition to those of all routes of this kind. */
   readonly errors?: readonly ErrorCode[];
 }
 
-/** Default limit of a body in bytes, enough for names, choices and short texts. */
+/** Default maximum size of a body in bytes, enough for names, choices and short texts. */
 const usualBodyLimit = 64 * 1024;
 
-/** Returns the maximum body of this route in bytes, on a server whose configured limit is `largest`. */
+/** Returns the maximum size of a body in bytes, on a server whose configured limit is `largest`. */
 export const bodyLimitOf = ({ bodyLimit = usualBodyLimit }: Pick<Route, "bodyLimit">, largest: number): number =>
   bodyLimit === "large" ? largest : Math.min(bodyLimit, largest);
 

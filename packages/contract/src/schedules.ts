@@ -6,24 +6,24 @@ import { access, defineRoute } from "./routes.ts";
 import { maybe, Name, nextCursor, nullable, oneOf, TeamName, Timestamp, Timezone, Uuid } from "./schema.ts";
 import { Type } from "./type.ts";
 
-/** What happens to a tick while the previous run is still active. */
+/** What a tick does while the previous run is still active; a tick is a time at which the schedule should fire. */
 export const overlapPolicies = ["skip", "wait", "allow"] as const;
 export type OverlapPolicy = (typeof overlapPolicies)[number];
 
-/** What happens to ticks that were missed while no server ran. */
+/** What happens afterwards with ticks that were missed while no server ran: one run, no run, or a run for each. */
 export const catchUpPolicies = ["one", "none", "all"] as const;
 export type CatchUpPolicy = (typeof catchUpPolicies)[number];
 
-/** Whether a firing runs the scripts that the schedule has, or first updates them to the newest. */
+/** Whether a firing runs the current scripts of the schedule, or first updates them to the newest scripts. */
 export const followPolicies = ["none", "latest"] as const;
 export type FollowPolicy = (typeof followPolicies)[number];
 
-/** Maximum number of missed ticks that `all` makes up for; only the newest ones get a run. */
+/** Maximum number of missed ticks that get a run with `all`; older ticks get none. */
 export const mostCaughtUp = 100;
 
 const overlap = oneOf(overlapPolicies, {
   description:
-    "a tick while the previous run is still active: `skip` drops it; `wait` runs once after that run, however many ticks came; `allow` runs at the same time",
+    "a tick while the previous run is still active: `skip` drops it; `wait` starts one run after that run has ended, even if several ticks came meanwhile; `allow` starts a run at the same time",
 });
 const catchUp = oneOf(catchUpPolicies, {
   description: `ticks that were missed because no server ran: \`one\` run for all of them, \`none\`, or \`all\`, at most the newest ${mostCaughtUp}`,
@@ -65,7 +65,7 @@ const shownFields = {
   newer_scripts: nullable(
     Type.Array(NewerScript, {
       description:
-        "datasets for which there is a newer script, at most 20; null if this was not checked because the schedule names versions or has too many datasets",
+        "datasets for which there is a newer script, at most 20; null if the server did not check, because the schedule names versions or has too many datasets",
     }),
   ),
   is_paused: Type.Boolean({ description: "whether the schedule is paused and does not fire" }),
@@ -80,7 +80,7 @@ const shownFields = {
     Type.String({ description: "dataset whose new versions fire the schedule: namespace.project.name; null if none" }),
   ),
   quiet_seconds: Type.Integer({
-    description: "seconds without a further version of that dataset before the schedule fires",
+    description: "the schedule fires when that dataset has had no new version for this many seconds",
   }),
   trigger_version: nullable(
     Type.String({ description: "the newest version for which the schedule has not fired yet" }),
@@ -89,19 +89,20 @@ const shownFields = {
     ...Timestamp,
     description: "when the schedule fires for that version, unless a newer one arrives",
   }),
-  last_error: nullable(
-    Type.String({ description: "why the newest tick could not start a run; null after a tick that could" }),
-  ),
+  last_error: nullable(Type.String({ description: "why the newest tick could not start a run; null if it could" })),
   ...healthFields,
   created_by: Creator,
   owner: Type.Object(
     { ...Creator.properties, service_account: Type.Boolean() },
-    { description: "user whose rights its pipelines have: its creator, or the user it was handed over to" },
+    {
+      description:
+        "user whose rights the schedule's pipelines have: the creator, or the user to whom the schedule was handed over",
+    },
   ),
   owner_problem: nullable(
     Type.String({
       description:
-        "why its runs cannot start: the owner is disabled, left the team, or may not run jobs in it; null if they can",
+        "why runs of the schedule cannot start: the owner is disabled, left the team, or may not run jobs in the team; null if they can",
     }),
   ),
 };
@@ -112,8 +113,8 @@ export type PipelineScheduleItem = Static<typeof PipelineScheduleItem>;
 export const PipelineSchedule = Type.Object(
   {
     ...shownFields,
-    next_runs: Type.Array(Timestamp, { description: "the next five ticks at most" }),
-    firings: Type.Array(ScheduleFiring, { description: `the newest ${mostFirings} at most, newest first` }),
+    next_runs: Type.Array(Timestamp, { description: "up to five next ticks" }),
+    firings: Type.Array(ScheduleFiring, { description: `up to ${mostFirings} newest firings, newest first` }),
     latest_run: nullable(Pipeline),
     pipeline: { ...Pipeline, description: "the template that every run copies" },
   },
@@ -135,7 +136,7 @@ const triggerDataset = "dataset whose new versions fire the schedule: name, proj
 const quietSeconds = Type.Integer({
   minimum: 0,
   maximum: 604_800,
-  description: "seconds without a further version of that dataset before the schedule fires; default 60",
+  description: "the schedule fires when that dataset has had no new version for this many seconds; default 60",
 });
 const oneIsNeeded = "start_after, cron_expression or trigger_dataset is required";
 const cronExpression = "five fields, or @hourly @daily @midnight @weekly @monthly @yearly @annually";

@@ -29,15 +29,15 @@ export const Timestamp = Type.String({ format: "date-time", description: "ISO 86
 export const Timezone = Type.String({ maxLength: 64, description: "an IANA name such as Europe/Berlin" });
 export const TeamName = Type.String({
   maxLength: 64,
-  description: "name of the team; may be absent or empty if the token is for one team only",
+  description: "name of the team; may be absent or empty if the token is limited to one team",
 });
 export const JobTag = Type.String({
   pattern: "^[A-Za-z0-9._:/-]{1,64}$",
   description: "1 to 64 letters, digits and - _ . : /",
 });
 /**
- * Name of a user or a team, as part of paths. It has no dot, because the dataset namespace `@username` is split at
- * dots.
+ * Name of a user or a team, which is also part of paths. It has no dot, because full dataset names, which may begin
+ * with `@username`, are split at dots.
  */
 export const Name = Type.String({
   pattern: "^[a-z0-9][a-z0-9_-]{0,38}$",
@@ -51,25 +51,26 @@ export const Email = Type.String({
 export const AnyMap = Type.Record(Type.String(), Type.Unknown());
 
 /**
- * Returns the schema of a text with a maximum length, and with the advice that the error gives if the text is too long.
+ * Returns the schema of a text with a maximum length. If a text is too long, the error contains the advice in
+ * `instead`.
  */
 export const boundedText = (maxLength: number, description: string, instead: string, options: object = {}) =>
   Type.String({ maxLength, description, "x-instead": instead, ...options });
 
-/** Names of fields that were truncated because they are too long for a list. */
+/** Names of fields of an item in a list that are not complete, because they are too long for a list. */
 export const Cut = Type.Optional(
   Type.Array(Type.String(), {
     description:
-      "fields that are too long for a list: texts are truncated, objects are empty, lists have only their first element. Read the single item to get all of it. In a single job: fields that were deleted after the retention period",
+      "fields that are too long for a list: texts are truncated, objects are empty, lists have only their first element. Read the single item to get the complete fields. In a single job: fields that were deleted after the retention period",
   }),
 );
 
-/** Response header of lists that may have another page. */
+/** Header of the response if a list may have another page. */
 export const nextCursor = {
   "x-next-cursor": "Pass the value as `cursor` to get the next page. Even a short or empty page may have this header.",
 };
 
-/** Returns the schema of a secret in a request: no response contains it, and errors do not repeat it. */
+/** Returns the schema of a secret in a request. Responses and errors never contain the secret. */
 export const secretText = (maxLength: number, description: string) =>
   Type.String({ maxLength, description, writeOnly: true });
 

@@ -1,4 +1,6 @@
-/** Service accounts: a user of a team that is not a person, so that schedules continue when people leave. */
+/**
+ * Service accounts: a user in a team who is not a person. Schedules that it owns continue when people leave the team.
+ */
 import { fieldLimits } from "./limits.ts";
 import { Member } from "./memberships.ts";
 import { defineRoute } from "./routes.ts";
@@ -36,7 +38,7 @@ export const listServiceTokens = defineRoute({
   method: "GET",
   path: "/api/teams/{team_name}/service-account/tokens",
   tag: "Teams",
-  summary: "List the valid tokens of a team's service account, the newest thousand",
+  summary: "List the valid tokens of a team's service account, at most the newest 1000",
   access: { ...teamAccess("read", "admin"), people: true },
   params: TeamParams,
   response: Type.Array(Token),

@@ -17,7 +17,7 @@ export const successor = { transfer_to: maybe(toWhom), force: maybe(force) };
 /** Fields of a query string. */
 export const SuccessorQuery = Type.Object({ transfer_to: Type.Optional(toWhom), force: Type.Optional(force) });
 
-/** Whose credentials replace the ones that the handed-over runs name. */
+/** Whose credentials runs use after they were handed over, if they name credentials of the previous owner. */
 const replacements = ["own", "team", "missing"] as const;
 
 const team = Type.String({ description: "name of the team" });
@@ -45,7 +45,7 @@ export const Work = Type.Object(
         is_owner: Type.Boolean(),
         runs: Type.Integer({
           description:
-            "number of its runs that have the rights of this user; 0 means that the schedule can continue without this user",
+            "number of runs in the schedule's template that have the rights of this user; 0 means that the schedule can continue without this user",
         }),
       }),
     ),
@@ -60,7 +60,7 @@ export const Work = Type.Object(
         replaced_by: nullable(
           oneOf(replacements, {
             description:
-              "which credentials of this name the new owner would use: `own`, those of the `team`, or none (`missing`); null if the request names no new owner",
+              "which credentials with this name the runs would use under the new owner: the new owner's `own`, those of the `team`, or none (`missing`); null if the request names no new owner",
           }),
         ),
       }),
@@ -70,7 +70,7 @@ export const Work = Type.Object(
       description: "valid tokens, shown to administrators of the server; they are not handed over",
     }),
     transfer_refused: nullable(
-      Type.String({ description: "why the named new owner cannot take over; null if they can" }),
+      Type.String({ description: "why the named new owner cannot take over; null if nothing prevents it" }),
     ),
   },
   {
@@ -84,7 +84,7 @@ export type Work = Static<typeof Work>;
 const WorkQuery = Type.Object({
   transfer_to: Type.Optional({
     ...toWhom,
-    description: "a possible new owner, to see which credentials they lack",
+    description: "a possible new owner; the response then tells which credentials this user lacks",
   } as typeof toWhom),
 });
 

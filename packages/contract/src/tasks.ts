@@ -10,7 +10,7 @@ const shownFields = {
   id: { ...Uuid, description: "id of the task, which is a job with the status TASK" },
   name: nullable(Type.String()),
   created_by: Type.String({ description: "user name" }),
-  owner: Type.String({ description: "name of the user whose rights its jobs get" }),
+  owner: Type.String({ description: "name of the user whose rights the task's jobs get" }),
   created_at: Timestamp,
   cron_expression: nullable(Type.String({ description: "null if the task fires once" })),
   start_after: nullable(Timestamp),
@@ -19,14 +19,14 @@ const shownFields = {
   next_run: nullable({ ...Timestamp, description: "next tick; null while the task is paused" }),
   fired: Type.Integer({ description: "number of jobs that the task has created" }),
   skipped: Type.Integer({ description: "number of ticks that created no job" }),
-  last_error: nullable(Type.String({ description: "why the newest tick created no job; null after a tick that did" })),
+  last_error: nullable(Type.String({ description: "why the newest tick created no job; null if it created one" })),
 };
 
 export const TaskItem = Type.Object(shownFields, { $id: "TaskItem" });
 export type TaskItem = Static<typeof TaskItem>;
 
 export const Task = Type.Object(
-  { ...shownFields, next_runs: Type.Array(Timestamp, { description: "the next five ticks at most" }) },
+  { ...shownFields, next_runs: Type.Array(Timestamp, { description: "up to five next ticks" }) },
   { $id: "Task" },
 );
 export type Task = Static<typeof Task>;

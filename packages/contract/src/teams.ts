@@ -85,7 +85,7 @@ export const TeamUsage = Type.Object(
 );
 export type TeamUsage = Static<typeof TeamUsage>;
 
-/** Path parameters of routes below a team. */
+/** Path parameters of routes whose path contains a team. */
 export const TeamParams = Type.Object({ team_name: TeamName });
 
 /** Returns the access of a team route that administrators of the server may also call. */

@@ -54,7 +54,7 @@ export const createToken = defineRoute({
   method: "POST",
   path: "/api/tokens",
   tag: "Tokens",
-  summary: "Create a token of your own, with at most the rights of the token of this request",
+  summary: "Create a token for yourself; it cannot have more rights than the token of this request",
   access: { kind: "signed-in", people: true, why: "the new token gets at most the rights of the caller's token" },
   body: Type.Object({
     name: Type.String({ minLength: 1, maxLength: 255 }),
@@ -85,7 +85,7 @@ export const revokeToken = defineRoute({
   access: {
     kind: "signed-in",
     people: true,
-    why: "everybody may revoke their own tokens; revoking another token than the one in use needs the scope ADMIN",
+    why: "everybody may revoke their own tokens; revoking a token other than the one in use needs the scope ADMIN",
   },
   params: Type.Object({ token_id: Type.String({ pattern: "^\\d{1,9}$" }) }),
   response: ActionFeedback,

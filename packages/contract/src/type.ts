@@ -1,6 +1,6 @@
 /**
- * The few schema builders that the contract uses, with the types of TypeBox and our own implementation. Importing
- * TypeBox costs 75 ms at every start of the server and of every command, and only plain JSON Schema is needed here.
+ * The few schema builders that the contract uses: they have the types of TypeBox, but our own implementation. Importing
+ * TypeBox would add 75 ms to every start of the server or a command, and only plain JSON Schema is needed here.
  */
 import type { Type as TypeBox } from "typebox";
 

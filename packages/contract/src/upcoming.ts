@@ -7,11 +7,11 @@ import { Type } from "./type.ts";
 export const Upcoming = Type.Object(
   {
     at: { ...Timestamp, description: "next tick; a time in the past means that the schedule or task is overdue" },
-    following: nullable({ ...Timestamp, description: "the tick after that; null if there is only one" }),
+    following: nullable({ ...Timestamp, description: "the tick after `at`; null if there is none" }),
     kind: oneOf(["schedule", "task"]),
     id: Type.String({ description: "id of the schedule or the task" }),
     name: nullable(Type.String()),
-    cron_expression: nullable(Type.String({ description: "null if it fires once" })),
+    cron_expression: nullable(Type.String({ description: "null if the schedule or task fires once" })),
     timezone: { ...Timezone, description: "IANA time zone of the cron expression" },
   },
   { $id: "Upcoming" },

@@ -7,7 +7,7 @@ import { Email, maybe, Name, nullable, oneOf, secretText, Timestamp, Timezone } 
 import { successor } from "./succession.ts";
 import { Type } from "./type.ts";
 
-/** Reserved names, which would clash with paths of the server or be ambiguous. */
+/** Names that no user can have, because they would clash with paths of the server or be ambiguous. */
 export const reservedNames: readonly string[] =
   "all api auth docs everybody healthz local me new nobody none null readyz self settings system team teams undefined user users".split(
     " ",
@@ -27,7 +27,7 @@ export const User = Type.Object(
     created_at: Timestamp,
     disabled_at: nullable(Timestamp),
     service_account: Type.Boolean({
-      description: "whether this is a team's service account; nobody can sign in as it",
+      description: "whether this user is a team's service account, which nobody can sign in as",
     }),
     teams: Type.Array(TeamRole),
   },

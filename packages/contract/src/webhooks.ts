@@ -5,7 +5,7 @@ import { access, defineRoute } from "./routes.ts";
 import { ActionFeedback, maybe, nextCursor, nullable, oneOf, secretText, TeamName, Timestamp, Uuid } from "./schema.ts";
 import { Type } from "./type.ts";
 
-/** Events that webhooks and e-mails can receive, besides the states of jobs. */
+/** Events that can be sent to webhooks and e-mail addresses, in addition to the states of jobs. */
 export const toldEvents = [
   "job.failure",
   "job.recovery",
@@ -18,7 +18,7 @@ export const toldEvents = [
 ] as const;
 export type ToldEvent = (typeof toldEvents)[number];
 
-/** States of jobs that can be sent; the two excluded states are left out because jobs leave them almost at once. */
+/** States of jobs that can be sent. Two states are excluded, because jobs leave them almost at once. */
 export const toldStatuses: readonly JobStatus[] = jobStatuses.filter(
   (status) => status !== "PROVISIONING" && status !== "CANCELING_SCHEDULED",
 );
@@ -32,32 +32,33 @@ export type WebhookMethod = (typeof webhookMethods)[number];
 export const deliveryStatuses = ["pending", "delivered", "failed"] as const;
 export type DeliveryStatus = (typeof deliveryStatuses)[number];
 
-/** Limits of a team's receivers, and of the deliveries that wait for one receiver. */
+/** Maximum number of receivers per team, of waiting deliveries and failures in a row per receiver, and of attempts. */
 export const webhookLimits = { webhooks: 50, addresses: 50, waiting: 1000, failuresInRow: 10, attempts: 12 } as const;
 
 export const ToldEvents = Type.Array(oneOf(toldEvents), {
   maxItems: toldEvents.length,
-  description: "`job.failure` and `job.recovery` do not include runs of pipelines, which have events of their own",
+  description:
+    "events to send; `job.failure` and `job.recovery` are not sent for runs of pipelines, which have their own events",
 });
 
 const fields = {
   url: Type.String({ description: "URL to which requests are sent" }),
   format: oneOf(webhookFormats, {
     description:
-      "`json`: a JSON body; `form`: the same JSON in the form field `payload`; `slack`: only the field `text`, for Slack",
+      "`json`: a JSON body; `form`: the same JSON in the form field `payload`; `slack`: JSON with only the field `text`, for Slack",
   }),
   method: oneOf(webhookMethods),
   verify_tls: Type.Boolean({ description: "false accepts any certificate of the receiver" }),
   events: ToldEvents,
   job_statuses: Type.Array(oneOf(toldStatuses), {
     maxItems: toldStatuses.length,
-    description: "states of jobs for which the webhook gets a request, for every job of the team",
+    description: "the webhook gets a request each time a job of the team enters one of these states",
   }),
 };
 
 /** State of a receiver: a webhook or an e-mail address. */
 export const receiverState = {
-  enabled: Type.Boolean({ description: "false sends nothing; waiting deliveries are kept" }),
+  enabled: Type.Boolean({ description: "if false, nothing is sent, and waiting deliveries are kept" }),
   disabled_reason: nullable(Type.String()),
   failures: Type.Integer({
     description: `number of failed attempts since the last success; ${webhookLimits.failuresInRow} in a row disable the receiver`,
@@ -182,7 +183,7 @@ export const Delivery = Type.Object(
     text: Type.String({ description: "the event as a sentence" }),
     status: oneOf(deliveryStatuses),
     attempts: Type.Integer(),
-    next_attempt_at: nullable({ ...Timestamp, description: "null if no attempt is due" }),
+    next_attempt_at: nullable({ ...Timestamp, description: "time of the next attempt; null if there will be none" }),
     response_status: nullable(
       Type.Integer({ description: "HTTP status of the newest attempt; null if there was no response" }),
     ),

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 
-/** Calls `ask` until it returns a value. The limit only keeps a test from hanging. */
+/** Calls `ask` until it returns a value. Fails after `seconds`, so that a test does not hang. */
 export async function until<T>(what: string, ask: () => T | Promise<T>, seconds = 30): Promise<NonNullable<T>> {
   const deadline = Date.now() + seconds * 1000;
   for (;;) {

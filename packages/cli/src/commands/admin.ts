@@ -36,7 +36,7 @@ const password: Handler<"admin password"> = async ({ flags }, output) => {
   return 0;
 };
 
-/** Returns a function that reports a local error. No request was sent, so the error does not mention a server. */
+/** Returns a function that reports an error. These commands send no request, so the error does not mention a server. */
 const refuse = (thing: "token" | "link" | "password") => (error: unknown) => {
   throw new CliError(`Could not ${thing === "password" ? "set" : "create"} the ${thing}`, {
     why: messageOf(error),
@@ -71,15 +71,15 @@ function tellRotation(
     lines.push(`No key decrypts these values, so the old keys are kept: ${unreadable.join(", ")}`);
   } else if (given) {
     lines.push(
-      `Remove the old keys from ${where} when the jobs that started before the server had the new key have ended (running now: ${waitsForJobs})`,
+      `Remove the old keys from ${where} once all jobs have ended that started before the server had the new key (running now: ${waitsForJobs})`,
     );
   } else if (finished) {
     lines.push(`Removed the old keys from ${where}`);
   } else {
     lines.push(
       waitsForJobs > 0
-        ? `Kept the old keys in ${where} for ${waitsForJobs} running jobs that started before the new key existed: run this again when they have ended`
-        : `Kept the old keys in ${where}: a value was just encrypted with one of them; run this again`,
+        ? `Kept the old keys in ${where} for ${waitsForJobs} running jobs that started before the new key existed: run this command again when they have ended`
+        : `Kept the old keys in ${where}: a value was just encrypted with one of them; run this command again`,
     );
   }
   return lines;

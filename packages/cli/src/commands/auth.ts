@@ -27,8 +27,8 @@ const login: Handler<"auth login"> = async ({ flags }, output) => {
 };
 
 /**
- * Refuses a second login, because the first token would stay valid and unused. A token that no longer works is
- * replaced, and a token of another server does not matter.
+ * Refuses a second login to the same server, because the first token would stay valid and unused. A token that no
+ * longer works is replaced.
  */
 async function refuseSecondLogin(url: string, level: Level): Promise<void> {
   const stored = await readStoredSettings(level);
@@ -78,7 +78,7 @@ async function deviceLogin({ client }: Connection, wishes: LoginWishes, output: 
   return pollForToken(client, login.device_code);
 }
 
-/** Polls after one second, in case the confirmation is quick, then every five seconds, as the client does. */
+/** Polls after one second, in case the confirmation is quick, then every five seconds, like the `datachain` client. */
 async function pollForToken(client: Connection["client"], code: string): Promise<string> {
   const { ApiError, routes } = await import("@millrace/contract");
   for (let wait = 1000; ; wait = 5000) {
@@ -90,7 +90,7 @@ async function pollForToken(client: Connection["client"], code: string): Promise
       if (answer === "authorization_pending" || answer === "too_many_requests") continue;
       if (answer !== "authorization_denied" && answer !== "authorization_expired") throw error;
       throw new CliError("The sign-in failed", {
-        why: answer === "authorization_denied" ? "It was denied" : "The code expired before it was confirmed",
+        why: answer === "authorization_denied" ? "The request was denied" : "The code expired before it was confirmed",
         next: "millrace auth login",
       });
     }
@@ -103,12 +103,12 @@ async function openBrowser(page: string): Promise<void> {
   if (!program) return;
   const { spawn } = await import("node:child_process");
   const child = spawn(program, [page], { detached: true, stdio: "ignore" });
-  // The terminal shows the address, too, so a browser that does not open is not an error.
+  // If no browser opens, that is not an error: the terminal shows the address, too.
   child.on("error", () => {});
   child.unref();
 }
 
-/** Returns the default team: the requested one, or the only one of the user. The client needs it in its settings. */
+/** Returns the team to store as the default: the requested team, or the user's only team; otherwise null. */
 async function defaultTeam({ client }: Connection, wanted: readonly string[]): Promise<string | null> {
   if (wanted.length > 0) return wanted.length === 1 ? (wanted[0] ?? null) : null;
   const { routes } = await import("@millrace/contract");
@@ -143,7 +143,7 @@ const token: Handler<"auth token"> = async (_input, output) => {
 
 const team: Handler<"auth team"> = async ({ flags, arguments: { NAME: name } }, output) => {
   if (name !== undefined) {
-    if (name.trim() === "") throw usageError("A team needs a name", { next: "millrace auth team --help" });
+    if (name.trim() === "") throw usageError("The name of the team is empty", { next: "millrace auth team --help" });
     await refuseForeignTeam(name);
     const path = await storeSettings(level(flags), { team: name });
     output.note(`The default team is '${name}', from ${path}`);
@@ -168,7 +168,7 @@ async function refuseForeignTeam(name: string): Promise<void> {
     const { teams } = await openConnection(settings).client.call(routes.whoAmI, {});
     if (teams.some((team) => team.name === name)) return;
     const names = teams.map((team) => team.name).join(", ");
-    throw new CliError(`You are not a member of a team '${name}'`, {
+    throw new CliError(`You are not a member of a team named '${name}'`, {
       why: names
         ? `Your teams at ${settings.url.value}: ${names}`
         : `You are not a member of any team at ${settings.url.value}`,

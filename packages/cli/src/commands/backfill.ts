@@ -12,7 +12,7 @@ import type { Handler, HandlersOf } from "./handler.ts";
 
 const done = ({ completed, total }: BackfillItem) => `${completed}/${total}`;
 
-/** Formats a moment in its time zone. Most moments are midnights, so midnight is left out. */
+/** Formats a time of a backfill in the backfill's time zone. The time of day is left out if it is midnight. */
 const dayText = (moment: string, timezone: string) => wallText(moment, timezone).replace(/ 00:00$/, "");
 
 export const backfillColumns: Column<BackfillItem>[] = [
@@ -57,7 +57,7 @@ const fieldsOf = (backfill: Backfill): [string, string][] => [
   ["by", backfill.created_by],
 ];
 
-/** Suggests the next command; undefined if there is none. */
+/** Returns the command that the user probably needs next; undefined if there is none. */
 const nextStep = ({ id, status }: Backfill) =>
   ({
     RUNNING: `millrace backfill show ${id}`,

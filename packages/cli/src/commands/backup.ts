@@ -19,9 +19,9 @@ const backup: Handler<"backup"> = async ({ flags, arguments: { DIR } }, output) 
   output.note(
     manifest.withKey
       ? "The backup contains the encryption key (secret.key): anyone who has the backup can decrypt its secrets."
-      : "The backup does not contain the encryption key (secret.key): keep a copy elsewhere, or its secrets are lost with the key.",
+      : "The backup does not contain the encryption key (secret.key): keep a copy of the key elsewhere. Without the key, the secrets in the backup cannot be decrypted.",
   );
-  output.note(`Verify it: millrace backup verify ${DIR}`);
+  output.note(`Verify the backup: millrace backup verify ${DIR}`);
   output.print(DIR);
   return manifest.stores?.some(({ from }) => from !== "store") ? 1 : 0;
 };
@@ -38,7 +38,8 @@ function storeText({ team, from, takenAt, versions, missing, why }: WarehousePar
   const whose = `Datasets of the team ${team}`;
   if (from === "nothing") return `warning: ${whose}: none of the ${versions} versions is in the backup. ${why}`;
   const held = `${whose}: ${versions - missing.length} versions as of ${takenAt}`;
-  if (from === "store") return missing.length === 0 ? held : `${held}; ${missing.length} were removed meanwhile`;
+  if (from === "store")
+    return missing.length === 0 ? held : `${held}; ${missing.length} were removed during the backup`;
   const hours = Math.round((Date.parse(startedAt) - Date.parse(takenAt ?? startedAt)) / 3_600_000);
   return `warning: ${held}, from a daily copy that is ${hours} hours old; ${missing.length} versions are missing. ${why}`;
 }

@@ -1,6 +1,6 @@
 /**
- * `millrace completion SHELL`: prints a completion script built from the command table; the script never calls
- * millrace.
+ * `millrace completion SHELL`: prints a completion script built from the command table. The script itself never runs
+ * millrace, so completion is fast.
  */
 import { bashScript } from "../completion/bash.ts";
 import { fishScript } from "../completion/fish.ts";

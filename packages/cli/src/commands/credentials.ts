@@ -1,11 +1,11 @@
-/** `millrace credentials`: manages sets of variables for jobs. Values come only from files, pipes and prompts. */
+/** `millrace credentials`: manages sets of variables for jobs. Values are read from files, pipes and prompts only. */
 import { type Client, type Credentials, type CredentialsInput, routes } from "@millrace/contract";
 import { connect } from "../connection.ts";
 import { CliError, usageError } from "../errors.ts";
 import type { Column, Output } from "../output.ts";
 import type { Handler, HandlersOf } from "./handler.ts";
 
-/** Formats the variables; values are shown only if they are not secret. */
+/** Formats the variables of a set, with the values of those that are not secret. */
 const variablesText = ({ variables, plain }: Credentials) =>
   variables.map((name) => (Object.hasOwn(plain, name) ? `${name}=${plain[name]}` : name)).join(", ");
 
@@ -66,7 +66,7 @@ const findSet = async (client: Client, name: string, own: boolean): Promise<Cred
 
 async function readValues({ file, prompt }: Values, output: Output): Promise<Partial<CredentialsInput>> {
   if (prompt.length > 0) {
-    if (file !== undefined) throw usageError("--file and --prompt exclude each other");
+    if (file !== undefined) throw usageError("--file and --prompt cannot be combined");
     return { values: await askValues(prompt, output) };
   }
   if (file === undefined && process.stdin.isTTY) {
@@ -107,7 +107,7 @@ async function askValues(names: readonly string[], output: Output): Promise<Reco
 const rm: Handler<"credentials rm"> = async ({ flags, arguments: { NAME: name } }, output) => {
   const { client } = await connect(flags);
   const there = flags.yes ? undefined : await findSet(client, name, flags.own);
-  // If the set does not exist, the server reports that.
+  // If the set does not exist, nothing is asked, and the server reports the error.
   if (there) {
     const { askToProceed } = await import("../prompt.ts");
     const held = there.variables.join(", ");
@@ -119,7 +119,7 @@ const rm: Handler<"credentials rm"> = async ({ flags, arguments: { NAME: name } 
 };
 
 const chooseDefault: Handler<"credentials default"> = async ({ flags, arguments: { NAME: name } }, output) => {
-  if (name !== undefined && flags.none) throw usageError("NAME and --none exclude each other");
+  if (name !== undefined && flags.none) throw usageError("NAME and --none cannot be combined");
   const { client } = await connect(flags);
   if (name !== undefined || flags.none) {
     output.print((await client.call(routes.setDefaultCredentials, { body: { name: name ?? null } })).message);

@@ -34,7 +34,7 @@ const show: Handler<"dataset show"> = async ({ flags, arguments: { NAME: name } 
   const { client } = await connect(flags);
   const query = { name, include_removed: flags["include-removed"] };
   const text = await (await client.request(routes.getDataset, { query })).text();
-  // Numbers in rows are printed with all their digits; everything else uses the normal parser.
+  // The exact parser keeps all digits of numbers in rows; everything else comes from the normal parser.
   const exact = parseExactly(text) as Dataset;
   if (flags.json) {
     output.json(exact);
@@ -49,7 +49,7 @@ const show: Handler<"dataset show"> = async ({ flags, arguments: { NAME: name } 
   return 0;
 };
 
-/** Returns the index of the version that the name ends with, or of the newest one. */
+/** Returns the index of the version that the name ends with (`NAME@1.0.2`), or of the newest version. */
 function chosenVersion({ versions }: Dataset, name: string): number {
   const wanted = /.@v?(\d+\.\d+\.\d+)$/.exec(name.trim())?.[1];
   const index = wanted === undefined ? versions.length - 1 : versions.findIndex(({ version }) => version === wanted);
@@ -75,7 +75,7 @@ function showRows(dataset: Dataset, exact: Dataset, index: number, output: Outpu
 const section = (output: Output, title: string) => output.print(`\n${title}`);
 
 const lineage: Handler<"dataset lineage"> = async ({ flags, arguments: { NAME: dataset } }, output) => {
-  if (flags.upstream && flags.downstream) throw usageError("--upstream and --downstream exclude each other");
+  if (flags.upstream && flags.downstream) throw usageError("--upstream and --downstream cannot be combined");
   const { client } = await connect(flags);
   const direction = flags.upstream ? "upstream" : flags.downstream ? "downstream" : "both";
   const query = { dataset, direction, ...(flags.depth === undefined ? {} : { depth: flags.depth }) } as const;
@@ -99,9 +99,9 @@ const edit: Handler<"dataset edit"> = async ({ flags, arguments: { NAME: name } 
     ...(description === undefined ? {} : { description }),
     ...(flags["no-attrs"] ? { attrs: [] } : attrs.length > 0 ? { attrs: [...attrs] } : {}),
   };
-  if (flags["no-attrs"] && attrs.length > 0) throw usageError("--attrs and --no-attrs exclude each other");
+  if (flags["no-attrs"] && attrs.length > 0) throw usageError("--attrs and --no-attrs cannot be combined");
   if (Object.keys(changes).length === 0)
-    throw usageError("There is nothing to change", { next: "millrace dataset edit --help" });
+    throw usageError("There is nothing to change: give at least one flag", { next: "millrace dataset edit --help" });
   const { client } = await connect(flags);
   const response = await client.request(routes.editDataset, { body: { name, ...changes } });
   const text = await response.text();
@@ -111,8 +111,8 @@ const edit: Handler<"dataset edit"> = async ({ flags, arguments: { NAME: name } 
 };
 
 /**
- * Asks for confirmation before all versions are removed. A name that ends with a version names only that version, and
- * needs none.
+ * Asks for confirmation before all versions are removed. If the name ends with a version, only that version is removed,
+ * without confirmation.
  */
 async function askToRemoveAll(client: Client, name: string): Promise<void> {
   if (/.@v?\d+\.\d+\.\d+$/.test(name.trim())) return;

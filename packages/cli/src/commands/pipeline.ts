@@ -101,8 +101,8 @@ const retryJob: Handler<"pipeline retry-job"> = async ({ flags, arguments: { NAM
 };
 
 /**
- * Returns the job id of the run with this name, or with an id that begins or ends with the text. If none matches,
- * returns the text, and the server reports the error.
+ * Returns the job id of the run whose name is `typed`, or whose id begins or ends with it. If no run matches, returns
+ * `typed`, and the server reports the error.
  */
 async function findRun({ client }: Connection, name: string, typed: string): Promise<string> {
   const { job_runs } = await client.call(routes.getPipeline, { query: { name } });

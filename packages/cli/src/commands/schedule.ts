@@ -25,7 +25,7 @@ const stateOf = ({ is_paused, next_run, waiting_since, trigger_dataset }: Pipeli
   return next_run === null && trigger_dataset === null ? "over" : "active";
 };
 
-/** Tells whether the schedule has the newest scripts. */
+/** Returns a word that tells whether the schedule runs the newest scripts. */
 function scriptsOf({ newer_scripts, follow }: PipelineScheduleItem): string {
   if (follow === "latest") return "latest";
   if (newer_scripts === null) return "-";
@@ -34,7 +34,7 @@ function scriptsOf({ newer_scripts, follow }: PipelineScheduleItem): string {
 const whenOf = ({ cron_expression, start_after, trigger_dataset }: PipelineScheduleItem) =>
   cron_expression ?? (start_after === null && trigger_dataset !== null ? "on dataset" : "once");
 
-/** Returns the columns. On a narrow terminal, the health and its reason are kept longest. */
+/** Returns the columns of the table. A narrow terminal keeps the health and its reason longest. */
 export const scheduleColumns = (now: number): Column<PipelineScheduleItem>[] => [
   { title: "ID", full: ({ id }) => String(id) },
   { title: "NAME", full: ({ schedule_name }) => schedule_name, shrinks: "last" },
@@ -79,7 +79,7 @@ interface TimeFlags {
   readonly follow: string | undefined;
 }
 
-/** Returns the fields for the given flags. An empty time is sent as it is, and clears the time. */
+/** Returns the fields of the request for the given flags. An empty `--start-time` removes the start time. */
 async function readFlags(flags: TimeFlags, command: string) {
   const start = flags["start-time"];
   const { parseStartTime } = await import("../job/start-time.ts");
@@ -138,7 +138,7 @@ const create: Handler<"schedule create"> = async ({ flags, arguments: { NAME, PI
 };
 
 const update: Handler<"schedule update"> = async ({ flags, arguments: { SCHEDULE } }, output) => {
-  if (flags.pause && flags.resume) throw usageError("--pause and --resume exclude each other");
+  if (flags.pause && flags.resume) throw usageError("--pause and --resume cannot be combined");
   const changes = {
     ...(flags.name === undefined ? {} : { schedule_name: flags.name }),
     ...(await readFlags(flags, "schedule update")),
@@ -147,7 +147,7 @@ const update: Handler<"schedule update"> = async ({ flags, arguments: { SCHEDULE
     ...ownerOf(flags),
   };
   if (Object.keys(changes).length === 0)
-    throw usageError("There is nothing to change", { next: "millrace schedule update --help" });
+    throw usageError("There is nothing to change: give at least one flag", { next: "millrace schedule update --help" });
   const connection = await connect(flags);
   const body = { schedule_id: await findId(connection, SCHEDULE), ...changes };
   return show((await connection.client.call(routes.updateSchedule, { body })).schedule, flags.json, output);

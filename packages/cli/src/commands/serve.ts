@@ -13,7 +13,8 @@ const serve: Handler<"serve"> = async ({ flags }) => {
     const stated = (error as { next?: string }).next;
     throw new CliError("The server could not start", {
       why: messageOf(error),
-      next: stated ?? (inUse ? "Stop it, or choose another port with --port" : "millrace doctor"),
+      next:
+        stated ?? (inUse ? "Stop the program that uses the port, or choose another with --port" : "millrace doctor"),
       cause: error,
     });
   }

@@ -49,10 +49,10 @@ const cp: Handler<"storage cp"> = async ({ flags, arguments: { FROM, TO } }, out
   return 0;
 };
 
-/** Refuses flags that would mix other output with the bytes of the file on standard output. */
+/** Refuses flags with which standard output would have more than the bytes of one file. */
 function checkBytesOnly(from: string, flags: { recursive: boolean; json: boolean }): void {
   if (from !== "-" && !flags.recursive && !flags.json) return;
-  throw usageError("Only a single file can go to standard output", {
+  throw usageError("Only a single file can be written to standard output", {
     next: "Name the file, and omit --recursive and --json",
   });
 }

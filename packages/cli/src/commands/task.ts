@@ -64,7 +64,7 @@ const update: Handler<"task update"> = async ({ flags, arguments: { TASK } }, ou
     ...(flags.timezone === undefined ? {} : { timezone: flags.timezone }),
   };
   if (Object.keys(changes).length === 0)
-    throw usageError("There is nothing to change", { next: "millrace task update --help" });
+    throw usageError("There is nothing to change: give at least one flag", { next: "millrace task update --help" });
   return change(flags, TASK, changes, output);
 };
 

@@ -51,7 +51,7 @@ const invitationColumns: Column<Invitation>[] = [
   { title: "EXPIRES", full: (invitation) => invitation.expires_at, short: ({ expires_at }) => expires_at.slice(0, 10) },
 ];
 
-/** Connects, and uses the team of the settings, or the only team of the token. */
+/** Connects, and returns the team from the settings or, if none is set, the only team of the token. */
 async function inTeam(flags: SettingsFlags): Promise<Connection & { params: { team_name: string } }> {
   const connection = await connect(flags);
   const set = connection.settings.team?.value;
@@ -192,8 +192,8 @@ const usage: Handler<"team usage"> = async ({ flags }, output) => {
 };
 
 /**
- * Asks for confirmation if the new quota is below the current size, because the oldest logs would be deleted. 0 means
- * the server's default, which this command cannot know.
+ * Asks for confirmation if the new quota is below the current size, because the oldest logs would be deleted. Does not
+ * ask for 0: that is the server's default, which this command does not know.
  */
 async function askToCutLogs(client: Client, params: { team_name: string }, quota: number | undefined): Promise<void> {
   if (!quota) return;
@@ -222,7 +222,7 @@ const set: Handler<"team set"> = async ({ flags }, output) => {
     ...quotasOf(flags),
   };
   if (Object.keys(body).length === 0)
-    throw usageError("There is nothing to change", { next: "millrace team set --help" });
+    throw usageError("There is nothing to change: give at least one flag", { next: "millrace team set --help" });
   const { client, params } = await inTeam(flags);
   if (!flags.yes) await askToCutLogs(client, params, quotasOf(flags).max_log_bytes);
   return show(await client.call(routes.updateTeam, { params, body }), flags.json, output);
@@ -277,7 +277,7 @@ const addServiceAccount: Handler<"team add-service-account"> = async ({ flags },
   if (flags.json) output.json(member);
   else {
     output.print(`Created service account ${member.username} of the team ${params.team_name}`);
-    output.note(`Let a schedule run as it: millrace schedule update NAME --owner ${member.username}`);
+    output.note(`Let a schedule run as the service account: millrace schedule update NAME --owner ${member.username}`);
   }
   return 0;
 };
@@ -357,7 +357,7 @@ const copies: Handler<"team dataset-copies"> = async ({ flags }, output) => {
   const list = await client.call(routes.listDatasetCopies, { params });
   if (flags.json) output.json(list);
   else if (list.length === 0)
-    output.note("No copies yet: one is taken on every day on which the team's datasets change");
+    output.note("No copies yet: a copy is taken on every day on which the team's datasets change");
   else output.table(copyColumns, list);
   return 0;
 };
@@ -378,7 +378,7 @@ const restoreDatasets: Handler<"team restore-datasets"> = async ({ flags }, outp
     const { askToProceed } = await import("../prompt.ts");
     await askToProceed(said, { hasDryRun: true });
   }
-  // Restore the copy that the user confirmed, even if a newer one exists by now.
+  // Restore the copy that the user confirmed, even if a newer copy exists now.
   const { message } = await client.call(routes.restoreDatasetCopy, { params, body: { created_at: copy.created_at } });
   if (flags.json) output.json({ message });
   else output.print(message);

@@ -73,7 +73,7 @@ const add: Handler<"user add"> = async ({ flags, arguments: { USER: username } }
   if (flags.json) return show(user, true, output);
   output.print(`Created user ${username}`);
   const sign = flags.password ? "" : `; to sign in: millrace admin link --user ${username}`;
-  output.note(`Add them to a team: millrace team add-member ${username}${sign}`);
+  output.note(`Add the user to a team: millrace team add-member ${username}${sign}`);
   return 0;
 };
 
@@ -102,8 +102,8 @@ const set: Handler<"user set"> = async ({ flags, arguments: { USER: username } }
   const admin = flags.admin || flags["no-admin"] ? { is_admin: flags.admin } : {};
   const body = { ...personOf(flags), ...admin };
   const next = "millrace user set --help";
-  if (flags.admin && flags["no-admin"]) throw usageError("--admin and --no-admin exclude each other", { next });
-  if (Object.keys(body).length === 0) throw usageError("There is nothing to change", { next });
+  if (flags.admin && flags["no-admin"]) throw usageError("--admin and --no-admin cannot be combined", { next });
+  if (Object.keys(body).length === 0) throw usageError("There is nothing to change: give at least one flag", { next });
   if (!username && "is_admin" in body)
     throw usageError("USER is missing", { why: "--admin and --no-admin need the name of a user", next });
   const { client } = await connect(flags);

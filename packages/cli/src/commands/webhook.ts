@@ -33,7 +33,7 @@ interface Choices {
   readonly "secret-file": string | undefined;
 }
 
-/** Returns the fields for the given flags. */
+/** Returns the fields of the request for the given flags. */
 async function readChoices(flags: Choices) {
   const statuses = flags["job-status"];
   const { format, method } = flags;
@@ -64,9 +64,9 @@ const create: Handler<"webhook create"> = async ({ flags, arguments: { URL: url 
   show(webhook, output);
   if (flags["secret-file"] === undefined) {
     output.print(`secret: ${webhook.secret}`);
-    output.note("The secret is not shown again: the receiver needs it to verify signatures.");
+    output.note("Keep the secret, which is not shown again: the receiver needs it to verify signatures.");
   }
-  output.note(`A PING is being sent: millrace webhook deliveries ${webhook.id}`);
+  output.note(`A PING is being sent; see its outcome: millrace webhook deliveries ${webhook.id}`);
   return 0;
 };
 
@@ -125,7 +125,7 @@ const test: Handler<"webhook test"> = async ({ flags, arguments: { ID } }, outpu
 };
 
 const update: Handler<"webhook update"> = async ({ flags, arguments: { ID } }, output) => {
-  if (flags.insecure && flags.secure) throw usageError("--insecure and --secure exclude each other");
+  if (flags.insecure && flags.secure) throw usageError("--insecure and --secure cannot be combined");
   const changes = {
     ...(await readChoices(flags)),
     ...readEnabled(flags),
@@ -133,7 +133,7 @@ const update: Handler<"webhook update"> = async ({ flags, arguments: { ID } }, o
     ...(flags.insecure || flags.secure ? { verify_tls: flags.secure } : {}),
   };
   if (Object.keys(changes).length === 0)
-    throw usageError("There is nothing to change", { next: "millrace webhook update --help" });
+    throw usageError("There is nothing to change: give at least one flag", { next: "millrace webhook update --help" });
   const { client } = await connect(flags);
   const webhook = await client.call(routes.updateWebhook, { body: { webhook_id: readId(ID), ...changes } });
   if (flags.json) output.json(webhook);

@@ -45,7 +45,7 @@ const groupCase = (group: string) => `    ${group})
 
 type Entry = (typeof allCommands)[number];
 
-/** Returns the cases for values after a flag: directly after it, or, for list flags, until the next flag. */
+/** Returns the cases that complete values: of each flag, or only of list flags, which take several values. */
 function valueCases(path: string, command: Entry[1], which: "each" | "list"): string[] {
   const flags = flagsOf(command).filter(([, { kind }]) => (which === "list" ? kind === "list" : kind !== "switch"));
   return flags.map(([name, flag]) => {

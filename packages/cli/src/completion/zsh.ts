@@ -26,7 +26,7 @@ else
 fi
 `;
 
-/** `_arguments` expects the command itself as the first word, so the words before it are removed. */
+/** Returns the case of a group. It shifts the words, because `_arguments` expects the command as the first word. */
 const groupCase = (group: string) => `    ${group})
       if (( CURRENT == 3 )); then
         ${describe(verbs(group))}
@@ -45,8 +45,8 @@ function commandCase([path, command]: readonly [string, Command]): string {
 }
 
 /**
- * Returns the `_arguments` spec of a flag. The long and the short form exclude each other: `'(-n
- * --name)'{-n,--name}'[help]:NAME:'`.
+ * Returns the `_arguments` spec of a flag, such as `'(-n --name)'{-n,--name}'[help]:NAME:'`. After one of the two
+ * forms, the other is no longer offered.
  */
 function flagSpec(name: string, flag: Flag): string {
   const names = spellings(name, flag);

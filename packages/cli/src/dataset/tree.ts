@@ -3,7 +3,7 @@ import type { Lineage, LineageNode } from "@millrace/contract";
 
 type Direction = "upstream" | "downstream";
 
-/** Returns the lines of the trees; a direction without nodes has no lines. */
+/** Returns the lines of one tree per direction; a direction without nodes gets no lines. */
 export function lineageLines(lineage: Lineage, directions: readonly Direction[]): string[] {
   const root = lineage.nodes.find(({ id }) => id === lineage.root);
   if (!root) return [];

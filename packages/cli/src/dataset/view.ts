@@ -90,15 +90,15 @@ export const schemaColumns: Column<{ name: string; type: string }>[] = [
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** Minimum width of a cell. A truncated path is useless, so a narrower column is left out. */
+/** Minimum width of a column. A truncated path is useless, so a column that would be narrower is left out. */
 const leastCell = 20;
 
-/** Returns the columns of the rows, in order of appearance. */
+/** Returns the columns of the rows, in the order in which they first appear. */
 export function previewColumns(rows: readonly Row[]): Column<Row>[] {
   const names = [...new Set(rows.flatMap((row) => Object.keys(row)))].filter(isOwn);
   return names.map((name) => ({ title: name, full: (row) => cell(row[name]), shrinks: true, least: leastCell }));
 }
 
-/** Formats a value: texts as they are, everything else as JSON; numbers keep all their digits. */
+/** Formats a value: texts unchanged, everything else as JSON; numbers keep all their digits. */
 const cell = (value: unknown) =>
   value === null || value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);

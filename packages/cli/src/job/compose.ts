@@ -37,7 +37,7 @@ interface ScriptFlags {
 /** Returns the text of a local file, or the path of the script in the repository. */
 function scriptOf(file = "", { name: given, script, repository }: ScriptFlags) {
   if (script !== undefined) {
-    if (file !== "") throw usageError("FILE and --script exclude each other", { next: "millrace job run --help" });
+    if (file !== "") throw usageError("FILE and --script cannot be combined", { next: "millrace job run --help" });
     if (!repository)
       throw usageError("--script needs --repository", {
         next: "millrace job run --repository URL@branch --script PATH",
@@ -56,7 +56,7 @@ interface RetryFlags {
   readonly "retry-delay": string | undefined;
 }
 
-/** Sends only the flags that were given: the script's or the team's defaults fill in the rest. */
+/** Returns only the flags that were given; the server takes the rest from the script or from the team's defaults. */
 export function retryRules(flags: RetryFlags): Pick<JobInput, "timeout" | "retries" | "retry_delay"> {
   const { timeout, retries, "retry-delay": delay } = flags;
   return set({ timeout: readSeconds("timeout", timeout), retries, retry_delay: readSeconds("retry-delay", delay) });
@@ -66,12 +66,12 @@ const set = <T extends object>(fields: T): { [Name in keyof T]?: NonNullable<T[N
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
 
 /**
- * Returns a name with a suffix for a script from standard input. It is Python, unless a shebang names another
+ * Returns a file name for a script from standard input. The script is Python unless its shebang names another
  * interpreter.
  */
 const nameOfInput = (query: string) => (/^#!(?!.*python)/.test(query) ? "stdin.sh" : "stdin.py");
 
-/** Parses parameters. NAME=VALUE sets a text; a JSON object sets values of any type. Later ones take precedence. */
+/** Parses parameters. NAME=VALUE sets a text; a JSON object sets values of any type. Later items take precedence. */
 function readParams(items: readonly string[]): Record<string, unknown> {
   return Object.assign({}, ...items.map((item) => (item.trimStart().startsWith("{") ? jsonObject(item) : pair(item))));
 }
@@ -90,7 +90,7 @@ function jsonObject(item: string): Record<string, unknown> {
   }
 }
 
-/** Builds the same job again. A scheduled task becomes one run that starts now. */
+/** Builds the request that repeats a job. A task is repeated as a single job that starts now. */
 export function composeRerun(job: Job, ignoreCheckpoints: boolean, params: readonly string[] = []): JobInput {
   return {
     ...(job.script ? { script: job.script } : { query: job.query }),
@@ -121,21 +121,21 @@ const credentials = (names: readonly string[]): Pick<JobInput, "credentials_name
   names.length > 1 ? { credentials_names: [...names] } : { credentials_name: names[0] ?? null };
 
 /**
- * Returns the query type for a file name. TypeScript is not supported yet; sending it as such lets the server refuse
- * it, while a shell would fail on its syntax.
+ * Returns the query type for a file name. The server refuses TYPESCRIPT, which is not supported yet; that is clearer
+ * than the syntax errors of a shell.
  */
 function queryType(name: string): QueryType {
   if (name.endsWith(".py")) return "PYTHON";
   return name.endsWith(".ts") ? "TYPESCRIPT" : "SHELL";
 }
 
-/** Joins the text of the file and one line per item. Keeps blank lines, as the `datachain` client does. */
+/** Returns the text of the file followed by one line per item. Keeps blank lines, as the `datachain` client does. */
 export function joinTexts(file: string | undefined, items: readonly string[]): string {
   const joined = items.join("\n");
   return file === undefined ? joined : `${readText(file)}\n${joined}`;
 }
 
-/** Reads text and normalises line ends as Python does: a shell fails on CRLF. */
+/** Reads text and replaces CRLF by LF as Python does, because a shell fails on CRLF. */
 export function readText(path: string, descriptor?: number): string {
   try {
     return new TextDecoder("utf-8", { fatal: true })
@@ -143,11 +143,14 @@ export function readText(path: string, descriptor?: number): string {
       .replaceAll(/\r\n?/g, "\n");
   } catch (error) {
     const notText = error instanceof TypeError;
-    throw usageError(`Cannot read ${path}`, { why: notText ? "It is not UTF-8 text" : messageOf(error), cause: error });
+    throw usageError(`Cannot read ${path}`, {
+      why: notText ? "The content is not UTF-8 text" : messageOf(error),
+      cause: error,
+    });
   }
 }
 
-/** Writes NAME=VALUE lines that dotenv parses back to the same values; dotenv knows no escaped quotes. */
+/** Returns NAME=VALUE lines that dotenv parses back to the same values. In dotenv, quotes cannot be escaped. */
 export const environmentText = (environment: Readonly<Record<string, string>>) =>
   Object.entries(environment)
     .map(([name, value]) => `${name}=${quoted(name, value)}`)
@@ -159,7 +162,7 @@ function quoted(name: string, value: string): string {
   const quote = ["'", "`", '"'].find((mark) => !value.includes(mark) && !(mark === '"' && value.includes("\\n")));
   if (quote) return quote + value + quote;
   throw new CliError(`The variable ${name} of the job cannot be sent again`, {
-    why: "Its value contains all kinds of quotes, which dotenv cannot escape",
+    why: "Its value contains all three kinds of quotes, and dotenv has no escape for them",
     next: "Run the job again with millrace job run FILE --env-file FILE, and write the value differently",
   });
 }

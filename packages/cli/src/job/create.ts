@@ -8,7 +8,7 @@ import type { Output } from "../output.ts";
 const waits = [1000, 2000, 4000];
 
 export async function createJob({ client }: Connection, body: JobInput, output: Output): Promise<Job> {
-  // For a repeated key, the server returns the job that the first request created.
+  // If a key is sent again, the server returns the job that the first request with the key created.
   const headers = { "idempotency-key": randomUUID() };
   for (const wait of waits) {
     try {
@@ -24,5 +24,5 @@ export async function createJob({ client }: Connection, body: JobInput, output: 
 
 const isTransient = (error: unknown) =>
   error instanceof UnreachableError ||
-  // A full disk will not be free again within these retries.
+  // These retries are too short to wait until a full disk has space again.
   (error instanceof ApiError && error.status >= 500 && error.code !== "insufficient_storage");

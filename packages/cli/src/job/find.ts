@@ -6,7 +6,7 @@ import { CliError, usageError } from "../errors.ts";
 import { isPartOfId, leastOfId, shortId } from "./id.ts";
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-/** Numbers of jobs to search in each step, newest first: users mostly type ids of recent jobs. */
+/** Searches the newest 100 jobs first, then the newest 2000, because users mostly type ids of recent jobs. */
 const windows = [100, 2000];
 
 export async function findJobId({ client }: Connection, text: string): Promise<string> {
@@ -27,7 +27,7 @@ export async function findJobId({ client }: Connection, text: string): Promise<s
   }
   throw new CliError(`No job id begins or ends with '${text}'`, {
     why: `Searched the last ${jobs.length} jobs of this team`,
-    next: "Use the whole id: millrace job ls",
+    next: "For an older job, use the whole id: millrace job ls",
   });
 }
 
@@ -45,5 +45,7 @@ function severalJobs(text: string, found: readonly Job[]): CliError {
 export async function fetchJob({ client }: Connection, id: string): Promise<Job> {
   const [job] = await client.call(routes.listJobs, { query: { job_id: id, include_steps: true } });
   if (job) return job;
-  throw new CliError(`There is no job ${id} in this team`, { next: "millrace job ls, perhaps with another --team" });
+  throw new CliError(`There is no job ${id} in this team`, {
+    next: "millrace job ls; for a job of another team, add --team NAME",
+  });
 }

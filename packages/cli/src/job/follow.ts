@@ -2,7 +2,7 @@
  * Follows a job over the log socket until it has ended: prints every piece of the log once and in order, and every
  * status once, even if the connection breaks.
  * The server sends the whole log before the final status, so a final status from the socket means that the log is
- * complete. If the connection breaks and the job ends meanwhile, the rest is read with ordinary requests.
+ * complete. If the job ends while the connection is broken, the rest is read with ordinary requests.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { ApiError, isSettled, type JobStatus, type LogPage, routes } from "@millrace/contract";
@@ -14,7 +14,7 @@ import { readSocket } from "./socket.ts";
 
 const maxFailures = 15;
 const longestWait = 30_000;
-/** Milliseconds after which a connection counts as successful, even if the job logged nothing. */
+/** A connection that lasted this many milliseconds counts as successful, even if the job logged nothing. */
 const goodConnection = 15_000;
 
 export interface FollowOptions {
@@ -63,7 +63,7 @@ async function endOverRest(connection: Connection, jobId: string, reading: Readi
   }
 }
 
-/** Tells whether an error is worth a retry: the server restarts, fails or is busy. */
+/** Tells whether a retry may succeed after this error: the server is unreachable, failed or is busy. */
 const isPassing = (error: unknown) =>
   error instanceof UnreachableError || (error instanceof ApiError && (error.status >= 500 || error.status === 429));
 

@@ -2,7 +2,7 @@
 import { usageError } from "../errors.ts";
 import { isoDate, units } from "./start-time.ts";
 
-/** Parses a past time and returns it in UTC: the user types local time, and the time zone of the server may differ. */
+/** Parses a past time, local unless it has an offset, and returns it in UTC: the server may be in another time zone. */
 export function parsePastTime(flag: string, text: string, now = new Date()): string {
   const words = text.trim().toLowerCase();
   const date = isoDate(words) ?? ago(words, now) ?? dayOf(words, now);

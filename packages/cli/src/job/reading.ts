@@ -1,4 +1,6 @@
-/** Tracks what a follower has read of a job across several connections, so that nothing is printed twice or skipped. */
+/**
+ * Remembers how much of a job's log was read, over several connections, so that nothing is printed twice or skipped.
+ */
 import { isSettled, type JobStatus, type LogFrame, type LogPiece } from "@millrace/contract";
 import { CliError } from "../errors.ts";
 
@@ -23,8 +25,8 @@ export class Reading {
   }
 
   /**
-   * The byte offset to resume from. It points to the last piece again, because the length of that piece in bytes is
-   * unknown; the repeated piece is skipped.
+   * The byte offset to resume from: the start of the last piece, because its length in bytes is unknown. The server
+   * sends that piece again, and it is skipped.
    */
   get after(): number {
     return this.#lastId > 0 ? this.#lastId - 1 : this.#start;
@@ -54,5 +56,5 @@ export class Reading {
   }
 }
 
-/** Returns the error for a refused log, most often because the job does not exist. */
+/** Returns the error if the server refuses to send the log; in most cases the job does not exist. */
 const refusal = (why: string) => new CliError("Cannot follow the log", { why, next: "millrace job ls" });

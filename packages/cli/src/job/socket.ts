@@ -14,7 +14,7 @@ export interface SocketRequest {
 }
 
 /**
- * Reads frames until the connection ends. Resolves when it ended for any reason; the caller decides whether to retry.
+ * Reads frames until the connection ends. Resolves whatever ended the connection; the caller decides whether to retry.
  * Rejects if a retry is useless: the server refused the token, or `onFrame` threw.
  */
 export function readSocket(
@@ -69,7 +69,7 @@ function socketUrl(base: string, team: string | undefined, { jobId, after, statu
   return url;
 }
 
-/** Pauses the socket while the reader is slower than the log, so that memory does not fill up. */
+/** Pauses the socket until the output has caught up, so that unread log pieces do not fill the memory. */
 function holdBack(socket: WebSocket, drained: Promise<void> | undefined): void {
   if (!drained) return;
   socket.pause();
@@ -78,7 +78,7 @@ function holdBack(socket: WebSocket, drained: Promise<void> | undefined): void {
 
 /**
  * Pings the server regularly, and terminates the connection if a ping is not answered. Returns a function that stops
- * this.
+ * the pings.
  */
 function pingRegularly(socket: WebSocket): () => void {
   let answered = true;
@@ -108,6 +108,6 @@ function refused(status: number, team: string | undefined): CliError | undefined
     why: team
       ? `Your token or role has no access to the team '${team}'`
       : "Your token or role has no access to this team",
-    next: "Choose another team: --team, millrace auth team",
+    next: "Choose another team: --team NAME, or millrace auth team NAME",
   });
 }

@@ -10,7 +10,7 @@ export const units: Record<string, number> = {
 };
 const weekdays = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
 
-/** Parses a time and returns it in UTC: the user types local time, and the time zone of the server may differ. */
+/** Parses a time, local unless it has an offset, and returns it in UTC: the server may be in another time zone. */
 export function parseStartTime(text: string, now = new Date(), command = "job run"): string {
   const words = text.trim().toLowerCase();
   const date = isoDate(words) ?? fromNow(words, now) ?? dayAndTime(words, now);
@@ -37,7 +37,7 @@ function fromNow(text: string, now: Date): Date | undefined {
   return new Date(now.getTime() + (/^\d/.test(count) ? Number(count) : 1) * (units[unit] ?? 0));
 }
 
-/** Parses `9am`, `today 18:30`, `tomorrow`, `monday at 9:15 pm` as the next such time. */
+/** Parses `9am`, `today 18:30`, `tomorrow` or `monday at 9:15 pm`. Only a time with `today` may be in the past. */
 function dayAndTime(text: string, now: Date): Date | undefined {
   const match = /^([a-z]{5,9})?\s*(?:at\s+)?(\d.*)?$/.exec(text);
   if (!match || text === "") return undefined;

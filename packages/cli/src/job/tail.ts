@@ -13,8 +13,8 @@ interface LogChoice {
 }
 
 /**
- * Returns the byte offset at which the last `lines` lines begin. It reads backwards from the end, so the length of the
- * log does not matter.
+ * Returns the byte offset at which the last `lines` lines begin. Reads backwards from the end, so a long log takes no
+ * longer than a short one.
  */
 export async function tailOffset(connection: Connection, log: LogChoice, lines: number): Promise<number> {
   let end = await logSize(connection, log);
@@ -35,7 +35,7 @@ export async function tailOffset(connection: Connection, log: LogChoice, lines: 
   return 0;
 }
 
-/** Prints the current log from an offset on. */
+/** Prints the log as it is now, from a byte offset to the end. */
 export async function printLog(connection: Connection, log: LogChoice, after: number, output: Output): Promise<void> {
   const response = await requestLog(connection, log, after > 0 ? `bytes=${after}-` : undefined);
   if (!response?.body) return;
@@ -54,8 +54,8 @@ async function readRange(connection: Connection, log: LogChoice, start: number, 
 }
 
 /**
- * Requests the log or a range of it. Returns undefined if the range starts after the end: the log is empty, or has
- * nothing new.
+ * Requests the log or a range of it. Returns undefined if the range starts at or after the end of the log, which may be
+ * empty.
  */
 async function requestLog(
   { client }: Connection,

@@ -9,7 +9,7 @@ import { sizeText } from "./view.ts";
 
 const progressEvery = 100;
 
-/** Uploads files and returns their ids for the job request. It opens all files before it sends the first. */
+/** Uploads files and returns their ids for the job request. Opens all files before it sends the first one. */
 export async function uploadFiles(connection: Connection, paths: readonly string[], output: Output): Promise<string[]> {
   const files: { name: string; blob: Blob }[] = [];
   for (const path of paths) files.push({ name: basename(path), blob: await openFile(path) });
@@ -28,14 +28,14 @@ export async function uploadFiles(connection: Connection, paths: readonly string
 
 async function openFile(path: string): Promise<Blob> {
   try {
-    if (!statSync(path).isFile()) throw new Error("It is not a file");
+    if (!statSync(path).isFile()) throw new Error("This is not a regular file");
     return await openAsBlob(path, { type: "application/octet-stream" });
   } catch (error) {
     throw usageError(`Cannot read ${path}`, { why: messageOf(error), cause: error });
   }
 }
 
-/** Sends the same body as a stream that reports how many bytes were sent. */
+/** Returns a `fetch` that sends the body as a stream and reports how many bytes were sent. */
 function countingFetch(send: typeof fetch, onSent: (bytes: number) => void): typeof fetch {
   return (input, init) => {
     const { headers, body } = new Request(input, init);

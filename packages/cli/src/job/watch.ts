@@ -73,7 +73,7 @@ async function reportEnd(
   options: WatchOptions,
   output: Output,
 ): Promise<number> {
-  // The final status is already known: if the server becomes unreachable now, only the details are missing.
+  // If the server is unreachable now, only the details are missing: the final status is already known.
   const job = await fetchJob(connection, jobId).catch((error: unknown) => {
     if (options.json) throw error;
     return undefined;
@@ -85,7 +85,7 @@ async function reportEnd(
   return followExitCode(status);
 }
 
-/** Returns the dataset versions that the job created or reused; none if they cannot be read. */
+/** Returns the dataset versions that the job created or reused; an empty list if the request fails. */
 async function versionsOf({ client }: Connection, job_id: string): Promise<string[]> {
   const found = await client.call(routes.datasetJobVersions, { query: { job_id } }).catch(() => undefined);
   return (found?.dataset_versions ?? []).map(({ dataset_name, version }) => `${dataset_name}@${version}`);

@@ -1,6 +1,6 @@
 /**
- * Turns the flags of `pipeline settings` into a request: an absent flag changes nothing, an empty one clears the
- * setting.
+ * Turns the flags of `pipeline settings` into a request. An absent flag changes nothing; a flag with an empty value
+ * removes the setting.
  */
 import type { UpdatePipelineSettingsInput } from "@millrace/contract";
 import type { Input } from "../arguments.ts";
@@ -15,7 +15,7 @@ export async function composeSettings(
   output: Output,
 ): Promise<UpdatePipelineSettingsInput> {
   if (flags["reuse-listings"] && flags["list-anew"])
-    throw usageError("--reuse-listings and --list-anew exclude each other");
+    throw usageError("--reuse-listings and --list-anew cannot be combined");
   const settings = {
     environment: text(flags["env-file"], flags.env),
     requirements: text(flags["req-file"], flags.req),
@@ -29,7 +29,9 @@ export async function composeSettings(
   };
   const given = Object.entries(settings).filter(([, value]) => value !== undefined);
   if (given.length === 0 && flags.files.length === 0)
-    throw usageError("There is nothing to change", { next: "millrace pipeline settings --help" });
+    throw usageError("There is nothing to change: give at least one flag", {
+      next: "millrace pipeline settings --help",
+    });
   const files = list(flags.files);
   return {
     pipeline_name: NAME,

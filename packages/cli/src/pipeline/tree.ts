@@ -1,6 +1,6 @@
 /**
- * Draws the graph of a pipeline as a tree: every run once, below its last parent. An only child is drawn without
- * indentation, so that a long chain is a list and not a staircase.
+ * Draws the graph of a pipeline as a tree: every run is drawn once, below the last of its parents. An only child is
+ * drawn without indentation, so that a long chain is a list and not a staircase.
  */
 import type { JobPipelineRun } from "@millrace/contract";
 
@@ -31,7 +31,7 @@ export function branchesOf(runs: readonly JobPipelineRun[]): Branch[] {
 const lastOf = (ids: readonly string[], position: ReadonlyMap<string, number>) =>
   ids.toSorted((a, b) => (position.get(b) ?? -1) - (position.get(a) ?? -1))[0];
 
-/** Builds the branches without recursion, because a chain may be longer than the stack is deep. */
+/** Builds the branches without recursion, because a long chain of runs would overflow the stack. */
 function grow(
   children: ReadonlyMap<string | undefined, readonly JobPipelineRun[]>,
   also: (run: JobPipelineRun) => string[],

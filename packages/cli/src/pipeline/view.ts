@@ -42,7 +42,7 @@ const marks: Partial<Record<JobStatus, string>> = {
   INIT: "▶",
 };
 
-/** Returns all lines, or, if there is less space, the most important ones. */
+/** Returns the lines that show a pipeline: all, or only the `room` most important ones. */
 export function pipelineLines(pipeline: Pipeline, room = Number.POSITIVE_INFINITY, now = Date.now()): Line[] {
   const head = headLines(pipeline);
   const branches = branchesOf(pipeline.job_runs);
@@ -90,8 +90,8 @@ function bar(completed: number, total: number): string {
 }
 
 /**
- * Suggests the next command. There is none for a PENDING pipeline: it is the template of a schedule or backfill, and
- * never runs itself.
+ * Returns the command that the user probably needs next. There is none for a PENDING pipeline, which is the template of
+ * a schedule or backfill and never runs itself.
  */
 export function nextStep({ name, status }: Pipeline): string | undefined {
   if (status === "PENDING") return undefined;

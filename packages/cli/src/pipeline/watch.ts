@@ -1,4 +1,6 @@
-/** Watches a pipeline until it ends: redraws it on a terminal, else prints a line per change; returns an exit code. */
+/**
+ * Watches a pipeline until it ends, and returns an exit code. Redraws a terminal; elsewhere, prints a line per change.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import { isUnfinished, type Pipeline, routes, statusGroups, watchExitCode } from "@millrace/contract";
 import { type Connection, UnreachableError } from "../connection.ts";
@@ -7,7 +9,7 @@ import type { Output } from "../output.ts";
 import { nextStep, pipelineLines } from "./view.ts";
 
 const interval = 500;
-/** Number of failed requests after which watching ends. Together they take longer than a restart of the server. */
+/** Number of failed requests in a row after which watching ends. Together they take longer than a server restart. */
 const patience = 120;
 
 export async function watchPipeline(
@@ -42,7 +44,7 @@ const neverRuns = (name: string) =>
     next: "millrace schedule ls, millrace backfill ls",
   });
 
-/** The person or program that watches: how each state is shown, and when to stop. */
+/** How each state of the pipeline is shown, and when to stop watching. */
 interface Watcher {
   readonly show: (pipeline: Pipeline) => void;
   readonly output: Output;
@@ -67,7 +69,7 @@ async function watch({ client }: Connection, name: string, { show, output, signa
   }
 }
 
-/** Tells whether a pipeline has ended. A failed pipeline has, once all jobs that had started have ended. */
+/** Tells whether a pipeline has ended. A failed pipeline has ended only when no job is active any more. */
 const isOver = ({ status, job_runs }: Pipeline) =>
   !isUnfinished(status) && !job_runs.some((run) => statusGroups["ACTIVE"]?.includes(run.status));
 
@@ -75,12 +77,12 @@ function screen(output: Output): (pipeline: Pipeline) => void {
   if (output.rows === undefined) return changes(output);
   let drawn = 0;
   return (pipeline) => {
-    // One line is left for the cursor.
+    // The last line of the terminal stays free for the cursor.
     drawn = output.redraw(pipelineLines(pipeline, (output.rows ?? 24) - 1), drawn);
   };
 }
 
-/** Returns a function that prints what changed since its last call, for programs and logs. */
+/** Returns a function that prints what changed since the previous call; for output that is not a terminal. */
 function changes(output: Output): (pipeline: Pipeline) => void {
   const seen = new Map<string, string>();
   const tell = (key: string, status: string, text: string) => {

@@ -3,7 +3,7 @@ import type { PipelineScheduleItem, ScheduleFiring } from "@millrace/contract";
 import { durationText } from "../job/view.ts";
 import type { Style } from "../output.ts";
 
-/** Maximum number of firings that are shown; `--json` has all. */
+/** Maximum number of firings that are shown; `--json` prints more. */
 const shown = 10;
 
 export const firingsText = (firings: readonly ScheduleFiring[]) => firings.slice(0, shown).map(firingText).join("\n");

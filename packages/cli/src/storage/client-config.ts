@@ -1,4 +1,6 @@
-/** Reads `--client-config`: JSON, or a file or pipe to read it from, so that secrets stay off the command line. */
+/**
+ * Reads `--client-config`: JSON, or the name of a file or pipe with JSON, so that secrets stay off the command line.
+ */
 import { readFile } from "node:fs/promises";
 import { text as readAll } from "node:stream/consumers";
 import type { ClientConfig } from "@millrace/storage";
@@ -20,7 +22,9 @@ async function readPlace(path: string): Promise<string> {
   }
 }
 
-/** Parses JSON; undefined if it is invalid. The error must not quote the text, which may hold secrets. */
+/**
+ * Parses JSON. Returns undefined if it is invalid, because the parser's error would quote the text with its secrets.
+ */
 function parse(text: string): unknown {
   try {
     return JSON.parse(text);

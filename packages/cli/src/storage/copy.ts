@@ -25,7 +25,7 @@ export async function copyTree(session: StorageSession, copy: Copy, output: Outp
   return progress.done;
 }
 
-/** Runs the sync. The library refuses a FROM that is not a folder; this function explains the refusal. */
+/** Runs the sync. If the library refuses FROM because it is a file, throws an error that suggests `cp`. */
 export async function syncFrom(session: StorageSession, copy: Copy, options: SyncOptions): Promise<void> {
   const { library, signal } = session;
   const { from, to, source, target } = copy;
@@ -35,11 +35,13 @@ export async function syncFrom(session: StorageSession, copy: Copy, options: Syn
     if (!library.isStorageError(error, "not_found", "invalid")) throw error;
     const { type } = await lookUp({ uri: from, storage: source }, signal);
     if (type === "directory") throw error;
-    throw usageError(`${from} is a file, not a folder`, { next: `Use plain cp: millrace storage cp ${from} ${to}` });
+    throw usageError(`${from} is a file, not a folder`, {
+      next: `Copy a single file with cp: millrace storage cp ${from} ${to}`,
+    });
   }
 }
 
-/** Counts the files and bytes below a storage. */
+/** Counts all files in a storage and their bytes. */
 export async function measure(storage: Storage, signal: AbortSignal): Promise<Amount> {
   let [files, bytes] = [0, 0];
   for await (const { size } of storage.list({ recursive: true, versions: false, signal })) {
@@ -59,13 +61,13 @@ export async function printFile(place: Place, options: ReadOptions & { signal: A
   }
 }
 
-/** Copies one file. FROM `-` is standard input, whose size is known only at its end. */
+/** Copies one file. If FROM is `-`, it copies standard input, whose size is known only at its end. */
 export async function copyFile({ signal }: StorageSession, copy: Copy, output: Output): Promise<Amount> {
   const { from, to, source, target } = copy;
   const piped = from === "-";
   const entry = piped ? undefined : await lookUp({ uri: from, storage: source }, signal);
   if (entry?.type === "directory") {
-    throw usageError(`${from} is a folder`, { next: "Add --recursive to copy its contents" });
+    throw usageError(`${from} is a folder, not a file`, { next: "Add --recursive to copy its contents" });
   }
   const path = await placeBelow(to, target, piped ? undefined : nameOf(from), signal);
   const progress = new TransferProgress(output, isSized(entry) ? { files: 1, bytes: entry.size } : undefined);
@@ -79,16 +81,16 @@ export async function copyFile({ signal }: StorageSession, copy: Copy, output: O
   return progress.done;
 }
 
-/** Tells whether the size is known; web servers do not always send it. */
+/** Tells whether the size of the file is known; web servers do not always send it. */
 const isSized = (entry: Entry | undefined): entry is Entry => entry !== undefined && Number.isFinite(entry.size);
 
-/** Returns the path to write to. If the target is a folder, the file keeps its own name in it. */
+/** Returns the path to write to, relative to the target: the file's name if the target is a folder, otherwise empty. */
 async function placeBelow(to: string, target: Storage, name: string | undefined, signal: AbortSignal): Promise<string> {
   const isFolder = to.endsWith("/") || isBucket(to) || (await isDirectory(target, signal));
   if (!isFolder) return "";
   if (name !== undefined) return name;
-  throw usageError(`${to} is a folder`, {
-    why: "Standard input has no name",
+  throw usageError(`${to} is a folder, not a file`, {
+    why: "Standard input has no file name",
     next: "Give the full path of the file to write",
   });
 }

@@ -36,8 +36,8 @@ export async function* listEntries(session: StorageSession, wishes: ListWishes):
 }
 
 /**
- * Tells whether a file or folder has exactly this name. Some stores refuse a key that is spelled like the pattern; such
- * a key cannot exist.
+ * Tells whether a file or folder has exactly this name. If the store refuses the name as invalid, it cannot exist
+ * there.
  */
 async function isThere({ library, open, signal }: StorageSession, uri: string, config: ClientConfig): Promise<boolean> {
   try {
@@ -81,8 +81,8 @@ async function* listPlace({ open, signal }: StorageSession, wishes: ListWishes):
 const batchSize = 1000;
 
 /**
- * Prints entries as they arrive, so that a listing of millions needs little memory. On a terminal, it waits for all
- * entries in order to align the columns.
+ * Prints entries as they arrive, so that a listing of millions of files needs little memory. On a terminal, first waits
+ * for all entries in order to align the columns.
  */
 export async function printEntries(entries: AsyncIterable<Entry>, output: Output): Promise<void> {
   let rows: Entry[] = [];

@@ -1,4 +1,4 @@
-/** Looks up what a URI names, and explains what to do if it names nothing. */
+/** Looks up the file or folder that a URI names, and explains what to do if there is none. */
 import type { Entry, Storage } from "@millrace/storage";
 import { CliError, usageError } from "../errors.ts";
 import { folderAbove, isPattern } from "./uri.ts";
@@ -16,8 +16,8 @@ export async function lookUp(place: Place, signal: AbortSignal): Promise<Entry> 
 }
 
 /**
- * Returns the entry that a URI names; undefined if there is none. A missing bucket is an error, because the user named
- * something inside it.
+ * Returns the entry that a URI names; undefined if there is none. Throws if the bucket does not exist, so
+ * that the error names the bucket.
  */
 export async function lookUpIfThere({ storage }: Place, signal: AbortSignal): Promise<Entry | undefined> {
   const { isStorageError } = await import("@millrace/storage");
@@ -30,13 +30,15 @@ export async function lookUpIfThere({ storage }: Place, signal: AbortSignal): Pr
   }
 }
 
-/** Explains a failed read. Only now does it check whether the path is a folder. */
+/** Returns the error for a failed read. Checks whether the path is a folder, which successful reads need not check. */
 export async function explainUnread(place: Place, signal: AbortSignal, error: unknown): Promise<unknown> {
   const { isStorageError } = await import("@millrace/storage");
   if (!isStorageError(error, "not_found")) return error;
   const entry = await lookUpIfThere(place, signal);
   if (entry?.type !== "directory") return notThere(place.uri);
-  return usageError(`${place.uri} is a folder`, { next: `Name a file in it: millrace storage ls ${place.uri}` });
+  return usageError(`${place.uri} is a folder, not a file`, {
+    next: `Name a file in it: millrace storage ls ${place.uri}`,
+  });
 }
 
 export function notThere(uri: string): CliError {

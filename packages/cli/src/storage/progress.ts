@@ -17,7 +17,7 @@ export class TransferProgress {
   #bytes = 0;
   #told = 0;
 
-  /** Without a total, it shows no bar, only the amount done. */
+  /** Without a total, shows only the amount done, and no bar. */
   constructor(output: Output, total?: Amount) {
     this.#output = output;
     this.#total = total;
@@ -46,7 +46,7 @@ export class TransferProgress {
 
 export function progressText(done: Amount, total: Amount | undefined): string {
   if (!total) return `${sizeText(done.bytes)}, ${done.files} files`;
-  // A file that has grown must not push the bar beyond its end.
+  // A file may have grown since the total was counted; the bar still ends at 100 %.
   const share = total.bytes === 0 ? 1 : Math.min(1, done.bytes / total.bytes);
   const filled = Math.round(share * width);
   const bar = `[${"#".repeat(filled)}${" ".repeat(width - filled)}]`;

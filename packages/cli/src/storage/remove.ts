@@ -1,4 +1,4 @@
-/** Removes a file, or, after asking, a tree. */
+/** Removes a file, or a folder with its contents; asks before it removes a folder. */
 import type { Storage } from "@millrace/storage";
 import { usageError } from "../errors.ts";
 import { sizeText } from "../job/view.ts";
@@ -12,7 +12,7 @@ export interface RemoveWishes {
   readonly yes: boolean;
 }
 
-/** Removes files and returns their amount; in a dry run, returns the amount that would be removed. */
+/** Removes files and returns their number and size; in a dry run, those of the files that would be removed. */
 export async function removeFiles(
   uri: string,
   storage: Storage,
@@ -23,7 +23,7 @@ export async function removeFiles(
   const itself = await lookUpIfThere({ uri, storage }, signal);
   if (!itself && below.files === 0) throw notThere(uri);
   if (itself?.type === "directory" && !wishes.recursive) {
-    throw usageError(`${uri} is a folder`, { next: "Add --recursive to remove it with its contents" });
+    throw usageError(`${uri} is a folder, not a file`, { next: "Add --recursive to remove it with its contents" });
   }
   const file = itself?.type === "file" ? itself : undefined;
   const total = { files: below.files + (file ? 1 : 0), bytes: below.bytes + (file?.size ?? 0) };

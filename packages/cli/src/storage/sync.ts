@@ -1,4 +1,4 @@
-/** Makes one folder like another. It makes a plan first if files may be removed or progress is shown. */
+/** Makes one folder like another. Plans with a dry run first if files may be removed or progress is shown. */
 import type { SyncAction, SyncOptions } from "@millrace/storage";
 import type { Output } from "../output.ts";
 import { type Copy, syncFrom } from "./copy.ts";

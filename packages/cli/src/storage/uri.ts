@@ -1,4 +1,4 @@
-/** Derives facts from the text of a URI or local path alone. */
+/** Answers questions about a URI or local path from its text alone, without requests. */
 
 export const isLocal = (uri: string) =>
   !/^([a-z][a-z0-9_+.-]*::)*[a-z][a-z0-9+.-]*:\/\//i.test(uri) || /^(file|local):\/\//i.test(uri);
@@ -17,16 +17,18 @@ function splitChain(uri: string): [path: string, outer: string] {
   return [path, outer];
 }
 
-/** Tells whether the text may be a pattern; a file name may contain the same characters. URLs are never patterns. */
+/**
+ * Tells whether the text may be a pattern. It may also be a file name with such characters. URLs are never patterns.
+ */
 export const isPattern = (uri: string) => !isUrl(uri) && /[*?[{\\]/.test(uri);
 
-/** Returns the only name that a pattern matches if all its special characters are escaped; otherwise undefined. */
+/** Returns the name that a pattern matches if all its special characters are escaped; undefined for other patterns. */
 export function unescaped(pattern: string): string | undefined {
   return isPattern(pattern.replace(/\\./gsu, "")) ? undefined : pattern.replace(/\\(.)/gsu, "$1");
 }
 
 /**
- * Returns the last part of a path, without the trailing slash of a folder and the query of a URL, such as a signature.
+ * Returns the last part of a path, without a trailing slash and without the query of a URL, which may be a signature.
  */
 export function nameOf(uri: string): string {
   const path = (isUrl(uri) ? uri.replace(/[?#].*$/, "") : splitChain(uri)[0]).replace(/\/+$/, "");

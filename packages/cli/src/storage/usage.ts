@@ -1,19 +1,16 @@
-/** Counts files and bytes below a folder, for each direct child. */
+/** Counts files and bytes in a folder, separately for each of its subfolders. */
 import { sizeText } from "../job/view.ts";
 import type { Column } from "../output.ts";
 import { lookUp, type Place } from "./lookup.ts";
 
 export interface Usage {
-  /**
-   * Name of the child: a folder ends with a slash, `.` means the files directly in the folder, and an empty path means
-   * the total.
-   */
+  /** A subfolder, with a slash at the end; `.` for the files directly in the folder; empty for the total. */
   readonly path: string;
   files: number;
   bytes: number;
 }
 
-/** Returns one row per child; the last row is the total. */
+/** Returns one row per subfolder, one for the files directly in the folder, and the total as the last row. */
 export async function usageBelow(place: Place, signal: AbortSignal): Promise<Usage[]> {
   const rows = new Map<string, Usage>();
   const total: Usage = { path: "", files: 0, bytes: 0 };
@@ -31,7 +28,7 @@ export async function usageBelow(place: Place, signal: AbortSignal): Promise<Usa
   return [...rows.values(), total];
 }
 
-/** Adds a single file to the total. Throws if nothing exists at the URI. */
+/** Adds the file that the URI itself names to the total. Throws if the URI names nothing. */
 async function addFileItself(place: Place, total: Usage, signal: AbortSignal): Promise<void> {
   const { type, size } = await lookUp(place, signal);
   if (type !== "file") return;

@@ -1,5 +1,5 @@
 /**
- * Opens storages for the duration of a command: closes them at its end, stops them on signals, explains their errors.
+ * Opens storages for one command. Closes them when the command ends, stops them on signals, and explains their errors.
  */
 import type { ClientConfig, Storage, StorageError } from "@millrace/storage";
 import { CliError, exitCodes } from "../errors.ts";
@@ -8,7 +8,7 @@ import { isLocal } from "./uri.ts";
 
 type StorageLibrary = typeof import("@millrace/storage");
 
-/** What a storage command works with. */
+/** What a storage command needs: the library, a function that opens storages, and a signal that stops them. */
 export interface StorageSession {
   readonly library: StorageLibrary;
   /** Aborted by Ctrl-C and other signals; a multipart upload is then aborted, too. */
@@ -29,7 +29,7 @@ export async function withStorage<T>(run: (session: StorageSession) => Promise<T
   try {
     return await run({ library, signal: stop.signal, open });
   } catch (error) {
-    // If the command was stopped, that is the cause of any error.
+    // After a signal, report the stop, because it caused the error.
     stop.signal.throwIfAborted();
     throw library.isStorageError(error) ? explain(error) : error;
   } finally {
@@ -39,8 +39,8 @@ export async function withStorage<T>(run: (session: StorageSession) => Promise<T
 }
 
 /**
- * Aborts the command on a signal. A second Ctrl-C exits at once; other signals may arrive twice by themselves, as when
- * a terminal is closed.
+ * Aborts the command on a signal. A second Ctrl-C exits at once. A second SIGTERM or SIGHUP does not, because the
+ * system may send them twice, for example when a terminal is closed.
  */
 function listenForSignals(stop: AbortController): () => void {
   const interrupt = (_: NodeJS.Signals, number: number) =>
@@ -57,12 +57,12 @@ const advice: Partial<Record<StorageError["code"], string>> = {
   config: "millrace storage explain URI shows every parameter",
   permission: "Pass credentials with --client-config; millrace storage explain URI shows those in use",
   network: "Check endpoint_url: millrace storage explain URI",
-  not_found: "Check the spelling; this command creates no buckets",
+  not_found: "Check the spelling of the name; this command does not create buckets",
 };
 
 function adviceFor({ code, scheme }: StorageError): string | undefined {
   const isRights = code === "permission" && scheme === "file";
-  return isRights ? "Run the command as a user with the permission" : advice[code];
+  return isRights ? "Run the command as a user who has permission for this file" : advice[code];
 }
 
 const isUsage = (error: StorageError) => error.code === "config" || error.code === "invalid";
@@ -81,7 +81,7 @@ interface ConfigFlags {
   readonly "to-client-config": string | undefined;
 }
 
-/** Returns the parameters of both sides. Local files take no parameters, so they belong to the other side. */
+/** Returns the parameters of FROM and of TO. Local files get none. TO may have its own: `--to-client-config`. */
 export async function configsOf(from: string, to: string, flags: ConfigFlags): Promise<[ClientConfig, ClientConfig]> {
   const both = await readClientConfig(flags["client-config"]);
   const own = flags["to-client-config"] === undefined ? both : await readClientConfig(flags["to-client-config"]);

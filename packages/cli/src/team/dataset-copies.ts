@@ -1,22 +1,22 @@
-/** Restores a copy of a team's datasets, and states first which versions will be lost. */
+/** Restores a copy of a team's datasets. Shows first which versions will be lost. */
 import { type Client, type DatasetCopy, routes } from "@millrace/contract";
 import { allPages } from "../all-pages.ts";
 import { CliError } from "../errors.ts";
 import { ageText } from "../job/view.ts";
 
-/** Picks the named copy, or the newest daily one. */
+/** Returns the copy with the wanted time, or the newest daily copy if none is wanted. */
 export function chooseCopy(copies: readonly DatasetCopy[], wanted: string | undefined): DatasetCopy {
   const found = wanted
     ? copies.find(({ created_at }) => Date.parse(created_at) === Date.parse(wanted))
     : copies.find(({ kind }) => kind === "daily");
   if (found) return found;
   throw new CliError(wanted ? `Copy ${wanted} does not exist` : "There is no daily copy yet", {
-    why: wanted ? undefined : "One is taken on every day on which the team's datasets change",
+    why: wanted ? undefined : "A copy is taken on every day on which the team's datasets change",
     next: "millrace team dataset-copies",
   });
 }
 
-/** Maximum number of names that are shown; the rest is counted. */
+/** Maximum number of versions that are named; the others are only counted. */
 const mostNames = 10;
 
 /** Returns the versions created after the copy; restoring the copy loses them. */
@@ -36,8 +36,8 @@ export function whatWillGo(team: string, { created_at, kind }: DatasetCopy, gone
   return [
     `The datasets of the team ${team} will be replaced by ${what} ${created_at} (${ageText(created_at, Date.now())}).`,
     gone.length === 0
-      ? "No version was created since."
-      : `Versions created since will be lost, ${gone.length} in total: ${names}${more}.`,
-    "The current datasets are kept for a while: millrace team dataset-copies.",
+      ? "No version was created since then."
+      : `Versions created since then will be lost, ${gone.length} in total: ${names}${more}.`,
+    "The current datasets are kept, by default for a week: millrace team dataset-copies.",
   ].join("\n");
 }

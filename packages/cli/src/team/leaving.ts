@@ -10,13 +10,13 @@ export interface LeavingFlags {
 }
 
 /**
- * Returns the part of the request that names the new owner. The user has already agreed to the list of missing
- * credentials.
+ * Returns the part of the request that names the new owner. It has `force`, because the caller has already seen and
+ * accepted which credentials the new owner lacks.
  */
 export const transferOf = ({ "transfer-to": to }: LeavingFlags) =>
   to === undefined ? {} : { transfer_to: to, force: true };
 
-/** Shows what will stop or change owner, and asks if there is anything. Returns false for a dry run. */
+/** Shows what will stop or change owner, and asks for confirmation if there is any. Returns false for a dry run. */
 export async function agreeToLeave(
   username: string,
   work: Work,
@@ -43,7 +43,7 @@ export async function agreeToLeave(
 const stoppable = ({ schedules }: Work) => schedules.filter(({ runs }) => runs > 0);
 const count = (runs: number) => (runs === 1 ? "one run" : `${runs} runs`);
 
-/** Returns one line for each thing that runs as this user. */
+/** Returns a line for each schedule, task, pipeline, job and token of this user. */
 function whatRuns(username: string, work: Work): string[] {
   const lines = [
     ...work.schedules.map(({ team, name, next_run, runs }) => {
@@ -77,7 +77,7 @@ function whatBecomes(work: Work, to: string | undefined): string[] {
   return stops
     ? [
         ...sets,
-        "These schedules, tasks and pipelines will stop, with the reason shown. To transfer them: --transfer-to USER.",
+        "These schedules, tasks and pipelines will stop, and each will show the reason. To transfer them: --transfer-to USER.",
       ]
     : sets;
 }

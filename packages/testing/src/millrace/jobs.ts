@@ -23,7 +23,7 @@ export async function readJob(client: Client, id: string): Promise<Job> {
   return job;
 }
 
-/** Polls until the job is in one of these states; the limit ends a test that would hang. */
+/** Polls until the job is in one of these states. Throws after a time limit, so that a test does not hang. */
 export async function waitForStatus(
   client: Client,
   id: string,
@@ -44,7 +44,7 @@ export async function waitForStatus(
 export const waitForEnd = (client: Client, id: string, seconds?: number) =>
   waitForStatus(client, id, jobStates.final, seconds);
 
-/** Creates a job, waits for its end, and returns job and log. */
+/** Creates a job, waits until it has ended, and returns the job and its log. */
 export async function runJob(client: Client, input: JobInput): Promise<{ job: Job; log: string }> {
   const { id } = await createJob(client, input);
   const job = await waitForEnd(client, id);

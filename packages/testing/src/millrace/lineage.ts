@@ -1,4 +1,4 @@
-/** Lineage without the library: jobs that are registered as creators of dataset versions. */
+/** Creates lineage without the `datachain` library: registers jobs as the creators of dataset versions. */
 import { randomUUID } from "node:crypto";
 import { type Client, type Job, type JobInput, routes } from "@millrace/contract";
 import type { FoundVersion } from "../../../server/src/domain/datasets/parse-collected.ts";
@@ -6,7 +6,7 @@ import { recordVersions } from "../../../server/src/domain/datasets/record-colle
 import type { Store } from "../../../server/src/store/drivers/store.ts";
 import { createJob, shell } from "./jobs.ts";
 
-/** A version, by the name with which a pipeline is triggered. */
+/** A registered version; `name` is the dataset name that a test passes to trigger a pipeline. */
 export interface Made {
   readonly uuid: string;
   readonly name: string;
@@ -27,7 +27,7 @@ export async function recordMade(store: Store, jobId: string | null, name: strin
   return made as Made;
 }
 
-/** The same for many versions, in one write. */
+/** Registers jobs as the creators of many versions, in one transaction. */
 export async function recordAllMade(
   store: Store,
   all: readonly Pick<Made, "jobId" | "name">[],
@@ -41,7 +41,7 @@ export async function recordAllMade(
   return made;
 }
 
-/** A version in the form in which it is read back from the team's warehouse. */
+/** Returns a version in the form in which the server reads it from a team's warehouse. */
 export const foundOf = (
   { uuid, name, version, jobId }: Made,
   { needs = [], namespace = "@admin" }: Wishes = {},
@@ -72,7 +72,7 @@ const blank = () => ({
   removed_at: null,
 });
 
-/** Creates a shell job, cancels it while it waits, and registers it as the creator of a dataset of its name. */
+/** Creates a shell job, cancels it before it starts, and registers it as the creator of the dataset `name`. */
 export async function makeDataset(
   { store, client }: { store: Store; client: Client },
   name: string,
@@ -83,7 +83,7 @@ export async function makeDataset(
   return recordMade(store, job.id, name, wishes);
 }
 
-/** The job need not have run: a pipeline repeats it whatever its result was. */
+/** Creates a job and cancels it before it runs. That is enough: a pipeline repeats a job whatever its result was. */
 export async function originalJob(client: Client, input: JobInput): Promise<Job> {
   const later = { start_after: "2099-01-01T00:00:00Z" };
   const job = await createJob(client, { ...input, ...later });

@@ -1,4 +1,4 @@
-/** Datasets of a real server, written directly into its store: lineage without the library. */
+/** Writes datasets directly into the store of a real server: lineage without the `datachain` library. */
 import type { Client, JobInput } from "@millrace/contract";
 import { openStore } from "../../../server/src/store/opening/open-store.ts";
 import { type Made, originalJob, recordMade } from "./lineage.ts";
@@ -8,7 +8,7 @@ import { storeIn } from "./store-in.ts";
 export type { Made };
 
 export interface Lineage {
-  /** Creates a dataset that such a job created from others. */
+  /** Registers a dataset version, a job with this input as its creator, and `needs` as the inputs of the version. */
   make(name: string, input: JobInput, needs?: readonly Made[], version?: string): Promise<Made>;
   close(): Promise<void>;
 }

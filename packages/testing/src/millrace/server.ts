@@ -17,15 +17,15 @@ export const millrace = join(repository, "node_modules/.bin/millrace");
 
 export interface ServerOptions {
   readonly databaseUrl?: string;
-  /** Runs as this user, who has no other rights; the tests must be root for that. */
+  /** Id of the user and group that run the server, without other groups. Only possible if the tests run as root. */
   readonly user?: number;
-  /** An existing folder; by default a fresh one is created. */
+  /** An existing data folder; by default, a new one is created. */
   readonly dataDir?: string;
-  /** File for standard error, as an operator may configure it; it is then not in `output`. */
+  /** File that gets the server's standard error; `output` then has only standard output. */
   readonly logFile?: string;
   /** Arguments of `ulimit` for the server, such as `-n 300`. */
   readonly ulimit?: string;
-  /** Command that starts it, instead of `millrace serve`. */
+  /** Command that starts the server instead of `millrace serve`. */
   readonly serve?: readonly string[];
   /** Additional settings, such as MILLRACE_MAX_WORKERS. */
   readonly env?: Readonly<Record<string, string>>;
@@ -36,7 +36,7 @@ export class TestServer {
   readonly port: number;
   readonly #options: ServerOptions;
   #child: ChildProcess | undefined;
-  /** Everything the server wrote to standard output and error, over all restarts. */
+  /** Everything that the server wrote to standard output and standard error since its first start. */
   output = "";
 
   /** Starts a server and waits until it is ready. */
@@ -53,7 +53,7 @@ export class TestServer {
     return new TestServer(dataDir, await freePort(), options);
   }
 
-  /** Uses an existing folder. */
+  /** Creates a server with an existing data folder, without starting it. */
   static on(dataDir: string, port: number): TestServer {
     return new TestServer(dataDir, port, {});
   }
@@ -65,7 +65,9 @@ export class TestServer {
     closedAtEnd(() => this.stop("SIGKILL"));
   }
 
-  /** An ordinary user may not be able to reach the repository, so it is mounted in a reachable place. */
+  /**
+   * Returns the command line. For `user`, mounts the repository at /mnt, because the user may not reach its real path.
+   */
   #command(...args: string[]): string[] {
     const { user, ulimit } = this.#options;
     if (ulimit !== undefined) return ["sh", "-c", `ulimit ${ulimit} && exec "$@"`, "sh", millrace, ...args];
@@ -83,13 +85,13 @@ export class TestServer {
     return this.#child?.pid;
   }
 
-  /** Settings for any millrace command that works on this server's store. */
+  /** Environment for millrace commands that work on this server's data. */
   get settings(): NodeJS.ProcessEnv {
     return {
       ...process.env,
       MILLRACE_DATA_DIR: this.dataDir,
       MILLRACE_PORT: String(this.port),
-      // Environments of most tests are small: uv, which would be downloaded for each data folder, has its own tests.
+      // Do not download uv into each data folder: most tests build small virtualenvs, and uv has its own tests.
       MILLRACE_UV: "machine",
       MILLRACE_LOGIN_RATE: "1000",
       ...(this.#options.user === undefined ? {} : { HOME: this.dataDir }),
@@ -119,7 +121,7 @@ export class TestServer {
     await ready;
   }
 
-  /** Ends it and waits until it has exited. */
+  /** Sends the signal to the server and waits until it has exited. */
   async stop(signal: NodeJS.Signals = "SIGTERM"): Promise<void> {
     const child = this.#child;
     if (!child || child.exitCode !== null || child.signalCode !== null) return;
@@ -132,7 +134,7 @@ export class TestServer {
     await this.start();
   }
 
-  /** Waits for an exit with another cause, such as a fault point. */
+  /** Waits until the server has exited for another reason, such as a fault point. */
   async ended(): Promise<void> {
     const child = this.#child;
     if (child && child.exitCode === null && child.signalCode === null) await once(child, "exit");
@@ -148,7 +150,7 @@ export class TestServer {
     return createClient({ url: this.url, token: await this.token(...args), team: "main" });
   }
 
-  /** Stops it and removes its folder. */
+  /** Kills the server and removes its data folder. */
   async dispose(): Promise<void> {
     await this.stop("SIGKILL");
     await rm(this.dataDir, { recursive: true, force: true, maxRetries: 5 });

@@ -1,4 +1,4 @@
-/** Location of the store of a data folder: in the folder, or at a URL. */
+/** Returns where the database of a server is: in the data folder, or at a PostgreSQL URL. */
 import { DataFolder } from "../../../server/src/machine/data-folder.ts";
 
 export const storeIn = (dataDir: string, databaseUrl = "") => new DataFolder(dataDir).storeLocation({ databaseUrl });

@@ -1,4 +1,4 @@
-/** For warehouses that no job has written to. */
+/** Reads warehouses without a sandbox, for warehouses that no job has written to. */
 import type { Confinement } from "../../../server/src/warehouses/warehouses.ts";
 
 export const unconfined: Confinement = {

@@ -1,6 +1,6 @@
 /**
- * A team's warehouse, created by the real library outside a job, and recorded in the registry. Replaces running the
- * script as a job.
+ * Creates a team's warehouse with the real `datachain` library and records it in the registry. The script runs
+ * directly, not as a job.
  */
 import { execFile } from "node:child_process";
 import { chmod, chown, readdir } from "node:fs/promises";
@@ -13,7 +13,7 @@ import type { Store } from "../../../server/src/store/drivers/store.ts";
 import { WarehouseFolder } from "../../../server/src/warehouses/warehouse-folder.ts";
 import { datachainPython } from "../programs/datachain-install.ts";
 
-/** In a job, namespace and project exist before it starts; here the script itself creates them. */
+/** Creates the namespace and the project. For a job, the server creates them. */
 const preamble = `import datachain as dc
 from datachain.query.session import Session
 metastore = Session.get().catalog.metastore
@@ -24,7 +24,7 @@ metastore.create_project("@admin", "default", validate=False)
 export const warehouseFolder = (dataDir: string, teamId: number) =>
   new WarehouseFolder(join(dataDir, "team-stores"), teamId);
 
-/** The script's short names are in @admin.default. Returns its output. */
+/** Runs a script in a team's warehouse and returns its output. Short dataset names refer to @admin.default. */
 export async function runWithLibrary(dataDir: string, script: string, teamId = 1): Promise<string> {
   const store = warehouseFolder(dataDir, teamId);
   store.make();
@@ -44,7 +44,7 @@ export async function runWithLibrary(dataDir: string, script: string, teamId = 1
   return stdout;
 }
 
-/** Sets owner and mode as a job of the team would. */
+/** Sets the owner and mode of the database files as a job of the team would. */
 async function share(store: WarehouseFolder): Promise<void> {
   const group = store.group();
   for (const name of await readdir(store.data)) {

@@ -1,8 +1,8 @@
-/** How nginx accepts writes and answers like a store. */
+/** Configuration with which nginx accepts uploads and answers like an object store. */
 
 /**
- * nginx by itself would answer a write before it has received it, which clients treat as a failure. So it buffers the
- * whole body in memory and then makes an internal request for the answer, without the body.
+ * By default, nginx would answer an upload before it has received the body, which clients treat as a failure. With
+ * these lines, it buffers the whole body in memory and then gets the answer by an internal request without the body.
  */
 export const receiving = `
     client_max_body_size 0;
@@ -13,5 +13,5 @@ export const receiving = `
     proxy_redirect off;
 `;
 
-/** Leaves the answer to the location `/-/received`, which each dialect defines. */
+/** Forwards the request to the location `/-/received`, which each dialect defines and which gives the answer. */
 export const received = "proxy_pass http://127.0.0.1:$server_port/-/received$is_args$args;";

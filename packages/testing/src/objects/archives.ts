@@ -1,4 +1,4 @@
-/** Archives that Python's own modules create, for the tests of `zip://` and `tar://`. */
+/** Creates archives with Python's own modules, for the tests of `zip://` and `tar://`. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { skipUnless } from "../programs/program.ts";
@@ -40,7 +40,7 @@ else:
 
 export type ArchiveKind = "zip" | "zip-stored" | "zip-lzma" | "zip-64" | "tar" | "tar-gnu" | "tgz" | "tbz";
 
-/** `a` appends to an existing archive. */
+/** Writes an archive with these members; the mode `a` appends to an existing archive. */
 export async function writeArchive(
   kind: ArchiveKind,
   path: string,

@@ -1,14 +1,14 @@
-/** The API of one kind of store. */
+/** What a prepared store needs to speak the API of one kind of object store. */
 export interface Dialect<Config> {
-  /** Keys per folder, which form one page: as many as the real store puts on one. */
+  /** Number of keys in a folder. A folder is one page of the listing, with as many keys as a page of the real store. */
   readonly keysInFolder: number;
-  /** Configuration for a client. */
+  /** Returns the configuration of a client for this store. */
   config(url: string): Config;
-  /** Files of pages, by their names. */
+  /** Returns the files with the listing of a folder, by file name. */
   pages(folder: PreparedFolder): Readonly<Record<string, string>>;
-  /** Other files, by their names. */
+  /** Returns all other files, by file name. */
   others?(folders: readonly string[], big: number): Readonly<Record<string, string>>;
-  /** Configuration for nginx; `big` is also the length of uploads. */
+  /** Returns lines of nginx configuration; `big` is the size of the object `big` and of uploads, in bytes. */
   nginx(big: number): { readonly locations: string; readonly maps: string; readonly modules?: string };
 }
 
@@ -18,6 +18,6 @@ export interface PreparedFolder {
   readonly keys: readonly string[];
   /** Names of the folders after this one. */
   readonly later: readonly string[];
-  /** Where the listing continues, with the next folder. */
+  /** Token with which the listing continues at the next folder; undefined in the last folder. */
   readonly next: string | undefined;
 }

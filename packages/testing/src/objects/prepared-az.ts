@@ -1,4 +1,4 @@
-/** Azure Blob Storage for a prepared store. */
+/** The dialect of Azure Blob Storage for a prepared store. */
 import { access } from "node:fs/promises";
 import { received } from "./answered-writes.ts";
 import type { Dialect, PreparedFolder } from "./dialect.ts";
@@ -9,7 +9,7 @@ type AzConfig = {
 
 const headersModule = "/usr/lib/nginx/modules/ngx_http_headers_more_filter_module.so";
 
-/** False if it is available, otherwise why not. */
+/** Returns false if this store can run here, otherwise the reason why not. */
 export const whyNoPreparedAz = () =>
   access(headersModule).then(
     () => false as const,
@@ -47,7 +47,7 @@ const page = (blobs: string, next = "") =>
   `<EnumerationResults ServiceEndpoint="http://127.0.0.1/account/" ContainerName="bucket"><Prefix>data/</Prefix>` +
   `<Blobs>${blobs}</Blobs><NextMarker>${next}</NextMarker></EnumerationResults>`;
 
-/** The vendor's clients send a range in a header of the store's own. */
+/** Maps a listing request to its file, and the header x-ms-range, which the vendor's clients send, to Range. */
 const maps = `
   map $args $listing {
     default /pages/0000.xml;

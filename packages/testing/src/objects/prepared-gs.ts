@@ -1,4 +1,4 @@
-/** The JSON API of Google Cloud Storage for a prepared store. */
+/** The dialect of Google Cloud Storage (JSON API) for a prepared store. */
 import { received } from "./answered-writes.ts";
 import type { Dialect, PreparedFolder } from "./dialect.ts";
 
@@ -25,7 +25,7 @@ export const preparedGs: Dialect<GsConfig> = {
 
 const page = (list: object) => JSON.stringify({ kind: "storage#objects", ...list });
 
-/** The answer to clients that name the fields they need. */
+/** Returns a page for clients that request only certain fields. */
 const shortPage = (list: object) => JSON.stringify(list);
 
 const time = "2026-01-02T03:04:05.678Z";
@@ -59,8 +59,8 @@ const resource = (name: string, size: number) => {
 };
 
 /**
- * A range that starts at a folder starts with its page; a request for a single key finds none. An upload has ended when
- * the last byte of the size of `big` has arrived.
+ * Maps each request to its file. A listing that starts at a folder gets the page of that folder; a listing of one or
+ * two keys gets an empty page. An upload is complete when it has as many bytes as the object `big`.
  */
 const maps = (big: number) => `
   map $args $form {

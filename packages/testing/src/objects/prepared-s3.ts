@@ -1,4 +1,4 @@
-/** S3 for a prepared store. */
+/** The dialect of S3 for a prepared store. */
 import { received } from "./answered-writes.ts";
 import type { Dialect, PreparedFolder } from "./dialect.ts";
 
@@ -32,7 +32,7 @@ const page = (contents: string, next: string | undefined) =>
   `<EncodingType>url</EncodingType><IsTruncated>${next !== undefined}</IsTruncated>` +
   `${next === undefined ? "" : `<NextContinuationToken>${next}</NextContinuationToken>`}${contents}</ListBucketResult>`;
 
-/** A range that starts after a folder starts with its page; a request for a single key finds none. */
+/** Maps a listing to its file: one that starts after a folder gets that folder's page, one of a single key is empty. */
 const maps = `
   map $args $listing {
     default /pages/0000.xml;

@@ -1,6 +1,6 @@
 /**
- * nginx with prepared pages of a listing and prepared objects, which supports as much of a store's API as clients need
- * to list, read and upload, for measurements in which the client is the limit. It checks no signatures and discards
+ * nginx with prepared listing pages and objects. It supports as much of a store's API as clients need to list, read and
+ * upload. It is fast enough that measurements show the speed of the client. It checks no signatures and discards
  * uploads.
  */
 import { mkdir, truncate, writeFile } from "node:fs/promises";
@@ -16,7 +16,7 @@ export interface PreparedStore<Config> extends WebServer {
 }
 
 export interface Preparation {
-  /** Number of folders in the listing; each has as many keys as a page. */
+  /** Number of folders in the listing; each folder has as many keys as a page of the listing. */
   readonly folders?: number;
   /** Number of small objects of one kibibyte: `small/0`, `small/1` and so on. */
   readonly objects?: number;

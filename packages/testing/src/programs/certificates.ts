@@ -1,4 +1,4 @@
-/** Certificates that openssl creates for a test: each is self-signed. */
+/** Creates self-signed certificates for tests, with openssl. */
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ export interface Certificate {
   readonly certFile: string;
 }
 
-/** Creates one for this machine, in files of this folder. */
+/** Creates a certificate for this machine, as files in the folder. */
 export async function makeCertificate(folder: string, name: string): Promise<Certificate> {
   const [keyFile, certFile] = [join(folder, `${name}.key.pem`), join(folder, `${name}.cert.pem`)];
   const names = ["-subj", `/CN=${name}`, "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"];

@@ -11,13 +11,13 @@ const version = "0.62.0";
 /** A release of the package as tests use it. */
 export interface Release {
   readonly version: string;
-  /** Path of its command line. */
+  /** Path of the `datachain` program. */
   readonly program: string;
   /** Path of the interpreter that has the library. */
   readonly python: string;
-  /** False if it is installed, otherwise why its tests must be skipped. */
+  /** Returns false if the release is installed, otherwise the reason to skip its tests. */
   readonly why: () => Promise<false | string>;
-  /** Settings of a server whose jobs find that interpreter. */
+  /** Environment of a server, so that its jobs find this interpreter. */
   readonly env: Readonly<Record<string, string>>;
 }
 
@@ -45,12 +45,13 @@ export const datachain = programIn(virtualenv, "datachain");
 export const datachainPython = programIn(virtualenv, "python");
 export const whyNoDatachain = () => whyNoVirtualenv(virtualenv);
 
-/** Settings of a server whose jobs find an interpreter with the library, so that no environment is built for them. */
+/** Environment of a server whose jobs find an interpreter with the library, so that no virtualenv is built for them. */
 export const withLibrary = { PATH: `${dirname(datachain)}:${process.env["PATH"]}` };
 
 /**
- * The same for jobs with their own users and without a sandbox, which cannot reach an interpreter or a library in a
- * home directory. Uses the system's interpreter, with hard links to the library's files; the caller removes `folder`.
+ * Like `withLibrary`, for jobs that run as their own users without a sandbox: they cannot reach an interpreter or a
+ * library in a home directory. Uses the system's interpreter, with hard links to the library's files. The caller
+ * removes `folder`.
  */
 export async function withReachableLibrary(): Promise<{ env: typeof withLibrary; folder: string }> {
   const folder = await mkdtemp(join(tmpdir(), "millrace-python-"));
@@ -60,7 +61,7 @@ export async function withReachableLibrary(): Promise<{ env: typeof withLibrary;
   const [line = ""] = await readdir(library);
   const packages = join(folder, "lib", line, "site-packages");
   await rm(packages, { recursive: true });
-  // Hard links do not work across file systems.
+  // Hard links do not work across file systems; the files are then copied.
   const link = 'cp -al "$1" "$2" 2>/dev/null || { rm -rf "$2"; cp -a "$1" "$2"; }';
   await promisify(execFile)("sh", ["-c", link, "sh", join(library, line, "site-packages"), packages]);
   return { env: { PATH: `${join(folder, "bin")}:${process.env["PATH"]}` }, folder };

@@ -1,4 +1,4 @@
-/** Server programs that the tests use: built from Go once, below .cache, or installed on the machine. */
+/** Server programs that the tests use: built from Go source once, into .cache, or installed on the machine. */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir } from "node:fs/promises";
@@ -19,14 +19,14 @@ export interface GoProgram {
 export const programPath = ({ name, version }: GoProgram) => join(cache, `${name}-${version}`, name);
 
 /**
- * False if it is available, otherwise why its tests must be skipped: the value of `skip` for a suite. With CI=true its
- * absence is a failure.
+ * Returns false if the program is available, otherwise the reason to skip its tests; pass the value as `skip` to a
+ * suite. With CI=true, throws instead.
  */
 export async function whyNoProgram(program: GoProgram): Promise<false | string> {
   return skipUnless(`${program.name} ${program.version}`, () => build(program));
 }
 
-/** The same for a program from the machine's packages. */
+/** Like `whyNoProgram`, for a program that must be installed on the machine. */
 export async function whyNotInstalled(name: string, argument: string): Promise<false | string> {
   return skipUnless(name, () => run(name, [argument]));
 }
@@ -36,14 +36,14 @@ export async function skipUnless(name: string, have: () => Promise<unknown>): Pr
     await have();
     return false;
   } catch (error) {
-    const why = `${name} cannot be had: ${(error as Error).message.split("\n").at(0)}`;
+    const why = `${name} is not available: ${(error as Error).message.split("\n").at(0)}`;
     if (process.env["CI"] === "true") throw new Error(why);
     process.stderr.write(`${why}; its tests are skipped\n`);
     return why;
   }
 }
 
-/** The kernel releases the lock however its holder ends, and the program is moved to its final path last. */
+/** Builds the program under a lock, which the kernel releases even after a crash. Moves it to its final path last. */
 const buildScript = `
 place=$1 name=$2 source=$3
 [ -x "$place/$name" ] && exit 0

@@ -26,10 +26,10 @@ const requirements = [
 
 export const pythonProgram = (name: string) => join(place, "bin", name);
 
-/** False if they are available, otherwise why their tests must be skipped. */
+/** Returns false if the packages are available, otherwise the reason to skip their tests. */
 export const whyNoPythonPackages = () => skipUnless("Python packages", install);
 
-/** Runs a script with this input, and returns its output. */
+/** Runs a Python script with this standard input, and returns its standard output. */
 export async function runPython(
   script: string,
   environment: Readonly<Record<string, string>>,
@@ -41,7 +41,7 @@ export async function runPython(
   return (await running).stdout;
 }
 
-/** The first Python that is new enough, as its real binary: a shim would cost time at every start. */
+/** Returns the real binary of the first Python that is new enough; a shim would be slower at every start. */
 async function findPython(): Promise<string> {
   const script = "import sys; print(sys.executable if sys.version_info >= (3, 11) else '')";
   for (const name of ["python3", "python3.13", "python3.12", "python3.11"]) {
@@ -52,8 +52,9 @@ async function findPython(): Promise<string> {
 }
 
 /**
- * The kernel releases the lock however its holder ends, and the marker is written last, so a half-built environment is
- * rebuilt. The marker holds the requested packages and the folder's path, because a virtualenv cannot be moved.
+ * Builds the virtualenv under a lock, which the kernel releases even after a crash. Writes the marker `.ready` last, so
+ * that a half-built virtualenv is built again. The marker holds the requested packages and the folder's path, because a
+ * virtualenv cannot be moved.
  */
 const buildScript = `
 venv=$1 python=$2

@@ -1,4 +1,4 @@
-/** Python packages that tests use, each in its own virtualenv, built once below .cache. */
+/** Python packages that tests use, each in its own virtualenv, which is built once in .cache. */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir } from "node:fs/promises";
@@ -10,7 +10,7 @@ const run = promisify(execFile);
 const cache = join(repository, ".cache");
 
 export interface Virtualenv {
-  /** Folder below .cache; changes with the version. */
+  /** Name of the folder in .cache; it contains the version, so that another version gets another folder. */
   readonly name: string;
   readonly requirement: string;
 }
@@ -18,22 +18,22 @@ export interface Virtualenv {
 export const programIn = ({ name }: Virtualenv, program: string) => join(cache, name, "bin", program);
 
 /**
- * False if it is available, otherwise why its tests must be skipped: the value of `skip` for a suite. With CI=true its
- * absence is a failure.
+ * Returns false if the package is available, otherwise the reason to skip its tests; pass the value as `skip` to a
+ * suite. With CI=true, throws instead.
  */
 export async function whyNoVirtualenv(virtualenv: Virtualenv): Promise<false | string> {
   try {
     await install(virtualenv, await findPython());
     return false;
   } catch (error) {
-    const why = `${virtualenv.requirement} cannot be had: ${(error as Error).message}`;
+    const why = `${virtualenv.requirement} is not available: ${(error as Error).message}`;
     if (process.env["CI"] === "true") throw new Error(why);
     process.stderr.write(`${why}; its tests are skipped\n`);
     return why;
   }
 }
 
-/** The first Python that is new enough, as its real binary: a shim would cost time at every start. */
+/** Returns the real binary of the first Python that is new enough; a shim would be slower at every start. */
 async function findPython(): Promise<string> {
   const script = "import sys; print(sys.executable if sys.version_info >= (3, 11) else '')";
   for (const name of ["python3", "python3.13", "python3.12", "python3.11"]) {
@@ -44,8 +44,9 @@ async function findPython(): Promise<string> {
 }
 
 /**
- * The kernel releases the lock however its holder ends, and the marker is written last, so a half-built environment is
- * rebuilt. The marker holds the folder's path, because a virtualenv cannot be moved.
+ * Builds the virtualenv under a lock, which the kernel releases even after a crash. Writes the marker `.ready` last, so
+ * that a half-built virtualenv is built again. The marker holds the folder's path, because a virtualenv cannot be
+ * moved.
  */
 const buildScript = `
 venv=$1 python=$2 requirement=$3

@@ -1,4 +1,4 @@
-/** azurite: az with shared keys and SAS tokens, without versions. */
+/** azurite: an emulator of Azure Blob Storage with shared keys and SAS tokens, but without object versions. */
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { type ServerProcess, startServer } from "./server-process.ts";

@@ -1,4 +1,6 @@
-/** fake-gcs-server: gs with generations, in memory. It has no authentication, and preconditions on uploads only. */
+/**
+ * fake-gcs-server: an emulator of Google Cloud Storage in memory. No authentication; preconditions for uploads only.
+ */
 import { programPath, whyNoProgram } from "../programs/program.ts";
 import { type ServerProcess, startServer } from "./server-process.ts";
 

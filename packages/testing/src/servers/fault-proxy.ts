@@ -1,5 +1,5 @@
 /**
- * Our own proxy between a client and a real server, which injects faults of networks and stores into chosen requests.
+ * A proxy between a client and a real server. It injects faults of networks and stores into chosen requests.
  */
 import { once } from "node:events";
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
@@ -7,17 +7,17 @@ import type { AddressInfo } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 
 export type Fault =
-  /** The proxy answers with this status, and the store gets nothing. */
+  /** The proxy answers with this status itself, without asking the store. */
   | { readonly kind: "answer"; readonly status: number; readonly code: string }
   /** The connection is reset before the store gets the request. */
   | { readonly kind: "refuse" }
   /** The answer is delayed by this many milliseconds. */
   | { readonly kind: "late"; readonly pause: number }
-  /** The store carries out the request, and the answer is dropped. */
+  /** The store carries out the request, but the client does not get the answer. */
   | { readonly kind: "lose" }
-  /** The body breaks off at this fraction, by a reset or by a regular end. */
+  /** The body of the answer breaks off at this fraction of its length, by a reset or by a regular end. */
   | { readonly kind: "break"; readonly at: number; readonly how: "reset" | "end" }
-  /** Pause in the middle of the body, in milliseconds. */
+  /** The answer pauses in the middle of its body for this many milliseconds. */
   | { readonly kind: "slow"; readonly pause: number };
 
 export interface ProxiedRequest {
@@ -90,7 +90,7 @@ async function relay(
   else response.end(answer.body);
 }
 
-/** Headers pass unchanged: the signature covers the host that the client connects to. */
+/** Forwards a request with unchanged headers, because the signature covers the host to which the client connects. */
 async function ask(agent: Agent, port: number, incoming: IncomingMessage, body: Buffer): Promise<StoreAnswer> {
   const { method, url, headers } = incoming;
   const sent = request({ agent, host: "127.0.0.1", port, method, path: url, headers, setHost: false });

@@ -1,6 +1,6 @@
 /**
- * Closes what a test file still has open after its last test: a server whose `before` or `after` failed half-way.
- * Otherwise it would keep the file from ending and hide the failure.
+ * Closes servers that a test file has left open after its last test, because a `before` or `after` failed half-way. An
+ * open server would keep the test file from ending and hide the failure.
  */
 import { after } from "node:test";
 
@@ -8,7 +8,7 @@ type Close = () => Promise<void>;
 
 const open = new Set<Close>();
 
-/** Returns a function that closes it; if nobody calls that, it is called at the end of the file. */
+/** Returns a function that calls `close`. If the test file does not call it, it is called after the last test. */
 export function closedAtEnd(close: Close): Close {
   const closing = () => {
     open.delete(closing);
@@ -18,10 +18,10 @@ export function closedAtEnd(close: Close): Close {
   return closing;
 }
 
-/** Newest first, because it may need earlier ones. What cannot be closed has already failed a test. */
+/** Closes the newest first, because it may need older ones. Ignores errors: what caused them has failed a test. */
 async function closeAll(): Promise<void> {
   for (const close of [...open].reverse()) await close().catch(() => {});
 }
 
-// Benchmarks also start servers, and are not tests.
+// Only in tests: benchmarks also start servers, and close them themselves.
 if (process.env["NODE_TEST_CONTEXT"] !== undefined) after(closeAll);

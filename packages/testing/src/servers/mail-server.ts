@@ -13,9 +13,9 @@ export interface ReceivedMail {
 
 export class MailServer {
   readonly mails: ReceivedMail[] = [];
-  /** Why an address is refused; a number is the SMTP code. */
+  /** Returns the SMTP code with which the server refuses an address; undefined to accept the address. */
   refuse: (address: string) => number | undefined = () => undefined;
-  /** Whether it reports a failure after recording an e-mail, like a server that dies. */
+  /** Returns true to report a failure after an e-mail was recorded, like a server that crashes. */
   denies: () => boolean = () => false;
   readonly #server: SMTPServer;
 
@@ -62,10 +62,11 @@ export class MailServer {
     return `smtp://millrace:mail%20secret@127.0.0.1:${this.port}`;
   }
 
-  /** Waits until this many arrived; the limit ends a test that would hang. */
+  /** Waits until this many e-mails have arrived. Throws after a minute, so that a test does not hang. */
   async wait(count: number): Promise<void> {
     for (const deadline = Date.now() + 60_000; this.mails.length < count; ) {
-      if (Date.now() > deadline) throw new Error(`${this.mails.length} e-mails came`);
+      if (Date.now() > deadline)
+        throw new Error(`expected ${count} e-mails, but only ${this.mails.length} arrived within a minute`);
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   }

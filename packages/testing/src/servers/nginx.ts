@@ -13,8 +13,8 @@ export interface WebServer extends ServerProcess {
 }
 
 /**
- * Lines of configuration: `locations` beside the plain folder, `maps` outside the server, `modules` that load what is
- * not built in.
+ * Starts nginx for a folder. The options are lines of its configuration: `locations` in the server block, `maps`
+ * outside it, `modules` at the start, to load modules that are not built in.
  */
 export async function startNginx({ locations = "", maps = "", modules = "" } = {}): Promise<WebServer> {
   const server = await startServer("nginx", async (port, folder) => {

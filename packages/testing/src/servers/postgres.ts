@@ -5,7 +5,7 @@ import { closedAtEnd } from "./left-open.ts";
 import { PostgresCluster } from "./postgres-cluster.ts";
 
 export interface TestPostgres {
-  /** Creates an empty database. */
+  /** Creates an empty database and returns its URL. */
   createDatabase(): Promise<string>;
   stop(): Promise<void>;
 }
@@ -21,7 +21,7 @@ export async function startPostgres(): Promise<TestPostgres> {
   return { createDatabase: () => createDatabase(given), stop: async () => {} };
 }
 
-/** Always from the package: a database that others use cannot be taken down. */
+/** Starts a server from the package, even if MILLRACE_TEST_DATABASE_URL is set: that one must not be stopped. */
 export async function startOwnPostgres(): Promise<OwnPostgres> {
   const cluster = await PostgresCluster.create();
   return { cluster, createDatabase: () => createDatabase(cluster.url), stop: closedAtEnd(() => cluster.remove()) };

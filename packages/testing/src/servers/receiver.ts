@@ -18,7 +18,7 @@ export interface Received {
   readonly body: string;
 }
 
-/** Returns the status of the answer; undefined if it answers by itself, or never. */
+/** Returns the HTTP status to answer with; undefined if the function answers itself, or if there is no answer. */
 type Answer = (got: Received, response: ServerResponse) => number | undefined;
 
 export class Receiver {
@@ -45,7 +45,7 @@ export class Receiver {
       const { method = "", url: path = "", headers } = request;
       const got = { method, path, headers, body: Buffer.concat(chunks).toString("utf8") };
       const status = this.answer(got, response);
-      // Recorded before it is acknowledged, so that nothing is lost.
+      // Record the request before the answer is sent, so that the test finds every acknowledged request.
       this.received.push(got);
       if (status !== undefined) response.writeHead(status).end();
     };
@@ -61,18 +61,20 @@ export class Receiver {
     return `${scheme}://127.0.0.1:${this.port}${path}`;
   }
 
-  /** Requests of this path, with their JSON. */
+  /** Returns the parsed JSON bodies of all requests to this path. */
   told(path = "/hook"): Record<string, unknown>[] {
     return this.received
       .filter((got) => got.path === path)
       .map(({ body }) => JSON.parse(body) as Record<string, unknown>);
   }
 
-  /** Waits until this many arrived; the limit ends a test that would hang. */
+  /** Waits until `isEnough` returns true for the received requests. Throws after `seconds`, so that no test hangs. */
   async wait(isEnough: (received: readonly Received[]) => boolean, seconds = 60): Promise<void> {
     for (const deadline = Date.now() + seconds * 1000; !isEnough(this.received); ) {
       if (Date.now() > deadline)
-        throw new Error(`received only ${JSON.stringify(this.received.map(({ body }) => body))}`);
+        throw new Error(
+          `the expected requests did not arrive within ${seconds} s; received only ${JSON.stringify(this.received.map(({ body }) => body))}`,
+        );
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   }

@@ -1,4 +1,4 @@
-/** Runs the receivers of docs/notifications.md unchanged. */
+/** Runs the example receivers in docs/notifications.md unchanged. */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -16,7 +16,7 @@ const programs = {
 
 export type RecipeLanguage = keyof typeof programs;
 
-/** False if it can run here, otherwise why not. */
+/** Returns false if the receiver can run here, otherwise the reason why not. */
 export function whyNoRecipe(language: RecipeLanguage): string | false {
   try {
     execFileSync(programs[language].command[0], ["--version"], { stdio: "ignore" });
@@ -28,15 +28,15 @@ export function whyNoRecipe(language: RecipeLanguage): string | false {
 
 export class Recipe {
   readonly url: string;
-  /** Delivery ids and bodies that it accepted as genuine. */
+  /** What the receiver printed: the ids and bodies of deliveries with a valid signature. */
   said = "";
   readonly stop: () => Promise<void>;
 
-  /** Retries, because it may not listen yet. */
+  /** Starts a receiver. It may not listen yet when this returns, so callers must retry their first request. */
   static async start(language: RecipeLanguage, secret: string): Promise<Recipe> {
     const page = await readFile(join(repository, "docs/notifications.md"), "utf8");
     const [, program] = new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, "m").exec(page) ?? [];
-    if (!program) throw new Error(`docs/notifications.md has no recipe in ${language}`);
+    if (!program) throw new Error(`docs/notifications.md has no example receiver in ${language}`);
     const folder = await mkdtemp(join(tmpdir(), "millrace-recipes-"));
     const path = join(folder, programs[language].file);
     await writeFile(path, program);

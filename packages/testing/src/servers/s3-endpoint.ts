@@ -1,4 +1,4 @@
-/** A running real S3 server, with operations that tests need beside the library. */
+/** A running S3 server, with operations that tests need and the storage library does not have. */
 import {
   CreateBucketCommand,
   ListMultipartUploadsCommand,
@@ -16,7 +16,7 @@ export interface S3Endpoint extends ServerProcess {
   makeBucket(name: string, options?: { versioned?: boolean }): Promise<string>;
   /** Number of multipart uploads that are neither completed nor aborted. */
   unfinishedUploads(bucket: string): Promise<number>;
-  /** Number of parts that such uploads have so far. */
+  /** Number of parts of all these unfinished uploads so far. */
   unfinishedParts(bucket: string): Promise<number>;
 }
 

@@ -1,4 +1,4 @@
-/** A real server as a child process with its own folder: started, waited for, ended. */
+/** Starts a server as a child process with its own folder, waits until it listens, and stops it. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -20,7 +20,7 @@ interface Command {
   readonly environment?: Readonly<Record<string, string>>;
 }
 
-/** `command` gets the port and an empty folder, and may fill the folder first. */
+/** Starts a server. `command` gets a port and an empty folder for its files, and returns the command line. */
 export async function startServer(
   name: string,
   command: (port: number, folder: string) => Command | Promise<Command>,
@@ -73,11 +73,11 @@ export async function freePort(): Promise<number> {
 
 async function waitForPort(port: number, child: ChildProcess): Promise<void> {
   for (let attempt = 0; attempt < 1200; attempt += 1) {
-    if (child.exitCode !== null) throw new Error(`it ended with ${child.exitCode}.`);
+    if (child.exitCode !== null) throw new Error(`it ended with exit code ${child.exitCode}.`);
     if (await answers(port)) return;
     await pause(50);
   }
-  throw new Error("it does not listen.");
+  throw new Error("it does not listen after a minute.");
 }
 
 async function answers(port: number): Promise<boolean> {

@@ -1,4 +1,4 @@
-/** versitygw: a real S3 server over a folder, with versions. */
+/** versitygw: an S3 server that stores objects as files in a folder, with object versions. */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { programPath, whyNoProgram } from "../programs/program.ts";
@@ -17,7 +17,7 @@ export interface S3Server extends S3Endpoint {
 const key = "test-key";
 const secret = "test-secret-of-the-tests";
 
-/** With `sidecar` it stores metadata of objects in files, because extended attributes have room for few parts only. */
+/** With `sidecar`, stores metadata in files: extended attributes are too small for uploads with many parts. */
 export async function startVersitygw({ sidecar = false } = {}): Promise<S3Server> {
   const server = await startServer("versitygw", async (port, folder) => {
     for (const name of ["data", "versions", "sidecar"]) await mkdir(join(folder, name));
