@@ -14,7 +14,7 @@ export const httpParameters = {
     default: 1,
     minimum: 1,
     effect: "emulated",
-    help: "Ranges of one file to read at once.",
+    help: "Maximum number of ranges of one file that are read at once.",
   },
   connection_timeout: { type: "number", default: 60, effect: "native", help: "Connect timeout in seconds." },
   read_timeout: {
