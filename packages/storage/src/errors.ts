@@ -3,7 +3,10 @@
 export const errorCodes = {
   not_found: { retryable: false, meaning: "There is no such object, bucket or version." },
   permission: { retryable: false, meaning: "The credentials are missing, wrong, expired, or not enough." },
-  precondition: { retryable: false, meaning: "The object does not meet the condition of the call: it was replaced or removed, or it already exists." },
+  precondition: {
+    retryable: false,
+    meaning: "The object does not meet the condition of the call: it was replaced or removed, or it already exists.",
+  },
   throttled: { retryable: true, meaning: "The store is overloaded, or wants fewer requests." },
   network: { retryable: true, meaning: "The connection failed, broke, or timed out." },
   config: { retryable: false, meaning: "The URI or the client_config is wrong; the message names the key." },

@@ -12,7 +12,11 @@ import { temporaryName } from "./temporary-name.ts";
 export function checkTreePath(scheme: string, key: string, forbidden = /\0/): string {
   const isOdd = key.split("/").some((name) => name === "" || name === "." || name === "..");
   if (!isOdd && key.isWellFormed() && !forbidden.test(key)) return key;
-  throw new StorageError("invalid", `${JSON.stringify(key)} is not a valid path on ${scheme}://`, { scheme, key });
+  throw new StorageError(
+    "invalid",
+    `${JSON.stringify(key)} is not a valid path on ${scheme}://: empty segments, . and .., a slash at either end, and names or characters that the store does not allow are refused`,
+    { scheme, key },
+  );
 }
 
 /** Returns the parent folders of a key, the outermost first. */

@@ -21,6 +21,6 @@ export const httpParameters = {
     type: "number",
     default: 60,
     effect: "native",
-    help: "Timeout in seconds for an answer, and between its pieces.",
+    help: "Maximum seconds to wait for the start of an answer, and for each next piece of it.",
   },
 } as const satisfies ParameterTable;

@@ -28,7 +28,10 @@ export async function placeOf(
   if (placement === "fullpath") return `${afterScheme(record.source)}/${record.path}`.replace(/^\/+/, "");
   if (placement === "checksum") return (await digest()) + suffixOf(record.path);
   if (record.etag === "")
-    throw new StorageError("invalid", `${record.path} has no ETag, which the placement etag uses as the name; choose another placement`);
+    throw new StorageError(
+      "invalid",
+      `${record.path} has no ETag, which the placement etag uses as the name; choose another placement`,
+    );
   return record.etag.replaceAll("/", "_") + suffixOf(record.path);
 }
 

@@ -2,7 +2,9 @@
 import { type ErrorCode, type ErrorPlace, FolderError, StorageError } from "../../errors.ts";
 import type { RemoteFailure } from "./call.ts";
 
-/** Codes by the name of the exception or of a base class, the nearest first. */
+/**
+ * Error codes by the name of an exception class. The most specific class of an exception that is listed here decides.
+ */
 const codes: Readonly<Record<string, ErrorCode>> = {
   FileNotFoundError: "not_found",
   NotADirectoryError: "not_found",
@@ -13,8 +15,8 @@ const codes: Readonly<Record<string, ErrorCode>> = {
   TimeoutError: "network",
   ConnectionError: "network",
   EOFError: "network",
-  // What FTP servers call a transient error; error_reply means an unexpected answer, so client and server are out of
-  // step.
+  // Exceptions of ftplib. error_temp is a transient error; error_reply is an unexpected answer, after which the
+  // connection cannot be used.
   error_temp: "throttled",
   error_reply: "network",
   ClientConnectionError: "network",
@@ -23,14 +25,14 @@ const codes: Readonly<Record<string, ErrorCode>> = {
   ImportError: "config",
 };
 
-/** These apply only while a file system is created: later they are not the configuration's fault. */
+/** Codes that apply only while a file system is created: later, these exceptions do not mean a wrong configuration. */
 const openingCodes: Readonly<Record<string, ErrorCode>> = {
   TypeError: "config",
   ValueError: "config",
   KeyError: "config",
 };
 
-/** Packages whose name differs from their module. */
+/** Packages whose name differs from the name of their module, by module. */
 const packages: Readonly<Record<string, string>> = { smbclient: "smbprotocol" };
 
 export interface Circumstances {

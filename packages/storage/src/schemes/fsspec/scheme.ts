@@ -1,4 +1,4 @@
-/** Every other scheme that fsspec has a file system for, through an installed Python. */
+/** All schemes that are not native but have a file system in fsspec, through an installed Python. */
 import { fileServerCapabilities } from "../../capabilities.ts";
 import { defineScheme, type Scheme } from "../../scheme.ts";
 import { isObjectStore } from "./names.ts";

@@ -39,7 +39,10 @@ async function firstByte(source: ArchiveSource, key: string, member: ZipMember, 
   return headerStart + localHeaderSize + header.readUInt16LE(26) + header.readUInt16LE(28);
 }
 
-/** Stops as soon as a file decompresses to more than the directory says, before it takes memory. */
+/**
+ * Checks size and checksum. Fails as soon as a file decompresses to more bytes than the directory says, so that it
+ * cannot fill the memory.
+ */
 async function* checked(
   source: ArchiveSource,
   key: string,
