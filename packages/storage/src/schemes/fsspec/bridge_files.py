@@ -254,7 +254,7 @@ def do_remove(place, fs, call, request):
 
 
 def is_file(fs, path):
-    """Returns whether there is a file. fsspec's `isfile` is not used: it reports a lost connection as a missing file."""
+    """Returns whether there is a file. fsspec's `isfile` reports a lost connection as a missing file."""
     fs.invalidate_cache()
     try:
         return fs.info(path)["type"] == "file"
