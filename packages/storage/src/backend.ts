@@ -58,7 +58,7 @@ export interface CopyCall extends VersionCall {
 export interface ReadCall extends VersionCall {
   /** Offset of the first byte; 0 by default. */
   readonly start?: number | undefined;
-  /** Offset after the last byte. By default, or if it is too large, the end of the object. */
+  /** Offset after the last byte; the end of the object by default. A larger offset means the end of the object, too. */
   readonly end?: number | undefined;
   readonly ifMatch?: string | undefined;
 }
@@ -76,8 +76,8 @@ export interface Content {
   /** Reads the whole body, if the backend has a faster way than iterating. */
   bytes?(): Promise<Uint8Array>;
   /**
-   * Fills a buffer with the next bytes and returns their number. The buffer is not full if the body has ended or broken
-   * off; after a break, the next call throws the error.
+   * Fills a buffer with the next bytes and returns their number. This is less than the size of the buffer only if the
+   * body has ended or broken off; if it broke off, the next call throws the error.
    */
   fill?: ((buffer: Uint8Array) => Promise<number>) | undefined;
   /** Abandons the unread rest, if ending the iteration is not enough. */

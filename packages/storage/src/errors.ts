@@ -36,7 +36,7 @@ export interface ErrorDetails extends ErrorPlace {
   readonly status?: number;
   /** Milliseconds to wait, if the store sent Retry-After. */
   readonly retryAfter?: number | undefined;
-  /** Overrides the table's value for the code. */
+  /** Whether a retry may help, if this differs from what the table of codes says. */
   readonly retryable?: boolean;
   readonly cause?: unknown;
 }

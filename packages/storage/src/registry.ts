@@ -75,8 +75,8 @@ function isNative(uri: string): boolean {
 const bridge = (uri: string) => bridgeScheme(uri, [...registered.keys()]) as unknown as Scheme;
 
 /**
- * An unknown scheme may exist in fsspec or in a package that extends fsspec; this is found out at the first use. A
- * likely typo is refused here.
+ * Returns the scheme for a name that is not registered. It may exist in fsspec or in a package that extends fsspec,
+ * which shows only at the first use. A likely typo is refused here.
  */
 function otherScheme(uri: string, name: string): Scheme {
   const known = [...registered.keys()];

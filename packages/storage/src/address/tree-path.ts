@@ -14,7 +14,7 @@ export function checkTreePath(scheme: string, key: string, forbidden = /\0/): st
   if (!isOdd && key.isWellFormed() && !forbidden.test(key)) return key;
   throw new StorageError(
     "invalid",
-    `${JSON.stringify(key)} is not a valid path on ${scheme}://: empty segments, . and .., a slash at either end, and names or characters that the store does not allow are refused`,
+    `${JSON.stringify(key)} is not a valid path on ${scheme}://: it must not begin or end with a slash, or contain empty segments, . or .., or names and characters that the store does not allow`,
     { scheme, key },
   );
 }

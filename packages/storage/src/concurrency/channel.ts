@@ -36,8 +36,8 @@ export class Channel<T> implements AsyncIterableIterator<T, undefined> {
   }
 
   /**
-   * Wakes all producers, because the queue is empty and a single one might have nothing more to add. Resolves when an
-   * item arrives.
+   * Wakes all producers, because the queue is empty, and a single producer might have nothing more to add. Resolves
+   * when an item arrives.
    */
   #nextArrival(): Promise<void> {
     for (const resume of this.#room.splice(0)) resume();

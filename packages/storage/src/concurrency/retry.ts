@@ -7,7 +7,7 @@ export interface RetryPolicy {
   readonly attempts: number;
   /** Maximum pause before the second attempt, in milliseconds. */
   readonly firstPause: number;
-  /** Factor by which each pause may be longer than the one before. */
+  /** The maximum pause grows by this factor with each attempt. */
   readonly growth: number;
   readonly longestPause: number;
   /** Replaces waiting in tests. */

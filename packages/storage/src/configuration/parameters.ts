@@ -39,8 +39,8 @@ interface Described {
   readonly choices?: readonly string[];
   readonly minimum?: number;
   /**
-   * For a boolean: the only texts that mean false in a variable, ignoring case. Every other text, even the empty one,
-   * means true.
+   * For a boolean: the only texts that mean false in an environment variable, ignoring case. Every other text, even the
+   * empty one, means true.
    */
   readonly falseTexts?: readonly string[];
   /** The meaning of an explicit null, if it differs from an absent value. */

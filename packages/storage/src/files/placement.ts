@@ -38,5 +38,9 @@ export async function placeOf(
 /** Refuses paths that mean something else on other storages or lead out of the target. */
 export function checkPath({ path }: FileRecord): void {
   const isRefused = path === "" || path.endsWith("/") || path.split("/").some((part) => part === "." || part === "..");
-  if (isRefused) throw new StorageError("invalid", `${JSON.stringify(path)} is not a valid path for an exported file`);
+  if (isRefused)
+    throw new StorageError(
+      "invalid",
+      `${JSON.stringify(path)} is not a valid path for an exported file: it is empty, ends with a slash, or contains . or ..`,
+    );
 }

@@ -20,8 +20,8 @@ export class DirectBody implements AsyncIterableIterator<Uint8Array> {
   }
 
   /**
-   * Fills the buffer and returns the number of bytes. The buffer is not full if the body has ended or broken off; after
-   * a break, the next call throws the error.
+   * Fills the buffer and returns the number of bytes. This is less than the size of the buffer only if the body has
+   * ended or broken off; if it broke off, the next call throws the error.
    */
   async fill(buffer: Uint8Array): Promise<number> {
     if (this.#left === 0) return 0;

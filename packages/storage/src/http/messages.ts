@@ -62,8 +62,8 @@ export interface HttpAnswer {
   /** Reads and drops the body, so that the connection can be reused. If the body is long, closes the connection. */
   discard(): Promise<void>;
   /**
-   * Fills a buffer with the next bytes and returns their number. The buffer is not full if the body has ended or broken
-   * off; after a break, the next call throws the error.
+   * Fills a buffer with the next bytes and returns their number. This is less than the size of the buffer only if the
+   * body has ended or broken off; if it broke off, the next call throws the error.
    */
   fill?: ((buffer: Uint8Array) => Promise<number>) | undefined;
   /** Abandons the unread rest. */

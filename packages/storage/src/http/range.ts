@@ -79,7 +79,7 @@ async function* cut(body: AsyncIterable<Uint8Array>, start: number, end: number)
   }
 }
 
-/** The content of a range beyond the end of an object. */
+/** Returns the empty content of a range that lies beyond the end of an object. */
 export function emptyContent(entry: Entry, { start = 0 }: ReadCall): Content {
   const at = Math.min(start, entry.size);
   return { entry, start: at, end: at, body: noPieces(), bytes: async () => new Uint8Array() };

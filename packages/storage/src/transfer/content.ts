@@ -19,7 +19,7 @@ function bytesOf(piece: unknown): Uint8Array | undefined {
 function toBytes(piece: unknown): Uint8Array {
   const bytes = bytesOf(piece);
   if (bytes) return bytes;
-  throw new StorageError("invalid", `a piece of the content is neither bytes nor text: ${nameOf(piece)}`);
+  throw new StorageError("invalid", `expected every piece of the content as bytes or text, got ${nameOf(piece)}`);
 }
 
 const nameOf = (value: unknown) => (typeof value === "object" ? (value?.constructor?.name ?? "null") : typeof value);
@@ -31,7 +31,10 @@ export const wholeContent = (content: WriteContent): Uint8Array | undefined => b
 async function* piecesOf(content: WriteContent, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
   const stream = content instanceof Blob ? content.stream() : content;
   if (!isIterable(stream)) {
-    throw new StorageError("invalid", `the content is neither bytes nor text nor a stream of them: ${nameOf(stream)}`);
+    throw new StorageError(
+      "invalid",
+      `expected the content as bytes, text, or a stream of bytes or text, got ${nameOf(stream)}`,
+    );
   }
   const source = iteratorOf(stream);
   let hasEnded = false;

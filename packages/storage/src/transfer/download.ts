@@ -127,7 +127,7 @@ function checkOptions({ start = 0, end = Number.POSITIVE_INFINITY, concurrency, 
   if (start < 0 || end < start || !Number.isInteger(start) || Number.isNaN(end)) {
     throw new StorageError(
       "invalid",
-      `the range from ${start} to ${end} is invalid: expected a whole start of 0 or more, and an end that is not before it`,
+      `the range from ${start} to ${end} is invalid: the start must be a whole number, 0 or more, and the end must not be before the start`,
     );
   }
 }

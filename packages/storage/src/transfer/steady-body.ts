@@ -24,7 +24,10 @@ export class SteadyBody {
     this.#at = first.start;
   }
 
-  /** Fills the buffer and returns the number of bytes. The buffer is not full only at the end of the body. */
+  /**
+   * Fills the buffer and returns the number of bytes, which is less than the size of the buffer only at the end of the
+   * body.
+   */
   async fill(buffer: Uint8Array): Promise<number> {
     let filled = 0;
     while (filled < buffer.length && this.#at < this.#first.end) {

@@ -131,8 +131,9 @@ function refuseSmallParts({ minimumPart, partSize }: Transfer, options: WriteOpt
 }
 
 /**
- * Returns the size of each part by its number. If the length is known, all parts have the same size. Otherwise, the
- * size doubles repeatedly after the first half of the allowed parts, so that a long stream does not need too many.
+ * Returns a function that gives the size of a part by its number. If the length is known, all parts have the same size.
+ * Otherwise, the size doubles repeatedly after the first half of the allowed parts, so that a long stream does not need
+ * too many.
  */
 export function partSizes(
   transfer: Transfer,

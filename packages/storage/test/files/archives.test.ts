@@ -308,7 +308,7 @@ describe("tar://", { skip, timeout: 120_000 }, () => {
       for (const index of members) yield* [tarBlock("L", length), Buffer.alloc(length, `${index}-`), tarBlock("0", 0)];
     };
     await pipeline(archive, createZstdCompress(), createWriteStream(path));
-    await assert.rejects(openStorage(`tar://::${path}`).stat("a"), /its list of files exceeds the limit/);
+    await assert.rejects(openStorage(`tar://::${path}`).stat("a"), /list of files exceeds the limit/);
     members.length = 3;
     await pipeline(archive, createZstdCompress(), createWriteStream(path));
     assert.equal((await pathsOf(openStorage(`tar://::${path}`).list())).length, 3);

@@ -14,7 +14,7 @@ import type { parameters } from "./parameters.ts";
 
 export interface AzRequest extends CallOptions, Pick<HttpRequest, "isDirect"> {
   readonly method: HttpRequest["method"];
-  /** Empty for calls on the container. */
+  /** Key of the blob; empty for calls on the container. */
   readonly key: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;

@@ -49,7 +49,7 @@ function toSessionRequest({ method, origin, path, headers, body, signal }: HttpR
   };
 }
 
-/** Headers with case-insensitive names, with the methods that HTTP clients of the Azure SDK call. */
+/** Headers with case-insensitive names. The class has the methods that HTTP clients of the Azure SDK call. */
 class SessionHeaders {
   readonly #values: Map<string, string>;
 

@@ -10,7 +10,7 @@ export function checkPath(key: string): string {
   if ((odd === undefined || key === "/") && !key.includes("\0")) return key;
   throw new StorageError(
     "invalid",
-    `${JSON.stringify(key)} is not a valid file path: empty segments, . and .., a slash at the end, and NUL are not allowed`,
+    `${JSON.stringify(key)} is not a valid file path: it must not end with a slash, or contain empty segments, . or .., or NUL`,
     { scheme: "file", key },
   );
 }

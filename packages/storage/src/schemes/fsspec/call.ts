@@ -8,7 +8,7 @@ const longestCleanup = 5000;
 /** The connection that a call uses. */
 export interface Line {
   write(kind: number, number: number, payload?: Uint8Array): Promise<void>;
-  /** Keeps the process alive while somebody waits. */
+  /** Keeps this process running while a call waits for its answer. */
   hold(): void;
   release(): void;
   /** Adds to the number of bytes that have been received but not yet taken. */

@@ -57,7 +57,10 @@ export function toStorageError(failure: RemoteFailure, { place, python, isOpenin
 const advice = (python: string, module: string) =>
   `. Install the missing package with \`${python} -m pip install ${packages[module] ?? module}\``;
 
-/** Returns the values under secret-looking names at any depth, and the password of a URL. */
+/**
+ * Returns the values in the configuration, at any depth, whose names look like those of secrets, and the password in
+ * the URI.
+ */
 export function secretsOf(config: unknown, uri: string): string[] {
   const [, inUri = ""] = /:\/\/[^/@:]*:([^/@]+)@/.exec(uri) ?? [];
   return [inUri, ...secretValues(config, false)].filter((text) => text.length > 3);

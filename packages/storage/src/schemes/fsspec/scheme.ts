@@ -5,7 +5,7 @@ import { isObjectStore } from "./names.ts";
 import { parameters } from "./parameters.ts";
 import { linkNames, parseBridgedUri, withoutForce } from "./uri.ts";
 
-/** `natives`: the schemes that need no bridge, for messages. */
+/** `natives` lists the schemes that need no bridge, for error messages. */
 export function bridgeScheme(uri: string, natives: readonly string[]): Scheme<typeof parameters> {
   const url = withoutForce(uri);
   const [name = ""] = linkNames(url);

@@ -98,7 +98,7 @@ export class Pool {
     if (use) this.#slots[use].release();
   }
 
-  /** Skips connections that the server may have closed for inactivity. */
+  /** Returns an idle connection, if there is one. Skips those that the server may have closed for inactivity. */
   #takeIdle(): Client | undefined {
     let client = this.#idle.pop();
     while (client?.closed) client = this.#idle.pop();

@@ -36,8 +36,8 @@ export function tokenSource(configuration: GsConfiguration): Renewable<AccessTok
 }
 
 /**
- * Tries default credentials and the metadata server. If there are none, requests are sent without credentials, and
- * after a while it tries again.
+ * Tries default credentials and the metadata server. If there are none, requests are sent without credentials, and both
+ * are tried again after a minute.
  */
 async function firstOf(configuration: GsConfiguration): Promise<AccessToken> {
   if (isEmulator(endpointOf(configuration.values.endpoint_url)) && !hasDefaultFile()) return {};
@@ -172,7 +172,7 @@ export interface UrlSigner {
   sign(text: string): Promise<Buffer>;
 }
 
-/** Returns undefined for plain tokens, user credentials and anonymous access. */
+/** Returns undefined for plain tokens, user credentials and anonymous access, which cannot sign URLs. */
 export async function urlSigner(configuration: GsConfiguration): Promise<UrlSigner | undefined> {
   const { token } = configuration.values;
   if (token === null || token === "google_default" || token === "cloud") return remoteSigner(configuration);

@@ -107,7 +107,7 @@ async function readThrough(cache: MetadataCache, backend: Backend, key: string, 
 const nameOf = (prefix: string, { delimiter, startAfter, versions = false, ordered = false }: ListCall) =>
   JSON.stringify([prefix, delimiter, startAfter, versions, ordered]);
 
-/** Copies entries in and out, because a caller may change them. */
+/** Lists through the cache. The cache keeps and returns copies of entries, because callers may change entries. */
 async function* listThrough(
   cache: MetadataCache,
   backend: Backend,

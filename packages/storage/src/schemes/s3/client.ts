@@ -19,7 +19,7 @@ import { hashHeader, type Signable, Signer, sha256Hex } from "./signature.ts";
 export interface S3Request extends CallOptions, Pick<HttpRequest, "isDirect"> {
   readonly call: CallName;
   readonly method: HttpRequest["method"];
-  /** Empty for calls on the bucket. */
+  /** Key of the object; empty for calls on the bucket. */
   readonly key: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;

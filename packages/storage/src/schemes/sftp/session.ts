@@ -46,7 +46,7 @@ export class Session {
   readonly #bucket: string;
   readonly #retry: RetryPolicy;
   #connection: Promise<Connection> | undefined;
-  /** The current client. When an older one ends, nothing happens. */
+  /** The current client. The end of an earlier client is ignored. */
   #client: ssh2.Client | undefined;
 
   constructor(bucket: string, connect: () => ConnectConfig, policy: RetryPolicy) {

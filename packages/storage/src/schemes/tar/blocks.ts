@@ -40,7 +40,7 @@ class RangedBlocks implements Blocks {
   async close(): Promise<void> {}
 }
 
-/** A compressed archive can only be read in sequence. */
+/** Reads a compressed archive, which can only be read in sequence. */
 class StreamedBlocks implements Blocks {
   readonly #pieces: AsyncGenerator<Uint8Array>;
   #start = 0;

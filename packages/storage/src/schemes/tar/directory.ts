@@ -40,9 +40,13 @@ async function goThrough(source: ArchiveSource, blocks: Blocks): Promise<Members
     const block = await readBlock(source, blocks, at);
     if (block.length === 0 || isEmptyBlock(block)) return members;
     const header = parseHeader(block);
-    if (!header) throw source.damaged(at === 0 ? "it is not a tar archive" : `its header at byte ${at} is damaged`);
+    if (!header)
+      throw source.damaged(
+        at === 0 ? "this is not a tar archive" : `the archive is damaged: the header at byte ${at} is invalid`,
+      );
     const size = sizeOf(header, remarks);
-    if (!Number.isSafeInteger(size) || size < 0) throw source.damaged(`its header at byte ${at} is damaged`);
+    if (!Number.isSafeInteger(size) || size < 0)
+      throw source.damaged(`the archive is damaged: the header at byte ${at} is invalid`);
     const start = at + blockSize;
     if (isRemark(header)) {
       remarked += size;
@@ -54,7 +58,7 @@ async function goThrough(source: ArchiveSource, blocks: Blocks): Promise<Members
     } else {
       kept += addMember(members, header, remarks, start, size);
       if (kept > longestDirectory)
-        throw source.damaged(`its list of files exceeds the limit of ${longestDirectory} bytes`);
+        throw source.damaged(`the archive's list of files exceeds the limit of ${longestDirectory} bytes`);
       remarks = {};
       remarked = 0;
     }

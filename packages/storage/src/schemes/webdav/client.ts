@@ -15,7 +15,7 @@ export interface DavRequest extends CallOptions {
   readonly key: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
-  /** A stream instead of `body`; such a request is not retried. */
+  /** A stream to send instead of `body`. A request with a stream is not retried. */
   readonly stream?: Readable;
 }
 

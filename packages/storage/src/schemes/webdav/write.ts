@@ -105,7 +105,7 @@ export async function beginUpload(client: DavClient, key: string, call: WriteCal
   if (conditionsOf(call)) {
     throw new StorageError(
       "unsupported",
-      "webdav:// does not support conditions on streams; write all bytes at once",
+      "webdav:// does not support ifMatch and ifNoneMatch for streams; write all bytes at once",
       client.place(key),
     );
   }

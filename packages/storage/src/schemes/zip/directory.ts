@@ -31,7 +31,8 @@ export async function readDirectory(source: ArchiveSource): Promise<Members<ZipM
     if (key !== undefined) members.delete(key);
     if (key !== undefined) members.set(key, member);
   }
-  if (count !== place.count) throw source.damaged(`its directory lists ${count} of ${place.count} files`);
+  if (count !== place.count)
+    throw source.damaged(`the archive is damaged: its directory lists ${count} of ${place.count} files`);
   return members;
 }
 
@@ -42,30 +43,30 @@ async function* headersOf(source: ArchiveSource, { start, end }: DirectoryPlace)
     let at = 0;
     while (rest.length - at >= headerSize) {
       const size = headerSizeOf(rest.subarray(at));
-      if (size === undefined) throw source.damaged("its directory is damaged");
+      if (size === undefined) throw source.damaged("the archive is damaged: its directory is invalid");
       if (rest.length - at < size) break;
       yield rest.subarray(at, at + size);
       at += size;
     }
     rest = rest.subarray(at);
   }
-  if (rest.length > 0) throw source.damaged("its directory is damaged");
+  if (rest.length > 0) throw source.damaged("the archive is damaged: its directory is invalid");
 }
 
 async function findDirectory(source: ArchiveSource): Promise<DirectoryPlace> {
   const from = Math.max(0, source.size - longestEnd);
   const tail = Buffer.from(await source.bytes({ start: from, end: source.size }));
   const at = findEnd(tail);
-  if (at < 0) throw source.damaged("it is not a ZIP archive");
+  if (at < 0) throw source.damaged("this is not a ZIP archive");
   const large = await findLarge(source, tail, at);
   const end = large?.at ?? from + at;
   const count = large?.count ?? tail.readUInt16LE(at + 10);
   const size = large?.size ?? tail.readUInt32LE(at + 12);
   const offset = large?.offset ?? tail.readUInt32LE(at + 16);
   const shift = end - size - offset;
-  if (shift < 0) throw source.damaged("its directory lies outside the archive");
+  if (shift < 0) throw source.damaged("the archive is damaged: its directory would begin before the file");
   if (size > longestDirectory)
-    throw source.damaged(`its directory of ${size} bytes exceeds the limit of ${longestDirectory}`);
+    throw source.damaged(`the archive's directory of ${size} bytes exceeds the limit of ${longestDirectory} bytes`);
   return { start: end - size, end, count, shift };
 }
 
@@ -94,5 +95,5 @@ async function findLarge(source: ArchiveSource, tail: Buffer, end: number) {
     const number = (offset: number) => Number(record.readBigUInt64LE(offset));
     return { at, count: number(32), size: number(40), offset: number(48) };
   }
-  throw source.damaged("the end of its directory is damaged");
+  throw source.damaged("the archive is damaged: its ZIP64 end record is missing");
 }
