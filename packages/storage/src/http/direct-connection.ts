@@ -147,8 +147,8 @@ export class DirectConnection {
   }
 
   /**
-   * Keeps the connection idle for this many milliseconds, or until the server closes it. Returns false if it cannot be
-   * reused.
+   * Keeps the connection idle for this many milliseconds, or until the server closes it. Returns false if the
+   * connection cannot be reused.
    */
   rest(milliseconds: number): boolean {
     if (this.#failure) return false;
@@ -196,7 +196,7 @@ export class DirectConnection {
     return buffer.subarray(filled, Math.min(buffer.length, filled + this.#left));
   }
 
-  /** Returns false to stop reading until a reader asks for more. */
+  /** Handles received bytes. Returns false to stop reading until a reader asks for more. */
   #receive(length: number, buffer: Uint8Array): boolean {
     if (this.#deadline < Number.POSITIVE_INFINITY) this.#deadline = performance.now() + this.#timeout;
     const isScratch = buffer.buffer === this.#scratch.buffer;

@@ -8,7 +8,7 @@ const carried = /^(?! )[\x20-\x7e]*(?<! )$/;
 
 export const isHeaderText = (text: string) => carried.test(text);
 
-/** The rule, for messages. */
+/** The rule for header text, as error messages state it. */
 export const headerTextRule = "a header takes only printable ASCII, without a space at either end";
 
 /** The error contains the name but not the text, because the text may be long or contain line ends. */

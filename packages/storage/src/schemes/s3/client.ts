@@ -75,7 +75,7 @@ export class S3Client {
     });
   }
 
-  /** Signing region. */
+  /** Returns the signing region. */
   async region(): Promise<string> {
     return (await this.#reach()).region;
   }

@@ -1,6 +1,6 @@
 /**
- * Presigns URLs with AWS's own signer. It is loaded at the first use; it needs no extra package, because it is
- * installed with the credential providers.
+ * Presigns URLs with AWS's own signer, which is loaded at the first use. The signer is installed with the credential
+ * providers, so no extra package is needed.
  */
 import { createHash, createHmac, type Hash, type Hmac } from "node:crypto";
 import { SignatureV4 } from "@smithy/signature-v4";

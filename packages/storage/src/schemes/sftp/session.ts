@@ -76,7 +76,7 @@ export class Session {
     );
   }
 
-  /** Runs work on this connection only. */
+  /** Runs work on the given connection only. */
   on<T>(
     connection: Connection,
     key: string,

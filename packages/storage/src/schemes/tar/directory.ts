@@ -101,8 +101,8 @@ function parseRemarks(bytes: Buffer): Remarks {
 }
 
 /**
- * Adds a member if it is a file; a link may lead out of the archive. Returns what the member adds to the size of the
- * directory.
+ * Adds a member if it is a file. Links are left out, because a link may lead out of the archive. Returns what the
+ * member adds to the size of the directory.
  */
 function addMember(
   members: Members<TarMember>,
