@@ -1,13 +1,14 @@
 /**
  * The interface that a scheme implements: the few calls that differ from store to store. Everything else (relative
  * paths, whole and parallel reads, uploads in parts, globs, moves, trees) is built on these calls for all schemes. Keys
- * are complete and exact, never relative. Every call rejects with a StorageError, or with the reason of its signal.
+ * are complete and exact, never relative. Every call that fails rejects with a StorageError, or with the signal's
+ * reason if its signal was aborted.
  */
 import type { RetryPolicy } from "./concurrency/retry.ts";
 
 /**
- * What a listing or a stat returns for one object. A backend puts the whole key into `path`; the storage makes it
- * relative.
+ * What a listing or a stat returns for one object. A backend puts the whole key into `path`; the storage shortens it to
+ * a path relative to the opened URI.
  */
 export interface Entry {
   path: string;
@@ -55,15 +56,15 @@ export interface CopyCall extends VersionCall {
 }
 
 export interface ReadCall extends VersionCall {
-  /** First byte; 0 by default. */
+  /** Offset of the first byte; 0 by default. */
   readonly start?: number | undefined;
-  /** The byte after the last; by default, and at most, the end of the object. */
+  /** Offset after the last byte; the end of the object by default. A larger offset means the end of the object, too. */
   readonly end?: number | undefined;
   readonly ifMatch?: string | undefined;
 }
 
 /**
- * The content of an object, or part of it, while it arrives. The receiver must read the body to its end or end the
+ * The content of an object or of a range, while it arrives. The receiver must read the body to its end or end the
  * iteration.
  */
 export interface Content {
@@ -75,8 +76,8 @@ export interface Content {
   /** Reads the whole body, if the backend has a faster way than iterating. */
   bytes?(): Promise<Uint8Array>;
   /**
-   * Fills a buffer with the next bytes. It returns fewer than fit if the body has ended or broken off; after a break,
-   * the next call throws the error.
+   * Fills a buffer with the next bytes and returns their number. This is less than the size of the buffer only if the
+   * body has ended or broken off; if it broke off, the next call throws the error.
    */
   fill?: ((buffer: Uint8Array) => Promise<number>) | undefined;
   /** Abandons the unread rest, if ending the iteration is not enough. */
@@ -107,18 +108,18 @@ export interface Upload {
 
 /** How large objects are transferred, from the configuration. */
 export interface Transfer {
-  /** Size in bytes of a part, and of a range. */
+  /** Size in bytes of the parts of an upload and of the ranges of a download. */
   readonly partSize: number;
-  /** The store's minimum size of every part but the last. */
+  /** The store's minimum size in bytes of every part but the last. */
   readonly minimumPart: number;
   readonly maximumParts: number;
-  /** Objects up to this size are written in one request. */
+  /** Objects of up to this many bytes are written in one request. */
   readonly wholeUpTo: number;
-  /** Parts or ranges of one object that are transferred at once. */
+  /** Maximum number of parts or ranges of one object that are transferred at once. */
   readonly concurrency: number;
   /** Parts must be written one after the other, even if a caller asks for concurrency. */
   readonly partsInOrder?: true;
-  /** Retry policy for a body that broke off. */
+  /** Retry policy for downloads whose body breaks off. */
   readonly retry: RetryPolicy;
 }
 
@@ -143,8 +144,8 @@ export interface PresignCall extends VersionCall {
 export interface Backend {
   readonly transfer: Transfer;
   /**
-   * Yields pages of entries; directories appear only with a delimiter. An unknown prefix yields nothing and is no
-   * error.
+   * Yields pages of entries; directories appear only with a delimiter. A prefix without objects is not an error: the
+   * listing is empty.
    */
   list(prefix: string, call: ListCall): AsyncIterable<Entry[]>;
   stat(key: string, call: VersionCall): Promise<Entry>;
@@ -154,16 +155,18 @@ export interface Backend {
   /** Starts a multipart upload. */
   upload(key: string, call: WriteCall): Promise<Upload>;
   /**
-   * The local path of an object, existing or not, if the store is this machine's file system: copies then need no
-   * stream.
+   * Returns the local path of an object, even of one that does not exist. Only for stores on this machine's file
+   * system: local files can be copied without a stream.
    */
   localPath?(key: string): string;
   copy?(from: string, to: string, call: CopyCall): Promise<void>;
   /** The store can copy from its other buckets too, if the credentials may read them. */
   readonly copiesBetweenBuckets?: true;
-  /** Moves an object in a single step of the store; without this, a move is a copy and a removal. */
+  /**
+   * Moves an object with one request to the store. For backends without this method, a move is a copy and a removal.
+   */
   move?(from: string, to: string, call: CallOptions): Promise<void>;
-  /** Succeeds if the object does not exist: an earlier attempt may have removed it. */
+  /** Also succeeds if the object does not exist, because an earlier attempt may have removed it. */
   remove(key: string, call: VersionCall): Promise<void>;
   /** Removes up to `removeAtOnce` objects in one call, if the store supports it. */
   removeMany?(keys: readonly string[], call: CallOptions): Promise<void>;

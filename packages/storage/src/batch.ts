@@ -1,9 +1,9 @@
-/** Packs many small requests into the body of one, in the format of the object stores. */
+/** Packs many small requests into the body of one request, in the batch format of the object stores. */
 import { randomUUID } from "node:crypto";
 import { type RetryPolicy, retry } from "./concurrency/retry.ts";
 import { describePlace, type ErrorPlace, StorageError } from "./errors.ts";
 
-/** Numbering begins at 0; stores differ in how the number is written. */
+/** Requests are numbered from 0. `writeNumber` formats a number as the store expects. */
 export function batchBody(requests: readonly string[], writeNumber: (number: number) => string) {
   const boundary = `batch_${randomUUID()}`;
   const parts = requests.map((request, number) => {
@@ -19,7 +19,7 @@ export interface BatchAnswer {
   readonly body: string;
 }
 
-/** Returns the answers by the number of their request. */
+/** Returns the answers, keyed by the number of their request. */
 export function parseBatch(text: string): Map<number, BatchAnswer> {
   const boundary = /^\s*(--\S+)/.exec(text)?.[1] ?? "--";
   const answers = new Map<number, BatchAnswer>();
@@ -33,7 +33,7 @@ export function parseBatch(text: string): Map<number, BatchAnswer> {
   return answers;
 }
 
-/** A request of a batch that failed. */
+/** A failed request of a batch. */
 export interface BatchFailure {
   readonly key: string;
   readonly error: StorageError;
@@ -42,7 +42,10 @@ export interface BatchFailure {
 export const noAnswer = (place: ErrorPlace) =>
   new StorageError("network", `${describePlace(place)}: the store's batch answer has no result for this object`, place);
 
-/** Each request of a batch fails or succeeds alone: only the retryable failures are sent again. */
+/**
+ * Sends a batch, and then again those of its requests whose failure is retryable: each request of a batch succeeds or
+ * fails by itself.
+ */
 export async function retryFailures(
   keys: readonly string[],
   policy: RetryPolicy,

@@ -1,4 +1,7 @@
-/** What a kind of storage can do, as data. Documentation, early refusals and the choice of tests all read it. */
+/**
+ * What a kind of storage can do, as data. Documentation, early refusals and the choice of tests are all derived from
+ * this data.
+ */
 
 export interface Capabilities {
   readonly list: boolean;
@@ -31,9 +34,9 @@ export interface KeyCapabilities {
   readonly trailingSlash: boolean;
   /** Objects with the keys `a` and `a/b` can exist at the same time. */
   readonly besideFolder: boolean;
-  /** The longest key, in bytes of UTF-8. */
+  /** Maximum length of a key, in bytes of UTF-8. */
   readonly length: number;
-  /** The longest part between slashes, in bytes of UTF-8. */
+  /** Maximum length of a part between slashes, in bytes of UTF-8. */
   readonly segment: number;
 }
 

@@ -1,4 +1,4 @@
-/** Validates numbers from callers and sizes from stores: wrong ones would cause hangs or empty reads. */
+/** Validates numbers from callers and sizes from stores, because invalid ones would cause hangs or empty reads. */
 import { StorageError } from "./errors.ts";
 
 export function checkCount(name: string, value: number | undefined): void {

@@ -1,4 +1,7 @@
-/** Blank entries. All stores create them here, so that V8 sees a single object shape in lists of a million. */
+/**
+ * Creates blank entries. All stores create their entries here, so that V8 sees a single object shape in lists of a
+ * million entries.
+ */
 import type { Entry } from "./backend.ts";
 
 export const blankEntry = (type: Entry["type"], path = ""): Entry => ({

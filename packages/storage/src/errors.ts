@@ -3,13 +3,16 @@
 export const errorCodes = {
   not_found: { retryable: false, meaning: "There is no such object, bucket or version." },
   permission: { retryable: false, meaning: "The credentials are missing, wrong, expired, or not enough." },
-  precondition: { retryable: false, meaning: "The object is not, or no longer, the one that the caller expected." },
+  precondition: {
+    retryable: false,
+    meaning: "The object does not meet the condition of the call: it was replaced or removed, or it already exists.",
+  },
   throttled: { retryable: true, meaning: "The store is overloaded, or wants fewer requests." },
   network: { retryable: true, meaning: "The connection failed, broke, or timed out." },
   config: { retryable: false, meaning: "The URI or the client_config is wrong; the message names the key." },
   invalid: { retryable: false, meaning: "A path or an option of this call is wrong." },
   unsupported: { retryable: false, meaning: "This kind of storage cannot do that; see its capabilities." },
-  failed: { retryable: false, meaning: "The store answered with an error that none of the others describes." },
+  failed: { retryable: false, meaning: "The store answered with an error that no other code describes." },
 } as const satisfies Record<string, { retryable: boolean; meaning: string }>;
 
 export type ErrorCode = keyof typeof errorCodes;
@@ -21,7 +24,7 @@ export interface ErrorPlace {
   readonly key?: string;
 }
 
-/** The form in messages: `scheme://bucket/key`. For a web server the bucket already is the origin. */
+/** Describes a place in messages as `scheme://bucket/key`. For a web server, the bucket already contains the scheme. */
 export function describePlace({ scheme, bucket = "", key }: ErrorPlace): string {
   const root = bucket.includes("://") ? bucket : `${scheme}://${bucket}`;
   return key ? `${root}/${key}` : root;
@@ -33,7 +36,7 @@ export interface ErrorDetails extends ErrorPlace {
   readonly status?: number;
   /** Milliseconds to wait, if the store sent Retry-After. */
   readonly retryAfter?: number | undefined;
-  /** Overrides the table's value for the code. */
+  /** Whether a retry may help, if this differs from what the table of codes says. */
   readonly retryable?: boolean;
   readonly cause?: unknown;
 }
@@ -42,8 +45,8 @@ export interface ErrorDetails extends ErrorPlace {
 const longestMessage = 2000;
 
 /**
- * Cuts the middle out of a long message, since servers choose names and answers of any length. The beginning says
- * where, the end says what.
+ * Cuts the middle out of a long message, because servers choose names and answers of any length. The beginning and the
+ * end stay: the beginning says where the error happened, the end says what happened.
  */
 function shortened(message: string): string {
   if (message.length <= longestMessage) return message;
@@ -76,12 +79,12 @@ export class StorageError extends Error {
 }
 
 /**
- * The path is a folder where a file was expected. The code is `not_found`, but something exists, even if the folder is
- * empty.
+ * The path is a folder, but a file was expected. The code is `not_found`, because there is no such file; this class
+ * tells the caller that there is a folder, which may be empty.
  */
 export class FolderError extends StorageError {
   constructor(place: ErrorPlace & { readonly key: string }) {
-    super("not_found", `${place.key} is a folder`, place);
+    super("not_found", `${place.key} is a folder, not a file`, place);
   }
 }
 

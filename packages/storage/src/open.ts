@@ -7,7 +7,7 @@ import { findScheme } from "./registry.ts";
 import type { Storage } from "./storage.ts";
 
 export interface OpenOptions {
-  /** Replaces the environment of this process. */
+  /** Environment variables to use instead of those of this process. */
   readonly environment?: Environment;
 }
 

@@ -79,7 +79,7 @@ export class OpenedStorage implements Storage {
     });
     for await (const page of pages) {
       for (const entry of page) entry.path = entry.path.slice(folder.length);
-      // The marker of the opened folder itself is not an entry.
+      // Some stores have an object that marks the opened folder itself; it is not an entry.
       yield page.some(({ path }) => path === "") ? page.filter(({ path }) => path !== "") : page;
     }
   }
@@ -182,8 +182,8 @@ export class OpenedStorage implements Storage {
   }
 
   /**
-   * Lets the store copy, if both storages have the same parameters: the target's credentials can then read the source.
-   * Returns false if it cannot.
+   * Lets the store copy the object, if both storages have the same parameters, so that the target's credentials can
+   * read the source. Returns false if the store cannot copy it.
    */
   async #copyByStore(source: OpenedStorage, from: string, to: string, options: CopyFromOptions): Promise<boolean> {
     const [here, there] = [this.#location, source.#location];
@@ -199,7 +199,10 @@ export class OpenedStorage implements Storage {
     return true;
   }
 
-  /** Local files need no stream. A source with a given ETag is read like any other, to check it. */
+  /**
+   * Copies the bytes through this process. Local files need no stream, except for a source with a given ETag: it is
+   * read as a stream, which checks the ETag.
+   */
   async #copyThrough(source: OpenedStorage, from: string, to: string, options: CopyFromOptions): Promise<void> {
     const { signal, size, onBytes, ifMatch } = options;
     const origin = await source.#backendFor(options);
@@ -284,7 +287,10 @@ export class OpenedStorage implements Storage {
     return this.#configuration.values["version_aware"] === true;
   }
 
-  /** Refuses the bucket itself: a call meant for an object would do something else, such as remove the bucket. */
+  /**
+   * Returns the key of a path. Refuses the bucket itself: a call that is meant for an object would have another effect,
+   * such as removing the bucket.
+   */
   #key(path: string): string {
     const key = joinKey(this.#location.path, path);
     if (key !== "" || !this.#isBucket) return key;
@@ -297,7 +303,7 @@ export class OpenedStorage implements Storage {
     return this.capabilities.list && this.#location.bucket !== "" && this.#location.path === "";
   }
 
-  /** Loads the scheme at the first use. A failure is not cached: the next call tries again. */
+  /** Returns the backend, which is loaded at the first use. If loading fails, the next call tries again. */
   #backend(options: CallOptions = {}): Promise<Backend> {
     options.signal?.throwIfAborted();
     if (this.#closed) throw new StorageError("invalid", `${this.uri} is closed`, { scheme: this.scheme });
@@ -308,7 +314,7 @@ export class OpenedStorage implements Storage {
     return this.#opening;
   }
 
-  /** Refuses a version unless the storage was opened with `version_aware`: it would be ignored or surprising. */
+  /** Returns the backend. Refuses a version unless the storage was opened with `version_aware`. */
   #backendFor(options: VersionCall): Promise<Backend> {
     if (options.version && !this.capabilities.namedVersions) this.#need("versions");
     if (options.version && this.#configuration.values["version_aware"] === false) {
@@ -370,7 +376,7 @@ function decoderOf(encoding: string | undefined): TextDecoder {
 }
 
 async function copyKey(backend: Backend, from: string, to: string, options: VersionCall): Promise<void> {
-  // A copy onto itself does nothing, though some stores refuse it; a missing source is an error everywhere.
+  // Some stores refuse to copy an object onto itself, so nothing is sent. A missing source is still an error.
   if (from === to && options.version === undefined) return void (await backend.stat(from, options));
   if (backend.copy) return backend.copy(from, to, options);
   await writeObject(backend, to, streamObject(backend, from, options), options);

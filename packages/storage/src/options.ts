@@ -3,20 +3,21 @@ import type { CallOptions, PresignCall, ReadCall, VersionCall, WriteCall } from 
 
 export interface ListOptions extends CallOptions {
   /**
-   * Lists only paths that begin with this, relative to the opened URI: `a/` for the folder a, `a` for ab and a/b, too.
+   * Lists only paths that begin with this prefix, relative to the opened URI. `a/` lists the folder `a`; `a` also lists
+   * `ab`.
    */
   readonly prefix?: string;
-  /** Lists everything below, instead of one level. */
+  /** Lists all levels below the opened URI instead of one. */
   readonly recursive?: boolean;
-  /** What separates levels; `/` by default. */
+  /** The separator between levels; `/` by default. */
   readonly delimiter?: string;
   /** Lists only paths that sort after this one. */
   readonly startAfter?: string;
   /** Lists every version; by default, `version_aware` decides. */
   readonly versions?: boolean;
-  /** Lists paths in byte order. A recursive listing is faster without. */
+  /** Lists paths in byte order. A recursive listing is faster without this option. */
   readonly ordered?: boolean;
-  /** Maximum requests at once; 16 by default. */
+  /** Maximum number of requests at once; 16 by default. */
   readonly concurrency?: number;
   /** Asks the store even if `cache_timeout` has cached the listing. */
   readonly refresh?: boolean;
@@ -27,21 +28,24 @@ export interface ListOptions extends CallOptions {
 export type GlobOptions = Pick<ListOptions, "signal" | "concurrency">;
 
 export interface ReadOptions extends ReadCall {
-  /** Ranges of one object read at once; by default, the configuration decides. */
+  /** Maximum number of ranges of one object that are read at once; by default, the configuration decides. */
   readonly concurrency?: number;
   /** Size of a range in bytes; by default, the configuration decides. */
   readonly blockSize?: number;
 }
 
 export interface WriteOptions extends WriteCall {
-  /** Parts written at once; by default, the configuration decides. */
+  /** Maximum number of parts that are written at once; by default, the configuration decides. */
   readonly concurrency?: number;
   /** Size of a part in bytes; by default, the configuration decides. */
   readonly partSize?: number;
 }
 
 export interface TransferProgress {
-  /** Called with the number of bytes just transferred; once with all of them if the store copies by itself. */
+  /**
+   * Called with the number of bytes just transferred. If the store makes the copy, it is called once, with the size of
+   * the object.
+   */
   readonly onBytes?: ((bytes: number) => void) | undefined;
 }
 
@@ -51,12 +55,15 @@ export type UploadOptions = WriteOptions & TransferProgress;
 export interface CopyFromOptions extends VersionCall, TransferProgress {
   /** Copies only the object with this ETag. */
   readonly ifMatch?: string | undefined;
-  /** The object's expected size. If the bytes pass through this process, another size is refused. */
+  /**
+   * The expected size of the object in bytes. If the bytes pass through this process and the object has another size,
+   * the copy fails.
+   */
   readonly size?: number | undefined;
 }
 
 export interface RemoveOptions extends VersionCall {
-  /** Also removes everything below, as a folder. */
+  /** Also removes everything below the path, as for a folder. */
   readonly recursive?: boolean;
 }
 
@@ -65,8 +72,11 @@ export interface PresignOptions extends Partial<PresignCall> {}
 /** Bytes as web APIs take them, in every version of TypeScript: `Uint8Array<ArrayBuffer>` where that type exists. */
 export type Bytes = ReturnType<Uint8ArrayConstructor["from"]>;
 
-/** Text is encoded in UTF-8. */
+/** Bytes or text. Text is encoded as UTF-8. */
 export type BytesOrText = Uint8Array | ArrayBuffer | ArrayBufferView | string;
 
-/** Content to write: a whole value, or a stream that is never whole in memory, from Node, the web, or any iterable. */
+/**
+ * Content to write: bytes or text, or a stream of them that is never held in memory as a whole. A stream is a Node or
+ * web stream, or any iterable.
+ */
 export type WriteContent = BytesOrText | Blob | AsyncIterable<BytesOrText> | Iterable<BytesOrText>;

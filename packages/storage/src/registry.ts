@@ -23,7 +23,7 @@ import { tarScheme } from "./schemes/tar/scheme.ts";
 import { webdavScheme } from "./schemes/webdav/scheme.ts";
 import { zipScheme } from "./schemes/zip/scheme.ts";
 
-/** Opens the storage that holds an archive, of any other scheme. */
+/** Opens the storage that holds an archive; it can have any other scheme. */
 const outerOpener: OuterOpener = {
   check: (place) => void prepareOuter(place),
   async open(place) {
@@ -75,7 +75,8 @@ function isNative(uri: string): boolean {
 const bridge = (uri: string) => bridgeScheme(uri, [...registered.keys()]) as unknown as Scheme;
 
 /**
- * An unknown scheme may exist in fsspec or in a package for it; the first use finds out. A likely typo is refused here.
+ * Returns the scheme for a name that is not registered. It may exist in fsspec or in a package that extends fsspec,
+ * which shows only at the first use. A likely typo is refused here.
  */
 function otherScheme(uri: string, name: string): Scheme {
   const known = [...registered.keys()];
@@ -83,6 +84,6 @@ function otherScheme(uri: string, name: string): Scheme {
   const hint = isTheirs ? "" : suggest(name, known);
   if (hint === "") return bridge(uri);
   const message = `${name}:// is not a known kind of storage (${known.join(", ")})${hint}`;
-  const next = ` For a kind that a package adds to fsspec, write fsspec+${name}://`;
+  const next = ` If it is a scheme that a package adds to fsspec, write fsspec+${name}://`;
   throw new StorageError("config", message + next, { scheme: name });
 }

@@ -20,11 +20,11 @@ export interface Scheme<Table extends ParameterTable = ParameterTable> {
   readonly parameters: Table;
   readonly capabilities: Capabilities;
   parse(uri: string): Location;
-  /** Checks rules between parameters when a storage is opened. */
+  /** Checks rules that concern several parameters, when a storage is opened. */
   check?(configuration: Configuration<Table>, location: Location): void;
   /** Loads the backend at the first use, so that the code of other schemes is never loaded. */
   load(): Promise<SchemeModule<Table>>;
 }
 
-/** Ties the types of a table to the functions that use it. */
+/** Returns the scheme unchanged. It lets TypeScript check that `check` and `load` fit the scheme's parameter table. */
 export const defineScheme = <Table extends ParameterTable>(scheme: Scheme<Table>): Scheme<Table> => scheme;

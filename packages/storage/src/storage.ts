@@ -16,7 +16,7 @@ import type {
 } from "./options.ts";
 import type { OpenedFile, OpenFileOptions } from "./random-access/opened-file.ts";
 
-/** One folder of a tree. */
+/** One folder of a tree, as `walk` yields it. */
 export interface WalkedFolder {
   /** Empty for the opened URI itself; any other path ends with a slash. */
   readonly path: string;
@@ -24,26 +24,30 @@ export interface WalkedFolder {
   readonly files: readonly Entry[];
 }
 
-/** Paths are relative to the opened URI, and the path "" is that URI itself. */
+/** An opened URI. All paths are relative to it; the path "" means the opened URI itself. */
 export interface Storage {
   readonly uri: string;
   readonly scheme: string;
   readonly capabilities: Capabilities;
   list(options?: ListOptions): AsyncIterable<Entry>;
   /**
-   * Yields files whose path matches. `*` and `?` stay within a folder, `**` crosses folders; braces and classes work.
+   * Yields files whose path matches the pattern. `*` and `?` match within a folder, `**` across folders; braces
+   * (`{a,b}`) and classes (`[a-z]`) are supported.
    */
   glob(pattern: string, options?: GlobOptions): AsyncIterable<Entry>;
   walk(path?: string, options?: CallOptions): AsyncIterable<WalkedFolder>;
   stat(path: string, options?: VersionCall): Promise<Entry>;
   exists(path: string, options?: VersionCall): Promise<boolean>;
-  /** `end` is the byte after the last. A range beyond the end of the object is cut short, without an error. */
+  /**
+   * Reads an object or a range of it. `end` is the offset after the last byte. A range that goes beyond the end of the
+   * object is cut short without an error.
+   */
   read(path: string, options?: ReadOptions): Promise<Bytes>;
   readText(path: string, options?: ReadOptions & { encoding?: string }): Promise<string>;
   readStream(path: string, options?: ReadOptions): ReadableStream<Bytes>;
   /**
-   * Opens a file for random access through a cache; `cache_type` names it, as in fsspec. Close the file, or the
-   * storage.
+   * Opens a file for random access through a cache; `cache_type` is the name of the cache, as in fsspec. Close the file
+   * or the storage afterwards.
    */
   open(path: string, options?: OpenFileOptions): Promise<OpenedFile>;
   write(path: string, content: WriteContent, options?: UploadOptions): Promise<Entry>;
@@ -53,17 +57,18 @@ export interface Storage {
   upload(file: string, path: string, options?: UploadOptions): Promise<Entry>;
   copy(from: string, to: string, options?: VersionCall): Promise<void>;
   /**
-   * Copies from another storage of any kind. Within one bucket, and on s3 between buckets, the store copies, unless an
-   * ETag is given. Otherwise the bytes pass through this process; local files are read and written as in `upload` and
-   * `download`.
+   * Copies from another storage of any kind. Within one bucket, and on s3 also between buckets, the store makes the
+   * copy, unless an ETag is given. Otherwise the bytes pass through this process; local files are read and written as
+   * in `upload` and `download`.
    */
   copyFrom(source: Storage, from: string, to: string, options?: CopyFromOptions): Promise<void>;
   move(from: string, to: string, options?: CallOptions): Promise<void>;
-  /** Succeeds if there is nothing to remove. */
+  /** Removes an object. Also succeeds if there is nothing to remove. */
   remove(path: string, options?: RemoveOptions): Promise<void>;
   /**
-   * Calls `run` with a storage whose writes and removals become one change when `run` has ended, and none if it fails:
-   * on the hub, one commit. Until then, reads see the old state. Stores without batches make each change at once.
+   * Calls `run` with a storage whose writes and removals are made together, as one change (on the hub, one commit),
+   * when `run` has succeeded. If `run` fails, nothing is changed. Until then, reads see the old state. Stores without
+   * batches make each change immediately.
    */
   batch<T>(run: (storage: Storage) => Promise<T>, options?: BatchCall): Promise<T>;
   /** Returns a URL that works without credentials for `expiresIn` seconds, an hour by default. */

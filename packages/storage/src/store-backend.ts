@@ -1,11 +1,11 @@
-/** The backend of a URI that names no bucket: it lists the buckets, as folders, and does nothing else. */
+/** The backend of a URI without a bucket, such as `s3://`. It can only list the buckets, as folders. */
 import type { Backend, CallOptions, ListCall } from "./backend.ts";
 import type { RetryPolicy } from "./concurrency/retry.ts";
 import { directoryEntry } from "./entry.ts";
 import { FolderError, StorageError } from "./errors.ts";
 
 export interface BucketCall extends CallOptions {
-  /** Continuation token of the page before. */
+  /** Continuation token that the previous page returned. */
   readonly token?: string | undefined;
 }
 
@@ -22,15 +22,15 @@ export function storeBackend(
   fetch: FetchBuckets,
   close: () => Promise<void>,
 ): Backend {
-  const refuse = (why: string) => new StorageError("invalid", `${scheme}:// names no bucket: ${why}`, { scheme });
+  const refuse = (why: string) => new StorageError("invalid", `${scheme}:// contains no bucket: ${why}`, { scheme });
   const refused = async (): Promise<never> => {
     throw refuse("list the buckets, and open one of them");
   };
   return {
     transfer: { partSize: 1, minimumPart: 1, maximumParts: 1, wholeUpTo: 1, concurrency: 1, retry },
     list(prefix, call) {
-      if (!call.delimiter) throw refuse("a recursive listing needs a bucket; open one");
-      if (prefix.includes("/")) throw refuse("open the bucket to list what is in it");
+      if (!call.delimiter) throw refuse("open a bucket for a recursive listing");
+      if (prefix.includes("/")) throw refuse("open the bucket to list its contents");
       return pagesOf(fetch, prefix, call);
     },
     async stat(key) {

@@ -1,4 +1,4 @@
-/** Makes one tree like another, in any two kinds of storage. */
+/** Copies the changes of one tree to another, between any two kinds of storage. */
 import type { CallOptions, Entry } from "./backend.ts";
 import { runAll } from "./concurrency/window.ts";
 import { isStorageError, StorageError } from "./errors.ts";
@@ -6,11 +6,11 @@ import type { TransferProgress } from "./options.ts";
 import type { Storage } from "./storage.ts";
 
 export interface SyncOptions extends CallOptions, TransferProgress {
-  /** Removes files that the source does not have. */
+  /** Removes files from the target that the source does not have. */
   readonly remove?: boolean;
-  /** Copies every file, even if it looks the same. */
+  /** Copies every file, even if the file in the target seems to be the same. */
   readonly all?: boolean;
-  /** Files copied at once; 8 by default. */
+  /** Maximum number of files that are copied at once; 8 by default. */
   readonly concurrency?: number;
   /** Reports what would be done, and does nothing. */
   readonly dryRun?: boolean;
@@ -25,8 +25,8 @@ export interface SyncAction {
 
 /**
  * Copies files that are missing in the target, differ in size, or are newer in the source. The source must be an
- * existing folder or bucket. If the target supports batches, the changes are one; if both are in one store, the store
- * copies.
+ * existing folder or bucket. If the target supports batches, all changes are one batch. If source and target are in the
+ * same store, the store makes the copies.
  */
 export async function syncTrees(source: Storage, target: Storage, options: SyncOptions = {}): Promise<void> {
   const call = { signal: options.signal, message: "Synchronise" };
@@ -37,8 +37,8 @@ async function syncInto(source: Storage, target: Storage, options: SyncOptions):
   const present = new Map<string, Entry>();
   const { signal, onBytes } = options;
   const call = { recursive: true, refresh: true, signal } as const;
-  // Files behind a link to a folder do not belong to the target, so they are not removed: the link may even lead to the
-  // source.
+  // With `remove`, links to folders in the target are not followed. The files behind them do not belong to the target
+  // and must not be removed: the link may even lead to the source.
   const followLinks = !options.remove;
   for await (const entry of target.list({ ...call, followLinks })) present.set(entry.path, entry);
   let found = false;
@@ -59,8 +59,9 @@ async function syncInto(source: Storage, target: Storage, options: SyncOptions):
 }
 
 /**
- * A missing folder lists like an empty one, and a mistyped source must not empty the target. In stores without real
- * folders an empty folder exists only as a marker, whose name ends with a slash.
+ * Throws if the source does not exist or is a file. The listing of a missing folder is empty, and a mistyped source
+ * must not empty the target. In stores without real folders, an empty folder exists only as a marker, an object whose
+ * name ends with a slash.
  */
 async function checkFolder(source: Storage, signal: AbortSignal | undefined): Promise<void> {
   const { uri, scheme, capabilities } = source;
@@ -78,7 +79,7 @@ async function perform(options: SyncOptions, action: SyncAction, run: () => Prom
   options.onAction?.(action);
 }
 
-/** If in doubt, files differ: times may be whole seconds, and a missed change would never be copied. */
+/** Whether two files seem to be the same: the same size, and the same ETag or a target that is not older. */
 function isSame(source: Entry, target: Entry): boolean {
   if (source.size !== target.size) return false;
   if (source.etag !== "" && source.etag === target.etag) return true;

@@ -5,7 +5,7 @@
 export interface Chain {
   /** Scheme of the first link. */
   readonly scheme: string;
-  /** Path within the first link; empty if the link is only a name. */
+  /** Path within the first link; empty if the link has none, as in `simplecache::…`. */
   readonly path: string;
   /** Everything after the first `::`. */
   readonly outer: string;
@@ -14,7 +14,10 @@ export interface Chain {
 const shape = /^([a-zA-Z][\w+.-]*)(?::\/\/(.*?))?::(.+)$/s;
 const isUri = /^\/|^[a-zA-Z][\w+.-]*(:\/\/|::)/;
 
-/** Returns undefined if the URI is not a chain. A key may contain `::` if no URI or absolute path follows it. */
+/**
+ * Returns undefined if the URI is not a chain. A `::` makes a chain only if a URI or an absolute path follows it, so
+ * other keys may contain `::`.
+ */
 export function chainOf(uri: string): Chain | undefined {
   const [, scheme, path = "", outer] = shape.exec(uri) ?? [];
   if (scheme === undefined || outer === undefined || !isUri.test(outer)) return undefined;

@@ -1,4 +1,7 @@
-/** URIs of the shape `scheme://[user[:password]@]host[:port]/path`. The path is taken as written, from the root. */
+/**
+ * URIs of the shape `scheme://[user[:password]@]host[:port]/path`. The path starts at the server's root and is not
+ * decoded.
+ */
 import { StorageError } from "../errors.ts";
 import { afterScheme, type Location, schemeOf } from "./uri.ts";
 
@@ -11,13 +14,13 @@ export interface ServerAddress {
 
 const pattern = /^(?:([^/@:]*)(?::([^/@]*))?@)?(\[[^\]/]+\]|[^/:@]+)(?::(\d+))?(?:\/(.*))?$/s;
 
-/** Leaves credentials out of the bucket, because errors show the bucket. */
+/** Parses the URI. The bucket is the host and port, without user and password, because errors show the bucket. */
 export function parseServerUri(uri: string): Location {
   const [, , , host, port, path = ""] = match(uri);
   return { uri, scheme: schemeOf(uri), bucket: port ? `${host}:${port}` : `${host}`, path: path.replace(/^\/+/, "") };
 }
 
-/** In a user name or password, `@`, `:` and `/` are percent-encoded. */
+/** Returns the host and the login. In a user name or password, `@`, `:` and `/` must be percent-encoded in the URI. */
 export function addressOf({ uri }: Location): ServerAddress {
   const [, username, password, host = "", port] = match(uri);
   return {

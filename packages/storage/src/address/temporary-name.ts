@@ -1,4 +1,4 @@
-/** Names of unfinished files: they lie beside their target, and listings leave them out. */
+/** Names of unfinished files. Such a file lies in the folder of its target, and listings leave it out. */
 import { randomUUID } from "node:crypto";
 
 /** Uses only the start of the name: the full name could exceed the file system's limit. */

@@ -1,15 +1,22 @@
-/** Checks keys for stores with a folder tree, which would silently read some keys as another path. */
+/**
+ * Checks keys for stores with a folder tree. Such a store would silently take some keys, such as `a/../b`, for other
+ * paths.
+ */
 import { StorageError } from "../errors.ts";
 import { temporaryName } from "./temporary-name.ts";
 
 /**
- * Refuses empty names, `.` and `..`, a slash at either end, lone surrogates, and characters that the store's commands
- * cannot carry.
+ * Refuses empty names, `.` and `..`, a slash at either end, lone surrogates, and the characters in `forbidden`, which
+ * the store's commands cannot contain.
  */
 export function checkTreePath(scheme: string, key: string, forbidden = /\0/): string {
   const isOdd = key.split("/").some((name) => name === "" || name === "." || name === "..");
   if (!isOdd && key.isWellFormed() && !forbidden.test(key)) return key;
-  throw new StorageError("invalid", `${JSON.stringify(key)} is not a valid path on ${scheme}://`, { scheme, key });
+  throw new StorageError(
+    "invalid",
+    `${JSON.stringify(key)} is not a valid path on ${scheme}://: it must not begin or end with a slash, or contain empty segments, . or .., or names and characters that the store does not allow`,
+    { scheme, key },
+  );
 }
 
 /** Returns the parent folders of a key, the outermost first. */
@@ -24,6 +31,6 @@ export function temporaryKey(key: string): string {
   return key.slice(0, slash) + temporaryName(key.slice(slash));
 }
 
-/** Makes an ETag for stores that have none: a changed file has a different time or size. */
+/** Makes an ETag from modification time and size, for stores that have no ETags. */
 export const etagOfTime = (modified: Date | null, size: number) =>
   `${Math.floor(Number(modified) / 1000).toString(16)}-${size.toString(16)}`;

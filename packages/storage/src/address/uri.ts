@@ -10,7 +10,7 @@ export interface Location {
   readonly scheme: string;
   /** Bucket, container, or origin; empty if the scheme has none. */
   readonly bucket: string;
-  /** The key that was opened: the storage's path "" names it, and all other paths lie below it. */
+  /** The key that was opened. In calls of the storage, the path "" means this key, and all other paths lie below it. */
   readonly path: string;
   /** For a chain: everything after the path, as in `::s3://bucket/archive.zip`. */
   readonly outer?: string;
@@ -18,7 +18,7 @@ export interface Location {
 
 const schemePattern = /^([a-zA-Z][a-zA-Z0-9+.-]*):\/\//;
 
-/** At least two letters: a single letter is a Windows drive. */
+/** A scheme has at least two letters here: a single letter before the colon is a Windows drive. */
 const oneSlash = /^([a-zA-Z][a-zA-Z0-9+.-]+):\/?(?!\/)(.*)$/;
 
 /** Refuses a malformed URI that would otherwise pass as a plain path. */
@@ -59,15 +59,15 @@ export function parseBucketUri(uri: string): Location {
   return { uri, scheme: schemeOf(uri), bucket, path: slash < 0 ? "" : rest.slice(slash + 1) };
 }
 
-/** Parses the same form, but the bucket may be missing, as in `s3://`: then the storage holds the buckets. */
+/** Like `parseBucketUri`, but the bucket may be missing, as in `s3://`: the storage then contains all buckets. */
 export function parseStoreUri(uri: string): Location {
   if (/^\/?$/.test(afterScheme(uri))) return { uri, scheme: schemeOf(uri), bucket: "", path: "" };
   return parseBucketUri(uri);
 }
 
 /**
- * Whether the same key names the same object in both. The part before the path may name more than the bucket: an
- * account, a user.
+ * Whether the same key names the same object in both locations. Compares everything before the path, because it may
+ * contain more than the bucket, such as an account or a user.
  */
 export function isSamePlace(one: Location, other: Location): boolean {
   if (one.scheme !== other.scheme || one.bucket !== other.bucket) return false;
@@ -81,7 +81,7 @@ export function joinKey(base: string, path: string): string {
   return folderOf(base) + path;
 }
 
-/** The prefix of all keys below the opened one. */
+/** Returns the prefix of all keys below the opened key. */
 export function folderOf(base: string): string {
   return base === "" || base.endsWith("/") ? base : `${base}/`;
 }

@@ -5,14 +5,17 @@ import { StorageError } from "../errors.ts";
 export const encodeKey = (key: string) =>
   /^[\w.~/-]*$/.test(key) ? key : wellFormed(key).split("/").map(encodeText).join("/");
 
-/** Most text needs no encoding, or only for its slashes, and checking that is cheaper than encoding it. */
+/**
+ * Encodes everything, slashes included. The checks come first because they are cheaper than encoding, and most texts
+ * need no encoding except for slashes.
+ */
 export function encodeText(text: string): string {
   if (/^[\w.~-]*$/.test(text)) return text;
   if (/^[\w.~/-]*$/.test(text)) return text.replaceAll("/", "%2F");
   return encodeURIComponent(wellFormed(text)).replace(/[!'()*]/g, percent);
 }
 
-/** Refuses lone surrogates: UTF-8 cannot hold them, so another key would be sent. */
+/** Refuses lone surrogates: UTF-8 cannot encode them, so a different key would be sent. */
 function wellFormed(text: string): string {
   if (text.isWellFormed()) return text;
   const message = `${JSON.stringify(text)} is not valid Unicode: it contains half of a surrogate pair`;

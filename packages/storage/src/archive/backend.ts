@@ -1,4 +1,7 @@
-/** The read-only backend of archives. A format supplies the directory and the bytes of a member. */
+/**
+ * The read-only backend of archives. Each format supplies two functions: one reads the directory, the other the bytes
+ * of a member.
+ */
 import type { Backend, CallOptions, Content, Entry, ListCall, ReadCall } from "../backend.ts";
 import { abortable } from "../concurrency/abortable.ts";
 import { directoryEntry } from "../entry.ts";
@@ -68,8 +71,8 @@ class Archive<M extends Member> {
   }
 
   /**
-   * Reads with the cached directory. If the archive was replaced, the conditional read fails and the directory is
-   * reloaded.
+   * Uses the cached directory. If the archive was replaced meanwhile, the conditional read fails, and the next call
+   * reads the new directory.
    */
   async read(key: string, call: ReadCall): Promise<Content> {
     const known = await abortable(this.#known(), call.signal);
@@ -77,7 +80,7 @@ class Archive<M extends Member> {
     const member = this.#find(directory.members, key);
     if (member.refusal !== undefined) throw this.#error("unsupported", key, member.refusal);
     if (call.ifMatch !== undefined && call.ifMatch !== member.etag)
-      throw this.#error("precondition", key, "the file was replaced");
+      throw this.#error("precondition", key, "the file was replaced: its ETag is no longer the expected one");
     const start = Math.min(call.start ?? 0, member.size);
     const end = Math.max(start, Math.min(call.end ?? member.size, member.size));
     const body = this.#body(directory, key, member, { start, end, signal: call.signal });

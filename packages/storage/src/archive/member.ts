@@ -10,12 +10,15 @@ export interface Member {
   readonly refusal?: string | undefined;
 }
 
-/** Size limit of the directory, which stays in memory while the storage is open: for ZIP, its size in the archive. */
+/**
+ * Maximum size in bytes of an archive's directory, which stays in memory while the storage is open. For ZIP, this is
+ * the size of the directory in the archive; for other formats, see `memberCost`.
+ */
 export const longestDirectory = 256 * 1024 * 1024;
 
 /**
- * Size of a ZIP directory entry without its name. Formats without a directory count this much plus the name for each
- * member.
+ * Size in bytes of a ZIP directory entry without its name. For formats without a directory, each member counts as this
+ * size plus the length of its name.
  */
 export const memberCost = 46;
 
@@ -30,8 +33,8 @@ export const memberEntry = (key: string, { size, etag, modified }: Member): Entr
 });
 
 /**
- * Turns a member name, which its creator chose freely, into a key. Returns undefined if the name leads out of the
- * archive or is empty. Backslashes become slashes, and anything before the first path segment is dropped.
+ * Turns the name of a member, which the creator of the archive chose freely, into a key. Backslashes become slashes;
+ * empty segments and `.` are dropped. Returns undefined if the name is empty, invalid, or leads out of the archive.
  */
 export function memberKey(name: string): string | undefined {
   const names = name.replaceAll("\\", "/").split("/");

@@ -1,4 +1,7 @@
-/** The object that holds an archive, in any kind of storage. It is read by ranges, always from the same version. */
+/**
+ * The object that holds an archive, in any kind of storage. It is read in ranges, and all ranges come from the same
+ * version of the object.
+ */
 import type { Backend, CallOptions, Entry } from "../backend.ts";
 import type { ClientConfig, Environment } from "../configuration/parameters.ts";
 import { type ErrorPlace, StorageError } from "../errors.ts";

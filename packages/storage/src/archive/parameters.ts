@@ -6,7 +6,7 @@ export const archiveParameters = {
     type: "string",
     default: null,
     effect: "native",
-    help: "URI of the archive, unless it follows :: in the URI.",
+    help: "URI of the archive, if the opened URI does not contain it after ::.",
   },
   target_options: {
     type: "dict",
@@ -20,6 +20,6 @@ export const archiveParameters = {
     default: null,
     effect: "native",
     secret: true,
-    help: "Any scheme in the chain, such as s3: a dict with its parameters.",
+    help: "The name of a scheme in the chain, such as s3, with a dict of the parameters of that scheme.",
   },
 } as const satisfies ParameterTable;

@@ -1,7 +1,7 @@
 /** Byte streams in archives: decompresses them while reading and cuts them to a range. */
 import { pipeline, Readable, type Transform } from "node:stream";
 
-/** Holds only the decompressor's buffer in memory, however large the output. */
+/** Decompresses a stream. Only the decompressor's buffer is in memory, however large the output is. */
 export async function* decompress(
   body: AsyncIterable<Uint8Array>,
   decompressor: Transform,

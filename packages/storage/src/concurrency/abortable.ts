@@ -6,7 +6,7 @@ export async function abortable<T>(work: Promise<T>, signal: AbortSignal | undef
   const stop = () => stopped.reject(signal.reason);
   if (signal.aborted) stop();
   signal.addEventListener("abort", stop, { once: true });
-  // If the signal wins the race, nobody handles a later failure.
+  // If the signal aborts first, nothing else handles a later failure of the work.
   work.catch(() => {});
   try {
     return await Promise.race([stopped.promise, work]);

@@ -1,6 +1,7 @@
 /**
  * A bounded queue between producers and one consumer: the faster side waits for the other. It implements the iterator
- * by hand: with an async generator, some listings of a million keys kept many pages alive that nobody needed any more.
+ * by hand: with an async generator, some listings of a million keys kept many pages in memory that nobody needed any
+ * more.
  */
 export class Channel<T> implements AsyncIterableIterator<T, undefined> {
   #items: T[] = [];
@@ -25,7 +26,7 @@ export class Channel<T> implements AsyncIterableIterator<T, undefined> {
     if (this.#items.length >= this.#capacity) await new Promise<void>((resolve) => this.#room.push(resolve));
   }
 
-  /** Ends the queue. With an error, the consumer receives it after the queued items. */
+  /** Ends the queue. If an error is given, the consumer receives it after the queued items. */
   close(failure?: { error: unknown }): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -34,7 +35,10 @@ export class Channel<T> implements AsyncIterableIterator<T, undefined> {
     for (const resume of this.#room.splice(0)) resume();
   }
 
-  /** The queue is empty, so all producers are woken: some may have nothing more to add. */
+  /**
+   * Wakes all producers, because the queue is empty, and a single producer might have nothing more to add. Resolves
+   * when an item arrives.
+   */
   #nextArrival(): Promise<void> {
     for (const resume of this.#room.splice(0)) resume();
     return new Promise<void>((resolve) => {

@@ -1,20 +1,25 @@
 /** Caches expiring credentials until shortly before they expire, and renews them with one request for all callers. */
 
 interface Ending {
-  /** When the credentials expire; never, if absent. */
+  /** When the credentials expire. If this is absent, they never expire. */
   readonly expiration?: Date | undefined;
 }
 
 export interface Renewable<T> {
   get(): Promise<T>;
-  /** Called when the store says that the credentials have expired. Returns false if there are no others. */
+  /**
+   * Called when the store says that the credentials have expired. Returns false if no new credentials can be requested.
+   */
   renew(): boolean;
 }
 
-/** Milliseconds before expiry at which credentials are renewed, so that a request signed just before is still valid. */
+/**
+ * Credentials are renewed this many milliseconds before they expire, so that no request arrives after its credentials
+ * have expired.
+ */
 const renewBefore = 5 * 60_000;
 
-/** Expiry for credentials that state none: they are requested again after a while. */
+/** Returns the expiry to assume for credentials that state none. They are requested again after a minute. */
 export const soon = () => new Date(Date.now() + renewBefore + 60_000);
 
 /**

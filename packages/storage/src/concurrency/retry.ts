@@ -7,7 +7,7 @@ export interface RetryPolicy {
   readonly attempts: number;
   /** Maximum pause before the second attempt, in milliseconds. */
   readonly firstPause: number;
-  /** Factor by which each pause may be longer than the one before. */
+  /** The maximum pause grows by this factor with each attempt. */
   readonly growth: number;
   readonly longestPause: number;
   /** Replaces waiting in tests. */
@@ -33,7 +33,10 @@ export async function retry<T>(
   }
 }
 
-/** Full jitter: many clients that failed together do not return together. */
+/**
+ * Returns a random pause in milliseconds (full jitter), so that clients that failed at the same time do not retry at
+ * the same time.
+ */
 export function pauseAfter(policy: RetryPolicy, attempt: number, asked = 0): number {
   const longest = Math.min(policy.firstPause * policy.growth ** (attempt - 1), policy.longestPause);
   return asked + Math.random() * longest;

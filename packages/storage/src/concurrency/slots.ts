@@ -21,7 +21,7 @@ export class Slots {
       await abortable(turn.promise, signal);
     } catch (error) {
       const index = this.#waiting.indexOf(turn.resolve);
-      // The slot was granted at the moment we stopped waiting, so it goes to the next caller.
+      // The slot was granted just when this caller stopped waiting, so it goes to the next caller.
       if (index < 0) this.release();
       else this.#waiting.splice(index, 1);
       throw error;

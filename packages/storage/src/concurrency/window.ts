@@ -1,10 +1,10 @@
-/** A sliding window over work: a slow item delays only itself, and a limited number run at once. */
+/** A sliding window over work: a limited number of items are in progress at once, and a slow item delays no other. */
 import { checkCount } from "../check-count.ts";
 import { iteratorOf } from "./iterator-of.ts";
 
 /**
- * Runs all items, in any order. After a failure it starts no more, waits for the running ones, and rejects with the
- * first error; a source that is slow to yield the next item does not delay that.
+ * Runs all items, in any order. After a failure it starts no more items, waits for the running ones, and rejects with
+ * the first error, even if the source is still waiting for its next item.
  */
 export async function runAll<T>(
   items: AsyncIterable<T> | Iterable<T>,
@@ -65,7 +65,7 @@ class Tasks {
     }
   }
 
-  /** Waits for something else, unless a task fails first. */
+  /** Waits for a promise that is not one of the tasks, unless a task fails first. */
   async during<R extends object>(coming: Promise<R>): Promise<R> {
     for (;;) {
       this.#throwFailure();
@@ -79,7 +79,7 @@ class Tasks {
   }
 }
 
-/** Yields results in the order of the items, while up to `width` following ones are in progress. */
+/** Yields results in the order of the items. Up to `width` items are in progress at once. */
 export async function* mapInOrder<T, R>(
   items: AsyncIterable<T> | Iterable<T>,
   width: number,

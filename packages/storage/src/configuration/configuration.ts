@@ -153,7 +153,10 @@ function findInVariable(question: Question, name: string, parameter: Parameter):
   return { value, source: `environment ${name}` };
 }
 
-/** Looks at fsspec's variable for the parameter, then at fsspec's variable for the scheme, then at fsspec's files. */
+/**
+ * Looks first at fsspec's variable for the parameter, then at fsspec's variable for the scheme, then at fsspec's
+ * configuration files.
+ */
 function findInDefaults(question: Question, { name, places }: NamedDefaults, key: string, parameter: Parameter) {
   const sources = sourcesOf(key, parameter).filter((source) => !source.startsWith("$"));
   return (
@@ -173,7 +176,7 @@ function findInDefaultVariable(question: Question, name: string, source: string,
   return findInPlace(question, { name: `environment ${variable}`, values }, source, parameter);
 }
 
-/** Parses texts if the parameter has another type. */
+/** Parses a text value if the parameter has a type other than string. */
 function findInPlace(question: Question, { name, values }: DefaultsPlace, source: string, parameter: Parameter) {
   const given = lookUp(values, source);
   if (given === undefined || given === null) return undefined;
@@ -229,7 +232,7 @@ function hasType(type: ParameterType, value: unknown): boolean {
   return typeof value === type;
 }
 
-/** Describes the type of a value, never the value: it may be a secret in the wrong place. */
+/** Describes only the type of a value, because the value may be a secret that was given for the wrong parameter. */
 function describe(value: unknown): string {
   if (Array.isArray(value)) return "a list";
   return `a value of type ${typeof value}`;

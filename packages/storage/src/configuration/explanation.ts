@@ -29,8 +29,8 @@ function masked(table: ParameterTable, key: string, value: unknown): unknown {
 }
 
 /**
- * A key is secret by itself, as a member that its dict marks as secret, or because a secret parameter shares its
- * source.
+ * A key is secret if its own row says so, if its dict lists it in `secretMembers`, or if it is a source of a secret
+ * parameter.
  */
 function isSecret(table: ParameterTable, key: string): boolean {
   if (table[key]?.secret) return true;

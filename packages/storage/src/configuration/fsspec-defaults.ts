@@ -20,11 +20,17 @@ export interface DefaultsPlace {
   readonly values: ClientConfig;
 }
 
-/** Returns the defaults under each name of a scheme, the strongest first. The last name is the strongest. */
+/**
+ * Returns the defaults under each name of a scheme, such as `gs` and `gcs`. The last name wins over the others, so it
+ * comes first.
+ */
 export const fsspecDefaults = (names: readonly string[], environment: Environment): NamedDefaults[] =>
   names.toReversed().map((name) => ({ name, places: placesOf(name, environment) }));
 
-/** Other programs read these places too, so they may hold keys that are unknown here. */
+/**
+ * Returns the places with defaults for a scheme, the strongest first. Other programs read them too, so they may contain
+ * keys that are unknown here.
+ */
 function placesOf(scheme: string, environment: Environment): DefaultsPlace[] {
   const variable = `FSSPEC_${scheme.toUpperCase()}`;
   const text = environment[variable];
@@ -45,7 +51,7 @@ export function fsspecBatchSize(scheme: string, environment: Environment): numbe
   return given.find((value) => typeof value === "number");
 }
 
-/** If several files set a key, the last file wins. */
+/** Returns the configuration files, the strongest first: if several files set a key, the last one by name wins. */
 function pathsOf(environment: Environment): string[] {
   const folder = folderOf(environment);
   const names = folder === undefined ? [] : namesIn(folder).filter((name) => /\.(ini|json)$/.test(name));
@@ -80,5 +86,5 @@ function parseJson(scheme: string, place: string, text: string): ClientConfig {
   } catch {
     // The error below leaves the text out: it may hold secrets.
   }
-  throw new StorageError("config", `${place}: expected JSON`, { scheme });
+  throw new StorageError("config", `${place}: expected a JSON object`, { scheme });
 }

@@ -14,13 +14,13 @@ export const httpParameters = {
     default: 1,
     minimum: 1,
     effect: "emulated",
-    help: "Ranges of one file to read at once.",
+    help: "Maximum number of ranges of one file that are read at once.",
   },
   connection_timeout: { type: "number", default: 60, effect: "native", help: "Connect timeout in seconds." },
   read_timeout: {
     type: "number",
     default: 60,
     effect: "native",
-    help: "Timeout in seconds for an answer, and between its pieces.",
+    help: "Maximum seconds to wait for the start of an answer, and for each next piece of it.",
   },
 } as const satisfies ParameterTable;

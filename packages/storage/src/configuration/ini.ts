@@ -2,7 +2,9 @@
 
 export type IniSections = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
-/** Names are in lower case. Indented lines continue a multi-line value; none is needed here, so they are skipped. */
+/**
+ * Returns names in lower case. Skips indented lines, which continue a multi-line value: no such value is needed here.
+ */
 export function parseIni(text: string): IniSections {
   const sections: Record<string, Record<string, string>> = {};
   let section: Record<string, string> | undefined;

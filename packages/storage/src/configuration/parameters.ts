@@ -34,13 +34,13 @@ interface Described {
   readonly sources?: readonly string[];
   /** Parameters of a group belong together: if client_config gives one, the environment is ignored for all of them. */
   readonly group?: string;
-  /** A last source, such as a file, used if the others have nothing. */
+  /** A further source, such as a file. It is used if no other source has a value. */
   readonly elsewhere?: (environment: Environment) => FoundValue | undefined;
   readonly choices?: readonly string[];
   readonly minimum?: number;
   /**
-   * For a boolean: the only texts that mean false in a variable, ignoring case. Every other text, even the empty one,
-   * means true.
+   * For a boolean: the only texts that mean false in an environment variable, ignoring case. Every other text, even the
+   * empty one, means true.
    */
   readonly falseTexts?: readonly string[];
   /** The meaning of an explicit null, if it differs from an absent value. */
@@ -72,7 +72,7 @@ export type Values<Table extends ParameterTable> = { readonly [K in keyof Table]
 /** Parameters of any kind of storage; they are checked when the storage is opened. */
 export type ClientConfig = Readonly<Record<string, unknown>>;
 
-/** Null and undefined count as not given. */
+/** The type of a value in client_config. Null and undefined mean that the value is not given. */
 type Given<P extends Parameter> =
   | Types[P["type"] extends readonly ParameterType[] ? P["type"][number] : P["type"] & ParameterType]
   | null
@@ -83,14 +83,14 @@ type Places<Table extends ParameterTable, K extends keyof Table> =
   | (K & string)
   | (Table[K] extends { readonly sources: readonly (infer S)[] } ? Exclude<S & string, `$${string}`> : never);
 
-/** The dict a of a member `a.b`. */
+/** The name of the dict that has a member: `a` for `a.b`. */
 type DictOf<Place extends string> = Place extends `${infer Dict}.${string}` ? Dict : never;
 type PlainOf<Place extends string> = Exclude<Place, `${string}.${string}`>;
 
 /** The client_config type of a table, with every alias. */
 export type ConfigOf<Table extends ParameterTable> = [keyof Table] extends [never] ? Nothing : Named<Table>;
 
-/** An empty object type would accept any key. */
+/** The client_config type of a table without parameters. The type `{}` would accept any key. */
 type Nothing = Readonly<Record<string, never>>;
 
 type Named<Table extends ParameterTable> = {

@@ -1,6 +1,6 @@
 /** Finds the known word nearest to a mistyped one. */
 
-/** Returns `; did you mean x?`, or nothing if no word is near. */
+/** Returns `; did you mean x?`, or an empty text if no known word is similar. */
 export function suggest(word: string, known: readonly string[]): string {
   const scored = known.map((candidate) => ({ candidate, distance: distance(word.toLowerCase(), candidate) }));
   const best = scored.toSorted((a, b) => a.distance - b.distance)[0];

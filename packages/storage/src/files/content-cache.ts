@@ -1,6 +1,7 @@
 /**
  * Local copies of files, shared by all processes that use the same folder. A copy appears whole or not at all, because
- * it is moved into place. The lock only saves two processes from fetching the same file and keeps the total size right.
+ * it is moved into place. The lock only keeps two processes from fetching the same file, and keeps the recorded total
+ * size correct.
  */
 import { createHash, randomUUID } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
@@ -29,8 +30,8 @@ export class ContentCache {
   }
 
   /**
-   * The path of a copy, existing or not: derived from source, path, version and ETag, so that a changed file gets
-   * another copy.
+   * Returns the path of a copy, even of one that does not exist. The path depends on source, path, version and ETag of
+   * the file, so that a changed file gets another copy.
    */
   placeOf({ source, path, version, etag }: FileRecord): string {
     const name = createHash("sha256")
@@ -46,7 +47,10 @@ export class ContentCache {
     );
   }
 
-  /** Returns the path of a copy. If there is none, `fetch` writes one to the file it is given. */
+  /**
+   * Returns the path of a copy. If there is none, calls `fetch`, which must write the content to the path that it
+   * receives.
+   */
   async ensure(
     record: FileRecord,
     fetch: (file: string) => Promise<unknown>,
@@ -81,20 +85,22 @@ export class ContentCache {
     }
   }
 
-  /** Makes room first, so that the copies never exceed the limit. */
+  /** Moves a fetched file into the cache. Removes older copies first, so that the total never exceeds the limit. */
   #takeIn(part: string, place: string, size: number): Promise<void> {
     const total = join(this.folder, "total");
     return withFileLock(join(this.folder, "total.lock"), undefined, async () => {
       const counted = Number(await readFile(total, "utf8").catch(() => Number.NaN));
       const known = Number.isNaN(counted) || counted + size > this.#limit ? await this.#makeRoom(size) : counted;
-      // Written before the move: if the process dies in between, the total is too high until the next look at the
-      // folder.
+      // Written before the move: if the process dies in between, the recorded total is too high until the folder is
+      // scanned again.
       await writeFile(total, String(known + size));
       await rename(part, place);
     });
   }
 
-  /** Removes the least recently used copies. Returns how many bytes remain. */
+  /**
+   * Removes the least recently used copies until `size` more bytes fit. Returns the total size of the remaining copies.
+   */
   async #makeRoom(size: number): Promise<number> {
     const copies = await copiesIn(join(this.folder, "files"));
     let total = copies.reduce((sum, copy) => sum + copy.size, 0);

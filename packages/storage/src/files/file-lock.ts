@@ -1,7 +1,7 @@
 /**
  * A lock between processes: a file that only one can create. The lock of a dead process is broken, so nothing stays
- * locked after a crash. If two processes break it at the same moment, both continue: use it to save work, not to
- * protect data.
+ * locked after a crash. If two processes break the same lock at the same moment, both continue: use the lock to save
+ * work, not to protect data.
  */
 import { mkdir, open, readFile, rm, stat } from "node:fs/promises";
 import { hostname } from "node:os";
@@ -41,7 +41,9 @@ async function take(path: string): Promise<boolean> {
   }
 }
 
-/** Processes on other machines are invisible, so their locks expire after an hour. */
+/**
+ * Milliseconds after which the lock of another machine expires: whether its process is still alive is not visible here.
+ */
 const longestHold = 3600_000;
 /** Milliseconds after which a lock file without an owner name expires: its creator died before it wrote the name. */
 const longestNameless = 10_000;

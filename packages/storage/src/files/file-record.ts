@@ -2,11 +2,11 @@
 import type { Entry } from "../backend.ts";
 
 export interface FileRecord {
-  /** The part before the path: `s3://bucket`, the web server, the folder. */
+  /** The part of the URI before the path: a bucket such as `s3://bucket`, a web server, or a folder. */
   readonly source: string;
   readonly path: string;
   readonly size: number;
-  /** Empty if the store keeps no versions, or was not asked for them. */
+  /** Version id; empty if the store keeps no versions, or was not asked for them. */
   readonly version: string;
   /** ETag without quotes; empty if the store has none. */
   readonly etag: string;

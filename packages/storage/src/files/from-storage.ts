@@ -38,7 +38,10 @@ export function fromStorage<Uri extends string>(
   return new FileListing(places, options as FromStorageOptions);
 }
 
-/** Yields files while they are listed. Each iteration lists again. Closing it closes the connections of its files. */
+/**
+ * Yields files while they are listed. Each iteration lists again. Closing the listing closes the connections of its
+ * files.
+ */
 export class FileListing {
   readonly #places: readonly SourceUri[];
   readonly #options: FromStorageOptions;
@@ -47,7 +50,7 @@ export class FileListing {
   constructor(places: readonly SourceUri[], options: FromStorageOptions) {
     this.#places = places;
     this.#options = options;
-    // Reports an invalid client_config at once.
+    // Reports an invalid client_config now, not at the first iteration.
     for (const place of places) this.#originOf(place);
   }
 
@@ -96,7 +99,8 @@ async function* entriesOf(origin: FileOrigin, place: SourceUri, options: FromSto
 }
 
 /**
- * Yields the files below a prefix, of all levels or one, without folder markers. Returns whether anything exists there.
+ * Yields the files below a prefix, of all levels or of one level, without folder markers. Returns whether anything
+ * exists there.
  */
 async function* listed(
   { storage, versionAware }: FileOrigin,

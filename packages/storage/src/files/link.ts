@@ -7,7 +7,7 @@ export const linkTypes = ["copy", "symlink", "hardlink"] as const;
 
 export type LinkType = (typeof linkTypes)[number];
 
-/** Returns false if the file system refuses; the caller then copies. */
+/** Returns false if the file system cannot make the link; the caller then copies the file. */
 export async function tryLink(type: Exclude<LinkType, "copy">, from: string, to: string): Promise<boolean> {
   const temporary = temporaryKey(to);
   await mkdir(dirname(to), { recursive: true });
@@ -19,7 +19,7 @@ export async function tryLink(type: Exclude<LinkType, "copy">, from: string, to:
     if (refusals.includes((error as NodeJS.ErrnoException).code ?? "")) return false;
     throw error;
   } finally {
-    // Renaming a hard link onto another link of the same file does nothing and leaves it behind.
+    // If `to` already is a hard link to the same file, the renaming does nothing and the temporary link remains.
     await rm(temporary, { force: true });
   }
 }

@@ -1,4 +1,4 @@
-/** Where an exported file goes, by its record. */
+/** Determines the path of an exported file in the target from the file's record. */
 import { afterScheme } from "../address/uri.ts";
 import { StorageError } from "../errors.ts";
 import type { FileRecord } from "./file-record.ts";
@@ -28,12 +28,19 @@ export async function placeOf(
   if (placement === "fullpath") return `${afterScheme(record.source)}/${record.path}`.replace(/^\/+/, "");
   if (placement === "checksum") return (await digest()) + suffixOf(record.path);
   if (record.etag === "")
-    throw new StorageError("invalid", `${record.path} has no ETag to name it by; use another placement`);
+    throw new StorageError(
+      "invalid",
+      `${record.path} has no ETag, which the placement etag uses as the name; choose another placement`,
+    );
   return record.etag.replaceAll("/", "_") + suffixOf(record.path);
 }
 
 /** Refuses paths that mean something else on other storages or lead out of the target. */
 export function checkPath({ path }: FileRecord): void {
   const isRefused = path === "" || path.endsWith("/") || path.split("/").some((part) => part === "." || part === "..");
-  if (isRefused) throw new StorageError("invalid", `${JSON.stringify(path)} is not a valid path for an exported file`);
+  if (isRefused)
+    throw new StorageError(
+      "invalid",
+      `${JSON.stringify(path)} is not a valid path for an exported file: it is empty, ends with a slash, or contains . or ..`,
+    );
 }

@@ -3,7 +3,7 @@ import { folderOf, type Location } from "../address/uri.ts";
 import { findScheme } from "../registry.ts";
 
 export interface SourceUri {
-  /** The source that records name. */
+  /** The value of `source` in the file records. */
   readonly source: string;
   /** The URI to open: the source, or the file itself if the storage has no listings. */
   readonly opened: string;
@@ -19,7 +19,7 @@ const magic = /[*?[\\]/;
 export function splitUri(uri: string): SourceUri {
   const { parse, capabilities } = findScheme(uri);
   const location = parse(uri);
-  // A scheme without listings has no patterns: the URI is one file, including everything in it, such as a signature.
+  // A scheme without listings has no patterns: the whole URI, including a signature in its query, names one file.
   if (!capabilities.list) return { source: sourceOfBucket(location), opened: uri, folder: "", rest: location.path };
   const { folder, rest } = splitPath(location.path, uri.endsWith("/"));
   if (location.bucket !== "") {

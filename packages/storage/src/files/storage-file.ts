@@ -1,4 +1,7 @@
-/** A listed file: its record, and the ways to read it. Reads return the object that was listed, or fail. */
+/**
+ * A listed file: its record, and the ways to read it. Reads return the content of the object that was listed, or fail
+ * if it was replaced.
+ */
 import type { CallOptions } from "../backend.ts";
 import { StorageError } from "../errors.ts";
 import type { Bytes, CopyFromOptions, DownloadOptions, ReadOptions } from "../options.ts";
@@ -13,7 +16,7 @@ export interface FileOrigin {
   readonly storage: Storage;
   readonly versionAware: boolean;
   readonly cache: ContentCache | undefined;
-  /** Whether the storage was opened at its only file. */
+  /** Whether the storage was opened with the URI of a single file. */
   readonly isFile: boolean;
 }
 
@@ -81,7 +84,8 @@ export class StorageFile implements FileRecord {
   }
 
   /**
-   * Returns the path of a local copy, and creates it if needed. The copy may be evicted when newer ones need the room.
+   * Returns the path of a local copy, and creates it if needed. The copy may be removed when newer copies need its
+   * space.
    */
   ensureCached(options: CallOptions = {}): Promise<string> {
     const { cache } = this.#origin;

@@ -18,15 +18,15 @@ const checksums = ["sha256", "sha512", "sha1", "md5"] as const;
 
 export interface ToStorageOptions<Uri extends string = string> extends CallOptions {
   readonly client_config?: ClientConfigFor<Uri>;
-  /** `fullpath` by default. */
+  /** How the files are named in the target; `fullpath` by default. */
   readonly placement?: Placement;
   /** Makes a link instead of a copy between local files; falls back to a copy. `copy` by default. */
   readonly link_type?: LinkType;
   /** The algorithm for the placement `checksum`; `sha256` by default. */
   readonly checksum?: (typeof checksums)[number];
-  /** Files transferred at once; 8 by default. */
+  /** Maximum number of files transferred at once; 8 by default. */
   readonly concurrency?: number;
-  /** Called after every piece and every file. */
+  /** Called after every transferred piece of a file and after every file. */
   readonly onProgress?: (progress: ExportProgress) => void;
 }
 
@@ -55,7 +55,7 @@ export interface ExportedFile<File extends ExportableFile = ExportableFile> {
 
 /**
  * Determines and checks all names before it writes the first file; two files never get the same name. If the target
- * supports batches, the export is one.
+ * supports batches, the whole export is one batch.
  */
 export async function toStorage<Uri extends string, File extends ExportableFile>(
   files: AsyncIterable<File> | Iterable<File>,
@@ -104,8 +104,8 @@ interface Job<File> {
 }
 
 /**
- * Names derived from content are computed when a file's turn comes: two files with the same name then have the same
- * content.
+ * Determines the names in advance and refuses duplicates. A name derived from content is computed only when the file is
+ * written: if two files get the same one, their contents are the same.
  */
 async function planExport<File extends ExportableFile>(
   files: readonly File[],
@@ -171,7 +171,10 @@ async function exportFile(
   return "copy";
 }
 
-/** A file named by its content need not be written twice. */
+/**
+ * Whether the file exists in the target already. Only for names derived from content: such a file need not be written
+ * again.
+ */
 async function isThere(
   file: ExportableFile,
   target: Storage,

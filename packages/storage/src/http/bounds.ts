@@ -5,16 +5,19 @@ import type { HttpAnswer } from "./messages.ts";
 const kibibyte = 1024;
 const mebibyte = 1024 * kibibyte;
 
-/** Maximum size of an answer that is read whole, such as a page of a listing. */
+/** Maximum size in bytes of an answer that is read whole, such as a page of a listing. */
 export const mostTold = 64 * mebibyte;
 
-/** Maximum size of an error body; the rest is cut, because the status says most. */
+/** Maximum number of bytes that are read of an error's body. The rest is dropped: the status says the most. */
 const mostErrorText = 64 * kibibyte;
 
-/** Maximum number of bytes read and dropped to reuse a connection: beyond that, a new one costs less. */
+/**
+ * Maximum number of bytes that are read and dropped to reuse a connection. For a longer rest, a new connection costs
+ * less.
+ */
 export const mostDiscarded = mebibyte;
 
-/** Thrown where the location is unknown; `named` adds it. */
+/** Thrown by code that does not know the location of the object; `named` adds the location. */
 export class TooLongError extends Error {
   constructor(most: number) {
     const size = most % mebibyte === 0 ? `${most / mebibyte} MiB` : `${most} bytes`;

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { StorageError } from "../errors.ts";
 
-/** The error names the parameter. */
+/** Reads a file of certificates. If that fails, the error names the parameter that gave the file. */
 export function readCertificates(file: string, scheme: string, parameter: string): string {
   try {
     return readFileSync(file, "utf8");
@@ -17,7 +17,7 @@ export interface Identity {
   readonly key: string;
 }
 
-/** Reads one file that holds both, or two files. */
+/** Reads a client certificate and its key, from one file with both or from two files. */
 export function readIdentity(
   given: string | readonly unknown[] | null,
   scheme: string,
@@ -36,7 +36,7 @@ export function readIdentity(
 
 interface Problem {
   readonly reason: string;
-  /** The advice, given the parameter or variable that names the certificates to trust. */
+  /** Returns the advice. `trust` is the parameter or variable that names the file of certificates to trust. */
   readonly advice: (trust: string) => string;
 }
 
@@ -63,7 +63,10 @@ const problems: Readonly<Record<string, Problem>> = {
   },
 };
 
-/** Returns undefined if the code is no certificate error. A parameter that names authorities can also be false. */
+/**
+ * Returns undefined if the code is not that of a certificate error. `parameter` names the file of certificates to
+ * trust, or is set to false.
+ */
 export function describeCertificateError(code: string, host: string, parameter?: string): string | undefined {
   const problem = problems[code];
   if (!problem) return undefined;

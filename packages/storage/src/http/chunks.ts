@@ -19,7 +19,10 @@ export function joinChunks(text: string): string | undefined {
   }
 }
 
-/** After the last chunk come optional trailers, which are ignored, an empty line, and nothing else. */
+/**
+ * Returns whether the body ends here. After the last chunk, there may be trailers, which are ignored; then there must
+ * be an empty line and nothing else.
+ */
 function isEnd(text: string, at: number): boolean {
   const end = text.startsWith("\r\n", at) ? at : text.indexOf("\r\n\r\n", at) + 2;
   if (end < at) return false;

@@ -9,7 +9,7 @@ const pieceSize = 128 * 1024;
 export class DirectBody implements AsyncIterableIterator<Uint8Array> {
   readonly #lease: DirectLease;
   readonly #reusable: boolean;
-  /** Bytes not taken yet. After the last one, the connection is released. */
+  /** Number of bytes that the reader has not taken yet. After the last one, the connection is released. */
   #left: number;
 
   constructor(lease: DirectLease, { length, keptAlive }: { readonly length: number; readonly keptAlive: boolean }) {
@@ -20,8 +20,8 @@ export class DirectBody implements AsyncIterableIterator<Uint8Array> {
   }
 
   /**
-   * Fills the buffer. It returns fewer bytes if the body has ended or broken off; after a break, the next call throws
-   * the error.
+   * Fills the buffer and returns the number of bytes. This is less than the size of the buffer only if the body has
+   * ended or broken off; if it broke off, the next call throws the error.
    */
   async fill(buffer: Uint8Array): Promise<number> {
     if (this.#left === 0) return 0;
@@ -67,13 +67,13 @@ export class DirectBody implements AsyncIterableIterator<Uint8Array> {
     }
     if (this.#left > largestWhole) return Buffer.concat(await Array.fromAsync(this));
     const whole = Buffer.allocUnsafeSlow(this.#left);
-    // A small body has arrived together with the head.
+    // A small body has usually arrived together with the head.
     let filled = this.#left === 0 ? 0 : this.#count(this.#lease.take(whole));
     while (this.#left > 0) filled += await this.fill(whole.subarray(filled));
     return whole;
   }
 
-  /** Reads a short rest, so that the connection can be reused; a long rest closes it. */
+  /** Reads a short rest, so that the connection can be reused. If the rest is long, closes the connection. */
   async discard(): Promise<void> {
     if (this.#left <= pieceSize) await this.bytes();
     else this.close();

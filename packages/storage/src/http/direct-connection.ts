@@ -1,7 +1,7 @@
 /**
  * A connection whose socket reads a body straight into the reader's buffers. Measured: a download of two gigabytes
  * takes 1.8 seconds of CPU time; undici, which allocates a buffer for every 64 KiB and copies it for its parser, takes
- * five. Small objects take a fifth less.
+ * 5 seconds. For small objects, the CPU time is a fifth less than with undici.
  */
 import net, { type Socket } from "node:net";
 import { connect as secureConnect } from "node:tls";
@@ -9,12 +9,12 @@ import { joinChunks } from "./chunks.ts";
 import { type AnswerHead, parseHead } from "./head.ts";
 import type { HttpSettings } from "./messages.ts";
 
-/** Size of the buffer for bytes that arrive before a reader supplies one. */
+/** Size in bytes of the buffer for bytes that arrive before a reader supplies its own buffer. */
 const scratchSize = 16 * 1024;
 
 const longestHead = 32 * 1024;
 
-/** Size limit of a chunked body. */
+/** Maximum size of a chunked body in bytes. */
 const longestText = 256 * 1024;
 
 const blankLine = Buffer.from("\r\n\r\n");
@@ -33,7 +33,10 @@ function hasHead(bytes: Buffer): boolean {
 interface Text {
   bytes: Buffer;
   readonly isEnough: (bytes: Buffer) => boolean;
-  /** Over TLS, more bytes may follow that were read before the pause. */
+  /**
+   * Whether the text is complete. Over TLS, more bytes may still be delivered after that, because the socket had
+   * already read them.
+   */
   isWhole: boolean;
 }
 
@@ -49,7 +52,7 @@ export class DirectConnection {
   #text: Text | undefined;
   /** Body bytes that arrived before a reader asked for them. */
   #early: Buffer = nothing;
-  /** Body bytes that have not arrived yet. */
+  /** Number of body bytes that have not arrived yet. */
   #left = 0;
   #target: { readonly buffer: Uint8Array; filled: number } | undefined;
   #isConnected = false;
@@ -93,11 +96,11 @@ export class DirectConnection {
     this.#early = early;
     const { status, headers, keptAlive, length = early.length } = answer;
     this.#left = length - early.length;
-    // More bytes than the body: their meaning is unknown.
+    // A negative number means that more bytes arrived than the body has; their meaning is unknown.
     return this.#left < 0 ? undefined : { status, headers, keptAlive, length };
   }
 
-  /** Reads a short chunked answer, mostly an error. Returns undefined if it is not short. */
+  /** Reads a short chunked answer, usually an error. Returns undefined if the answer is long. */
   async #readChunks(begun: Buffer): Promise<Buffer | undefined> {
     const joined = (bytes: Buffer) => joinChunks(bytes.toString("latin1"));
     const bytes = await this.#readText(begun, (all) => all.length > longestText || joined(all) !== undefined);
@@ -116,8 +119,8 @@ export class DirectConnection {
   }
 
   /**
-   * Fills the buffer. It returns fewer bytes if the body has ended or broken off; after a break, the next call throws
-   * the error.
+   * Fills the buffer and returns the number of bytes. This is less than the size of the buffer only if the body has
+   * ended or broken off; if it broke off, the next call throws the error.
    */
   async fill(buffer: Uint8Array): Promise<number> {
     const early = this.take(buffer);
@@ -144,8 +147,8 @@ export class DirectConnection {
   }
 
   /**
-   * Keeps the connection idle for this many milliseconds, or until the server closes it. Returns false if it cannot be
-   * reused.
+   * Keeps the connection idle for this many milliseconds, or until the server closes it. Returns false if the
+   * connection cannot be reused.
    */
   rest(milliseconds: number): boolean {
     if (this.#failure) return false;
@@ -157,11 +160,12 @@ export class DirectConnection {
   }
 
   /**
-   * Checks the deadline. One timer checks all connections: with a timer per wait, a small object took a twelfth longer.
+   * Closes the connection if its deadline has passed. One timer calls this for all connections: with a timer for each
+   * wait, reading a small object took a twelfth longer.
    */
   lookAtTime(now: number): void {
     if (now <= this.#deadline) return;
-    // A caller who still gets a connection that was idle too long takes another.
+    // If a caller takes this connection from the idle ones just now, its request fails and it tries another connection.
     this.destroy(
       this.#isResting
         ? new Error("the connection was idle for too long")
@@ -185,14 +189,14 @@ export class DirectConnection {
     this.#deadline = Number.POSITIVE_INFINITY;
   }
 
-  /** Called after every read; the buffer is used for the next read, even if that follows a pause. */
+  /** Returns the buffer for the next read. Called right after every read, even if a pause follows. */
   #nextBuffer(): Uint8Array {
     if (!this.#target) return this.#scratch;
     const { buffer, filled } = this.#target;
     return buffer.subarray(filled, Math.min(buffer.length, filled + this.#left));
   }
 
-  /** Returns false to stop reading until a reader asks for more. */
+  /** Handles received bytes. Returns false to stop reading until a reader asks for more. */
   #receive(length: number, buffer: Uint8Array): boolean {
     if (this.#deadline < Number.POSITIVE_INFINITY) this.#deadline = performance.now() + this.#timeout;
     const isScratch = buffer.buffer === this.#scratch.buffer;

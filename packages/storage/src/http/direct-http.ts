@@ -6,7 +6,7 @@ import { DirectLease } from "./direct-lease.ts";
 import { requestHead } from "./head.ts";
 import type { HttpRequest, HttpSettings } from "./messages.ts";
 
-/** Keep-alive time in seconds; if the server closes sooner, that is noticed. */
+/** Default number of seconds that an idle connection is kept. If the server closes it sooner, that is noticed. */
 const usuallyKept = 4;
 
 export interface DirectAnswer {
@@ -69,7 +69,10 @@ export class DirectHttp {
     return undefined;
   }
 
-  /** The server may have closed an idle connection meanwhile: then the next one is tried, and finally a new one. */
+  /**
+   * Sends the request over an idle connection. If the server has closed that one meanwhile, tries the next idle one,
+   * and finally a new one.
+   */
   async #ask(host: Host, lease: DirectLease, text: string): Promise<DirectHead | undefined> {
     for (let kept = host.idle.pop(); kept; kept = host.idle.pop()) {
       try {

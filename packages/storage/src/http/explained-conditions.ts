@@ -1,4 +1,6 @@
-/** Stores only say that a condition failed. This wrapper says, for all stores, which one and what that means. */
+/**
+ * Stores only say that a condition failed. This wrapper makes errors say which condition failed and what that means.
+ */
 import type { Backend, ReadCall, WriteCall } from "../backend.ts";
 import { describePlace, type ErrorPlace, isStorageError, StorageError } from "../errors.ts";
 

@@ -30,7 +30,7 @@ export function requestHead(
 
 const statusLine = /^HTTP\/1\.1 ([2-5]\d\d)(?: [^\r\n]*)?(?:\r\n|$)/;
 export const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-/** Characters that must not occur in a line; CRLF pairs end it. */
+/** Characters that are refused in a head: line ends other than CRLF, and NUL. */
 const breaking = /\r(?!\n)|(?<!\r)\n|\0/;
 
 /** Returns undefined if the body ends only with the connection, or if anything is unusual. */
@@ -58,7 +58,8 @@ function parseHeaders(text: string, start: number): Record<string, string | stri
     end = text.indexOf("\r\n", at);
     if (end < 0) end = text.length;
     const colon = text.indexOf(":", at);
-    // Without a colon in this line, the next line's would be found; a name with a line end in it is refused.
+    // If this line has no colon, `colon` belongs to a later line. The name then contains a line end, and `nameOf`
+    // refuses it.
     const name = colon < 0 ? undefined : nameOf(text.slice(at, colon));
     if (name === undefined) return undefined;
     const value = text.slice(colon + 1, end).trim();
@@ -69,7 +70,7 @@ function parseHeaders(text: string, start: number): Record<string, string | stri
   return headers;
 }
 
-/** Header names seen and validated before: a server repeats the same ones. */
+/** Header names that were already validated: a server sends the same names in every answer. */
 const names = new Map<string, string>();
 const mostNames = 256;
 

@@ -3,15 +3,15 @@ import type { WriteCall } from "../backend.ts";
 import { describePlace, type ErrorPlace, StorageError } from "../errors.ts";
 import { headerName } from "./head.ts";
 
-/** Text that survives in a header. Spaces at its ends would be dropped on the way. */
+/** Matches text that arrives unchanged in a header. Spaces at either end would be dropped on the way. */
 const carried = /^(?! )[\x20-\x7e]*(?<! )$/;
 
 export const isHeaderText = (text: string) => carried.test(text);
 
-/** The rule, for messages. */
+/** The rule for header text, as error messages state it. */
 export const headerTextRule = "a header takes only printable ASCII, without a space at either end";
 
-/** The message contains the name, not the text: it may be long or contain line ends. */
+/** The error contains the name but not the text, because the text may be long or contain line ends. */
 export function checkHeaderText(name: string, text: string, place: ErrorPlace): void {
   if (isHeaderText(text)) return;
   const advice = "encode the text, for example with encodeURIComponent";

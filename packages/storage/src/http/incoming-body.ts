@@ -1,15 +1,12 @@
-/**
- * The body of an answer while it arrives, without a stream around it, so that the network is the limit and not this
- * code.
- */
+/** The body of an answer while it arrives. It is not a Node.js stream, which would be slower than a fast network. */
 import type { Dispatcher } from "undici";
 import { mostDiscarded, TooLongError } from "./bounds.ts";
 import type { HttpHeaders } from "./messages.ts";
 
-/** Above this size, no buffer is allocated from the announced length alone. */
+/** Maximum announced length in bytes for which a buffer is allocated before the bytes arrive. */
 export const largestWhole = 64 * 1024 * 1024;
 
-/** Bytes that may wait for a reader before the connection is paused. */
+/** Maximum number of bytes that wait for a reader before the connection is paused. */
 const mostWaiting = 512 * 1024;
 
 /** Called once: when the body has arrived, when it breaks off, or when there is no answer at all. */
@@ -26,7 +23,7 @@ export class IncomingBody implements Dispatcher.DispatchHandler, AsyncIterableIt
   #waiting = 0;
   /** In modes other than "pieces" the connection is never paused. */
   #mode: "pieces" | "whole" | "nothing" = "pieces";
-  /** Size limit of a whole body. */
+  /** Maximum size in bytes of a body that is read whole. */
   #most = Number.POSITIVE_INFINITY;
   #dropped = 0;
   #length: number | undefined;
@@ -131,7 +128,7 @@ export class IncomingBody implements Dispatcher.DispatchHandler, AsyncIterableIt
     return this.#whole && this.#waiting === length ? this.#whole : Buffer.concat(this.#pieces, this.#waiting);
   }
 
-  /** Reads and drops the rest, so that the connection can be reused; a long rest closes it. */
+  /** Reads and drops the rest, so that the connection can be reused. If the rest is long, closes the connection. */
   async discard(): Promise<void> {
     this.#mode = "nothing";
     await this.#untilEnd();

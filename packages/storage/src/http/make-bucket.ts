@@ -4,7 +4,7 @@ import type { HttpAnswer } from "./messages.ts";
 
 const conflict = 409;
 
-/** Temporary conflicts have been mapped to another code and retried before this point. */
+/** A conflict here means that the bucket exists: temporary conflicts have another code and were retried before. */
 export async function makeBucket(place: ErrorPlace, making: Promise<HttpAnswer>): Promise<void> {
   try {
     await (await making).discard();

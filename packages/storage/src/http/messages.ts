@@ -7,11 +7,11 @@ import type { ProxyFor } from "./proxies.ts";
 export type HttpHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
 export interface HttpSettings {
-  /** Maximum connections to one host. */
+  /** Maximum number of connections to one host. */
   readonly connections: number;
   /** Connect timeout in seconds. */
   readonly connectTimeout: number;
-  /** Timeout in seconds for an answer, and between its pieces. */
+  /** Maximum seconds to wait for the start of an answer and for each next piece of it. */
   readonly readTimeout: number;
   /** If false, any certificate is trusted. */
   readonly verify?: boolean;
@@ -40,7 +40,7 @@ export interface HttpRequest {
   /** Encoded path with the query. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** A stream needs its length in the headers, and every attempt needs a new stream. */
+  /** If the body is a stream, the headers must state its length, and every attempt needs a new stream. */
   readonly body?: Uint8Array | Readable | undefined;
   readonly signal?: AbortSignal | undefined;
   /**
@@ -59,11 +59,11 @@ export interface HttpAnswer {
   bytes(most?: number): Promise<Uint8Array>;
   /** Reads a listing or an error as text, with a size limit. */
   text(): Promise<string>;
-  /** Reads and drops the body, so that the connection can be reused; a long one is abandoned. */
+  /** Reads and drops the body, so that the connection can be reused. If the body is long, closes the connection. */
   discard(): Promise<void>;
   /**
-   * Fills a buffer with the next bytes. It returns fewer than fit if the body has ended or broken off; after a break,
-   * the next call throws the error.
+   * Fills a buffer with the next bytes and returns their number. This is less than the size of the buffer only if the
+   * body has ended or broken off; if it broke off, the next call throws the error.
    */
   fill?: ((buffer: Uint8Array) => Promise<number>) | undefined;
   /** Abandons the unread rest. */

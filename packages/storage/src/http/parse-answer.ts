@@ -11,7 +11,7 @@ export function parseAnswer<T>(place: ErrorPlace, parse: () => T): T {
   }
 }
 
-/** Every JSON answer is an object or a list of objects. */
+/** Parses a JSON answer. Throws if it is neither an object nor a list: stores send nothing else. */
 export async function parseJson<T>(answer: HttpAnswer, place: ErrorPlace): Promise<T> {
   const text = await answer.text();
   return parseAnswer(place, () => {

@@ -1,7 +1,7 @@
 /** Checks the lifetime of presigned URLs. */
 import { describePlace, type ErrorPlace, StorageError } from "../errors.ts";
 
-/** The maximum of version 4 signatures: seven days. */
+/** Maximum lifetime of version 4 signatures in seconds: seven days. */
 export const longestLifetime = 7 * 24 * 3600;
 
 export function checkLifetime(expiresIn: number, longest: number, place: ErrorPlace): void {

@@ -4,7 +4,7 @@ import type { Environment } from "../configuration/parameters.ts";
 /** Returns the URL of a proxy, or undefined for a direct connection. */
 export type ProxyFor = (origin: URL) => string | undefined;
 
-/** Looks up protocol and host, then protocol: `http://host`, `https`. */
+/** Looks up the proxy by protocol and host, such as `https://host`, and then by protocol alone, such as `https`. */
 export function proxiesByName(proxies: Readonly<Record<string, unknown>>): ProxyFor {
   return ({ protocol, host, hostname }) => {
     const names = [`${protocol}//${host}`, `${protocol}//${hostname}`, protocol.slice(0, -1)];
@@ -23,14 +23,14 @@ export function proxiesOfEnvironment(environment: Environment): ProxyFor | undef
   return (origin) => (isSpared(spared, origin) ? undefined : byName(origin));
 }
 
-/** A name in NO_PROXY also covers its subdomains; `*` covers all hosts. */
+/** Whether NO_PROXY exempts the host. A name in NO_PROXY also exempts its subdomains; `*` exempts all hosts. */
 function isSpared(spared: readonly string[], { hostname, host }: URL): boolean {
   return spared.some((name) => name === "*" || (name !== "" && [hostname, host].some((whole) => isBelow(whole, name))));
 }
 
 const isBelow = (host: string, name: string) => host === name || host.endsWith(`.${name}`);
 
-/** Users often give only host and port: then the proxy itself uses http. */
+/** Returns the URL of a proxy. Users often give only host and port; the connection to such a proxy uses http. */
 export const urlOf = (proxy: string) =>
   /^[a-z][a-z0-9+.-]*:\/\//i.test(proxy) ? proxy : `http://${proxy.replace(/^\/\//, "")}`;
 

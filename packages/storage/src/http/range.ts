@@ -2,14 +2,17 @@
 import type { Content, Entry, ReadCall } from "../backend.ts";
 import type { HttpAnswer } from "./messages.ts";
 
-/** Returns no header for a whole object. HTTP has no empty range, so one byte is requested and dropped. */
+/** Returns no header for a whole object. HTTP has no empty range; for one, a single byte is requested and dropped. */
 export function rangeHeader({ start = 0, end }: ReadCall): Record<string, string> {
   if (start === 0 && end === undefined) return {};
   if (end === undefined || !Number.isFinite(end)) return start === 0 ? {} : { range: `bytes=${start}-` };
   return { range: `bytes=${start}-${Math.max(start, end - 1)}` };
 }
 
-/** A server may ignore the range and send everything: the rest is cut off. */
+/**
+ * Returns the requested range of an answer. A server may ignore the range and send everything; the bytes outside it are
+ * then dropped.
+ */
 export function contentOf(answer: HttpAnswer, entry: Entry, call: ReadCall): Content {
   const { start = 0, end = Number.POSITIVE_INFINITY } = call;
   const sent = sentRange(answer);
@@ -76,7 +79,7 @@ async function* cut(body: AsyncIterable<Uint8Array>, start: number, end: number)
   }
 }
 
-/** The content of a range beyond the end of an object. */
+/** Returns the empty content of a range that lies beyond the end of an object. */
 export function emptyContent(entry: Entry, { start = 0 }: ReadCall): Content {
   const at = Math.min(start, entry.size);
   return { entry, start: at, end: at, body: noPieces(), bytes: async () => new Uint8Array() };

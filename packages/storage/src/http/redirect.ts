@@ -12,7 +12,10 @@ export async function redirectOf(answer: HttpAnswer, from: URL, place: ErrorPlac
   return givenAddress(target, place, from);
 }
 
-/** Parses an address that a server sent. It refuses anything but http and https, such as a file of this machine. */
+/**
+ * Parses an address that a server sent. Refuses everything but http and https, for example a `file:` URL of this
+ * machine.
+ */
 export function givenAddress(text: string, place: ErrorPlace, base?: URL): URL {
   const url = URL.parse(text, base);
   if (url && /^https?:$/.test(url.protocol)) return url;
@@ -21,12 +24,12 @@ export function givenAddress(text: string, place: ErrorPlace, base?: URL): URL {
   throw new StorageError("failed", message, place);
 }
 
-/** Characters of an invalid address that a message quotes. */
+/** Maximum number of characters of an invalid address that a message quotes. */
 const mostTold = 200;
 
 const harmless = /^(accept(-.*)?|user-agent|range)$/i;
 
-/** Returns the configured headers that another server may receive: any other may hold a secret. */
+/** Returns those of the configured headers that may be sent to another server. The others may contain secrets. */
 export function harmlessHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => harmless.test(name)));
 }

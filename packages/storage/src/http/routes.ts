@@ -5,7 +5,9 @@ import type { HttpSettings } from "./messages.ts";
 
 interface Route {
   readonly agent: Dispatcher;
-  /** For content; undefined if requests go through a proxy, or connections must not be reused. */
+  /**
+   * Direct connections, for content. Undefined if requests go through a proxy, or if connections must not be reused.
+   */
   readonly direct: DirectHttp | undefined;
 }
 
@@ -66,8 +68,8 @@ function optionsOf(settings: HttpSettings) {
     connections: settings.connections,
     headersTimeout: settings.readTimeout * 1000,
     bodyTimeout: settings.readTimeout * 1000,
-    // One request at a time per connection: with pipelining, a slow answer delays those behind it. 0 closes it after
-    // one request.
+    // One request at a time per connection: with pipelining, a slow answer delays those behind it. With 0, the
+    // connection is closed after one request.
     pipelining: idleTimeout === 0 ? 0 : 1,
     ...(idleTimeout ? { keepAliveTimeout: idleTimeout * 1000 } : {}),
     allowH2: false,

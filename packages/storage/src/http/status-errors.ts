@@ -23,7 +23,7 @@ export interface Said {
   readonly message?: string;
 }
 
-/** Any internal failure of a store is worth a retry. */
+/** An unknown status of 500 or more is retryable: it means an internal failure of the store. */
 export function errorOfStatus(status: number, place: ErrorPlace, said: Said, details: ErrorDetails = {}): StorageError {
   const code = said.code ?? statuses[status];
   const reason = [said.word || `HTTP ${status}`, said.message].filter(Boolean).join(": ");

@@ -1,11 +1,14 @@
 /**
- * Scans the XML of object stores by hand: it is flat and machine-made, and for a page of a thousand keys a general
- * parser takes longer than the network.
+ * Scans the XML of object stores by hand: the XML is flat and machine-made, and for a page of a thousand keys, a
+ * general parser takes longer than the network.
  */
 
 import { StorageError } from "../errors.ts";
 
-/** Returns the text of the first element of this name at or after an offset, or undefined before the limit. */
+/**
+ * Returns the text of the first element with this name between the offsets `from` and `limit`, or undefined if there is
+ * none.
+ */
 export function elementText(xml: string, name: string, from = 0, limit = xml.length): string | undefined {
   const open = `<${name}>`;
   const start = xml.indexOf(open, from);
@@ -14,7 +17,7 @@ export function elementText(xml: string, name: string, from = 0, limit = xml.len
   return end < 0 ? undefined : decodeText(xml.slice(start + open.length, end));
 }
 
-/** Yields the position after each opening tag of this name and that of its closing tag. */
+/** Yields, for each element with this name, the offset after its opening tag and the offset of its closing tag. */
 export function* elements(xml: string, name: string): Generator<{ start: number; end: number }> {
   const open = `<${name}>`;
   const close = `</${name}>`;
@@ -35,7 +38,7 @@ export function decodeText(text: string): string {
     if (decimal) return character(Number(decimal), whole);
     return entities[name as string] ?? whole;
   });
-  // Some writers encode a character as two surrogates: only both together are valid.
+  // Some writers encode a character as two references, one for each surrogate, so only the decoded text can be checked.
   if (decoded.isWellFormed()) return decoded;
   throw new StorageError(
     "failed",
@@ -51,7 +54,7 @@ function character(number: number, reference: string): string {
 
 const lastCharacter = 0x10ffff;
 
-/** Characters of an invalid text that a message quotes. */
+/** Maximum number of characters of an invalid text that a message quotes. */
 const mostQuoted = 80;
 
 const special: Readonly<Record<string, string>> = { "<": "&lt;", ">": "&gt;", "&": "&amp;" };

@@ -36,7 +36,7 @@ function matchingBrace(pattern: string, open: number): number {
   return -1;
 }
 
-/** Splits at commas outside inner braces; returns undefined if there is none. */
+/** Splits at commas outside inner braces. Returns undefined if there is no such comma. */
 function splitChoices(text: string): string[] | undefined {
   const choices = [""];
   let depth = 0;

@@ -6,8 +6,8 @@ import { checkDepth } from "./depth.ts";
 import { compareKeys } from "./key-order.ts";
 
 /**
- * The one call that such a store must supply: it yields the contents of a folder, in pages and in any order,
- * directories with a trailing slash. The folder is "" or ends with a slash; a folder that does not exist is empty.
+ * The only call that such a store must supply. It yields the contents of a folder in pages, in any order; the paths of
+ * directories end with a slash. The folder is "" or ends with a slash; a folder that does not exist is empty.
  */
 export type ReadFolder = (folder: string, call: CallOptions) => AsyncIterable<Entry[]>;
 
@@ -16,18 +16,18 @@ const defaultConcurrency = 8;
 /** Implements a backend's `list` on top of `ReadFolder`. The prefix may end inside a name: then names are filtered. */
 export function listFolders(scheme: string, read: ReadFolder, prefix: string, call: ListCall): AsyncGenerator<Entry[]> {
   if (call.delimiter !== undefined && call.delimiter !== "/") {
-    throw new StorageError("unsupported", `folders of ${scheme}:// end with / only`, { scheme });
+    throw new StorageError("unsupported", `${scheme}:// supports only the delimiter /`, { scheme });
   }
   const folder = prefix.slice(0, prefix.lastIndexOf("/") + 1);
   if (call.ordered || call.delimiter !== undefined) return listInOrder(read, folder, prefix, call);
   return listAtOnce(read, folder, prefix, call);
 }
 
-/** A folder sorts by its name with the slash. */
+/** Lists in key order. A folder sorts by its name with the slash. */
 async function* listInOrder(read: ReadFolder, folder: string, prefix: string, call: ListCall): AsyncGenerator<Entry[]> {
   call.signal?.throwIfAborted();
   const all: Entry[] = [];
-  // One push per entry: a folder may hold more entries than a call takes arguments.
+  // Entries are pushed one by one: a folder may hold more entries than a function call accepts arguments.
   for await (const page of read(folder, call)) {
     for (const entry of page) if (isWanted(entry.path, prefix, call)) all.push(entry);
   }
@@ -81,7 +81,7 @@ async function* listAtOnce(read: ReadFolder, folder: string, prefix: string, cal
   }
 }
 
-/** Takes the last folder first: walking in depth keeps the queue short. */
+/** Starts with the last folder of the queue: this walks depth first, which keeps the queue short. */
 function startMore(work: Work, prefix: string): void {
   while (work.running < work.width && work.waiting.length > 0 && !work.pages.closed) {
     work.running += 1;

@@ -1,7 +1,7 @@
 /**
- * Lists with many requests at once a store whose listings cannot start in the middle. A chain of pages walks through
- * everything below a folder; an idle worker takes over the part of that folder beyond the subfolder that the chain is
- * in. So large trees are shared out, and small listings cost no extra request.
+ * Lists a store whose listings cannot start in the middle, with many requests at once. A chain of pages walks through
+ * everything below a folder. An idle worker takes over whatever follows the subfolder that the chain has reached. So
+ * large trees are divided among workers, and small listings cost no extra request.
  */
 import type { Entry, ListCall } from "../backend.ts";
 import { Channel } from "../concurrency/channel.ts";
@@ -18,13 +18,13 @@ export function listByFolders(fetch: FetchPage, prefix: string, call: ListCall):
   return listInParallel(fetch, request, concurrency);
 }
 
-/** A listing of all keys that begin with `prefix`; it has reached `after`. */
+/** A listing, page by page, of all keys that begin with `prefix`. The last key it has listed is `after`. */
 interface Chain {
   prefix: string;
   after: string;
-  /** A worker is examining, or has examined without result, what it could take over at this prefix. */
+  /** Whether a worker is checking what it could take over from this chain, or has found nothing to take over. */
   examined: boolean;
-  /** Another worker has taken over everything after this. */
+  /** Whether another worker has taken over everything after `after`. */
   ended: boolean;
 }
 
@@ -90,7 +90,7 @@ async function workUntilDone(work: Work): Promise<void> {
   }
 }
 
-/** Lists a chain to its end, which other workers may move closer meanwhile. */
+/** Lists a chain to its end. Meanwhile, other workers may take over parts of it, so that it ends earlier. */
 async function follow(work: Work, chain: Chain, token?: string): Promise<void> {
   const { prefix } = chain;
   let next = token;
@@ -109,7 +109,10 @@ async function follow(work: Work, chain: Chain, token?: string): Promise<void> {
   }
 }
 
-/** Walks the folder level by level: lists files itself, and leaves subfolders to idle workers. */
+/**
+ * Takes over whatever follows the subfolder that a chain has reached: lists the files itself, and leaves the further
+ * subfolders to idle workers.
+ */
 async function takeOver(work: Work, chain: Chain): Promise<void> {
   chain.examined = true;
   const level = chain.prefix.slice(0, Math.max(chain.prefix.lastIndexOf("/") + 1, work.call.prefix.length));
@@ -132,7 +135,10 @@ async function takeOver(work: Work, chain: Chain): Promise<void> {
   }
 }
 
-/** Restricts a chain to its current subfolder, where it may be examined again, or to what it has listed. */
+/**
+ * Restricts a chain to its current subfolder, from which a worker may take over again. If the chain is not in a
+ * subfolder, ends it.
+ */
 function restrict(chain: Chain, level: string): void {
   const slash = chain.after.indexOf("/", level.length);
   chain.ended = slash < 0;

@@ -14,7 +14,7 @@ export function compareKeys(a: string, b: string): number {
 /** Surrogates encode characters beyond U+FFFF, so they sort after every other unit. */
 const rank = (unit: number) => (unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit);
 
-/** The common prefix of both keys. */
+/** Returns the common prefix of both keys. */
 export function commonStart(a: string, b: string): string {
   let index = 0;
   while (index < a.length && index < b.length && a[index] === b[index]) index += 1;

@@ -38,10 +38,13 @@ async function middleFolder(
   return folders[folders.length >> 1]?.path;
 }
 
-/** Just after the last printable ASCII character: keys beyond it are not split. */
+/** The code after the last printable ASCII character. Ranges of keys with higher characters are not split. */
 const endOfLetters = 0x7f;
 
-/** Follows the characters of the last key to the first position where a later character still has keys. */
+/**
+ * Goes through the characters of the key that the listing has reached, and finds the first position at which there are
+ * keys with a higher character. Returns a key to split at, or undefined.
+ */
 async function middleLetter(
   fetch: FetchPage,
   call: PageCall,
@@ -64,8 +67,8 @@ async function middleLetter(
 }
 
 /**
- * Tries half-way to the end, then half of that, and so on, for the first character with keys after it. The lowest is
- * known to have some.
+ * Returns a high character with keys after it. Tries the middle between `low` and `high`, then the middle between `low`
+ * and that, and so on. `low` itself is known to have keys after it.
  */
 async function furthest(low: number, high: number, isSplit: (letter: number) => Promise<boolean>): Promise<number> {
   for (let letter = (low + high) >> 1; letter > low; letter = (low + letter) >> 1) {

@@ -4,7 +4,7 @@ import { compareKeys } from "./key-order.ts";
 import type { FetchPage, Page, PageCall } from "./pages.ts";
 import { listInParallel } from "./parallel-listing.ts";
 
-/** Maximum requests at once. */
+/** Default maximum number of requests at once. */
 export const defaultConcurrency = 16;
 
 /** Implements a backend's `list` on top of pages. */

@@ -1,13 +1,13 @@
 /**
- * Slots for pages that are being fetched or wait for the caller. On a slow network there are as many as requests are
- * allowed. If this process has no idle time, more requests would only take more memory: each page would live longer,
- * and V8 would grow its young generation.
+ * Slots for pages that are being fetched or wait for the caller. On a slow network, there are as many slots as allowed
+ * requests. If this process is busy all the time, there are fewer, because more requests would only take more memory:
+ * each page would live longer, and V8 would grow its young generation.
  */
 import { type EventLoopUtilization, performance } from "node:perf_hooks";
 
 const fewest = 4;
 
-/** If this process is busy for more than this share of the time, it is the bottleneck, not the network. */
+/** If this process is busy for more than this share of the time, the process is the bottleneck, not the network. */
 const busy = 0.8;
 
 export class PagePlaces {
@@ -27,7 +27,7 @@ export class PagePlaces {
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
 
-  /** Called when a page has gone to the caller. */
+  /** Frees the slot of a page that the caller has received. */
   give(): void {
     this.#taken -= 1;
     this.#adapt();

@@ -6,9 +6,9 @@ export interface PageCall extends CallOptions {
   readonly delimiter?: string | undefined;
   readonly startAfter?: string | undefined;
   readonly versions?: boolean | undefined;
-  /** Continuation token of the page before. */
+  /** Continuation token that the previous page returned. */
   readonly token?: string | undefined;
-  /** Maximum entries in a page; by default the store decides. */
+  /** Maximum number of entries in a page; by default the store decides. */
   readonly limit?: number | undefined;
 }
 
@@ -17,10 +17,11 @@ export interface Page {
   readonly entries: Entry[];
   readonly next: string | undefined;
   /**
-   * The last key that the store examined, if it may differ from the last entry: a page may hold only delete markers.
+   * The last key that the store examined, for stores where this may not be the last entry: a page may contain nothing
+   * but delete markers, which are not entries.
    */
   readonly reached?: string;
 }
 
-/** The one call that such a store must supply. */
+/** Requests one page. This is the only call that such a store must supply. */
 export type FetchPage = (call: PageCall) => Promise<Page>;

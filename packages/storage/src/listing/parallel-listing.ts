@@ -1,6 +1,7 @@
 /**
- * Lists with many requests at once. It begins as one range of keys; an idle worker takes the second half of a range
- * that is still being listed. So large folders are split, and small listings cost no extra request.
+ * Lists with many requests at once. A listing begins as one range of keys. An idle worker takes over the second half of
+ * a range that is still being listed. So large listings are divided among workers, and small ones cost no extra
+ * request.
  */
 import type { Entry } from "../backend.ts";
 import { Channel } from "../concurrency/channel.ts";
@@ -10,11 +11,14 @@ import { PagePlaces } from "./page-places.ts";
 import type { FetchPage, Page, PageCall } from "./pages.ts";
 import { type StoppablePages, stoppablePages } from "./stoppable-pages.ts";
 
-/** Keys after `after`, up to and including `until`; the listing has reached `after`. */
+/** The keys that are still to be listed: those after `after`, up to and including `until`. */
 interface KeyRange {
   after: string;
   until: string | undefined;
-  /** Pages to list before looking for a split: at first, and again after a failed search. */
+  /**
+   * Number of pages to list before the next search for a key to split at: before the first search, and again after a
+   * failed one.
+   */
   patience: number;
   splitting: boolean;
 }
@@ -33,7 +37,7 @@ const laterPatience = 16;
 
 export async function* listInParallel(fetch: FetchPage, call: PageCall, width: number): AsyncGenerator<Entry[]> {
   const first = await fetch(call);
-  // Read before the caller receives the entries, because the caller may change them.
+  // This is computed before the caller receives the entries, because the caller may change them.
   const after = endOf(first) ?? call.startAfter ?? call.prefix;
   yield first.entries;
   if (first.next === undefined) return;
@@ -63,7 +67,9 @@ function startWork(fetch: FetchPage, call: PageCall, width: number): Work {
   };
 }
 
-/** Lists a range to its end, which another worker may move closer meanwhile. */
+/**
+ * Lists a range to its end. Meanwhile, another worker may take over the second half, so that the range ends earlier.
+ */
 async function followRange(work: Work, range: KeyRange, token?: string): Promise<void> {
   work.ranges.add(range);
   let next = token;
@@ -80,8 +86,9 @@ async function followRange(work: Work, range: KeyRange, token?: string): Promise
 }
 
 /**
- * Fetches one page and returns the token of the next. It is a function of its own so that nothing refers to the page
- * while the next one is fetched: with many requests at once, that would be most of the memory of a listing.
+ * Fetches one page and returns the token of the next. It is a separate function so that nothing refers to a page while
+ * the next one is fetched: with many requests at once, the pages kept alive that way would take most of the memory of a
+ * listing.
  */
 async function takePage(work: Work, range: KeyRange, token: string | undefined): Promise<string | undefined> {
   await work.places.take();

@@ -4,7 +4,7 @@ import type { WalkedFolder } from "../storage.ts";
 import { checkDepth } from "./depth.ts";
 import type { ListPrefix } from "./glob.ts";
 
-/** Yields a folder before its subfolders. */
+/** Yields every folder with its contents, each before its subfolders. */
 export async function* walkFolders(list: ListPrefix, path: string, options: CallOptions): AsyncGenerator<WalkedFolder> {
   const files: Entry[] = [];
   const folders: string[] = [];

@@ -9,7 +9,7 @@ import { type Landing, readInto } from "../transfer/download.ts";
 import { checkSize } from "../transfer/upload.ts";
 
 export interface DownloadCall extends DownloadOptions {
-  /** The size that the caller expects; another size is refused. */
+  /** The expected size of the object in bytes. If the object has another size, the download fails. */
   readonly size?: number | undefined;
 }
 
@@ -21,7 +21,7 @@ export async function downloadFile(backend: Backend, key: string, file: string, 
   let total = 0;
   const count = (bytes: number) => {
     total += bytes;
-    // A body of unknown length could go on for ever.
+    // A body of unknown length might never end, so the size is checked while it arrives.
     if (total > (call.size ?? total)) checkSize(key, call, total);
     call.onBytes?.(bytes);
   };
@@ -42,10 +42,10 @@ export async function downloadFile(backend: Backend, key: string, file: string, 
   }
 }
 
-/** Size of a piece in bytes: small enough to be in the CPU cache when it is written. */
+/** Size of a piece in bytes: small enough to be still in the CPU cache when the piece is written to the file. */
 const pieceSize = 512 * 1024;
 
-/** Maximum pieces being filled or written at once; further ones wait. */
+/** Maximum number of pieces that are filled or written at once; further pieces wait. */
 const mostPieces = 32;
 
 /** Pieces of a file in reused buffers: they are written while the next ones arrive. */

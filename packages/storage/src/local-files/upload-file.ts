@@ -8,7 +8,10 @@ import { named } from "../schemes/file/errors.ts";
 import { openRegular } from "../schemes/file/read.ts";
 import { checkSize, inUpload, partSizes, putWhole } from "../transfer/upload.ts";
 
-/** Maximum size of one read: a store may accept more, but many files may be in transfer. */
+/**
+ * Maximum size in bytes of a file that is uploaded in one request, and so read into memory whole. A store may accept
+ * more, but many files may be in transfer at once.
+ */
 const mostAtOnce = 8 * 1024 * 1024;
 
 export async function uploadFile(backend: Backend, file: string, key: string, options: UploadOptions): Promise<Entry> {
@@ -23,7 +26,7 @@ export async function uploadFile(backend: Backend, file: string, key: string, op
   }
 }
 
-/** Reads only the length the file had when it was opened. */
+/** An opened local file. Only as many bytes are read as the file had when it was opened. */
 interface SourceFile {
   readonly file: string;
   readonly handle: FileHandle;
@@ -80,7 +83,7 @@ async function putInOrder(parts: FileParts, put: Upload["put"]): Promise<void> {
     const bytes = await parts.read(index, current);
     await sending;
     sending = put(index + 1, bytes);
-    // A failure is thrown by the next part or at the end.
+    // If this part fails, the error is thrown by the next part or at the end.
     sending.catch(() => {});
     [current, next] = [next, current];
   }

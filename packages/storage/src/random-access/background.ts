@@ -7,7 +7,9 @@ export function backgroundCache(setup: CacheSetup): FileCache {
   const blocks = new Blocks(setup);
   let coming: { number: number; bytes: Promise<Uint8Array | undefined> } | undefined;
 
-  /** Ignores a failure: whoever needs the block requests it again and gets the error. */
+  /**
+   * Waits for the prefetched block and keeps it. A failure is ignored: a read that needs the block requests it again.
+   */
   async function takeComing(): Promise<void> {
     if (!coming) return;
     const { number, bytes } = coming;
@@ -27,7 +29,7 @@ export function backgroundCache(setup: CacheSetup): FileCache {
       const last = Math.floor((end - 1) / blockSize);
       if (coming && coming.number >= first && coming.number <= last) await takeComing();
       const bytes = await blocks.read(start, end);
-      // An unused prefetched block gives way to the next one.
+      // If the prefetched block is not the next one, it is kept, and the next one is prefetched instead.
       if (coming && coming.number !== last + 1) await takeComing();
       fetchAhead(last + 1);
       return bytes;

@@ -6,7 +6,7 @@ const defaultBlocks = 32;
 export class Blocks {
   readonly #setup: CacheSetup;
   readonly #limit: number;
-  /** Blocks in the order of their last use. */
+  /** Blocks by number, in the order of their last use. */
   readonly #kept = new Map<number, Uint8Array>();
 
   constructor(setup: CacheSetup) {
@@ -38,7 +38,7 @@ export class Blocks {
     return bytes;
   }
 
-  /** Sends one request per missing block, never for several, because the block is the unit of the cache. */
+  /** Sends one request for each missing block, never one for several blocks. */
   async read(start: number, end: number): Promise<Uint8Array> {
     const { blockSize } = this.#setup;
     const pieces: Uint8Array[] = [];

@@ -1,4 +1,7 @@
-/** `bytes`: like `readahead`, but the buffer grows on either side while reads stay within a block of it. */
+/**
+ * `bytes`: like `readahead`, but the buffer is extended, forwards or backwards, as long as a read ends within a block
+ * of the end of the buffer.
+ */
 import { type CacheSetup, type FileCache, join } from "./file-cache.ts";
 
 export function bytesCache({ fetch, size, blockSize, options: { trim = true } }: CacheSetup): FileCache {
@@ -10,7 +13,10 @@ export function bytesCache({ fetch, size, blockSize, options: { trim = true } }:
     from = start;
   }
 
-  /** A read that reaches the end of the buffer extends it at once: the next read will want more. */
+  /**
+   * Makes the buffer cover a range. A read that reaches the end of the buffer extends the buffer by a further block,
+   * because the next read will most likely need it.
+   */
   async function cover(start: number, end: number): Promise<void> {
     const keptEnd = from + kept.length;
     const ahead = Math.min(size, end + blockSize);
@@ -23,7 +29,9 @@ export function bytesCache({ fetch, size, blockSize, options: { trim = true } }:
     } else if (ahead > keptEnd) kept = join(kept, await fetch(keptEnd, ahead));
   }
 
-  /** Drops whole blocks at the beginning, so that a sequential read does not keep everything. */
+  /**
+   * Drops whole blocks at the beginning of the buffer, so that sequential reads do not keep the whole file in memory.
+   */
   function dropOld(): void {
     const blocks = Math.floor(kept.length / (blockSize + 1));
     if (blocks <= 1) return;

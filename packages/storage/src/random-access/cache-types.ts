@@ -1,4 +1,4 @@
-/** The names of the caches, apart from their code: parameter tables need only the names. */
+/** The names of the caches. They are in a separate file because parameter tables need the names but not the code. */
 
 export const cacheTypes = [
   "none",

@@ -6,19 +6,25 @@ export type FetchRange = (start: number, end: number) => Promise<Uint8Array>;
 export interface FileCache {
   /** Expects `start` and `end` within the file, and `start` before `end`. */
   read(start: number, end: number): Promise<Uint8Array>;
-  /** Several reads may run at once. Other caches read one after the other, because each read changes the cache. */
+  /**
+   * Several reads may run at once. In caches without this mark, reads run one after the other, because each read
+   * changes the cache.
+   */
   readonly sharesReads?: true;
   close?(): Promise<void>;
 }
 
 export interface CacheOptions {
-  /** Blocks that `blockcache` and `background` keep; 32 by default. */
+  /** Maximum number of blocks that `blockcache` and `background` keep; 32 by default. */
   readonly maxblocks?: number;
-  /** Whether `bytes` drops what lies more than a block behind; true by default. */
+  /** Whether `bytes` drops bytes that lie more than a block before the last read; true by default. */
   readonly trim?: boolean;
   /** The bytes that `parts` knows, by offset. */
   readonly data?: ReadonlyMap<number, Uint8Array>;
-  /** Whether `parts` refuses a read that begins in a known part and leaves it, instead of padding with zeros. */
+  /**
+   * Whether `parts` refuses a read that begins in a known part and ends outside it. If false, the missing bytes are
+   * zeros.
+   */
   readonly strict?: boolean;
 }
 

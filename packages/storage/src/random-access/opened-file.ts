@@ -29,7 +29,10 @@ export interface OpenedFile {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** `entry` is the object's current state. `held` collects open files with resources, until they are closed. */
+/**
+ * `entry` is the object's current state. `held` contains the open files whose cache must be closed; a closed file is
+ * removed from it.
+ */
 export async function openFile(
   backend: Backend,
   key: string,
@@ -39,12 +42,16 @@ export async function openFile(
 ): Promise<OpenedFile> {
   const type = checkChoice("cache_type", options.cache_type, cacheTypes);
   if (!Number.isFinite(entry.size)) {
-    throw new StorageError("unsupported", `${key}: the store does not report its size; read it as a stream`, { key });
+    throw new StorageError(
+      "unsupported",
+      `${key}: the store does not report the file's size, which random access needs; read the file as a stream`,
+      { key },
+    );
   }
   const blockSize = options.block_size ?? backend.transfer.partSize;
   checkCount("block_size", blockSize);
   const pin = { version: options.version, ifMatch: entry.etag || undefined };
-  // A reader can abort its own read; a prefetch belongs to no reader and ends with the file.
+  // A reader's signal aborts only its own read. A prefetch belongs to no reader; it is aborted when the file is closed.
   const closing = new AbortController();
   const fetch: FetchRange = (start, end) => readObject(backend, key, { ...pin, start, end, signal: closing.signal });
   const setup = { fetch, size: entry.size, blockSize, options: options.cache_options ?? {} };
@@ -111,7 +118,7 @@ class CachedFile implements OpenedFile {
   }
 }
 
-/** The fetch continues: another read may want its block. */
+/** Waits until the signal aborts. The fetch itself continues, because another read may need the same block. */
 async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = Promise.withResolvers<never>();
   const abort = () => aborted.reject(signal.reason);

@@ -32,7 +32,7 @@ function mergeNeighbours(data: ReadonlyMap<number, Uint8Array>): Part[] {
   return merged;
 }
 
-/** Bytes between and after the known parts read as zeros. */
+/** Returns the bytes of a range. Bytes outside the known parts are zeros. */
 function withZeros(parts: readonly Part[], start: number, end: number): Uint8Array {
   const target = new Uint8Array(end - start);
   for (const part of parts) {

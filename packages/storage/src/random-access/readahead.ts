@@ -1,4 +1,7 @@
-/** `readahead`: a miss requests one block more than needed and replaces the buffer. For sequential reads. */
+/**
+ * `readahead`: a read outside the buffer requests one block more than needed, and the result replaces the buffer. For
+ * sequential reads.
+ */
 import { type CacheSetup, type FileCache, join } from "./file-cache.ts";
 
 export function readAheadCache({ fetch, size, blockSize }: CacheSetup): FileCache {

@@ -15,23 +15,26 @@ function bytesOf(piece: unknown): Uint8Array | undefined {
   return piece instanceof ArrayBuffer || piece instanceof SharedArrayBuffer ? new Uint8Array(piece) : undefined;
 }
 
-/** Throws on other values: a stream of them would look empty. */
+/** Returns a piece as bytes. Throws on other values, because they would be written as if they were empty. */
 function toBytes(piece: unknown): Uint8Array {
   const bytes = bytesOf(piece);
   if (bytes) return bytes;
-  throw new StorageError("invalid", `a piece of the content is neither bytes nor text: ${nameOf(piece)}`);
+  throw new StorageError("invalid", `expected every piece of the content as bytes or text, got ${nameOf(piece)}`);
 }
 
 const nameOf = (value: unknown) => (typeof value === "object" ? (value?.constructor?.name ?? "null") : typeof value);
 
-/** Returns the bytes if they are all in memory already. */
+/** Returns the content as bytes if it is in memory as a whole, otherwise undefined. */
 export const wholeContent = (content: WriteContent): Uint8Array | undefined => bytesOf(content);
 
 /** Yields the pieces of a stream. The signal ends the wait for the next piece, even if the source hangs. */
 async function* piecesOf(content: WriteContent, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
   const stream = content instanceof Blob ? content.stream() : content;
   if (!isIterable(stream)) {
-    throw new StorageError("invalid", `the content is neither bytes nor text nor a stream of them: ${nameOf(stream)}`);
+    throw new StorageError(
+      "invalid",
+      `expected the content as bytes, text, or a stream of bytes or text, got ${nameOf(stream)}`,
+    );
   }
   const source = iteratorOf(stream);
   let hasEnded = false;
@@ -48,7 +51,8 @@ async function* piecesOf(content: WriteContent, signal: AbortSignal | undefined)
 }
 
 /**
- * Not awaited: a source that hangs would block this function. A Node stream must be destroyed to end a pending read.
+ * Ends the source without waiting for it, because a source that hangs would block the caller. A Node stream must be
+ * destroyed to end a pending read.
  */
 function leave(stream: unknown, source: AsyncIterator<unknown>): void {
   source.return?.().catch(() => {});
@@ -59,8 +63,8 @@ const isIterable = (stream: unknown): stream is AsyncIterable<unknown> | Iterabl
   typeof stream === "object" && stream !== null && (Symbol.asyncIterator in stream || Symbol.iterator in stream);
 
 /**
- * Yields parts of the size that `sizeOf` gives for each; the last is shorter. There is at least one part, even if it is
- * empty. Each part of a stream is a new buffer, so the source may reuse its own.
+ * Yields parts; `sizeOf` returns the size of each. The last part may be shorter. There is at least one part, even if it
+ * is empty. Each part of a stream is a new buffer, so the source may reuse its own.
  */
 export async function* partsOf(
   content: WriteContent,

@@ -1,6 +1,6 @@
 /**
- * Reads an object: as one body, resumed where it broke off, or as ranges in parallel; never bytes of two different
- * objects.
+ * Reads an object as one body, which is resumed where it breaks off, or as ranges in parallel. A read never mixes bytes
+ * of two versions of an object.
  */
 import type { Backend, Content, ReadCall } from "../backend.ts";
 import { checkCount } from "../check-count.ts";
@@ -30,8 +30,8 @@ export interface Landing {
 }
 
 /**
- * Delivers every byte to the landing, ranges in parallel and in any order, and returns how many there were. The landing
- * is created once the object is found, with its size, or Infinity if that is unknown.
+ * Delivers all bytes to the landing, with ranges in parallel and in any order. Returns the number of bytes. `prepare`
+ * creates the landing once the object is found; it receives the number of bytes, or Infinity if that is unknown.
  */
 export async function readInto(
   backend: Backend,
@@ -59,7 +59,7 @@ export async function readInto(
   return bytes;
 }
 
-/** Always returns the buffer: others may wait for one. */
+/** Reads one piece. Gives the buffer back even after a failure, because another range may wait for one. */
 async function readPiece(body: SteadyBody, landing: Landing, at: number, wanted: number): Promise<number> {
   const buffer = await landing.take();
   let length = 0;
@@ -71,7 +71,7 @@ async function readPiece(body: SteadyBody, landing: Landing, at: number, wanted:
   return length;
 }
 
-/** The first failure stops the other ranges. */
+/** Reads all ranges. The first failure stops the others. */
 async function readRanges(
   backend: Backend,
   key: string,
@@ -111,7 +111,7 @@ export async function* streamObject(backend: Backend, key: string, options: Read
   });
 }
 
-/** If there is not enough memory, the content is abandoned. */
+/** Allocates a buffer. If there is not enough memory, abandons the content and throws. */
 async function allocate(size: number, content: Content): Promise<Buffer> {
   try {
     return Buffer.allocUnsafeSlow(size);
@@ -125,11 +125,17 @@ function checkOptions({ start = 0, end = Number.POSITIVE_INFINITY, concurrency, 
   checkCount("concurrency", concurrency);
   checkCount("blockSize", blockSize);
   if (start < 0 || end < start || !Number.isInteger(start) || Number.isNaN(end)) {
-    throw new StorageError("invalid", `invalid range: ${start} to ${end}`);
+    throw new StorageError(
+      "invalid",
+      `the range from ${start} to ${end} is invalid: the start must be a whole number, 0 or more, and the end must not be before the start`,
+    );
   }
 }
 
-/** For parallel ranges, requests only the first range: its answer has the size, so no stat is needed. */
+/**
+ * Starts the read. For parallel ranges, requests only the first range: its answer contains the size of the object, so
+ * no `stat` is needed.
+ */
 function openFirst(backend: Backend, key: string, options: ReadOptions): Promise<Content> {
   const width = options.concurrency ?? backend.transfer.concurrency;
   const { start = 0, end = Number.POSITIVE_INFINITY } = options;
@@ -166,7 +172,7 @@ async function readWhole(backend: Backend, key: string, call: ReadCall, content:
   return target;
 }
 
-/** Reads an object small enough to be read again from the start if it breaks off. */
+/** Reads a small object. If the body breaks off, reads it again from the start. */
 async function readSmall(
   backend: Backend,
   key: string,
@@ -176,7 +182,7 @@ async function readSmall(
 ): Promise<Uint8Array> {
   const outcome = await retry(backend.transfer.retry, call.signal, async (attempt) => {
     if (attempt === 1) return checkLength(key, await bytesOf(content), size);
-    // The backend has already retried.
+    // An error of this call is not retried here, because the backend has already retried it.
     const again = await backend.read(key, call).catch((error: unknown) => ({ error }));
     if ("error" in again) return again;
     return checkLength(key, await bytesOf(again), again.end - again.start);
@@ -187,7 +193,7 @@ async function readSmall(
 
 function checkLength(key: string, bytes: Uint8Array, size: number): Uint8Array {
   if (bytes.length === size) return bytes;
-  throw new StorageError("network", `${key}: the body ended after ${bytes.length} of ${size} bytes`, { key });
+  throw new StorageError("network", `${key}: the store's answer ended after ${bytes.length} of ${size} bytes`, { key });
 }
 
 const bytesOf = (content: Content) => content.bytes?.() ?? collect(content.body);

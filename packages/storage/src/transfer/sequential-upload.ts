@@ -1,4 +1,4 @@
-/** Uploads to servers that take a file from the first byte to the last, over one connection. */
+/** Uploads to servers that accept the bytes of a file only in order and over one connection. */
 import type { Entry, Transfer, Upload } from "../backend.ts";
 import type { RetryPolicy } from "../concurrency/retry.ts";
 

@@ -1,6 +1,6 @@
 /**
- * The body of an object, or of a range of it, which is requested again where it breaks off; never bytes of another
- * object.
+ * The body of an object or of a range. Where it breaks off, the rest is requested again, always from the same version
+ * of the object.
  */
 import type { Backend, Content, ReadCall } from "../backend.ts";
 import { retry } from "../concurrency/retry.ts";
@@ -24,7 +24,10 @@ export class SteadyBody {
     this.#at = first.start;
   }
 
-  /** Returns fewer bytes than the buffer holds only at the end. */
+  /**
+   * Fills the buffer and returns the number of bytes, which is less than the size of the buffer only at the end of the
+   * body.
+   */
   async fill(buffer: Uint8Array): Promise<number> {
     let filled = 0;
     while (filled < buffer.length && this.#at < this.#first.end) {
@@ -58,8 +61,8 @@ export class SteadyBody {
   }
 
   /**
-   * Takes some bytes, or 0 at the end. If the body breaks off, the rest is requested; the policy limits the attempts
-   * that bring no byte.
+   * Takes bytes and returns their number, 0 at the end. If the body breaks off, requests the rest. The retry policy
+   * limits the number of consecutive attempts that bring no bytes.
    */
   async #steadily(take: (body: BodyReader) => Promise<number>): Promise<number> {
     const { retry: policy } = this.#backend.transfer;
@@ -72,7 +75,8 @@ export class SteadyBody {
       const error = typeof outcome === "number" ? this.#tooShort() : outcome;
       if (inVain >= policy.attempts) throw error;
       await this.#body.close();
-      // Pauses, then lets the backend do its own retries.
+      // The first attempt only fails, so that `retry` pauses. The second one calls the backend, which has its own
+      // retries.
       this.#body = await retry({ ...policy, attempts: 2 }, this.#call.signal, async (attempt) => {
         if (attempt === 1) throw error;
         return new BodyReader(await reopen(this.#backend, this.#key, this.#call, this.#first, this.#rest));
@@ -89,18 +93,18 @@ export class SteadyBody {
   }
 
   #tooShort(): StorageError {
-    const message = `${this.#key}: the body ended at ${this.#at} of ${this.#first.end}`;
+    const message = `${this.#key}: the store's answer ended at byte ${this.#at} of ${this.#first.end}`;
     return new StorageError("network", message, { key: this.#key });
   }
 }
 
-/** Returns an error that allows another attempt, or throws. */
+/** Returns the error if it is retryable, otherwise throws it. */
 function asBroken(error: unknown): StorageError {
   if (isStorageError(error) && error.retryable) return error;
   throw error;
 }
 
-/** Returns the same object as before, or throws. */
+/** Requests a range of the same object as before. Throws if the object was replaced. */
 export async function reopen(
   backend: Backend,
   key: string,
@@ -121,7 +125,7 @@ export async function reopen(
 /** Abandons content that nobody will read. */
 export const abandon = (content: Content): Promise<void> => new BodyReader(content).close();
 
-/** Reads one body: in pieces or into buffers, whichever the backend supports. */
+/** Reads one body in pieces or into buffers, depending on what the backend supports. */
 class BodyReader {
   readonly #fill: Content["fill"];
   readonly #close: Content["close"];
@@ -149,7 +153,7 @@ class BodyReader {
     }
   }
 
-  /** Takes at most one piece, if the body arrives in pieces. */
+  /** Reads into the buffer. If the body arrives in pieces, takes at most one piece. */
   async fill(buffer: Uint8Array): Promise<number> {
     if (this.#fill) return this.#fill(buffer);
     const piece = this.#over ?? (await this.next());
@@ -160,7 +164,7 @@ class BodyReader {
     return taken.length;
   }
 
-  /** Every wanted byte has arrived: reads to the end, so that the connection is released. */
+  /** Reads to the end of the body after all wanted bytes have arrived, so that the connection is released. */
   async finish(): Promise<void> {
     if (!this.#fill) await this.next().catch(() => undefined);
     await this.close();
@@ -170,7 +174,7 @@ class BodyReader {
     if (this.#ended) return;
     if (this.#close) this.#close();
     else {
-      // A generator that was never started would not clean up.
+      // A generator must be started before it can be closed: otherwise its cleanup would not run.
       if (!this.#begun) await this.next().catch(() => undefined);
       if (!this.#ended) await this.#pieces.return?.();
     }

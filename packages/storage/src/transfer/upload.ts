@@ -1,4 +1,7 @@
-/** Writes: small objects in one request, large ones and streams in parallel parts; a failure leaves nothing behind. */
+/**
+ * Writes small objects in one request, and large ones and streams in parallel parts. After a failure, nothing is left
+ * in the store.
+ */
 import type { Backend, Entry, Transfer, Upload } from "../backend.ts";
 import { runAll } from "../concurrency/window.ts";
 import { StorageError } from "../errors.ts";
@@ -54,15 +57,19 @@ async function writeParts(
   });
 }
 
-/** Happens only for a stream of unknown length. */
+/** This error can occur only for streams of unknown length. */
 const tooManyParts = ({ maximumParts }: Transfer, key: string) =>
-  new StorageError("invalid", `${key} needs more than ${maximumParts} parts: give its size, or a larger partSize`, {
-    key,
-  });
+  new StorageError(
+    "invalid",
+    `${key} needs more than ${maximumParts} parts: pass the size of the content, or a larger partSize`,
+    {
+      key,
+    },
+  );
 
 /**
- * Starts an upload, lets `run` put its parts, and finishes it. The first failure stops the others and removes
- * everything.
+ * Starts an upload, lets `run` put the parts, and finishes the upload. The first failure stops the other parts and
+ * aborts the upload.
  */
 export async function inUpload(
   backend: Backend,
@@ -99,7 +106,10 @@ export async function inUpload(
 /** Returns undefined for Infinity, which callers pass if the size is unknown. */
 const knownSize = ({ size }: Pick<WriteOptions, "size">) => (Number.isFinite(size) ? size : undefined);
 
-/** Throws if the size differs from the given one, so that a truncated source is not stored as if it were complete. */
+/**
+ * Throws if the number of bytes differs from the size that the caller gave, so that a truncated source is not stored as
+ * if it were complete.
+ */
 export function checkSize(key: string, options: Pick<WriteOptions, "size">, total: number): void {
   const size = knownSize(options);
   if (size === undefined || size === total) return;
@@ -121,7 +131,9 @@ function refuseSmallParts({ minimumPart, partSize }: Transfer, options: WriteOpt
 }
 
 /**
- * The size of each part: equal if the length is known; otherwise it doubles late, so that no stream has too many parts.
+ * Returns a function that gives the size of a part by its number. If the length is known, all parts have the same size.
+ * Otherwise, the size doubles repeatedly after the first half of the allowed parts, so that a long stream does not need
+ * too many.
  */
 export function partSizes(
   transfer: Transfer,

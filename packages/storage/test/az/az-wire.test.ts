@@ -103,8 +103,11 @@ describe("the account of az://", () => {
     "account_name",
     "is required, unless there is a connection string or a domain without credentials",
     async () => {
-      refusedBecause({ account_key: key }, /account_name or connection_string is missing/);
-      refusedBecause({ account_key: key, account_host: "h" }, /account_name is missing: account_host needs it/);
+      refusedBecause({ account_key: key }, /no storage account is given: set account_name or connection_string/);
+      refusedBecause(
+        { account_key: key, account_host: "h" },
+        /account_name is missing: it is required with account_host/,
+      );
       const { session, storage } = through({ account_host: "files.example", anon: true });
       await storage.read("a");
       assert.equal(session.requests[0]?.url, "https://files.example/container/a");
@@ -261,7 +264,7 @@ describe("the right of az://", () => {
       }
       refusedBecause(
         { ...account, client_id: "c", tenant_id: "t" },
-        /client_secret is missing: a service principal needs it/,
+        /client_secret is missing: it is required for a service principal/,
       );
       assert.match((await authorizationOf({ ...principal, account_key: key })).header ?? "", /^SharedKey/);
     },

@@ -167,7 +167,10 @@ describe("a copy between a storage and local files", () => {
       scheme: "file",
       key: join(folder, "in the way"),
     });
-    await assert.rejects(source.copyFrom(local(), "in the way", "b"), { code: "not_found", message: /is a folder$/ });
+    await assert.rejects(source.copyFrom(local(), "in the way", "b"), {
+      code: "not_found",
+      message: /is a folder, not a file$/,
+    });
     assert.deepEqual(await readdir(folder), ["in the way"]);
   });
 

@@ -198,7 +198,7 @@ describe("a file in transfer", () => {
     }
     await assert.rejects(storage.write("a", stream()), {
       code: "invalid",
-      message: /more than 20 parts: give its size/,
+      message: /more than 20 parts: pass the size/,
     });
     assert.equal(state, "aborted");
     taken = [];

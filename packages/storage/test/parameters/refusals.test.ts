@@ -108,7 +108,7 @@ describe("content to write", () => {
     it(`must not be ${name}, with an error and without a write`, async () => {
       await assert.rejects(storage.write("a", value as WriteContent), {
         code: "invalid",
-        message: /neither bytes nor text/,
+        message: /^expected (the content|every piece of the content) as bytes/,
       });
       assert.deepEqual(await readdir(folder), []);
     });

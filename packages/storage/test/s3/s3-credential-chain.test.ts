@@ -179,7 +179,7 @@ describe("defaults of fsspec", () => {
     const environment = { FSSPEC_S3: "{secret" };
     assert.throws(() => openStorage("s3://bucket", {}, { environment }), {
       code: "config",
-      message: "FSSPEC_S3: expected JSON",
+      message: "FSSPEC_S3: expected a JSON object",
     });
   });
 });

@@ -1,4 +1,7 @@
-/** Resolves the account and the credential from the parameters of `az://`, the strongest first. */
+/**
+ * Determines the account and the credential from the parameters of `az://`. Of several credentials, the first of these
+ * wins: `connection_string`, `credential`, `account_key`, `sas_token`, a service principal.
+ */
 import { afterScheme, type Location } from "../../address/uri.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { StorageError } from "../../errors.ts";
@@ -38,18 +41,18 @@ export function accountOf(configuration: Configuration<typeof parameters>, locat
   const right = rightOf(configuration);
   if (values.account_host !== null) {
     if (name === undefined && right.kind !== "anonymous")
-      throw refuse("account_name is missing: account_host needs it");
+      throw refuse("account_name is missing: it is required with account_host");
     const [host = "", signature] = values.account_host.split("?");
     // An explicit credential wins over the one in the URL.
     const isGiven = right.kind !== "anonymous" && right.kind !== "default";
     const own = isGiven ? undefined : signatureRight(signature);
     return { name: name ?? "", url: `https://${host.replace(/\/+$/, "")}`, right: own ?? right };
   }
-  if (name === undefined) throw refuse("account_name or connection_string is missing");
+  if (name === undefined) throw refuse("no storage account is given: set account_name or connection_string");
   return { name, url: `https://${name}.blob.core.windows.net`, right };
 }
 
-/** The `container@account.host` part of the long form. */
+/** Returns the account in the long form of a URI, `abfs://container@account.host/path`. */
 function accountOfUri(uri: string): string | undefined {
   return /^[^/@]+@([^/.]+)\./.exec(afterScheme(uri))?.[1];
 }
@@ -82,5 +85,7 @@ function principalRight(values: Configuration<typeof parameters>["values"]): Rig
   if (client === null && secret === null && tenant === null) return undefined;
   if (client !== null && secret !== null && tenant !== null) return { kind: "principal", client, secret, tenant };
   const missing = Object.entries({ client_id: client, client_secret: secret, tenant_id: tenant });
-  throw refuse(`${missing.find(([, value]) => value === null)?.[0]} is missing: a service principal needs it`);
+  throw refuse(
+    `${missing.find(([, value]) => value === null)?.[0]} is missing: it is required for a service principal`,
+  );
 }

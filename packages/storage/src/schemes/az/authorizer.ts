@@ -10,9 +10,9 @@ export interface Authorizer {
   headers(request: Signable): Promise<Record<string, string>>;
   /** Encoded query parameters to add to every request. */
   readonly query: string;
-  /** Called when the store refuses the token. Returns false if there is no other. */
+  /** Called when the store refuses the token. Returns false if no new token can be requested. */
   renew(): boolean;
-  /** The account key, which can presign URLs, if there is one. */
+  /** The account key, if there is one. Only an account key can presign URLs. */
   readonly key?: SharedKey;
 }
 

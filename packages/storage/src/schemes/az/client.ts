@@ -14,16 +14,19 @@ import type { parameters } from "./parameters.ts";
 
 export interface AzRequest extends CallOptions, Pick<HttpRequest, "isDirect"> {
   readonly method: HttpRequest["method"];
-  /** Empty for calls on the container. */
+  /** Key of the blob; empty for calls on the container. */
   readonly key: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
-  /** A transfer of content: the server timeout applies to it. */
+  /** Whether the request transfers content: only then the parameter `timeout` applies. */
   readonly transfer?: true;
 }
 
-/** Supports blob versions, encoded names in listings, and blocks of 4,000 MiB; every later service supports it too. */
+/**
+ * API version. It supports blob versions, encoded names in listings, and blocks of 4,000 MiB; newer services still
+ * accept it.
+ */
 export const serviceVersion = "2021-12-02";
 
 export class AzClient {
@@ -34,7 +37,7 @@ export class AzClient {
   readonly authorizer: Authorizer;
   readonly #http: HttpClient;
   readonly #origin: string;
-  /** The account's path: emulators put the account name there. */
+  /** The path of the account's URL, which is not empty for emulators: it contains the account name. */
   readonly #folder: string;
 
   constructor(
@@ -85,7 +88,7 @@ export class AzClient {
     return key === "" ? container : `${container}/${encodeKey(key)}`;
   }
 
-  /** Includes the SAS token, if there is one. */
+  /** Returns the URL of a blob, including the SAS token, if there is one. */
   url(key: string, query: Readonly<Record<string, string>> = {}): string {
     return this.#origin + this.path(key) + this.#fullQuery(query);
   }

@@ -1,10 +1,12 @@
-/** The default for how many blocks of one blob are transferred at once: fsspec's number of concurrent calls. */
+/**
+ * Determines how many blocks of one blob are transferred at once. The default is fsspec's number of concurrent calls.
+ */
 import { readFileSync } from "node:fs";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { fsspecBatchSize } from "../../configuration/fsspec-defaults.ts";
 import type { parameters } from "./parameters.ts";
 
-/** Limit on bytes in flight if the number of blocks is not configured: each block may be held in memory. */
+/** Maximum number of bytes in flight if the number of blocks is not configured, because each block may be in memory. */
 const mostBytes = 256 * 1024 * 1024;
 
 /** fsspec's default if it cannot read the limit of open files. */
@@ -16,9 +18,10 @@ export function concurrencyOf({ values, environment }: Configuration<typeof para
 }
 
 /**
- * fsspec: `gather_batch_size` of its files, else an eighth of the open-file limit. Node raises that limit to the
- * maximum when it starts, so the user's own limit is unknown; the limit can only lower the default. If fsspec has no
- * limit (-1), adlfs transfers one block after the other.
+ * Returns fsspec's number of concurrent calls: `gather_batch_size` in fsspec's configuration files, or else an eighth
+ * of the open-file limit. Node raises the open-file limit to the maximum when it starts, so the user's own limit is
+ * unknown; the limit is used only if it gives less than fsspec's default. A `gather_batch_size` of -1 means no limit,
+ * but adlfs then transfers one block after the other.
  */
 function batchSize(environment: Configuration["environment"]): number {
   const given = fsspecBatchSize("az", environment);

@@ -1,4 +1,4 @@
-/** Checks, as `assume_container_exists` says, whether the container exists, and creates it. */
+/** Creates the container, and checks whether it exists, if `assume_container_exists` asks for the check. */
 import type { Backend, CallOptions } from "../../backend.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
 import { makeBucket } from "../../http/make-bucket.ts";
@@ -11,8 +11,8 @@ export async function createContainer(client: AzClient, { signal }: CallOptions)
 }
 
 /**
- * Rejects if the container's properties cannot be read. The error is not `not_found`, which callers would take for a
- * missing object.
+ * Rejects if the container's properties cannot be read. If the container does not exist, the error's code is `config`:
+ * callers would take `not_found` for a missing object.
  */
 async function lookForContainer(client: AzClient): Promise<void> {
   try {

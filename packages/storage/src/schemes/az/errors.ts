@@ -12,14 +12,14 @@ const words: Readonly<Record<string, ErrorCode>> = {
   SourceConditionNotMet: "precondition",
   BlobNotFound: "not_found",
   ContainerNotFound: "not_found",
-  // Somebody holds a lease on the blob: it is no condition of ours, although the status suggests it.
+  // Another client holds a lease on the blob. The status is that of a failed condition, but the caller set none.
   LeaseIdMissing: "failed",
   AuthenticationFailed: "permission",
   AuthorizationFailure: "permission",
   InsufficientAccountPermissions: "permission",
   NoAuthenticationInformation: "permission",
   PublicAccessNotPermitted: "permission",
-  // Deleting a container takes a while.
+  // Deleting a container takes a while, so creating it again is retried.
   ContainerBeingDeleted: "throttled",
   ServerBusy: "throttled",
   OperationTimedOut: "network",
@@ -40,7 +40,7 @@ export function toStorageError(
 export const errorOf = (status: number, word: string, body: string, place: ErrorPlace): StorageError =>
   errorOfStatus(status, place, saidOf(word, body));
 
-/** Takes the first line: the message repeats the request id and the time on further lines. */
+/** Takes only the first line of the message; further lines repeat the request id and the time. */
 const saidOf = (word: string, body: string): Said => ({
   code: words[word],
   word,

@@ -1,6 +1,7 @@
 /**
- * Parses a page of a listing from its bytes in one pass: this decides the speed of a listing. It creates strings only
- * for what is kept, so that no entry keeps the text of its whole page alive.
+ * Parses a page of a listing from its bytes in one pass, because the parser determines the speed of a listing. It
+ * creates strings only for values that are kept; substrings of one large text would keep the text of the whole page in
+ * memory.
  */
 import { Buffer } from "node:buffer";
 import type { Entry } from "../../backend.ts";
@@ -34,7 +35,10 @@ class PageReader {
     this.#bytes = bytes;
   }
 
-  /** Examines every opening tag at any depth: no two elements that are kept share a name. */
+  /**
+   * Examines every opening tag at any depth. That is enough, because each name of a kept element is used for one kind
+   * of element only.
+   */
   readAll(): void {
     const bytes = this.#bytes;
     for (let at = this.#find(opening, 0); at < bytes.length; at = this.#find(opening, at + 1)) {
@@ -52,7 +56,10 @@ class PageReader {
     return at;
   }
 
-  /** The tag lies between the two offsets. Tags are distinguished by length, then by their characters. */
+  /**
+   * Reads the element whose tag lies between the two offsets. Tags are distinguished by length, then by their
+   * characters.
+   */
   #readElement(start: number, end: number): void {
     switch (end - start) {
       case "Blob".length:
@@ -81,7 +88,7 @@ class PageReader {
     }
   }
 
-  /** Treats a version as old; a later element marks the latest one. */
+  /** Marks the entry as an old version; for the latest version, a later element, IsCurrentVersion, changes that. */
   #readVersion(end: number): void {
     this.#entry.version = this.#text(end);
     this.#entry.is_latest = this.#entry.version === "";
@@ -121,7 +128,7 @@ class PageReader {
   }
 }
 
-/** The store percent-encodes and marks a name that XML cannot hold. */
+/** The tag of a name that XML cannot contain: the store percent-encodes such a name and adds this attribute. */
 const encodedName = 'Name Encoded="true"';
 
 const usualDate = "Fri, 02 Jan 2026 03:04:05 GMT";

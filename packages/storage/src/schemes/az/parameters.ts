@@ -11,7 +11,7 @@ export const parameters = {
     effect: "native",
     group,
     sources: ["account_name", "$AZURE_STORAGE_ACCOUNT_NAME"],
-    help: "Storage account; required without a connection string.",
+    help: "Storage account; required if there is no connection string.",
   },
   account_key: {
     type: "string",
@@ -45,7 +45,7 @@ export const parameters = {
     group,
     secret: true,
     sources: ["connection_string", "$AZURE_STORAGE_CONNECTION_STRING"],
-    help: "Connection string; overrides every parameter but request_session. One from the environment yields to credentials in client_config.",
+    help: "Connection string; overrides every other parameter except request_session. A connection string from the environment is ignored if client_config gives credentials.",
   },
   credential: {
     type: ["string", "object"],
@@ -93,7 +93,7 @@ export const parameters = {
     effect: "native",
     sources: ["anon", "$AZURE_STORAGE_ANON"],
     falseTexts: ["false", "0", "f"],
-    help: "Anonymous access if there is no credential; if unset, the default credential chain is tried. In the variable, false, 0 and f mean false, in any case; every other text, even the empty one, means true.",
+    help: "Anonymous access if there is no credential; if unset, the default credential chain is tried. In the variable, false, 0 and f, in upper or lower case, mean false; every other text, even the empty one, means true.",
   },
   default_fill_cache: {
     type: "boolean",
@@ -120,14 +120,14 @@ export const parameters = {
     type: "boolean",
     default: null,
     effect: "emulated",
-    help: "True: the container is not checked; unset: a failed check is a warning; false: it is an error.",
+    help: "Whether to skip the check that the container exists. True: no check; unset: a failed check is only a warning; false: a failed check is an error.",
   },
   max_concurrency: {
     type: "integer",
     default: null,
     minimum: 1,
     effect: "emulated",
-    help: "Blocks or ranges of one blob to transfer at once, each on its own connection; if unset, fsspec's batch size, limited to 256 MiB of blocks.",
+    help: "Maximum number of blocks or ranges of one blob that are transferred at once, each on its own connection; if unset, fsspec's batch size, but no more blocks than fit into 256 MiB.",
   },
   timeout: {
     type: "integer",
@@ -145,7 +145,7 @@ export const parameters = {
     type: "integer",
     default: null,
     effect: "native",
-    help: "Timeout in seconds for an answer, and between its pieces.",
+    help: "Maximum seconds to wait for the start of an answer, and for each next piece of it.",
   },
   account_host: {
     type: "string",

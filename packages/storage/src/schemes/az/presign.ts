@@ -6,7 +6,7 @@ import { checkLifetime } from "../../http/presign-lifetime.ts";
 import { type AzClient, serviceVersion } from "./client.ts";
 import { versionQuery } from "./read.ts";
 
-/** The store has no limit of its own: it accepts any time with a four-digit year. */
+/** The latest possible expiry. The store has no maximum lifetime: it accepts any time with a four-digit year. */
 const lastMoment = Date.UTC(9999, 11, 31, 23, 59, 59);
 
 /** Permission letters by method. */

@@ -7,7 +7,7 @@ import type { AzClient } from "./client.ts";
 import { errorOf } from "./errors.ts";
 import { versionQuery } from "./read.ts";
 
-/** The store's limit for one batch. */
+/** The store's maximum number of requests in one batch. */
 export const removeAtOnce = 256;
 
 /** Without this header, a blob with snapshots is not removed. A version has no snapshots of its own. */

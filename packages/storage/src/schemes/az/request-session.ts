@@ -1,4 +1,7 @@
-/** `request_session`: uses the caller's HTTP client for the Azure SDK instead of our own connections. */
+/**
+ * `request_session`: sends requests with an HTTP client that the caller supplies (one for the Azure SDK) instead of
+ * this library's connections.
+ */
 import { randomUUID } from "node:crypto";
 import type { ErrorPlace } from "../../errors.ts";
 import { StorageError } from "../../errors.ts";
@@ -46,7 +49,7 @@ function toSessionRequest({ method, origin, path, headers, body, signal }: HttpR
   };
 }
 
-/** Case-insensitive headers; the Azure SDK's clients read and change them. */
+/** Headers with case-insensitive names. The class has the methods that HTTP clients of the Azure SDK call. */
 class SessionHeaders {
   readonly #values: Map<string, string>;
 

@@ -32,14 +32,20 @@ function conditionsOf(call: WriteCall): Record<string, string> {
   return call.ifMatch === undefined ? {} : { "if-match": `"${call.ifMatch}"` };
 }
 
-/** The first block starts the upload: no request is needed before. */
+/** An upload in blocks. The first block starts it: the store needs no request before that. */
 export class BlockUpload implements Upload {
   readonly #client: AzClient;
   readonly #key: string;
   readonly #call: WriteCall;
-  /** Headers of the block list, built before the first block is sent, so that an error shows at once. */
+  /**
+   * Headers of the block list. They are built before the first block is sent, so that invalid ones are reported at
+   * once.
+   */
   readonly #headers: Readonly<Record<string, string>>;
-  /** Part of every block id, so that two writers of one blob do not commit each other's blocks. */
+  /**
+   * A part of every block id that is unique to this upload, so that two writers of one blob do not commit each other's
+   * blocks.
+   */
   readonly #writer = randomUUID();
   #blocks = 0;
   #size = 0;
@@ -75,7 +81,10 @@ export class BlockUpload implements Upload {
     return { ...toEntry(this.#key, answer), size: this.#size };
   }
 
-  /** The store has no abort call: it drops blocks that no list names after a week or at the next write. */
+  /**
+   * Does nothing, because the store has no call for it: uncommitted blocks are dropped after a week or at the next
+   * write.
+   */
   async abort(): Promise<void> {}
 
   /** All ids have the same length, as the store requires. */

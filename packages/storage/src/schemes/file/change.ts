@@ -8,7 +8,7 @@ import { named } from "./errors.ts";
 import { checkPath } from "./path.ts";
 import { statFile } from "./read.ts";
 
-/** Shares blocks (reflink) if the file system supports it. */
+/** Copies a file. If the file system supports it, the copy shares the blocks of the original (reflink). */
 export async function copyFile(from: string, to: string, call: CallOptions): Promise<void> {
   // Refuses a named pipe, which would block the copy.
   await statFile(from, call);

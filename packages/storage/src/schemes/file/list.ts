@@ -64,10 +64,13 @@ async function pathsIn(folder: string, prefix: string, followLinks: boolean): Pr
   return [...paths];
 }
 
-/** A name that is not UTF-8 contains this character when read, and cannot be opened by that text. */
+/**
+ * Whether a name may be invalid UTF-8. Node reads invalid bytes as this character, and the file cannot be opened by the
+ * resulting name.
+ */
 const isDoubtful = (name: string) => name.includes("\uFFFD");
 
-/** Follows links, except one to a folder that contains it: walking that would never end. */
+/** Follows links, except a link to a folder that contains the link: a recursive listing would never end. */
 function linksFrom(folder: string): (path: string) => Promise<string | undefined> {
   let around: Promise<string[]> | undefined;
   return async (path) => {
@@ -79,7 +82,7 @@ function linksFrom(folder: string): (path: string) => Promise<string | undefined
   };
 }
 
-/** The folder itself and its parents. */
+/** Returns the folder itself and its parent folders. */
 const foldersAround = (folder: string) => Array.from(folder.matchAll(/\//g), ({ index }) => folder.slice(0, index + 1));
 
 function missing(error: unknown): undefined {

@@ -1,4 +1,6 @@
-/** Checks that a key is a plain path, because the file system would silently read other keys as another path. */
+/**
+ * Checks that a key is a plain path. The file system would silently take other keys, such as `a/../b`, for other paths.
+ */
 import { StorageError } from "../../errors.ts";
 
 /** Refuses empty segments, `.` and `..`, a slash at the end, and the zero byte. */
@@ -6,5 +8,9 @@ export function checkPath(key: string): string {
   const segments = key.split("/").slice(1);
   const odd = segments.find((segment) => segment === "" || segment === "." || segment === "..");
   if ((odd === undefined || key === "/") && !key.includes("\0")) return key;
-  throw new StorageError("invalid", `${JSON.stringify(key)} is not a valid file path`, { scheme: "file", key });
+  throw new StorageError(
+    "invalid",
+    `${JSON.stringify(key)} is not a valid file path: it must not end with a slash, or contain empty segments, . or .., or NUL`,
+    { scheme: "file", key },
+  );
 }

@@ -11,7 +11,7 @@ export async function statFile(key: string, { signal }: CallOptions): Promise<En
   return named(key, async () => toEntry(checkPath(key), await stat(key)));
 }
 
-/** A folder is not found as a file; folders appear only in listings. */
+/** Makes the entry of a regular file. For a folder, the error is `not_found`: folders appear only in listings. */
 function toEntry(key: string, stats: Stats): Entry {
   if (stats.isDirectory()) throw new FolderError({ scheme: "file", key });
   if (!stats.isFile()) {
@@ -37,7 +37,8 @@ function kindOf(stats: Stats): string {
 /** Opens only regular files and never blocks: a plain open of a named pipe waits for a writer. */
 export async function openRegular(file: string): Promise<{ handle: FileHandle; entry: Entry }> {
   const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK).catch(async (error) => {
-    // For something that cannot be opened at all, such as a socket, the error names its type.
+    // This error means something that cannot be opened, such as a socket; `toEntry` throws an error that names the
+    // type.
     if (error.code === "ENXIO") toEntry(file, await stat(file));
     throw error;
   });
@@ -54,7 +55,10 @@ export async function readFile(key: string, call: ReadCall): Promise<Content> {
   const { handle, entry } = await named(key, () => openRegular(checkPath(key)));
   try {
     if (call.ifMatch !== undefined && call.ifMatch !== entry.etag) {
-      throw new StorageError("precondition", `${key} was replaced`, { scheme: "file", key });
+      throw new StorageError("precondition", `${key} was replaced: its ETag is no longer the expected one`, {
+        scheme: "file",
+        key,
+      });
     }
     const start = Math.min(call.start ?? 0, entry.size);
     const end = Math.max(start, Math.min(call.end ?? entry.size, entry.size));

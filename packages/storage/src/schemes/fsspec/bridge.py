@@ -7,7 +7,8 @@ import sys
 import threading
 import traceback
 
-# Our own modules lie beside this file, where no bytecode is written; after these imports the folder leaves the search path.
+# Imports the bridge's own modules from the folder of this file, without writing bytecode there. Afterwards, the folder
+# is removed from the search path.
 here = os.path.dirname(os.path.abspath(__file__))
 others = [folder for folder in sys.path if os.path.abspath(folder) != here]
 writes_nothing = sys.dont_write_bytecode
@@ -21,7 +22,7 @@ from bridge_wire import ERROR, HEADER, LONGEST_FRAME, REQUEST, RESULT, Buffered,
 sys.path[:] = others
 sys.dont_write_bytecode = writes_nothing
 
-# Errors of a healthy store: the file system that raised them can still be used.
+# Errors about a single file: the file system that raised one of them can still be used.
 ABOUT_FILES = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
 
 
@@ -93,7 +94,8 @@ class Bridge:
             place.discard(fs)
             raise
         except BaseException:
-            # The idle connections are most likely broken too, so drop them all instead of failing a call for each.
+            # The idle connections are most likely broken too, so drop them all. Otherwise a call would fail for each of
+            # them.
             place.discard(fs)
             place.close_idle()
             raise
@@ -132,5 +134,5 @@ except BaseException:
     traceback.print_exc()
 finally:
     sys.stderr.flush()
-    # Threads may be in the middle of a long call, but nobody waits for them any more.
+    # Exits although threads may be in the middle of a long call: nobody waits for the result any more.
     os._exit(0)

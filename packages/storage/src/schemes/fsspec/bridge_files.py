@@ -5,7 +5,7 @@ import datetime
 from bridge_wire import DATA, HEAD, PAGE, PIECE, to_json
 
 PAGE_LENGTH = 500
-# A range up to this length is read in one request: an opened file would read ahead.
+# A range of up to this many bytes is read in one request, because a file opened with fsspec would read more than that.
 SHORT_RANGE = 1024 * 1024
 
 
@@ -65,7 +65,8 @@ def do_ls(place, fs, call, request):
 
 def named_entry(info, own):
     full = info["name"].strip("/")
-    # A file lists as itself, and so does a folder marker. A link to a folder may form a cycle.
+    # The listing of a file contains the file itself, and that of a folder may contain the folder's marker. Both are
+    # left out, and so are links to folders, which may form a cycle.
     if full == own or info.get("type") not in ("file", "directory"):
         return None
     if info["type"] == "directory" and info.get("islink"):
@@ -114,7 +115,7 @@ def send_bytes(call, content, length):
 
 
 def do_write(place, fs, call, request):
-    """Object stores commit at the end; for others, writes a temporary file and renames it."""
+    """Writes a file. Object stores show it only when it is complete; elsewhere, a temporary file is renamed."""
     target = place.path(request["key"])
     if not place.folders:
         return write_object(fs, call, target)
@@ -126,7 +127,7 @@ def do_write(place, fs, call, request):
     try:
         with fs.open(temporary, "wb") as file:
             if hasattr(file, "set_pipelined"):
-                # Over SFTP, each write would wait for its answer.
+                # Otherwise, each write over SFTP would wait for its answer.
                 file.set_pipelined(True)
             for piece in call.sent_pieces():
                 file.write(piece)
@@ -155,7 +156,7 @@ def write_object(fs, call, target):
         call.check()
         file.commit()
     except BaseException:
-        # Closing must not write the rest of the buffer.
+        # Marked as closed, so that closing does not write the rest of the buffer.
         file.closed = True
         discard_quietly(file)
         raise
@@ -191,7 +192,7 @@ def make_folder_of(fs, path):
 
 
 def move(fs, source, target):
-    """Avoids fsspec's general `mv`, which reads some characters of a name as a pattern."""
+    """Moves a file without fsspec's general `mv`, which takes names with some characters for patterns."""
     from fsspec.spec import AbstractFileSystem
 
     if type(fs).mv is AbstractFileSystem.mv:
@@ -240,7 +241,7 @@ def check_file(fs, path):
 
 
 def do_remove(place, fs, call, request):
-    """Succeeds if there is no file: nothing exists there, or a folder does."""
+    """Removes a file. Succeeds if there is no such file, even if there is a folder."""
     path = place.path(request["key"])
     fs.invalidate_cache()
     try:
@@ -253,7 +254,7 @@ def do_remove(place, fs, call, request):
 
 
 def is_file(fs, path):
-    """Avoids `isfile`, which reports a lost connection as a missing file."""
+    """Returns whether there is a file. fsspec's `isfile` reports a lost connection as a missing file."""
     fs.invalidate_cache()
     try:
         return fs.info(path)["type"] == "file"

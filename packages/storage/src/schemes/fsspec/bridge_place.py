@@ -27,7 +27,7 @@ class Place:
     def acquire(self):
         if self.shared is not None:
             return self.shared
-        # Created one after the other, because servers refuse many logins at once.
+        # The lock makes logins run one after the other, because servers refuse many logins at once.
         with self.lock:
             while (fs := self.take_idle()) is not None:
                 if is_connected(fs):
@@ -48,12 +48,12 @@ class Place:
             self.close_idle()
 
     def discard(self, fs):
-        """Drops an instance whose connection may be lost or out of step with its server."""
+        """Drops an instance whose connection may be lost or may be in an unknown state."""
         if self.shared is None:
             close_connections(fs)
 
     def close_idle(self):
-        """Does not take the lock, because a hanging login may hold it."""
+        """Closes idle instances. Does not take the lock, because a login that hangs may hold it."""
         while self.shared is None and (fs := self.take_idle()) is not None:
             close_connections(fs)
 
@@ -68,7 +68,7 @@ class Place:
 
 
 def is_connected(fs):
-    """Detects a closed connection, for FTP only: an idle connection has unread data once the server has ended it."""
+    """Returns False if the server has closed an FTP connection: an idle one then has unread data."""
     connection = getattr(getattr(fs, "ftp", None), "sock", None)
     if not hasattr(connection, "fileno") or not hasattr(fs.ftp, "voidcmd"):
         return True
@@ -81,7 +81,7 @@ def is_connected(fs):
 
 
 def close_connections(fs):
-    """Closes connections, for which fsspec has no call; garbage collection skips those with running threads."""
+    """Closes connections. fsspec has no call for it, and garbage collection skips connections with running threads."""
     for owner in (getattr(fs, "ftp", None), getattr(fs, "client", None)):
         close = getattr(owner, "close", None)
         if callable(close):

@@ -1,8 +1,9 @@
 """Frames between the bridge and the process that started it, and the calls they belong to.
 
-A frame is a length (4 bytes, of what follows the header), a kind (1 byte) and the number of its request (4 bytes), all
-big-endian, and then that many bytes. Every request has a thread. What is streamed, in either direction, is bounded by
-credit: a sender that has used its credit waits until the other side has taken something. frames.ts is the other side.
+The header of a frame contains a length (4 bytes), a kind (1 byte) and the number of the request (4 bytes), all
+big-endian. The length counts the bytes after the header. Every request has a thread. Streams in either direction are
+limited by credit: a sender that has used up its credit waits until the other side has taken some bytes. frames.ts is
+the other side.
 """
 
 import json
@@ -22,7 +23,7 @@ class Cancelled(Exception):
 
 
 class Output:
-    """The standard output of the process, kept out of reach of libraries that print."""
+    """The original standard output of the process. Libraries that print write to standard error instead."""
 
     def __init__(self):
         self.descriptor = os.dup(1)
@@ -31,7 +32,7 @@ class Output:
 
     def send(self, kind, number, payload=b""):
         header = HEADER.pack(len(payload), kind, number)
-        # A short payload goes in the same write; copying a long one would cost more than a second write.
+        # A short payload goes into the write of the header; copying a long one would cost more than a second write.
         parts = [header, payload] if len(payload) > 4096 else [header + payload]
         with self.lock:
             for part in parts:

@@ -2,25 +2,25 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { type Frame, kinds, pieceSize, windowSize } from "./frames.ts";
 
-/** Milliseconds to wait for the cleanup of a cancelled call: enough for a healthy server to remove a file. */
+/** Maximum milliseconds to wait for the cleanup of a cancelled call: enough for a healthy server to remove a file. */
 const longestCleanup = 5000;
 
 /** The connection that a call uses. */
 export interface Line {
   write(kind: number, number: number, payload?: Uint8Array): Promise<void>;
-  /** Keeps the process alive while somebody waits. */
+  /** Keeps this process running while a call waits for its answer. */
   hold(): void;
   release(): void;
-  /** Counts bytes received but not yet taken. */
+  /** Adds to the number of bytes that have been received but not yet taken. */
   buffered(change: number): void;
 }
 
 /** An exception in Python. */
 export interface RemoteFailure {
-  /** The names of its class and base classes, the nearest first. */
+  /** The names of the exception's class and base classes, the most specific first. */
   readonly types: readonly string[];
   readonly message: string;
-  /** The module whose import failed. */
+  /** The module whose import failed; null for other exceptions. */
   readonly module: string | null;
 }
 
@@ -34,11 +34,11 @@ export class Call {
   readonly #explain: Explain;
   #frames: Frame[] = [];
   #credit = windowSize;
-  /** Bytes taken since the bridge was last told. */
+  /** Number of bytes that were taken but not yet reported to the bridge. */
   #taken = 0;
   #outcome: Outcome | undefined;
   #isAnswered = false;
-  /** Wakes everybody who waits; replaced at each change. */
+  /** Wakes all waiting callers; replaced at each change. */
   #changed = Promise.withResolvers<void>();
   #signal: AbortSignal | undefined;
   readonly #answer = Promise.withResolvers<void>();
@@ -91,7 +91,9 @@ export class Call {
     return frame;
   }
 
-  /** Tells the bridge when half of the window is free: until then it still has room. */
+  /**
+   * Reports taken bytes to the bridge, but only when half of the window is free: until then, the bridge can still send.
+   */
   #makeRoom(bytes: number): void {
     this.#taken += bytes;
     if (this.#taken < windowSize / 2) return;
@@ -132,7 +134,10 @@ export class Call {
     this.#wake();
   }
 
-  /** Cancels the call and waits for the bridge to clean up, for a limited time: its server may never answer. */
+  /**
+   * Cancels the call and waits until the bridge has cleaned up, but only for a limited time: the file server may never
+   * answer.
+   */
   async cancelled(): Promise<void> {
     this.#line.hold();
     this.cancel();

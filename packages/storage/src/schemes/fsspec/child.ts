@@ -10,7 +10,7 @@ import { howToInstall } from "./python.ts";
 interface Hello {
   /** The version of fsspec. */
   readonly fsspec: string;
-  /** The names of its file systems, including those whose packages are not installed. */
+  /** The names of fsspec's file systems, including those whose packages are not installed. */
   readonly names: readonly string[];
 }
 
@@ -32,7 +32,7 @@ export function pythonChild(python: string): Promise<PythonChild> {
 
 export class PythonChild {
   readonly python: string;
-  /** Peak of the bytes that waited to be taken. */
+  /** Maximum number of received bytes that waited to be taken, for tests. */
   mostBuffered = 0;
   #hello: Hello | undefined;
   #buffered = 0;
@@ -61,7 +61,7 @@ export class PythonChild {
     this.#process.stderr?.on("data", (bytes: Buffer) => {
       this.#words = (this.#words + bytes.toString()).slice(-longestWords);
     });
-    // The exit event tells more.
+    // Ignored, because the exit event says more.
     this.#process.stdin?.on("error", () => {});
     const ended = (why: Error) => {
       onEnd();
@@ -84,7 +84,7 @@ export class PythonChild {
     return this.#isEnded;
   }
 
-  /** Starts a request. The caller explains errors of the bridge. */
+  /** Starts a request. `explain` turns an exception in Python into an error for the caller. */
   begin(request: object, explain: Explain, signal?: AbortSignal): Call {
     signal?.throwIfAborted();
     this.#lastNumber = (this.#lastNumber + 1) % 0xffff_ffff || 1;
@@ -116,7 +116,10 @@ export class PythonChild {
     return promise;
   }
 
-  /** An idle bridge does not keep this program alive: it exits when its standard input closes. */
+  /**
+   * Counts running calls. Without any, the bridge does not keep this program alive, and exits when its standard input
+   * closes.
+   */
   #hold(change: 1 | -1): void {
     this.#holders += change;
     const { stdin, stdout, stderr } = this.#process;
@@ -141,7 +144,7 @@ export class PythonChild {
     if (frame.kind === kinds.result || frame.kind === kinds.error) this.#calls.delete(frame.number);
   }
 
-  /** Processes that the bridge started may hold its pipes open. */
+  /** Closes the pipes a second after the exit: processes that the bridge started may still hold them open. */
   #closePipes(): void {
     setTimeout(() => {
       this.#process.stdout?.destroy();

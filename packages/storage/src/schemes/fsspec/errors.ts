@@ -2,7 +2,9 @@
 import { type ErrorCode, type ErrorPlace, FolderError, StorageError } from "../../errors.ts";
 import type { RemoteFailure } from "./call.ts";
 
-/** Codes by the name of the exception or of a base class, the nearest first. */
+/**
+ * Error codes by the name of an exception class. The most specific class of an exception that is listed here decides.
+ */
 const codes: Readonly<Record<string, ErrorCode>> = {
   FileNotFoundError: "not_found",
   NotADirectoryError: "not_found",
@@ -13,8 +15,8 @@ const codes: Readonly<Record<string, ErrorCode>> = {
   TimeoutError: "network",
   ConnectionError: "network",
   EOFError: "network",
-  // What FTP servers call a transient error; error_reply means an unexpected answer, so client and server are out of
-  // step.
+  // Exceptions of ftplib. error_temp is a transient error; error_reply is an unexpected answer, after which the
+  // connection cannot be used.
   error_temp: "throttled",
   error_reply: "network",
   ClientConnectionError: "network",
@@ -23,14 +25,14 @@ const codes: Readonly<Record<string, ErrorCode>> = {
   ImportError: "config",
 };
 
-/** These apply only while a file system is created: later they are not the configuration's fault. */
+/** Codes that apply only while a file system is created: later, these exceptions do not mean a wrong configuration. */
 const openingCodes: Readonly<Record<string, ErrorCode>> = {
   TypeError: "config",
   ValueError: "config",
   KeyError: "config",
 };
 
-/** Packages whose name differs from their module. */
+/** Packages whose name differs from the name of their module, by module. */
 const packages: Readonly<Record<string, string>> = { smbclient: "smbprotocol" };
 
 export interface Circumstances {
@@ -55,7 +57,10 @@ export function toStorageError(failure: RemoteFailure, { place, python, isOpenin
 const advice = (python: string, module: string) =>
   `. Install the missing package with \`${python} -m pip install ${packages[module] ?? module}\``;
 
-/** Returns the values under secret-looking names at any depth, and the password of a URL. */
+/**
+ * Returns the values in the configuration, at any depth, whose names look like those of secrets, and the password in
+ * the URI.
+ */
 export function secretsOf(config: unknown, uri: string): string[] {
   const [, inUri = ""] = /:\/\/[^/@:]*:([^/@]+)@/.exec(uri) ?? [];
   return [inUri, ...secretValues(config, false)].filter((text) => text.length > 3);

@@ -12,10 +12,10 @@ export const kinds = {
   page: 9,
 } as const;
 
-/** Bytes of content in one frame. */
+/** Maximum number of bytes of content in one frame. */
 export const pieceSize = 256 * 1024;
 
-/** Bytes of a stream that may be in flight before the receiver has taken any. */
+/** Maximum number of bytes of a stream that are sent before the receiver has taken any. */
 export const windowSize = 4 * pieceSize;
 
 const headerSize = 9;

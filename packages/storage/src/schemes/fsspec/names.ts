@@ -36,7 +36,7 @@ export const fsspecNames = [
   "webhdfs",
 ] as const;
 
-/** Chain links that cache or transform what the next link holds. */
+/** Chain links that cache or transform the files of the next link. */
 export const chainingNames = [
   "simplecache",
   "filecache",
@@ -47,7 +47,7 @@ export const chainingNames = [
   "asyncwrapper",
 ] as const;
 
-/** These have no folders, and show an object only when its upload is complete. */
+/** Object stores: they have no folders, and an object becomes visible only when its upload is complete. */
 const objectStores = ["s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oss", "oci", "ocilake", "tos", "tosfs"];
 
 export const isObjectStore = (name: string) => objectStores.includes(name);

@@ -7,6 +7,6 @@ export const parameters = {
     default: null,
     effect: "native",
     secret: true,
-    help: "Any keyword argument of fsspec's file system. In a chain, the arguments of another link are a dict under its name.",
+    help: "Any keyword argument of the fsspec file system. In a chain, the arguments of each further link are a dict under the name of that link's scheme.",
   },
 } as const satisfies ParameterTable;

@@ -1,4 +1,4 @@
-/** An opened URI on the bridge. A new bridge process opens it again. */
+/** An opened URI on the bridge. If the bridge process is replaced, the URI is opened again in the new one. */
 import { folderOf, type Location } from "../../address/uri.ts";
 import type { CallOptions } from "../../backend.ts";
 import { abortable } from "../../concurrency/abortable.ts";
@@ -11,7 +11,10 @@ import { secretsOf, toStorageError } from "./errors.ts";
 import { pythonOf } from "./python.ts";
 import { type BridgedUri, linkNames } from "./uri.ts";
 
-/** A file system that does not allow concurrent calls gets one connection per call, at most this many of each sort. */
+/**
+ * Maximum number of connections of each sort. A file system that does not allow concurrent calls gets one connection
+ * per call.
+ */
 const mostAtOnce = 32;
 
 type Sort = "question" | "read" | "write";
@@ -48,7 +51,7 @@ export class Place {
     this.#slots = { question: slots(), read: slots(), write: slots() };
   }
 
-  /** Keys are absolute; the bridge expects them relative to the opened one. */
+  /** Returns a key relative to the opened key, as the bridge expects it. */
   relative(key: string): string {
     return key === this.#location.path ? "" : key.slice(folderOf(this.#location.path).length);
   }
@@ -85,7 +88,7 @@ export class Place {
     await call.result().catch(() => {});
   }
 
-  /** Starts another process if the last one has exited. */
+  /** Opens the URI on the bridge, once for each process: starts another process if the last one has exited. */
   async #opened(): Promise<Opened> {
     const opening = this.#opening;
     const known = await opening?.catch(() => undefined);

@@ -19,7 +19,11 @@ export async function readFile(place: Place, key: string, call: ReadCall): Promi
   const head = JSON.parse(frame?.payload.toString() ?? "{}") as Head;
   if (ifMatch !== undefined && ifMatch !== head.etag) {
     reading.cancel();
-    throw new StorageError("precondition", `${key} was replaced`, place.of(key));
+    throw new StorageError(
+      "precondition",
+      `${key} was replaced: its ETag is no longer the expected one`,
+      place.of(key),
+    );
   }
   const close = () => reading.cancel();
   return { entry: entryOf(key, head), start: head.start, end: head.end, body: pieces(reading), close };

@@ -1,11 +1,11 @@
-/** Every other scheme that fsspec has a file system for, through an installed Python. */
+/** All schemes that are not native but have a file system in fsspec, through an installed Python. */
 import { fileServerCapabilities } from "../../capabilities.ts";
 import { defineScheme, type Scheme } from "../../scheme.ts";
 import { isObjectStore } from "./names.ts";
 import { parameters } from "./parameters.ts";
 import { linkNames, parseBridgedUri, withoutForce } from "./uri.ts";
 
-/** `natives`: the schemes that need no bridge, for messages. */
+/** `natives` lists the schemes that need no bridge, for error messages. */
 export function bridgeScheme(uri: string, natives: readonly string[]): Scheme<typeof parameters> {
   const url = withoutForce(uri);
   const [name = ""] = linkNames(url);

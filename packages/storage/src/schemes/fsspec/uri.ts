@@ -16,8 +16,8 @@ export const isForced = (uri: string) => forced.test(uri);
 export const withoutForce = (uri: string) => uri.replace(forced, "");
 
 /**
- * Caches before the first path are part of the scheme: `simplecache::s3://bucket/a`. After the path, `outer` is the
- * container.
+ * Chain links before the first path, such as caches, are part of the scheme: `simplecache::s3` in
+ * `simplecache::s3://bucket/a`. Everything after that path is `outer`: the URI of what contains it, such as an archive.
  */
 const shape = /^((?:[\w+.-]+::)*[\w+.-]+):\/\/(.*?)(::.*)?$/s;
 
@@ -26,7 +26,7 @@ export function parseBridgedUri(uri: string): Location {
   return { uri, scheme: scheme.toLowerCase(), bucket: "", path, ...(outer === undefined ? {} : { outer }) };
 }
 
-/** The names of all links. A link without a name is a local file. */
+/** Returns the scheme names of all links of a chain. A link without a scheme is a local file. */
 export function linkNames(url: string): string[] {
   return url.split("::").flatMap((link) => /^([\w+.-]+):\/\//.exec(link)?.[1]?.toLowerCase() ?? bareName(link));
 }

@@ -1,4 +1,4 @@
-/** Maps answers of FTP servers. Servers answer 550 to most things; the text says more. */
+/** Maps answers of FTP servers. Servers answer 550 for most errors; only the text says which one it is. */
 import { FTPError } from "basic-ftp";
 import { describePlace, type ErrorCode, type ErrorPlace, isStorageError, StorageError } from "../../errors.ts";
 import { mostTold, TooLongError } from "../../http/bounds.ts";

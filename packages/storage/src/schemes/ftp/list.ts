@@ -8,7 +8,7 @@ import { FolderError, isStorageError } from "../../errors.ts";
 import { listFolders } from "../../listing/directory-listing.ts";
 import type { Pool } from "./pool.ts";
 
-/** A line end would end the FTP command. */
+/** Refuses line ends too, because a line end would end the FTP command. */
 export const checkPath = (key: string) => checkTreePath("ftp", key, /[\0\r\n]/);
 
 export const pathOf = (key: string) => `/${key}`;
@@ -25,7 +25,10 @@ async function* readFolder(pool: Pool, folder: string, call: CallOptions): Async
   }
 }
 
-/** Changes into the folder first: as an argument, its name could be read as an option or a pattern. */
+/**
+ * Changes into the folder and then lists it without an argument: servers may take a name in an argument for an option
+ * or a pattern.
+ */
 export async function listFolder(client: Client, folder: string): Promise<Entry[]> {
   await client.cd(pathOf(folder));
   const entries: Entry[] = [];
@@ -37,7 +40,10 @@ export async function listFolder(client: Client, folder: string): Promise<Entry[
   return entries;
 }
 
-/** A human-readable list has no exact times, so they are requested file by file. Links count if they lead to files. */
+/**
+ * Makes the entry of a listed name. A human-readable list has no exact times, so the time is requested for each file. A
+ * link to a file is listed as a file; other links are left out.
+ */
 async function entryOf(client: Client, key: string, info: FileInfo): Promise<Entry | undefined> {
   if (info.type === FileType.Directory) return directoryEntry(`${key}/`);
   if (info.type === FileType.File && info.modifiedAt) return fileEntry(key, info.size, info.modifiedAt);
@@ -68,7 +74,9 @@ async function statByFacts(client: Client, key: string): Promise<Entry> {
   return fileEntry(key, checkedSize(fact("size") || "0", key), parseTime(fact("modify")));
 }
 
-/** Something without a size may be a folder: the server can change into those. */
+/**
+ * For servers without MLST. If the server reports no size, the key may be a folder: then the server can change into it.
+ */
 async function statByTrying(client: Client, key: string): Promise<Entry> {
   try {
     return await statByCommands(client, key);

@@ -9,14 +9,14 @@ export const parameters = {
     default: null,
     effect: "native",
     sources: ["username", "user"],
-    help: "User name; if unset, the URI's, else anonymous.",
+    help: "User name; if unset, the user in the URI, or anonymous if the URI has none.",
   },
   password: {
     type: "string",
     default: null,
     effect: "native",
     secret: true,
-    help: "Password; if unset, the URI's.",
+    help: "Password; if unset, the password in the URI.",
   },
   tls: {
     type: "string",
@@ -29,7 +29,7 @@ export const parameters = {
     type: ["boolean", "string"],
     default: true,
     effect: "native",
-    help: "Whether to check the certificate, or a file with certificates to trust.",
+    help: "True: check the server's certificate; false: trust any certificate; a string: a file with the certificates to trust.",
   },
   encoding: {
     type: "string",
@@ -43,7 +43,7 @@ export const parameters = {
     default: 4,
     minimum: 1,
     effect: "native",
-    help: "Files to read at once, and as many to write; each uses its own connection.",
+    help: "Maximum number of files that are read at once, and the same for files that are written; each uses its own connection.",
   },
   timeout: { type: "number", default: 60, effect: "native", help: "Timeout in seconds for an answer." },
 } as const satisfies ParameterTable;

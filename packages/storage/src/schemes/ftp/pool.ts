@@ -1,4 +1,4 @@
-/** A pool of a few connections to one server, which are reused, and dropped if their state is unclear. */
+/** A pool of a few connections to one server. Connections are reused, or dropped if their state is unclear. */
 import { type AccessOptions, Client, FTPError } from "basic-ftp";
 import { addressOf } from "../../address/server-uri.ts";
 import type { Location } from "../../address/uri.ts";
@@ -15,15 +15,16 @@ import type { parameters } from "./parameters.ts";
 type FtpConfiguration = Configuration<typeof parameters>;
 
 /**
- * What a connection is used for. Each use has its own slots, to avoid a deadlock: a copy holds a download while it
- * waits for an upload, and the upload waits for a command; none may wait for what another copy holds.
+ * What a connection is used for. Each use has its own slots, to avoid a deadlock: a copy holds a download connection
+ * while it waits for an upload connection, and an upload waits for a command connection. With common slots, several
+ * copies could wait for each other.
  */
 type Use = "download" | "upload" | "command";
 
 const mostCommands = 2;
 
 export class Pool {
-  /** Folders known to exist: they are not requested again. */
+  /** Folders that are known to exist. They are not created again. */
   readonly folders = new Set<string>();
   readonly #location: Location;
   readonly #configuration: FtpConfiguration;
@@ -62,7 +63,7 @@ export class Pool {
     });
   }
 
-  /** The caller must give the connection back or drop it. */
+  /** Returns a connection, which the caller must give back or drop. */
   async take(use: Use, key: string, { signal }: CallOptions): Promise<Client> {
     await this.#slots[use].acquire(signal);
     try {
@@ -97,7 +98,7 @@ export class Pool {
     if (use) this.#slots[use].release();
   }
 
-  /** Skips connections that the server may have closed for inactivity. */
+  /** Returns an idle connection, if there is one. Skips those that the server may have closed for inactivity. */
   #takeIdle(): Client | undefined {
     let client = this.#idle.pop();
     while (client?.closed) client = this.#idle.pop();

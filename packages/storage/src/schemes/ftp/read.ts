@@ -11,7 +11,11 @@ export async function readFile(pool: Pool, key: string, call: ReadCall): Promise
   checkPath(key);
   const entry = await statFile(pool, key, call);
   if (call.ifMatch !== undefined && call.ifMatch !== entry.etag) {
-    throw new StorageError("precondition", `${key} was replaced`, pool.place(key));
+    throw new StorageError(
+      "precondition",
+      `${key} was replaced: its ETag is no longer the expected one`,
+      pool.place(key),
+    );
   }
   const start = Math.min(call.start ?? 0, entry.size);
   const end = Math.max(start, Math.min(call.end ?? entry.size, entry.size));
@@ -25,7 +29,10 @@ interface Range {
   readonly isToEnd: boolean;
 }
 
-/** A transfer always runs to the end of the file: to read less, the reader closes the connection. */
+/**
+ * Yields the bytes of a range. FTP always sends everything up to the end of the file, so the connection is closed to
+ * read less.
+ */
 async function* pieces(
   pool: Pool,
   key: string,
@@ -62,7 +69,7 @@ function transfer(client: Client, key: string, start: number, signal: AbortSigna
     body.destroy(error);
     throw error;
   });
-  // The reader of the body gets the failure there.
+  // A failure is reported to the reader of the body, so it is ignored here.
   ended.catch(() => {}).finally(() => signal?.removeEventListener("abort", stop));
   return { body, ended };
 }

@@ -13,7 +13,7 @@ export async function putFile(pool: Pool, key: string, bytes: Uint8Array, call: 
   return putAtOnce(await beginUpload(pool, key, call), bytes);
 }
 
-/** The upload occupies its connection until it is finished. */
+/** Begins an upload, which occupies a connection until it is finished or aborted. */
 export async function beginUpload(pool: Pool, key: string, call: WriteCall): Promise<Upload> {
   checkPath(key);
   await makeFolders(pool, key, call);
@@ -21,7 +21,7 @@ export async function beginUpload(pool: Pool, key: string, call: WriteCall): Pro
   const client = await pool.take("upload", key, call);
   const source = new PassThrough();
   const sent = client.uploadFrom(source, pathOf(temporary));
-  // A failure also ends the source, so that nobody waits for room in it.
+  // If the transfer fails, the source is destroyed too, so that no writer waits for it for ever.
   sent.catch((error: Error) => source.destroy(error));
   return new FileUpload(pool, key, temporary, client, source, sent, call);
 }
@@ -92,7 +92,10 @@ class FileUpload implements Upload {
   }
 }
 
-/** A server refuses a folder that exists: only writing the file shows whether it does. */
+/**
+ * Creates the parent folders and ignores errors: a server also refuses to create a folder that exists. If a folder is
+ * really missing, writing the file fails.
+ */
 export async function makeFolders(pool: Pool, key: string, call: CallOptions): Promise<void> {
   await pool.run(key, call, async (client) => {
     for (const folder of foldersOf(key).filter((name) => !pool.folders.has(name))) {
@@ -102,7 +105,10 @@ export async function makeFolders(pool: Pool, key: string, call: CallOptions): P
   });
 }
 
-/** Replaces atomically if the server can; otherwise the old file is missing for a moment. */
+/**
+ * Replaces a file. If the server cannot rename over an existing file, the old file is removed first and is missing for
+ * a moment.
+ */
 export async function replace(client: Client, from: string, to: string): Promise<void> {
   try {
     await client.rename(pathOf(from), pathOf(to));

@@ -8,7 +8,7 @@ import { checkSession } from "./session.ts";
 
 const refuse = (message: string) => new StorageError("config", message, { scheme: "gs" });
 
-export const withoutProject = () => refuse("project is missing: listing buckets needs it");
+export const withoutProject = () => refuse("project is missing: it is required to list buckets");
 
 export function checkConfiguration({ values, isGiven }: Configuration<typeof parameters>, { bucket }: Location): void {
   const { token, requester_pays, project } = values;
@@ -19,7 +19,7 @@ export function checkConfiguration({ values, isGiven }: Configuration<typeof par
   if (requester_pays === true && token === "anon") {
     throw refuse("requester_pays: token is anon, so nobody can be billed; use another token");
   }
-  // Default credentials name a project themselves.
+  // Default credentials contain a project.
   if (requester_pays === true && project === null && token !== "google_default") {
     throw refuse("requester_pays: project is missing; set it, or set requester_pays to the project to bill");
   }
@@ -30,7 +30,7 @@ export function checkConfiguration({ values, isGiven }: Configuration<typeof par
   }
 }
 
-/** Listing buckets needs a project. Default credentials name one themselves. */
+/** A project is required to list buckets. Default credentials contain one. */
 function checkProject({ token, project }: Configuration<typeof parameters>["values"]): void {
   if (token === "anon") {
     throw refuse("token: anon cannot list a project's buckets; name a bucket, or use another token");

@@ -72,7 +72,8 @@ export class GsClient {
   }
 
   /**
-   * Sends one request to a URL that the store issued, which needs no credentials. Returns any answer, without retries.
+   * Sends one request, without retries, to a URL that the store issued and that needs no credentials. Returns the
+   * answer even if it is an error.
    */
   sendToUrl(url: string, request: Omit<HttpRequest, "origin" | "path">, key: string): Promise<HttpAnswer> {
     const place = this.place(key);
@@ -92,7 +93,7 @@ export class GsClient {
     return { scheme: "gs", bucket: this.bucket, key };
   }
 
-  /** The project that pays, for requester-pays buckets. */
+  /** Returns the query parameter with the project to bill, for requester-pays buckets. */
   async payerQuery(): Promise<Record<string, string>> {
     const { requester_pays } = this.configuration.values;
     if (requester_pays === false) return {};

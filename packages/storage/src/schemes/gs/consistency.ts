@@ -7,7 +7,7 @@ import type { ObjectResource } from "./object-resource.ts";
 
 export class Checksum {
   readonly #md5: Hash | undefined;
-  /** Composite objects have no MD5. */
+  /** Used for composite objects, which have no MD5. */
   readonly #crc32c: Crc32c | undefined;
   readonly #checksSize: boolean;
   #size = 0;
@@ -25,19 +25,23 @@ export class Checksum {
     this.#crc32c?.update(bytes);
   }
 
-  /** Describes the difference, or returns undefined. */
+  /** Describes how the object in the store differs from what was sent, or returns undefined. */
   complaint(written: ObjectResource): string | undefined {
-    if (this.#checksSize && Number(written.size) !== this.#size) return `${written.size} of ${this.#size} bytes`;
+    if (this.#checksSize && Number(written.size) !== this.#size)
+      return `${written.size} bytes instead of ${this.#size}`;
     if (!this.#md5 || !this.#crc32c) return undefined;
     const [name, kept, sent] =
       written.md5Hash === undefined
         ? ["CRC32C", written.crc32c, this.#crc32c.digest()]
         : ["MD5", written.md5Hash, this.#md5.digest("base64")];
-    return kept === sent ? undefined : `a different ${name}`;
+    return kept === sent ? undefined : `another ${name} than the bytes that were sent`;
   }
 }
 
-/** Removes a corrupt object: only the generation just written, not a later one. */
+/**
+ * Throws if the store's object differs from what was sent, and removes it: only the generation that was just written,
+ * not a later one.
+ */
 export async function checkWritten(client: GsClient, written: ObjectResource, checksum: Checksum): Promise<void> {
   const complaint = checksum.complaint(written);
   if (complaint === undefined) return;
@@ -49,7 +53,7 @@ export async function checkWritten(client: GsClient, written: ObjectResource, ch
   );
   throw new StorageError(
     "failed",
-    `gs://${client.bucket}/${key}: the store has ${complaint}, not what was sent; write the object again`,
+    `gs://${client.bucket}/${key}: the object in the store has ${complaint}; write the object again`,
     {
       ...client.place(key),
       retryable: true,

@@ -39,7 +39,7 @@ export class Crc32c {
     this.#value = value;
   }
 
-  /** The store's form: big-endian, in base 64. */
+  /** Returns the checksum as the store writes it: big-endian, in base 64. */
   digest(): string {
     const bytes = Buffer.alloc(4);
     bytes.writeUInt32BE((this.#value ^ 0xffffffff) >>> 0);

@@ -1,4 +1,4 @@
-/** Credentials: from `token`, or from Google's auth library; renewed before they expire. */
+/** Gets credentials from `token` or from Google's auth library, and renews them before they expire. */
 import { createSign } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
@@ -18,7 +18,7 @@ export interface AccessToken {
   readonly expiration?: Date | undefined;
 }
 
-/** The part of Google's auth clients that is used; a caller may pass one as `token`. */
+/** The part of the interface of Google's auth clients that is used here. A caller may pass such a client as `token`. */
 interface TokenClient {
   getAccessToken(): Promise<{ token?: string | null | undefined }>;
   readonly credentials?: { readonly expiry_date?: number | null };
@@ -36,14 +36,18 @@ export function tokenSource(configuration: GsConfiguration): Renewable<AccessTok
 }
 
 /**
- * Tries default credentials, then the metadata server, then none. After a while it tries again, in case some appear.
+ * Tries default credentials and the metadata server. If there are none, requests are sent without credentials, and both
+ * are tried again after a minute.
  */
 async function firstOf(configuration: GsConfiguration): Promise<AccessToken> {
   if (isEmulator(endpointOf(configuration.values.endpoint_url)) && !hasDefaultFile()) return {};
   return fromAuth(() => createAuth(configuration)).catch(() => ({ expiration: soon() }));
 }
 
-/** An emulator needs no credentials: default ones are used only if somebody configured them. */
+/**
+ * Whether default credentials are configured explicitly. An emulator needs none, so they are used for it only in this
+ * case.
+ */
 const hasDefaultFile = () => Boolean(process.env["GOOGLE_APPLICATION_CREDENTIALS"]);
 
 function fromText(configuration: GsConfiguration, token: string): Renewable<AccessToken> {
@@ -64,7 +68,10 @@ function fromText(configuration: GsConfiguration, token: string): Renewable<Acce
 const refuseFile = (why: string, cause?: unknown) =>
   new StorageError("config", `token: ${why}`, { scheme: "gs", cause });
 
-/** Other texts may be secrets that contain a slash; messages never quote them. */
+/**
+ * Whether a token is certainly the path of a file. Any other text may be a secret, even if it contains a slash, so
+ * messages do not quote it.
+ */
 const isSurelyPath = (token: string) => /^(~|\.{1,2})?[/\\]|^[a-z]:[/\\]|\.json$/i.test(token);
 
 const pathOf = (token: string) => token.replace(/^~(?=\/)/, homedir());
@@ -103,7 +110,7 @@ async function createAuth(configuration: GsConfiguration): Promise<GoogleAuth> {
   return new GoogleAuth({ scopes: scopeOf(configuration), clientOptions: clientOptions(configuration) });
 }
 
-/** Used instead of the library's own function, which prints a warning. */
+/** Creates a client of Google's auth library from a dict. The library's own function for this prints a warning. */
 async function createClient(configuration: GsConfiguration, token: TokenDict): Promise<TokenClient> {
   const { ExternalAccountClient, GoogleAuth, JWT, UserRefreshClient } = await import("google-auth-library");
   const scopes = [scopeOf(configuration)];
@@ -165,7 +172,7 @@ export interface UrlSigner {
   sign(text: string): Promise<Buffer>;
 }
 
-/** Returns undefined for plain tokens, user credentials and anonymous access. */
+/** Returns undefined for plain tokens, user credentials and anonymous access, which cannot sign URLs. */
 export async function urlSigner(configuration: GsConfiguration): Promise<UrlSigner | undefined> {
   const { token } = configuration.values;
   if (token === null || token === "google_default" || token === "cloud") return remoteSigner(configuration);
@@ -181,7 +188,7 @@ async function remoteSigner(configuration: GsConfiguration): Promise<UrlSigner |
   return email ? { email, sign: async (text) => Buffer.from(await auth.sign(text), "base64") } : undefined;
 }
 
-/** The project to work under: the default credentials' project wins over the configured one. */
+/** Returns the project of the requests. The project of default credentials wins over the configured one. */
 export async function projectOf(configuration: GsConfiguration): Promise<string | undefined> {
   const { token, project } = configuration.values;
   if (token === "anon") return undefined;

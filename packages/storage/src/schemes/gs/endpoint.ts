@@ -9,5 +9,7 @@ export function endpointOf(given: string | null): string {
   return url.replace(/\/+$/, "");
 }
 
-/** An endpoint without TLS is an emulator or similar: Google's own endpoints use https. */
+/**
+ * Whether the endpoint is an emulator or similar. Such an endpoint has no TLS, while Google's own endpoints use https.
+ */
 export const isEmulator = (endpoint: string) => endpoint.startsWith("http:");

@@ -1,11 +1,11 @@
 /**
- * `cache_timeout`: caches listings, which also answer `stat` for the objects in them, until something changes through
- * the same storage or an entry proves stale.
+ * `cache_timeout`: caches listings, which also answer `stat` for the objects in them. All of them are dropped when the
+ * same storage changes an object, or when a read shows that an entry is stale.
  */
 import type { Backend, Content, Entry, ListCall, ReadCall, Upload, VersionCall } from "../../backend.ts";
 import { isStorageError } from "../../errors.ts";
 
-/** Maximum entries in the cache, over all listings. */
+/** Maximum number of entries in the cache, over all listings. */
 const mostEntries = 100_000;
 
 interface Kept {
@@ -48,7 +48,7 @@ class MetadataCache {
   readonly #lifetime: number;
   readonly #now: () => number;
   #size = 0;
-  /** Counts changes: a result requested before a change is not cached after it. */
+  /** Number of changes so far. A listing that was requested before a change and arrives after it is not cached. */
   changes = 0;
 
   constructor(lifetime: number, now: () => number) {
@@ -79,7 +79,10 @@ class MetadataCache {
   }
 }
 
-/** A listed object is answered from the cache; any other is requested and not cached, as in gcsfs. */
+/**
+ * Answers from the cache if the object is in a cached listing. Otherwise asks the store, and does not cache the answer,
+ * as gcsfs does.
+ */
 async function statThrough(cache: MetadataCache, backend: Backend, key: string, call: VersionCall): Promise<Entry> {
   call.signal?.throwIfAborted();
   const folder = key.slice(0, key.lastIndexOf("/") + 1);
@@ -91,7 +94,7 @@ async function statThrough(cache: MetadataCache, backend: Backend, key: string, 
   return backend.stat(key, call);
 }
 
-/** A failed conditional read means that the cached listing is stale. */
+/** Reads from the store. If the object was replaced or is missing, the cached listings are stale and are dropped. */
 async function readThrough(cache: MetadataCache, backend: Backend, key: string, call: ReadCall): Promise<Content> {
   try {
     return await backend.read(key, call);
@@ -104,7 +107,7 @@ async function readThrough(cache: MetadataCache, backend: Backend, key: string, 
 const nameOf = (prefix: string, { delimiter, startAfter, versions = false, ordered = false }: ListCall) =>
   JSON.stringify([prefix, delimiter, startAfter, versions, ordered]);
 
-/** Copies entries in and out, because a caller may change them. */
+/** Lists through the cache. The cache keeps and returns copies of entries, because callers may change entries. */
 async function* listThrough(
   cache: MetadataCache,
   backend: Backend,

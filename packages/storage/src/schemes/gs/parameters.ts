@@ -8,7 +8,7 @@ export const parameters = {
     default: null,
     effect: "native",
     sources: ["project", "$GCSFS_DEFAULT_PROJECT", "$GOOGLE_CLOUD_PROJECT"],
-    help: "Project of the requests; google_default credentials override it, and anon ignores it.",
+    help: "Project of the requests; the project of google_default credentials wins over it, and anonymous access ignores it.",
   },
   access: {
     type: "string",
@@ -35,7 +35,7 @@ export const parameters = {
     type: "number",
     default: null,
     effect: "emulated",
-    help: "Seconds to cache listings; 0 or less: no cache; unset: until the storage is closed. Changes made through this storage clear the cache.",
+    help: "Seconds that listings are cached; 0 or less: they are not cached; unset: they are cached until the storage is closed. Changes made through this storage clear the cache.",
   },
   secure_serialize: {
     type: "boolean",
@@ -54,14 +54,14 @@ export const parameters = {
     type: "dict",
     default: {},
     effect: "native",
-    help: "Options of the HTTP client, one by one in docs/client-options.md: proxy, trust_env, headers, timeout and others.",
+    help: "Options of the HTTP client, listed in docs/client-options.md: proxy, trust_env, headers, timeout and others.",
   },
   endpoint_url: {
     type: "string",
     default: null,
     effect: "native",
     sources: ["endpoint_url", "$STORAGE_EMULATOR_HOST"],
-    help: "protocol://host:port without a path; a variable without a protocol gets http://.",
+    help: "Endpoint: protocol://host:port without a path; http:// is added to a variable without a protocol.",
   },
   default_location: {
     type: "string",

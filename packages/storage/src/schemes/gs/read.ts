@@ -25,7 +25,7 @@ export async function readObject(client: GsClient, key: string, call: ReadCall):
     await answer.discard();
     throw replaced(client, key);
   } catch (error) {
-    // The generation has disappeared: the object is not the expected one.
+    // The expected generation no longer exists, so the object was replaced.
     if (isStorageError(error, "not_found") && call.ifMatch !== undefined) throw replaced(client, key);
     if (!isStorageError(error) || error.status !== 416) throw error;
     return emptyContent(await statObject(client, key, call), call);
@@ -33,7 +33,11 @@ export async function readObject(client: GsClient, key: string, call: ReadCall):
 }
 
 const replaced = (client: GsClient, key: string) =>
-  new StorageError("precondition", `gs://${client.bucket}/${key}: the object was replaced`, client.place(key));
+  new StorageError(
+    "precondition",
+    `gs://${client.bucket}/${key}: the object was replaced: its ETag is no longer the expected one`,
+    client.place(key),
+  );
 
 export const generationQuery = ({ version }: VersionCall): Record<string, string> =>
   version ? { generation: version } : {};

@@ -7,7 +7,7 @@ import type { GsClient } from "./client.ts";
 import { errorOf } from "./errors.ts";
 import { generationQuery } from "./read.ts";
 
-/** The store's limit for one batch. */
+/** The store's maximum number of requests in one batch. */
 export const removeAtOnce = 100;
 
 export async function removeObject(client: GsClient, key: string, call: VersionCall): Promise<void> {

@@ -1,7 +1,8 @@
 /**
- * Writes in parts, one after the other, in a resumable upload session. Every part but the last must be a multiple of
- * 256 KiB, and the last states the object's size. If the size is known, parts are sent as they arrive; otherwise one
- * part is held back, and the remainder goes with the next.
+ * Writes in parts, one after the other, in a resumable upload session. The size of every part but the last must be a
+ * multiple of 256 KiB, and the last part states the object's size. If the size is known, parts are sent as they arrive.
+ * Otherwise the latest part is held back, because it may be the last; bytes beyond a multiple of 256 KiB are sent with
+ * the next part.
  */
 import type { Entry, Upload, WriteCall } from "../../backend.ts";
 import { retry } from "../../concurrency/retry.ts";
@@ -33,7 +34,7 @@ export async function beginUpload(client: GsClient, key: string, call: WriteCall
   if (session === undefined) {
     throw new StorageError(
       "failed",
-      `gs://${client.bucket}/${key}: the store did not start an upload`,
+      `gs://${client.bucket}/${key}: the store did not start an upload: its answer contains no upload address`,
       client.place(key),
     );
   }
@@ -47,11 +48,11 @@ class ResumableUpload implements Upload {
   readonly #call: WriteCall;
   readonly #checksum: Checksum;
   #held: Buffer = Buffer.alloc(0);
-  /** The buffer for the next part: the one held before, once it has been sent. */
+  /** The buffer for the next part: that of the part held back before, once it has been sent. */
   #unused: Buffer = Buffer.alloc(0);
-  /** The part held before is being sent while the next one arrives. */
+  /** The request that is sending the part held back before, while the next part arrives. */
   #sending: Promise<unknown> = Promise.resolve();
-  /** How many bytes the store has. */
+  /** Number of bytes that the store has received. */
   #sent = 0;
 
   constructor(client: GsClient, key: string, session: string, call: WriteCall) {
@@ -70,13 +71,16 @@ class ResumableUpload implements Upload {
     await this.#sending;
   }
 
-  /** Holds back the last part: it would complete the object before its size has been checked. */
+  /**
+   * Whether a part can be sent at once. The last part cannot: it would complete the object before its size has been
+   * checked.
+   */
   #isSendable({ length }: Uint8Array): boolean {
     const { size } = this.#call;
     return size !== undefined && length % partUnit === 0 && this.#sent + length < size;
   }
 
-  /** Copies the part it holds back, because the caller reuses its buffer. */
+  /** Holds back a part and sends the one held back before. Copies the bytes, because the caller reuses its buffer. */
   #hold(bytes: Uint8Array): void {
     const before = this.#held;
     const whole = before.length - (before.length % partUnit);
@@ -84,7 +88,7 @@ class ResumableUpload implements Upload {
     this.#unused = before;
     if (whole === 0) return;
     this.#sending = this.#sendAll(before.subarray(0, whole), "*");
-    // A failure is thrown by the next part or at the end.
+    // If this request fails, the error is thrown by the next part or at the end.
     this.#sending.catch(() => {});
   }
 
@@ -104,7 +108,10 @@ class ResumableUpload implements Upload {
     await answer.discard();
   }
 
-  /** Returns the answer to the last bytes, which ends the upload. The store may accept fewer bytes than it was sent. */
+  /**
+   * Sends bytes until the store has accepted them all: one request may be accepted only in part. Returns the answer
+   * that ends the upload, or undefined if the upload continues.
+   */
   async #sendAll(bytes: Uint8Array, total: string): Promise<HttpAnswer | undefined> {
     const start = this.#sent;
     const end = start + bytes.length;
@@ -131,7 +138,10 @@ class ResumableUpload implements Upload {
     throw new StorageError("network", `gs://${this.#client.bucket}/${this.#key}: the store accepted none of the bytes`);
   }
 
-  /** Asks how many bytes the store has: a part that broke off may have arrived whole, partly, or ended the upload. */
+  /**
+   * Asks how many bytes the store has received. After a request broke off, it may have received all of it or a part, or
+   * have finished the upload.
+   */
   #askHowMuch(): Promise<HttpAnswer | undefined> {
     return this.#ask("bytes */*");
   }
@@ -152,7 +162,7 @@ class ResumableUpload implements Upload {
   }
 }
 
-/** Uses the given buffer if it is large enough. */
+/** Concatenates two pieces, in the given buffer if it is large enough. */
 function join(space: Buffer, first: Uint8Array, second: Uint8Array): Buffer {
   const length = first.length + second.length;
   const target = space.length >= length ? space.subarray(0, length) : Buffer.allocUnsafeSlow(length);

@@ -25,7 +25,7 @@ const ways = {
     default: 64,
     minimum: 1,
     effect: "native",
-    help: "Maximum connections to one host; in aiohttp, an option of the connector.",
+    help: "Maximum number of connections to one host; in aiohttp, this is an option of the connector.",
   },
   "session_kwargs.connector": ofPython("Connection pool: use limit."),
   "session_kwargs.connector_owner": refused("there is no connector to own", "Close the connector too."),
@@ -55,11 +55,7 @@ const words = {
     secret: true,
     help: "Basic authentication: [login, password] or { login, password }; a token wins over it.",
   },
-  "session_kwargs.skip_auto_headers": idle(
-    "list",
-    "requests have no headers that they do not need",
-    "Headers to leave out.",
-  ),
+  "session_kwargs.skip_auto_headers": idle("list", "only necessary headers are sent", "Headers to leave out."),
 } as const satisfies ParameterTable;
 
 const seconds = (help: string) => ({ type: "number", default: null, effect: "native", help }) as const;
@@ -69,16 +65,18 @@ const times = {
     type: ["number", "dict"],
     default: 60,
     effect: "native",
-    help: "Timeout in seconds for a connection, for an answer, and between its pieces; or a dict with the members below.",
+    help: "Maximum seconds to wait for a connection, for the start of an answer, and for each next piece of it; or a dict with the members below.",
   },
-  "session_kwargs.timeout.total": seconds("The same as a plain number."),
+  "session_kwargs.timeout.total": seconds("The same as a plain number for timeout."),
   "session_kwargs.timeout.connect": seconds("Connect timeout in seconds."),
-  "session_kwargs.timeout.sock_connect": seconds("The same; wins over timeout.connect."),
-  "session_kwargs.timeout.sock_read": seconds("Timeout in seconds for an answer, and between its pieces."),
+  "session_kwargs.timeout.sock_connect": seconds("The same as timeout.connect, and wins over it."),
+  "session_kwargs.timeout.sock_read": seconds(
+    "Maximum seconds to wait for the start of an answer, and for each next piece of it.",
+  ),
   "session_kwargs.timeout.ceil_threshold": idle(
     "number",
     "timeouts are never rounded",
-    "Seconds from which timeouts are rounded.",
+    "Timeouts of more than this many seconds are rounded up.",
   ),
   "session_kwargs.read_timeout": seconds("The same as timeout.sock_read, which wins over it; deprecated in aiohttp."),
   "session_kwargs.conn_timeout": seconds("The same as timeout.connect, which wins over it; deprecated in aiohttp."),

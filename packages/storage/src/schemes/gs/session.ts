@@ -31,7 +31,7 @@ function timeouts(values: GsValues): Pick<HttpSettings, "connectTimeout" | "read
   };
 }
 
-/** Names in lower case, so that a request's own headers replace them. */
+/** Returns headers with names in lower case, so that a request's own headers replace them. */
 export function sessionHeaders(values: GsValues): Record<string, string> {
   const cookies = Object.entries(values["session_kwargs.cookies"] ?? {}).map(([name, value]) => `${name}=${value}`);
   const authorization = basic(values, "session_kwargs.auth");

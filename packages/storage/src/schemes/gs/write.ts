@@ -53,7 +53,10 @@ function withMetadata(key: string, bytes: Uint8Array, call: WriteCall) {
 
 export const describe = ({ contentType = defaultType, metadata }: WriteCall) => ({ contentType, metadata });
 
-/** The store compares generations, so an ETag is first mapped to one; a write in between makes the condition fail. */
+/**
+ * Returns the conditions as query parameters. The store compares generations, not ETags, so the generation of the
+ * object with the ETag is looked up first. If another write comes in between, the condition fails.
+ */
 export async function conditionsOf(client: GsClient, key: string, call: WriteCall): Promise<Record<string, string>> {
   if (call.ifNoneMatch !== undefined) return { ifGenerationMatch: "0" };
   if (call.ifMatch === undefined) return {};
@@ -64,7 +67,7 @@ export async function conditionsOf(client: GsClient, key: string, call: WriteCal
   if (there?.etag === call.ifMatch) return { ifGenerationMatch: there.version };
   throw new StorageError(
     "precondition",
-    `gs://${client.bucket}/${key}: the object's ETag is not the expected one`,
+    `gs://${client.bucket}/${key}: the object was replaced or removed: its ETag is no longer the expected one`,
     client.place(key),
   );
 }

@@ -1,4 +1,4 @@
-/** Copies, moves and removes: each is one commit, however many files it touches. */
+/** Copies, moves and removes files. Each call makes one commit, however many files it changes. */
 import { folderOf } from "../../address/uri.ts";
 import type { CallOptions, VersionCall } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";
@@ -32,7 +32,10 @@ export async function moveFile(
   await changes.make([line, removal], { summary: `Move ${from} to ${to}`, signal: call.signal });
 }
 
-/** An LFS file is only referenced again; small files in git pass through this process. */
+/**
+ * Makes the commit line of a copy. It refers to the same content of an LFS file; the content of a small file in git
+ * passes through this process.
+ */
 async function lineOfCopy(client: HubClient, from: string, to: string, call: VersionCall): Promise<CommitLine> {
   checkPath(to);
   const item = await lookUp(client, from, call);
@@ -62,7 +65,10 @@ export async function removeTree(client: HubClient, changes: Changes, key: strin
   if (lines.length > 0) await changes.make(lines, { summary: `Remove ${key || "everything"}`, signal: call.signal });
 }
 
-/** Commits are immutable: the file would be removed from the newest one instead. */
+/**
+ * Refuses to remove a given version: commits are immutable, so the file would be removed from the newest commit
+ * instead.
+ */
 function refuseVersion(client: HubClient, key: string, { version }: VersionCall): void {
   if (!version) return;
   throw new StorageError("unsupported", `${key}: hf:// cannot remove a file from an old commit`, client.place(key));

@@ -19,7 +19,7 @@ export interface HubRequest extends CallOptions, Pick<HttpRequest, "isDirect"> {
   readonly key: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
-  /** Makes a new stream for every attempt, instead of `body`; `headers` contain its length. */
+  /** Makes a new stream for every attempt. Used instead of `body`; `headers` must contain the length. */
   readonly stream?: () => Readable;
   /** A presigned URL, which must not receive the hub's token. */
   readonly isSigned?: true;
@@ -52,13 +52,13 @@ export class HubClient {
     this.name = repositoryOf(settings.location);
   }
 
-  /** The URL of an API call. */
+  /** Returns the URL of an API call. */
   async apiUrl(call: string, revision = this.name.revision, path = ""): Promise<string> {
     const below = path === "" ? "" : `/${encodeKey(path)}`;
     return `${this.#apiOf(await this.#typeOf())}/${call}/${encodeURIComponent(revision)}${below}`;
   }
 
-  /** The URL of a file, as people see it in a browser. */
+  /** Returns the URL of a file, as it appears in a browser. */
   async fileUrl(rest: string): Promise<string> {
     const type = await this.#typeOf();
     return `${this.#settings.endpoint}/${type === "model" ? "" : `${type}s/`}${this.name.id}${rest}`;
@@ -101,14 +101,14 @@ export class HubClient {
     return parseJson<T>(answer, this.place(key));
   }
 
-  /** The commit that the revision points to now. */
+  /** Returns the commit that the revision points to now. */
   async head({ signal }: CallOptions): Promise<string> {
     const { answer } = await this.send({ method: "GET", url: await this.apiUrl("revision"), key: "", signal });
     const { sha } = await parseJson<{ sha: string }>(answer, this.place(""));
     return sha;
   }
 
-  /** The address of the next page, at the opened endpoint. */
+  /** Returns the address of the next page, with the host of the configured endpoint. */
   nextUrl(answer: HttpAnswer): string | undefined {
     const next = /<([^>]+)>;\s*rel="next"/.exec(answer.header("link") ?? "")?.[1];
     if (next === undefined) return undefined;
@@ -164,7 +164,7 @@ export class HubClient {
     return this.#type;
   }
 
-  /** Asks the hub only if the URI does not name the type. */
+  /** Returns the type of the repository. Asks the hub only if the URI does not contain the type. */
   async #findType(): Promise<RepositoryType> {
     const [only, another] = this.name.types;
     if (only !== undefined && another === undefined) return only;

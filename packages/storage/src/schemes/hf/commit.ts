@@ -1,4 +1,6 @@
-/** Changes of a repository: lines of a commit, made at once or collected until a batch is finished. */
+/**
+ * Changes of a repository, as lines of a commit. They are committed at once, or collected until a batch is finished.
+ */
 import { folderOf } from "../../address/uri.ts";
 import type { BatchCall, CallOptions } from "../../backend.ts";
 import { isStorageError } from "../../errors.ts";
@@ -18,7 +20,7 @@ export interface ChangeCall extends CallOptions {
 }
 
 export interface Changes {
-  /** Returns the new commit; empty while changes are only collected. */
+  /** Returns the id of the new commit, or an empty text while changes are only collected. */
   make(lines: readonly CommitLine[], call: ChangeCall): Promise<string>;
   /** Drops collected changes of a file, or of everything in a folder. */
   forget(path: string): void;
@@ -26,7 +28,7 @@ export interface Changes {
 
 const mostAttempts = 8;
 
-/** Makes each change a commit, one after the other: the hub refuses concurrent ones. */
+/** Makes a commit for each change. Commits are made one after the other, because the hub refuses concurrent ones. */
 export class ImmediateChanges implements Changes {
   readonly #client: HubClient;
   #last: Promise<unknown> = Promise.resolve();
@@ -43,7 +45,7 @@ export class ImmediateChanges implements Changes {
 
   forget(): void {}
 
-  /** If somebody else commits in between, checks the condition again and retries. */
+  /** If another commit is made in between, checks the condition again and retries. */
   async #make(lines: readonly CommitLine[], call: ChangeCall): Promise<string> {
     for (let attempt = 1; ; attempt += 1) {
       const parent = call.condition ? await this.#client.head(call) : undefined;
@@ -57,12 +59,12 @@ export class ImmediateChanges implements Changes {
   }
 }
 
-/** Collects all changes into one commit. The last change of a path counts. */
+/** Collects all changes into one commit. If a path is changed several times, the last change wins. */
 export class GatheredChanges implements Changes {
   readonly #client: HubClient;
   readonly #call: BatchCall;
   readonly #lines = new Map<string, CommitLine>();
-  /** Conditions were checked at this commit, so the new one must directly follow it. */
+  /** The commit at which conditions were checked. The new commit must directly follow it. */
   #parent: string | undefined;
 
   constructor(client: HubClient, call: BatchCall) {

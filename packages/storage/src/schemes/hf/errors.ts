@@ -5,8 +5,8 @@ import type { HttpAnswer } from "../../http/messages.ts";
 import { errorOfAnswer } from "../../http/status-errors.ts";
 
 /**
- * Error codes in the hub's header. They say more than the status, which is 401 for a repository that the user may not
- * see.
+ * Error codes in the hub's header. They say more than the status: for a repository that the user may not see, for
+ * example, the status is 401.
  */
 const codes: Readonly<Record<string, ErrorCode>> = {
   RepoNotFound: "not_found",
@@ -37,7 +37,10 @@ function messageIn(body: string): string {
   }
 }
 
-/** Parses `"api";r=0;t=55`: no requests are left for 55 seconds. */
+/**
+ * Parses a rate-limit header such as `"api";r=0;t=55`, which means that no requests are left for 55 seconds. Returns
+ * milliseconds.
+ */
 function untilNextWindow(header: string | undefined): number | undefined {
   const [, left, seconds] = /r=(\d+).*t=(\d+)/.exec(header ?? "") ?? [];
   return left === "0" ? Number(seconds) * 1000 : undefined;

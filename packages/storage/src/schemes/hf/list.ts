@@ -18,7 +18,7 @@ export interface TreeItem {
   readonly lastCommit?: { readonly id: string; readonly date: string };
 }
 
-/** Lists the tree of a single commit: others may be added meanwhile. */
+/** Lists the tree of a single commit, even if new commits are added meanwhile. */
 export async function* listTree(client: HubClient, prefix: string, call: ListCall): AsyncGenerator<Entry[]> {
   const revision = call.delimiter === undefined ? await client.head(call) : undefined;
   const read = (folder: string, options: CallOptions) => readFolder(client, folder, revision, options);
@@ -57,7 +57,7 @@ export async function statFile(client: HubClient, key: string, call: VersionCall
   throw new StorageError("not_found", `hf://${client.place(key).bucket}/${key} ${what}`, client.place(key));
 }
 
-/** The ETag is the hash of the content: that of git's blob, or the SHA-256 of an LFS file. */
+/** Returns the ETag, a hash: the id of the blob in git, or the SHA-256 of an LFS file. */
 export const etagOf = ({ lfs, oid }: TreeItem) => lfs?.oid ?? oid;
 
 function toEntry(item: TreeItem): Entry {

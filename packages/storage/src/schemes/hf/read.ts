@@ -18,7 +18,11 @@ export async function readFile(client: HubClient, key: string, call: ReadCall): 
     const entry = toEntry(key, sent);
     if (call.ifMatch !== undefined && call.ifMatch !== entry.etag) {
       await sent.answer.discard();
-      throw new StorageError("precondition", `${key} was replaced`, client.place(key));
+      throw new StorageError(
+        "precondition",
+        `${key} was replaced: its ETag is no longer the expected one`,
+        client.place(key),
+      );
     }
     return contentOf(sent.answer, entry, call);
   } catch (error) {

@@ -1,4 +1,4 @@
-/** Parses which repository of the hub a URI names, and checks paths in it. */
+/** Parses the repository in a URI, and checks paths within a repository. */
 import { checkTreePath } from "../../address/tree-path.ts";
 import { afterScheme, type Location } from "../../address/uri.ts";
 import { StorageError } from "../../errors.ts";
@@ -6,7 +6,7 @@ import { StorageError } from "../../errors.ts";
 export type RepositoryType = "dataset" | "model" | "space";
 
 export interface RepositoryName {
-  /** The possible types in the order in which they are tried: several if the URI names none. */
+  /** The types to try, in this order. There are several if the URI contains no type. */
   readonly types: readonly RepositoryType[];
   readonly id: string;
   readonly revision: string;
@@ -14,11 +14,15 @@ export interface RepositoryName {
 
 const prefixes: Readonly<Record<string, RepositoryType>> = { datasets: "dataset", models: "model", spaces: "space" };
 
-/** Revisions that the hub creates contain slashes and may be written with them; in other revisions a slash is `%2F`. */
+/**
+ * Revisions that the hub itself creates, such as `refs/pr/1`, may contain slashes; in other revisions, a slash must be
+ * written as `%2F`.
+ */
 const uriPattern = /^([^/@]+\/[^/@]+)(?:@(refs\/(?:convert\/[^/]+|pr\/\d+)|[^/]+))?(?:\/(.*))?$/s;
 
 /**
- * Old datasets have no namespace. A path after such a name would be read as the name, unless a revision stands between.
+ * A name without a namespace, as some old datasets have. A path can follow only after a revision: in `a/b`, `a` would
+ * be the namespace and `b` the name.
  */
 const lonePattern = /^([^/@]+)(?:@(refs\/(?:convert\/[^/]+|pr\/\d+)|[^/]+)(?:\/(.*))?|\/)?$/s;
 
@@ -30,7 +34,10 @@ export function parseHubUri(uri: string): Location {
   return { uri, scheme: "hf", bucket: prefix + name, path };
 }
 
-/** Without a type it is a dataset, or, if the hub has no such dataset, a model. */
+/**
+ * Returns the name of the repository in a URI. A URI without a type means a dataset or, if the hub has no such dataset,
+ * a model.
+ */
 export function repositoryOf({ uri }: Location): RepositoryName {
   const { prefix, name } = split(uri);
   const type = prefixes[prefix.slice(0, -1)];
@@ -56,5 +63,5 @@ function split(uri: string): { prefix: string; name: string; path: string } {
 
 const refuse = (message: string) => new StorageError("config", message, { scheme: "hf" });
 
-/** The hub keeps git trees, which have no `.git` entries. */
+/** Refuses `.git` too, because git trees cannot contain entries of this name. */
 export const checkPath = (key: string) => checkTreePath("hf", key, /\0|(^|\/)\.git(\/|$)/);

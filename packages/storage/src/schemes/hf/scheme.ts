@@ -1,4 +1,7 @@
-/** `hf://`: repositories of the hub, datasets first. */
+/**
+ * `hf://`: repositories of the Hugging Face hub. A URI without a type means a dataset, or a model if there is no such
+ * dataset.
+ */
 import { defineScheme } from "../../scheme.ts";
 import { parameters } from "./parameters.ts";
 import { parseHubUri } from "./repository.ts";

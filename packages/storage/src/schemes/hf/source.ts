@@ -25,7 +25,7 @@ export const bytesSource = (bytes: Uint8Array): Source => ({
   stream: (start, end) => Readable.from([Buffer.from(bytes.subarray(start, end))], { objectMode: false }),
 });
 
-/** Spools a stream to a file: the hub wants the hash and size before the bytes. */
+/** Writes a stream to a temporary file, because the hub needs the hash and the size before the bytes. */
 export class Spool {
   readonly #folder: string;
   readonly #handle: FileHandle;

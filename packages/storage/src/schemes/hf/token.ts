@@ -1,4 +1,4 @@
-/** The token saved for this user, in the places where the hub's own clients keep it. */
+/** Finds the token that is saved for this user, in the places where the hub's own clients keep it. */
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { StorageError } from "../../errors.ts";
 const variables = ["HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"];
 const trueWords = ["1", "ON", "YES", "TRUE"];
 
-/** The default token, unless the environment forbids it. */
+/** Returns the saved token to use by default, unless the environment disables this. */
 export function implicitToken(environment: Environment): FoundValue | undefined {
   const isOff = trueWords.includes((environment["HF_HUB_DISABLE_IMPLICIT_TOKEN"] ?? "").toUpperCase());
   return isOff ? undefined : savedToken(environment);
@@ -25,7 +25,7 @@ function savedToken(environment: Environment): FoundValue | undefined {
 }
 
 interface Asked {
-  /** True: a saved token is required; false or null: none is sent. */
+  /** `token` is a token, true if the saved token is required, or false or null if no token is to be sent. */
   readonly values: { readonly token: string | boolean | null };
   readonly environment: Environment;
 }

@@ -21,7 +21,7 @@ interface BatchAnswer {
 const partsAtOnce = 4;
 const lfsType = "application/vnd.git-lfs+json";
 
-/** Content that the hub already has is not sent again. */
+/** Uploads content, unless the hub already has it. */
 export async function uploadContent(client: HubClient, key: string, source: Source, call: CallOptions): Promise<void> {
   const { sha256: oid, size } = source;
   const url = await client.fileUrl(".git/info/lfs/objects/batch");
@@ -46,7 +46,7 @@ const json = (value: object) => ({
   body: Buffer.from(JSON.stringify(value)),
 });
 
-/** Each numbered header is the presigned URL of a part. */
+/** Sends the parts. The hub gives the presigned URL of each part in a header whose name is the number of the part. */
 async function sendParts(
   client: HubClient,
   key: string,
@@ -87,7 +87,7 @@ async function sendRange(
     url,
     key,
     headers: { "content-length": String(end - start) },
-    // An empty stream would still be asked for one byte.
+    // Empty content is not sent as a stream, because `stream` always reads at least one byte.
     ...(end === start ? { body: new Uint8Array() } : { stream: () => source.stream(start, end) }),
     signal,
     isSigned: true,

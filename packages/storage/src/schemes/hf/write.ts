@@ -18,7 +18,7 @@ async function putFile(
 ): Promise<Entry> {
   checkPath(key);
   const condition = conditionOf(client, key, call);
-  // Checked before anything is sent, and again with the commit.
+  // The condition is checked before anything is sent, and again when the commit is made.
   if (condition) await condition(await client.head(call));
   const { line, etag } = await prepare(client, key, source, call);
   const version = await changes.make([line], { summary: `Upload ${key}`, condition, signal: call.signal });
@@ -57,7 +57,7 @@ interface Plan {
   readonly files: readonly { readonly uploadMode: "regular" | "lfs"; readonly shouldIgnore?: boolean }[];
 }
 
-/** The id that git gives a blob. */
+/** Computes the id that git gives to a blob. */
 const blobId = (bytes: Uint8Array) => createHash("sha1").update(`blob ${bytes.length}\0`).update(bytes).digest("hex");
 
 export const inline = (key: string, bytes: Uint8Array): { line: CommitLine; etag: string } => ({
@@ -70,7 +70,12 @@ function conditionOf(client: HubClient, key: string, call: WriteCall) {
   return async (commit: string) => {
     const there = await lookUp(client, key, { version: commit, signal: call.signal });
     const isRight = call.ifMatch === undefined ? !there : there !== undefined && etagOf(there) === call.ifMatch;
-    if (!isRight) throw new StorageError("precondition", `${key} is not the expected version`, client.place(key));
+    if (!isRight)
+      throw new StorageError(
+        "precondition",
+        `${key}: the file already exists, or its ETag is not the expected one`,
+        client.place(key),
+      );
   };
 }
 

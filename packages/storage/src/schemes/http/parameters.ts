@@ -8,7 +8,7 @@ export const parameters = {
     default: {},
     effect: "native",
     secret: true,
-    help: "Headers of every request, such as Authorization; after a redirect, another server gets only accept, user-agent and range.",
+    help: "Headers of every request, such as Authorization; after a redirect to another server, only accept, user-agent and range are sent.",
   },
   ...httpParameters,
 } as const satisfies ParameterTable;

@@ -25,7 +25,7 @@ export async function statResource(server: WebServer, key: string, call: CallOpt
 
 export async function readResource(server: WebServer, key: string, call: ReadCall): Promise<Content> {
   const headers: Record<string, string> = { ...rangeHeader(call), "accept-encoding": "identity" };
-  // If-Match never matches a weak ETag, so only the answer's ETag is compared.
+  // If-Match never matches a weak ETag, so for a weak one, only the ETag of the answer is compared.
   if (call.ifMatch !== undefined && !call.ifMatch.startsWith("W/")) headers["if-match"] = `"${call.ifMatch}"`;
   try {
     const answer = await send(server, "GET", key, headers, call);
@@ -69,11 +69,14 @@ function send(
   });
 }
 
-/** Configured headers go only to the opened server: any of them may be secret. */
+/**
+ * Returns the headers for a request. Another server than the opened one gets no configured header that may contain a
+ * secret.
+ */
 const headersFor = ({ headers, location }: WebServer, { origin }: URL) =>
   origin === location.bucket ? headers : harmlessHeaders(headers);
 
-/** The opened URL as given, with its query; paths below it are encoded. */
+/** Returns the URL of a key. The opened URL is used as given, with its query; the path below it is encoded. */
 function urlOf({ uri, path }: Location, key: string): URL {
   const url = new URL(uri);
   const below = key.slice(path.length);

@@ -1,5 +1,6 @@
 /**
- * `http://` and `https://`: read-only access to web servers. These URIs are URLs: the opened one is already encoded.
+ * `http://` and `https://`: read-only access to web servers. Unlike other URIs, these are URLs: the caller must
+ * percent-encode them.
  */
 import { type Location, schemeOf } from "../../address/uri.ts";
 import { StorageError } from "../../errors.ts";

@@ -16,7 +16,11 @@ export const statObject = (objects: MemoryObjects, key: string): Entry => ({ ...
 export function readObject(objects: MemoryObjects, key: string, call: ReadCall): Content {
   const { bytes, entry } = find(objects, key);
   if (call.ifMatch !== undefined && call.ifMatch !== entry.etag) {
-    throw new StorageError("precondition", `memory://${key}: the object was replaced`, { scheme: "memory", key });
+    throw new StorageError(
+      "precondition",
+      `memory://${key}: the object was replaced: its ETag is no longer the expected one`,
+      { scheme: "memory", key },
+    );
   }
   const start = Math.min(call.start ?? 0, bytes.length);
   const end = Math.max(start, Math.min(call.end ?? bytes.length, bytes.length));

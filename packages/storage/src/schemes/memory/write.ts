@@ -25,10 +25,14 @@ function checkConditions(objects: MemoryObjects, key: string, { ifMatch, ifNoneM
   const etag = objects.get(key)?.entry.etag;
   const refused = (ifNoneMatch !== undefined && etag !== undefined) || (ifMatch !== undefined && ifMatch !== etag);
   if (refused)
-    throw new StorageError("precondition", `memory://${key}: the object is not the expected one`, {
-      scheme: "memory",
-      key,
-    });
+    throw new StorageError(
+      "precondition",
+      `memory://${key}: the object already exists, or its ETag is not the expected one`,
+      {
+        scheme: "memory",
+        key,
+      },
+    );
 }
 
 export function beginUpload(objects: MemoryObjects, key: string, call: WriteCall): Upload {

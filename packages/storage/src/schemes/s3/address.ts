@@ -1,4 +1,4 @@
-/** The address of requests: host, and path or virtual-host style. */
+/** Determines the address of requests: the host, and whether the bucket is in the path or in the host name. */
 import { encodeKey, encodeText } from "../../address/url-encoding.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import type { parameters } from "./parameters.ts";
@@ -30,7 +30,10 @@ export function addressOf(configuration: S3Configuration, bucket: string, region
   return { origin, protocol, host, path: (key) => (key === "" ? start : `${start}/${encodeKey(key)}`) };
 }
 
-/** Returns the configured endpoint, unless its source is to be ignored; null means the standard one. */
+/**
+ * Returns the configured endpoint, or null for the standard one. `ignore_configured_endpoint_urls` ignores an endpoint
+ * from AWS's variables.
+ */
 export function endpointOf({ values, sourceOf }: S3Configuration): string | null {
   const isConfigured = sourceOf("endpoint_url").startsWith("environment AWS_");
   return isConfigured && values["config_kwargs.ignore_configured_endpoint_urls"] ? null : values.endpoint_url;
@@ -39,7 +42,7 @@ export function endpointOf({ values, sourceOf }: S3Configuration): string | null
 function standardHost(values: S3Configuration["values"], bucket: string, region: string): string {
   const domain = `amazonaws.com${region.startsWith("cn-") ? ".cn" : ""}`;
   const dual = values["config_kwargs.use_dualstack_endpoint"] ? "dualstack." : "";
-  // Listing buckets has no accelerated endpoint.
+  // There is no accelerated endpoint for listing buckets.
   if (values["config_kwargs.s3.use_accelerate_endpoint"] && bucket !== "") return `s3-accelerate.${dual}${domain}`;
   const service = values["config_kwargs.use_fips_endpoint"] ? "s3-fips" : "s3";
   const isLegacy = values["config_kwargs.s3.us_east_1_regional_endpoint"] === "legacy" && region === "us-east-1";
@@ -47,7 +50,11 @@ function standardHost(values: S3Configuration["values"], bucket: string, region:
   return `${service}.${dual}${region}.${domain}`;
 }
 
-/** Bucket names with dots match no wildcard certificate, and other stores seldom have a host per bucket. */
+/**
+ * Whether the bucket is in the host name. By default it is not if its name contains a dot, because no wildcard
+ * certificate matches such a host, or if the endpoint is not the standard one, because other stores seldom have a host
+ * for each bucket.
+ */
 function isVirtual(values: S3Configuration["values"], bucket: string, custom: boolean): boolean {
   const style = values["config_kwargs.s3.addressing_style"];
   if (bucket === "") return false;

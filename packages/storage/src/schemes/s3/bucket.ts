@@ -10,7 +10,7 @@ export async function createBucket(client: S3Client, { signal }: CallOptions): P
   await makeBucket(client.place(""), client.send({ call: "make", method: "PUT", key: "", body, signal }));
 }
 
-/** us-east-1 is the default and must not be named. */
+/** Returns the request body with the region. The store refuses us-east-1 in the body, because it is the default. */
 function configurationOf(region: string): string {
   if (region === standardRegion) return "";
   const namespace = "http://s3.amazonaws.com/doc/2006-03-01/";

@@ -3,7 +3,9 @@ import { elements, elementText } from "../../http/xml.ts";
 import type { BucketCall, BucketPage } from "../../store-backend.ts";
 import type { S3Client } from "./client.ts";
 
-/** Explicit page size: without one, the store refuses accounts with very many buckets. */
+/**
+ * Number of buckets per page. Without a page size, the store refuses the request for accounts with very many buckets.
+ */
 const pageSize = "1000";
 
 export async function fetchBuckets(client: S3Client, { token, signal }: BucketCall): Promise<BucketPage> {

@@ -1,4 +1,4 @@
-/** Members of `s3_additional_kwargs`: which calls take each, and as which header. */
+/** Members of `s3_additional_kwargs`: the calls that accept each member, and the header it is sent as. */
 
 export type CallName = "get" | "head" | "list" | "put" | "create" | "part" | "complete" | "copy" | "delete" | "make";
 

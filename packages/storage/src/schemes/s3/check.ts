@@ -23,7 +23,10 @@ export function checkConfiguration(configuration: Configuration<typeof parameter
   checkTransport(values);
 }
 
-/** Endpoint variants exist only for the standard endpoint. */
+/**
+ * Refuses endpoint variants (dual-stack, FIPS, acceleration) with a configured endpoint: they exist only for the
+ * standard one.
+ */
 function checkVariants(configuration: Configuration<typeof parameters>): void {
   const { values } = configuration;
   const variants = [
@@ -33,7 +36,9 @@ function checkVariants(configuration: Configuration<typeof parameters>): void {
   ] as const;
   const [variant] = variants.filter((name) => values[name]);
   if (variant && endpointOf(configuration) !== null) {
-    throw refuse(`${variant}: endpoint_url already sets the endpoint, which has no variants; remove one of the two`);
+    throw refuse(
+      `${variant}: this option works only with the standard endpoint, but endpoint_url sets another one; remove one of the two`,
+    );
   }
   if (values[variants[1]] && values[variants[2]])
     throw refuse(`${variants[2]}: cannot be combined with use_fips_endpoint`);

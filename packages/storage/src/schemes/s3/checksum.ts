@@ -24,7 +24,9 @@ export const checksumHeaders = (body: Uint8Array): Record<string, string> => ({
 
 export const noWish: Record<string, string> = {};
 
-/** Requests a checksum for whole objects only: the store keeps none for ranges. */
+/**
+ * Returns the header that requests a checksum, only for reads of whole objects: the store has no checksums of ranges.
+ */
 export function checksumWish({ configuration }: S3Client, { start, end }: ReadCall): Record<string, string> {
   const isWished = configuration.values["config_kwargs.response_checksum_validation"] === "when_supported";
   return isWished && !start && end === undefined ? { "x-amz-checksum-mode": "ENABLED" } : noWish;
@@ -51,11 +53,12 @@ const sums: Readonly<Record<string, () => Sum>> = {
 
 const sumOf = (hash: Hash): Sum => ({ update: (bytes) => void hash.update(bytes), text: () => hash.digest("base64") });
 
-/** Verifies the content before it yields the last bytes, if the answer has a checksum of all its bytes. */
+/** If the answer has a checksum of the whole object, verifies the content before it yields the last bytes. */
 export function checked(content: Content, answer: HttpAnswer, place: ErrorPlace): Content {
   const name = Object.keys(sums).find((header) => answer.header(header) !== undefined);
   const expected = name && answer.header(name);
-  // A multipart object has a checksum of checksums, which ends with the number of parts.
+  // The checksum of a multipart object is a checksum of checksums, which cannot be verified here; it ends with `-` and
+  // the number of parts.
   if (!name || !expected || expected.includes("-") || answer.status !== 200) return content;
   const sum = (sums[name] as () => Sum)();
   const body = checkedPieces(content, sum, () => {

@@ -2,7 +2,7 @@
 import { idle, ofPython, refused } from "../../configuration/options.ts";
 import type { ParameterTable } from "../../configuration/parameters.ts";
 
-/** Arguments missing here are sources of other parameters: endpoint_url, use_ssl and the keys. */
+/** Arguments that are not in this table are sources of other parameters: endpoint_url, use_ssl and the keys. */
 export const clientKwargs = {
   "client_kwargs.service_name": refused("it is always s3", "Service to use."),
   "client_kwargs.region_name": {

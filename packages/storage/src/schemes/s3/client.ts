@@ -19,12 +19,15 @@ import { hashHeader, type Signable, Signer, sha256Hex } from "./signature.ts";
 export interface S3Request extends CallOptions, Pick<HttpRequest, "isDirect"> {
   readonly call: CallName;
   readonly method: HttpRequest["method"];
-  /** Empty for calls on the bucket. */
+  /** Key of the object; empty for calls on the bucket. */
   readonly key: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
-  /** Called before each attempt: on a retry, the outcome of the first attempt may be unknown. */
+  /**
+   * Called before each attempt, because on a retry, the previous attempt may have succeeded although its answer was
+   * lost.
+   */
   readonly onAttempt?: (attempt: number) => void;
 }
 
@@ -62,7 +65,7 @@ export class S3Client {
     );
   }
 
-  /** Returns the whole text. Some calls answer 200 and fail only afterwards. */
+  /** Returns the whole text. Some calls answer with status 200 and then send an error in the body. */
   sendForText(request: S3Request): Promise<string> {
     return retry(this.retryPolicy, request.signal, async (attempt) => {
       const answer = await this.#succeed(request, attempt);
@@ -72,7 +75,7 @@ export class S3Client {
     });
   }
 
-  /** Signing region. */
+  /** Returns the signing region. */
   async region(): Promise<string> {
     return (await this.#reach()).region;
   }
@@ -82,7 +85,7 @@ export class S3Client {
     const signable = this.#signable(request, address);
     if (!this.#credentials) return address.origin + signable.path + encodeQuery(signable.query);
     signable.headers[hashHeader] = "UNSIGNED-PAYLOAD";
-    // The user of the URL must send these as headers: the store does not accept them in a query.
+    // Whoever uses the URL must send these as headers, because the store does not accept them in the query.
     const unhoistable = Object.keys(signable.headers).filter((name) => name.startsWith("x-amz-server-side-encryption"));
     const { createPresigner } = await import("./presigner.ts");
     const presigner = createPresigner(this.#credentials, region);
@@ -116,7 +119,10 @@ export class S3Client {
     return this.#http.send({ method, origin, path, headers, body, signal, isDirect }, this.place(request.key));
   }
 
-  /** TLS protects the body in transit; without it, the signature must cover the body. */
+  /**
+   * Returns the hash of the body for the signature. With TLS, which protects the body in transit, the signature need
+   * not cover the body.
+   */
   #hashOf({ protocol }: Address, body: Uint8Array | undefined): string {
     if (body === undefined || body.length === 0) return emptyHash;
     const isSigned = protocol !== "https:" || this.configuration.values["config_kwargs.s3.payload_signing_enabled"];
@@ -168,7 +174,7 @@ export class S3Client {
     return toStorageError(answer, body, this.place(request.key), again ? { retryable: true } : {});
   }
 
-  /** The bucket is in another region, which the answer names. */
+  /** Returns whether the bucket is in another region, and remembers the region that the answer contains. */
   #moved(answer: HttpAnswer, body: string): boolean {
     const region = answer.header("x-amz-bucket-region") ?? elementText(body, "Region");
     const misdirected = [301, 307, 400].includes(answer.status);
@@ -183,7 +189,10 @@ export class S3Client {
     return this.#credentials?.renew() ?? false;
   }
 
-  /** The answer to a HEAD has no body with an error code, so one retry with renewed credentials is worthwhile. */
+  /**
+   * Whether a failed HEAD may mean expired credentials: its answer has no body with an error code, so one retry with
+   * renewed credentials is worthwhile.
+   */
   #mayHaveExpired(request: S3Request, { status }: HttpAnswer): boolean {
     if (request.method !== "HEAD" || status !== 400 || this.#renewedFor.has(request)) return false;
     this.#renewedFor.add(request);

@@ -48,20 +48,20 @@ const words = {
     type: "string",
     default: null,
     effect: "native",
-    help: "Appended to the User-Agent, by default millrace-storage.",
+    help: "Text appended to the User-Agent, which is millrace-storage by default.",
   },
   "config_kwargs.user_agent_appid": {
     type: "string",
     default: null,
     effect: "native",
     sources: ["config_kwargs.user_agent_appid", "$AWS_SDK_UA_APP_ID"],
-    help: "Added to the User-Agent as app/NAME, unless user_agent is given.",
+    help: "Application name, added to the User-Agent as app/NAME unless user_agent is given.",
   },
   "config_kwargs.parameter_validation": idle("boolean", "arguments are always validated", "Validate arguments."),
   "config_kwargs.request_min_compression_size_bytes": idle(
     "integer",
     "the store takes no compressed requests",
-    "Size from which requests are compressed.",
+    "Minimum size in bytes of requests that are compressed.",
   ),
   "config_kwargs.disable_request_compression": idle(
     "boolean",
@@ -102,7 +102,7 @@ const addresses = {
     default: "auto",
     choices: ["auto", "path", "virtual"],
     effect: "native",
-    help: "Whether the bucket is in the path or in the host name; auto: in the path for an endpoint_url.",
+    help: "Whether the bucket is in the path or in the host name; auto: in the path if endpoint_url is set.",
   },
   "config_kwargs.s3.use_accelerate_endpoint": {
     type: "boolean",
@@ -122,7 +122,7 @@ const addresses = {
     type: "boolean",
     default: null,
     effect: "native",
-    help: "Whether the signature covers the body of writes; without TLS it always does, and if unset, only then.",
+    help: "Whether the signature covers the body of writes. Without TLS it always does; with TLS it does only if this is true.",
   },
   "config_kwargs.s3.use_arn_region": refused(
     "buckets are addressed by name, not by ARN",
@@ -130,20 +130,20 @@ const addresses = {
   ),
   "config_kwargs.s3.s3_disable_express_session_auth": idle(
     "boolean",
-    "sessions of directory buckets are never made",
+    "sessions for directory buckets are never created",
     "Sign calls to directory buckets like all others.",
   ),
   "config_kwargs.s3_disable_express_session_auth": idle(
     "boolean",
-    "sessions of directory buckets are never made",
-    "The same.",
+    "sessions for directory buckets are never created",
+    "The same as config_kwargs.s3.s3_disable_express_session_auth.",
   ),
   "config_kwargs.inject_host_prefix": idle("boolean", "no call uses a host prefix", "Add host prefixes."),
   "config_kwargs.endpoint_discovery_enabled": idle("boolean", "S3 does not support it", "Discover endpoints."),
   "config_kwargs.account_id_endpoint_mode": idle(
     "string",
     "no S3 address contains an account id",
-    "Addresses with the account id.",
+    "Whether addresses contain the account id.",
   ),
   "config_kwargs.client_context_params": refused("use the options of config_kwargs.s3 instead", "Options of S3 alone."),
 } as const satisfies ParameterTable;
@@ -156,14 +156,14 @@ const attempts = {
     minimum: 1,
     effect: "native",
     sources: ["config_kwargs.retries.total_max_attempts", "$AWS_MAX_ATTEMPTS"],
-    help: "Maximum attempts, the first included; if unset, 5, or 3 if mode is standard or adaptive.",
+    help: "Maximum number of attempts, the first included; if unset, 5, or 3 if mode is standard or adaptive.",
   },
   "config_kwargs.retries.max_attempts": {
     type: "integer",
     default: null,
     minimum: 0,
     effect: "native",
-    help: "Maximum retries, one less than total_max_attempts, which wins over it.",
+    help: "Maximum number of retries after the first attempt; total_max_attempts wins over it.",
   },
   "config_kwargs.retries.mode": {
     type: "string",
@@ -175,8 +175,8 @@ const attempts = {
     help: "Sets the default number of attempts.",
   },
   "config_kwargs.defaults_mode": refused(
-    "it stands for options whose values change from release to release; set those options",
-    "Name of a set of options.",
+    "it selects defaults that change from release to release; set the options themselves",
+    "Name of a set of default options.",
   ),
 } as const satisfies ParameterTable;
 

@@ -13,20 +13,20 @@ export const connectionKwargs = {
     type: "number",
     default: 60,
     effect: "native",
-    help: "Timeout in seconds for an answer, and between its pieces.",
+    help: "Maximum seconds to wait for the start of an answer, and for each next piece of it.",
   },
   "config_kwargs.max_pool_connections": {
     type: "integer",
     default: 64,
     minimum: 1,
     effect: "native",
-    help: "Maximum connections to one host.",
+    help: "Maximum number of connections to one host.",
   },
   "config_kwargs.tcp_keepalive": {
     type: "boolean",
     default: null,
     effect: "native",
-    help: "Whether idle connections send TCP keep-alive probes; if unset, all but those that read content.",
+    help: "Whether idle connections send TCP keep-alive probes; if unset, all do except those that read content.",
   },
   "config_kwargs.client_cert": {
     type: ["string", "list"],
@@ -78,7 +78,7 @@ export const connectionKwargs = {
   "config_kwargs.connector_args.ttl_dns_cache": idle(
     "number",
     "the operating system resolves host names",
-    "Seconds to cache them.",
+    "Seconds that resolved host names are cached.",
   ),
   "config_kwargs.connector_args.write_timeout": refused(
     "it belongs to another HTTP client of Python; use read_timeout",
@@ -86,7 +86,7 @@ export const connectionKwargs = {
   ),
   "config_kwargs.connector_args.pool_timeout": refused(
     "it belongs to another HTTP client of Python; requests wait in a queue without a timeout",
-    "Timeout in seconds for a connection of the pool.",
+    "Maximum seconds to wait for a free connection of the pool.",
   ),
   "config_kwargs.connector_args.ssl_context": ofPython("TLS settings: use client_cert and client_kwargs.verify."),
   "config_kwargs.connector_args.resolver": ofPython("Host name resolver."),

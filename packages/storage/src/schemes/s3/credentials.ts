@@ -1,4 +1,4 @@
-/** Credentials: given ones, those of the standard provider chain, or none. They are renewed before they expire. */
+/** Gets credentials: given ones, those of the standard provider chain, or none. They are renewed before they expire. */
 
 import { lasting, type Renewable, renewing, soon } from "../../concurrency/renewing.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
@@ -50,7 +50,11 @@ function fromSession(session: object): () => Promise<Credentials> {
   if (typeof session === "function") return session as () => Promise<Credentials>;
   const { credentials } = (session as { config: { credentials?: unknown } }).config;
   if (typeof credentials === "function") return credentials as () => Promise<Credentials>;
-  throw new StorageError("config", "session: the client has no credentials", { scheme: "s3" });
+  throw new StorageError(
+    "config",
+    "session: the S3 client has no credentials; create it with credentials, or pass a function that returns them",
+    { scheme: "s3" },
+  );
 }
 
 function fromFunction(token: TokenFunction, key: string | null, secret: string | null): () => Promise<Credentials> {
@@ -72,7 +76,7 @@ function fromFunction(token: TokenFunction, key: string | null, secret: string |
       accessKeyId,
       secretAccessKey,
       ...(given.token === undefined ? {} : { sessionToken: given.token }),
-      // A plain token has no known expiry, so it is requested again after a while.
+      // The expiry of a plain token is unknown, so the function is called again after a minute.
       expiration: given.expires_at === undefined ? soon() : new Date(given.expires_at),
     };
   };
@@ -81,7 +85,7 @@ function fromFunction(token: TokenFunction, key: string | null, secret: string |
 function fromResolver(configuration: Configuration<typeof parameters>): () => Promise<Credentials> {
   const profile = configuration.values["kwargs.profile"];
   return async () => {
-    // Imported here because most callers give their keys and never need it.
+    // The package is imported only here, because most callers give their keys and never need it.
     const { fromNodeProviderChain } = await import("@aws-sdk/credential-providers");
     try {
       return await fromNodeProviderChain(profile === null ? {} : { profile })();
@@ -93,7 +97,10 @@ function fromResolver(configuration: Configuration<typeof parameters>): () => Pr
   };
 }
 
-/** Explains the failure: the provider chain only says that it found nothing. */
+/**
+ * If the profile does not exist, throws an error that says so: the provider chain only says that it found no
+ * credentials.
+ */
 async function refuseMissing(
   profile: string | null,
   { environment, sourceOf }: Configuration<typeof parameters>,

@@ -19,7 +19,7 @@ const codes: Readonly<Record<string, ErrorCode>> = {
   TokenRefreshRequired: "permission",
   PreconditionFailed: "precondition",
   ConditionalRequestConflict: "precondition",
-  // Somebody else is changing the same object.
+  // Another request is changing the same object or bucket.
   OperationAborted: "throttled",
   SlowDown: "throttled",
   SlowDownRead: "throttled",

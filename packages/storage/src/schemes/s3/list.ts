@@ -20,7 +20,7 @@ function keysQuery(call: PageCall): Record<string, string> {
   return query;
 }
 
-/** A page of versions continues at a key and a version; one token holds both. */
+/** A page of versions continues at a key and a version id; the token contains both. */
 function versionsQuery(call: PageCall): Record<string, string> {
   const query: Record<string, string> = { versions: "", "encoding-type": "url", prefix: call.prefix };
   if (call.delimiter !== undefined) query["delimiter"] = call.delimiter;

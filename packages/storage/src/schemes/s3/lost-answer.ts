@@ -1,6 +1,6 @@
 /**
- * Handles conditional writes that succeeded but whose answer was lost: the store refuses the retry, which is no
- * failure.
+ * Handles conditional writes that succeeded although the answer was lost: the store refuses the retry, but the write
+ * has not failed.
  */
 import { createHash } from "node:crypto";
 import type { Entry } from "../../backend.ts";
@@ -10,8 +10,9 @@ import type { S3Client } from "./client.ts";
 import { statObject } from "./read.ts";
 
 /**
- * If a retried write is refused, checks whether the object is the one that we wrote. Two writers of the same bytes
- * cannot be distinguished this way, so a lock should contain something unique to its writer.
+ * If a retry of a write is refused, checks by ETag whether the object is the one that an earlier attempt wrote. This
+ * cannot distinguish two writers of the same bytes, so an object that is used as a lock should contain something unique
+ * to its writer.
  */
 export async function unlessWritten(
   client: S3Client,
@@ -32,13 +33,16 @@ export async function unlessWritten(
   }
 }
 
-/** About two minutes. If the object's state cannot be read, the store's error stands. */
+/** How often to look for the object: for up to about two minutes. */
 const patience: RetryPolicy = { attempts: 240, firstPause: 1000, growth: 1, longestPause: 1000 };
 
-/** After this many looks, a different object means that somebody else has written it since. */
+/** After this many looks, an object with another ETag is taken for a later write by another client. */
 const enoughLooks = 40;
 
-/** A store may report an upload as complete while it still assembles the parts for a call that timed out. */
+/**
+ * Waits until the written object exists. A store may report an upload as complete while it is still assembling the
+ * parts for an earlier attempt that timed out.
+ */
 export function untilThere(
   client: S3Client,
   key: string,
@@ -58,7 +62,7 @@ export function untilThere(
 
 export const etagOfBytes = (bytes: Uint8Array) => createHash("md5").update(bytes).digest("hex");
 
-/** The stores' ETag of a multipart object, computed from the ETags of its parts. */
+/** Computes the ETag that stores give to a multipart object, from the ETags of its parts. */
 export function etagOfParts(etags: readonly string[]): string {
   const hash = createHash("md5");
   for (const etag of etags) hash.update(Buffer.from(etag.replaceAll('"', ""), "hex"));

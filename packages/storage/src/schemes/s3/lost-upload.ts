@@ -1,6 +1,6 @@
 /**
- * Multipart uploads that the store started although the answer was lost and the call retried. Nobody else would remove
- * them, and their parts cost money.
+ * Removes lost multipart uploads: the store started them, but the answer was lost, and the retry started another one.
+ * Nobody else would remove them, and their parts cost money.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { retry } from "../../concurrency/retry.ts";
@@ -14,10 +14,16 @@ export interface Beginning {
   readonly answered: number;
 }
 
-/** The store reports whole seconds, and some stores read their clock only once a second. */
+/**
+ * Tolerance in milliseconds for times of the store: it reports whole seconds, and some stores read their clock only
+ * once a second.
+ */
 const slack = 2500;
 
-/** Removes only uploads of this key that began between the two moments, on the store's clock, and have no parts. */
+/**
+ * Removes the uploads of this key that have no parts and, by the store's clock, began between the two times in
+ * `beginning`. Keeps the upload `own`.
+ */
 export async function removeLostUploads(client: S3Client, key: string, beginning: Beginning, own = ""): Promise<void> {
   const { sent, received, told, xml } = await listUploads(client, key);
   for (const { start, end } of elements(xml, "Upload")) {
@@ -30,8 +36,8 @@ export async function removeLostUploads(client: S3Client, key: string, beginning
 }
 
 /**
- * Lists uploads, with the store's time and the moments between which it was read: an answer may have been slow. If the
- * answer breaks off it is retried: nobody else would look for lost uploads.
+ * Lists uploads. Also returns the store's time, and the local times before and after the request, because a slow answer
+ * makes the store's time inexact. If the answer breaks off, the request is retried.
  */
 function listUploads(client: S3Client, key: string) {
   return retry(client.retryPolicy, undefined, async () => {
@@ -51,7 +57,7 @@ async function isEmpty(client: S3Client, key: string, uploadId: string): Promise
 export async function abortUpload(client: S3Client, key: string, uploadId: string): Promise<boolean> {
   try {
     const answer = await client.send({ call: "delete", method: "DELETE", key, query: { uploadId } });
-    // The upload is aborted, whatever happens to the rest of the answer.
+    // The upload is aborted even if reading the rest of the answer fails.
     await answer.discard().catch(() => {});
     return true;
   } catch (error) {
@@ -60,11 +66,12 @@ export async function abortUpload(client: S3Client, key: string, uploadId: strin
   }
 }
 
-/** Pauses in milliseconds. */
+/** Milliseconds to wait before each further attempt. */
 const pauses = [100, 300, 900];
 
 /**
- * A part that was still arriving may stay, or revive the upload, so it is aborted until the store no longer knows it.
+ * Aborts an upload until the store no longer knows it: a part that was still arriving may survive the abort, or bring
+ * the upload back.
  */
 export async function abortUntilGone(client: S3Client, key: string, uploadId: string): Promise<void> {
   let wasThere = await abortUpload(client, key, uploadId);

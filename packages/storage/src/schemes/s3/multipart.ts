@@ -8,7 +8,7 @@ import { etagOfParts, unlessWritten, untilThere } from "./lost-answer.ts";
 import { abortUntilGone, abortUpload, type Beginning, removeLostUploads } from "./lost-upload.ts";
 import { conditionsOf, headersOf } from "./write-headers.ts";
 
-/** `checksums`: every part has one, which the upload must announce when it begins. */
+/** Starts an upload. `checksums` means that every part has a checksum, which must be announced at the start. */
 export async function beginUpload(
   client: S3Client,
   key: string,
@@ -31,7 +31,10 @@ export async function beginUpload(
   const beginning = () => ({ asked, answered: performance.now() });
   try {
     const uploadId = elementText(await client.sendForText(request), "UploadId");
-    if (uploadId === undefined) throw new StorageError("failed", `${key}: the store did not start an upload`, { key });
+    if (uploadId === undefined)
+      throw new StorageError("failed", `${key}: the store did not start an upload: its answer contains no upload id`, {
+        key,
+      });
     return new MultipartUpload(client, key, uploadId, call, checksums, attempts > 1 ? beginning() : undefined);
   } catch (error) {
     if (attempts > 1 || call.signal?.aborted) await removeLostUploads(client, key, beginning()).catch(() => {});
@@ -49,7 +52,7 @@ export class MultipartUpload implements Upload {
   readonly #etags: string[] = [];
   /** The checksum of each part, if enabled. */
   readonly #checksums: string[] | undefined;
-  /** The store may still be receiving a part whose request broke off. */
+  /** Whether a request broke off while it sent a part: the store may still be receiving that part. */
   #hasBrokenOff = false;
   #size = 0;
 

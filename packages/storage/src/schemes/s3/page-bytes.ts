@@ -1,6 +1,7 @@
 /**
- * Parses a page of a listing from its bytes in one pass: this decides the speed of a listing. It creates strings only
- * for what is kept, so that no entry keeps the text of its whole page alive.
+ * Parses a page of a listing from its bytes in one pass, because the parser determines the speed of a listing. It
+ * creates strings only for values that are kept; substrings of one large text would keep the text of the whole page in
+ * memory.
  */
 import { Buffer } from "node:buffer";
 import type { Entry } from "../../backend.ts";
@@ -28,7 +29,7 @@ export function readPage(bytes: Uint8Array, name: string): PageContent {
   return { entries: reader.readAll(), members: reader.members };
 }
 
-/** Keys may be URL-encoded; the page says so before or after them. */
+/** A page with URL-encoded keys contains this element, before or after the keys. */
 const encodedMark = "<EncodingType>url</EncodingType>";
 
 class PageReader {
@@ -80,7 +81,10 @@ class PageReader {
     return this.#bytes.toString("latin1", start, this.#skipTag());
   }
 
-  /** Reads an element without children. If it has some, they are read next instead. */
+  /**
+   * Keeps the text of an element without children. For an element with children, does nothing: the children are read
+   * next.
+   */
   #readMember(tag: string): void {
     const start = this.#at;
     if (this.#findTag() && this.#bytes[this.#at + 1] === slash) this.members[tag] = this.#text(start, this.#at);
@@ -145,7 +149,8 @@ class PageReader {
   }
 
   /**
-   * Decodes XML and then URL encoding: some stores leave characters that a URL allows, such as an apostrophe, to XML.
+   * Decodes XML and then URL encoding: some stores escape characters that are allowed in a URL, such as an apostrophe,
+   * only for XML.
    */
   #key(start: number, end: number): string {
     if (!this.#isEncoded) return this.#text(start, end);
@@ -170,7 +175,7 @@ class PageReader {
     return isUsual ? this.#number(start, end) : checkedSize(this.#text(start, end), path);
   }
 
-  /** The ETag is in quotes, mostly written as `&quot;`, by some stores as `&#34;` or plainly. */
+  /** The ETag is in quotes. Most stores write a quote as `&quot;`, some as `&#34;` or `"`. */
   #etag(start: number, end: number): string {
     const isQuoted = this.#bytes[start] === ampersand && this.#bytes[start + 1] === letterQ;
     return isQuoted
@@ -186,7 +191,10 @@ class PageReader {
     return new Date(day + minutes * 60_000 + this.#digits(start + 17, 2) * 1000 + this.#digits(start + 20, 3));
   }
 
-  /** Cached: most entries have the same day as the one before. */
+  /**
+   * Returns the start of a day in milliseconds. The last result is cached, because most entries have the same day as
+   * the one before.
+   */
   #dayOf(year: number, month: number, day: number): number {
     const digits = (year * 100 + month) * 100 + day;
     if (digits !== this.#day.digits) this.#day = { digits, time: Date.UTC(year, month - 1, day) };
@@ -200,7 +208,7 @@ class PageReader {
 
 const isDigit = (byte: number) => byte >= 0x30 && byte <= 0x39;
 
-/** Numbers of this many digits are exact. */
+/** Maximum number of digits of a size that is parsed here: such numbers are exact in JavaScript. */
 const usualSize = 15;
 
 const usualDate = "2026-01-02T03:04:05.678Z".length;

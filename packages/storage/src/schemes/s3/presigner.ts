@@ -1,5 +1,6 @@
 /**
- * Presigns URLs with AWS's own signer, loaded at the first use; it is installed with the credential providers anyway.
+ * Presigns URLs with AWS's own signer, which is loaded at the first use. The signer is installed with the credential
+ * providers, so no extra package is needed.
  */
 import { createHash, createHmac, type Hash, type Hmac } from "node:crypto";
 import { SignatureV4 } from "@smithy/signature-v4";

@@ -7,7 +7,7 @@ import { regionOfProfile } from "./shared-config.ts";
 
 export const standardRegion = "us-east-1";
 
-/** Returns undefined if the region is unknown; the store is then asked, once for each bucket. */
+/** Returns the configured region. If it is undefined, the caller asks the store, once for each bucket. */
 export async function knownRegion(
   configuration: Configuration<typeof parameters>,
   bucket: string,
@@ -27,7 +27,7 @@ async function regionOfSession(session: object | null): Promise<string | undefin
   return typeof region === "function" ? region().catch(() => undefined) : undefined;
 }
 
-/** The answer names the region even if it is an error. */
+/** Asks the store for the bucket's region. The answer contains the region even if it is an error. */
 export async function lookUpRegion(
   configuration: Configuration<typeof parameters>,
   bucket: string,

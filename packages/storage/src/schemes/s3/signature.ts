@@ -1,6 +1,6 @@
 /**
- * Signs requests with version 4 signatures in headers. It is written by hand because AWS's signer took a third of the
- * time of a small object: 28 microseconds instead of 6. A test compares the two.
+ * Signs requests with version 4 signatures in headers. It is written by hand because AWS's signer takes 28 microseconds
+ * instead of 6, which was a third of the time to read a small object. A test compares the signatures of both.
  */
 import { createHmac, hash } from "node:crypto";
 import { encodeText } from "../../address/url-encoding.ts";
@@ -9,7 +9,7 @@ import type { CredentialSource, Credentials } from "./credentials.ts";
 /** A request before it is signed. */
 export interface Signable {
   readonly method: string;
-  /** Protocol with a colon; like the host, used only for URLs. */
+  /** Protocol with a colon. Protocol and host are used only for presigned URLs. */
   readonly protocol: string;
   readonly hostname: string;
   /** Encoded path. */
@@ -23,7 +23,7 @@ export const hashHeader = "x-amz-content-sha256";
 
 const algorithm = "AWS4-HMAC-SHA256";
 
-/** Not signed, because proxies may change it. */
+/** The header that is not signed, because proxies may change it. */
 const unsigned = "cache-control";
 
 /** Date and scope of a signature. */

@@ -45,7 +45,7 @@ export const retryPolicyOf = (configuration: S3Configuration): RetryPolicy => ({
   attempts: attemptsOf(configuration),
 });
 
-/** A number in client_config wins over the environment. */
+/** Returns the maximum number of attempts. A number in client_config wins over the environment. */
 function attemptsOf({ values, sourceOf }: S3Configuration): number {
   const total = "config_kwargs.retries.total_max_attempts";
   const { [total]: all, "config_kwargs.retries.max_attempts": again } = values;

@@ -2,7 +2,10 @@
 import type { Values } from "../../configuration/parameters.ts";
 import type { parameters } from "./parameters.ts";
 
-/** It is kept out of a call's headers so that it is not signed: proxies may change it. */
+/**
+ * Returns the User-Agent header, or undefined for the default. It is not among the headers of a call, which are signed,
+ * because proxies may change it.
+ */
 export function userAgent(values: Values<typeof parameters>): Record<string, string> | undefined {
   const { "config_kwargs.user_agent": whole, "config_kwargs.user_agent_extra": extra } = values;
   const app = values["config_kwargs.user_agent_appid"];

@@ -15,7 +15,7 @@ export async function moveFile(session: Session, from: string, to: string, call:
   await withFolders(session, to, call, (files) => replace(files, from, to));
 }
 
-/** Ignores a folder, like a missing file: this call removes only files. */
+/** Removes a file. If the key is missing or a folder, does nothing. */
 export async function removeFile(session: Session, key: string, call: CallOptions): Promise<void> {
   checkTreePath("sftp", key);
   await session.run(key, call, async (files) => {

@@ -1,4 +1,4 @@
-/** The SFTP calls that we use, as promises. */
+/** The SFTP calls that this library uses, as promises. */
 import { promisify } from "node:util";
 import type { FileEntryWithStats, SFTPWrapper, Stats } from "ssh2";
 import { StorageError } from "../../errors.ts";
@@ -6,7 +6,7 @@ import { endOfFile, statusOf } from "./errors.ts";
 
 type Handle = Buffer;
 
-/** Paths begin at the root. */
+/** Returns the path of a key, which begins at the root. */
 const pathOf = (key: string) => `/${key}`;
 
 export const openFile = (files: SFTPWrapper, key: string, flags: "r" | "wx"): Promise<Handle> =>
@@ -34,7 +34,7 @@ export const makeFolder = (files: SFTPWrapper, key: string): Promise<void> =>
 export const renamePath = (files: SFTPWrapper, from: string, to: string): Promise<void> =>
   promisify<string, string, void>(files.rename.bind(files) as never)(pathOf(from), pathOf(to));
 
-/** Replaces an existing file atomically; not every server supports it. */
+/** Renames over an existing file, atomically. Not every server supports this. */
 export const replacePath = (files: SFTPWrapper, from: string, to: string): Promise<void> =>
   promisify<string, string, void>(files.ext_openssh_rename.bind(files) as never)(pathOf(from), pathOf(to));
 
@@ -56,7 +56,10 @@ export function writeAt(files: SFTPWrapper, handle: Handle, bytes: Buffer, posit
 
 export type FoundName = Pick<FileEntryWithStats, "filename" | "attrs">;
 
-/** Maximum names kept of one folder, and their size: a server could send names without end. */
+/**
+ * Maximum number of names in one folder. Their total size is limited too, because a server could send names without
+ * end.
+ */
 const mostNames = 1_000_000;
 const longestNames = 64 * 1024 * 1024;
 

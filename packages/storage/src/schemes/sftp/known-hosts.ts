@@ -28,8 +28,8 @@ export function knownHosts(text: string, host: string, port: number): KnownHosts
 }
 
 /**
- * Yields the lines of a host, with their markers. Certificates are not checked: a line of an authority does not confirm
- * a plain key.
+ * Yields the lines for a host, with their markers. Host certificates are not supported: a line for a certificate
+ * authority does not confirm a plain key.
  */
 function* linesOf(text: string, names: readonly string[]): Generator<Line> {
   for (const line of text.split("\n")) {

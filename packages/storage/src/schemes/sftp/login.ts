@@ -29,7 +29,7 @@ export function connectionOf(location: Location, configuration: SftpConfiguratio
 
 const homeOf = ({ environment }: SftpConfiguration) => environment["HOME"] ?? homedir();
 
-/** Explicit credentials are used alone; the agent and the user's keys are used only without any. */
+/** Explicit credentials exclude all others. Without them, the agent is used or, if there is none, a key of the user. */
 function credentialsOf(configuration: SftpConfiguration, address: ServerAddress): ConnectConfig {
   const { values, environment } = configuration;
   const password = values.password ?? address.password;
@@ -63,7 +63,10 @@ function findOwnKey(home: string): Buffer | undefined {
   return undefined;
 }
 
-/** Requests only key types that are known for the host: otherwise it might present another one first. */
+/**
+ * Checks the host's key. Requests only the key types that are known for the host, because the host might otherwise
+ * present a key of an unknown type.
+ */
 function hostCheck(configuration: SftpConfiguration, host: string, port: number): ConnectConfig {
   const { host_key, host_key_policy, known_hosts } = configuration.values;
   if (host_key !== null) return { hostVerifier: (key: Buffer) => isHostKey(host_key, key) };

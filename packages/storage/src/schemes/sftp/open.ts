@@ -1,4 +1,4 @@
-/** The backend of `sftp://`. A key is a path from the root, without its slash. */
+/** The backend of `sftp://`. A key is a path from the root, without the leading slash. */
 import type { Backend } from "../../backend.ts";
 import { defaultRetryPolicy } from "../../concurrency/retry.ts";
 import type { OpenRequest } from "../../scheme.ts";

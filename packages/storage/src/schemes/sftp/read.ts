@@ -23,7 +23,11 @@ export function readFile(session: Session, key: string, call: ReadCall): Promise
       const entry = toEntry(key, await statHandle(files, handle));
       if (entry.type === "directory") throw new FolderError(session.place(key));
       if (call.ifMatch !== undefined && call.ifMatch !== entry.etag) {
-        throw new StorageError("precondition", `${key} was replaced`, session.place(key));
+        throw new StorageError(
+          "precondition",
+          `${key} was replaced: its ETag is no longer the expected one`,
+          session.place(key),
+        );
       }
       const start = Math.min(call.start ?? 0, entry.size);
       const end = Math.max(start, Math.min(call.end ?? entry.size, entry.size));
@@ -45,7 +49,7 @@ interface OpenFile {
   readonly key: string;
 }
 
-/** A short piece in the middle means that the file was truncated meanwhile. */
+/** Yields the pieces of a file in order. If a piece that is not the last is short, the file was truncated meanwhile. */
 async function* pieces(
   { session, connection, handle, key }: OpenFile,
   start: number,
@@ -59,7 +63,7 @@ async function* pieces(
       return target.subarray(0, count);
     });
   } finally {
-    // If the connection is lost, so is the handle.
+    // Errors are ignored: if the connection is lost, there is no handle to close.
     await session.on(connection, key, {}, (files) => closeFile(files, handle)).catch(() => {});
   }
 }

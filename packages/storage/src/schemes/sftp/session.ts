@@ -6,7 +6,9 @@ import { type RetryPolicy, retry } from "../../concurrency/retry.ts";
 import { StorageError } from "../../errors.ts";
 import { toStorageError } from "./errors.ts";
 
-/** File handles are valid only on their connection: on another, the same handle may be another file. */
+/**
+ * A connection. A file handle is valid only on the connection that opened it: on another one, it may mean another file.
+ */
 export class Connection {
   readonly client: ssh2.Client;
   readonly files: SFTPWrapper;
@@ -22,7 +24,7 @@ export class Connection {
     });
   }
 
-  /** Rejects when the connection is lost, because the answer would never arrive. */
+  /** Runs work that waits for answers. Rejects when the connection is lost, because the answers would never arrive. */
   async during<T>(work: (files: SFTPWrapper) => Promise<T>): Promise<T> {
     if (this.#isLost) throw lost();
     const ended = Promise.withResolvers<never>();
@@ -44,7 +46,7 @@ export class Session {
   readonly #bucket: string;
   readonly #retry: RetryPolicy;
   #connection: Promise<Connection> | undefined;
-  /** The newest client: the end of an older one is ignored. */
+  /** The current client. The end of an earlier client is ignored. */
   #client: ssh2.Client | undefined;
 
   constructor(bucket: string, connect: () => ConnectConfig, policy: RetryPolicy) {
@@ -74,7 +76,7 @@ export class Session {
     );
   }
 
-  /** Runs work on this connection only. */
+  /** Runs work on the given connection only. */
   on<T>(
     connection: Connection,
     key: string,
@@ -125,9 +127,9 @@ export class Session {
       client.destroy();
       throw isTrusted ? error : this.#distrust();
     }
-    // Requests are small and each waits for its answer: with Nagle's algorithm each would take 40 ms.
+    // Disables Nagle's algorithm, which would delay each small request by 40 ms.
     client.setNoDelay(true);
-    // Later errors end the connection, and with it all waiting calls.
+    // Nothing to do for later errors: they end the connection, and all waiting calls fail.
     client.on("error", () => {});
     client.on("close", () => {
       if (this.#client === client) this.#connection = undefined;
@@ -141,7 +143,7 @@ export class Session {
   }
 }
 
-/** A server may also close the connection without an error. */
+/** Resolves after the login. Also rejects if the server closes the connection without an error. */
 function untilReady(client: ssh2.Client): Promise<void> {
   const ready = Promise.withResolvers<void>();
   client.once("ready", () => ready.resolve());

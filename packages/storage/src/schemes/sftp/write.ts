@@ -45,7 +45,9 @@ export async function beginUpload(session: Session, key: string, call: WriteCall
   };
 }
 
-/** Creates missing folders only after the work has failed without them. */
+/**
+ * Runs work that writes a file. If it fails because a folder is missing, creates the parent folders and runs it again.
+ */
 export async function withFolders<T>(
   session: Session,
   key: string,
@@ -57,7 +59,8 @@ export async function withFolders<T>(
   } catch (error) {
     if (!isStorageError(error, "not_found")) throw error;
   }
-  // A server refuses a folder that exists: only the work itself shows whether it does.
+  // Errors are ignored, because a server also refuses to create a folder that exists. If a folder is really missing,
+  // the work fails.
   await session.run(key, call, async (files) => {
     for (const folder of foldersOf(key)) await makeFolder(files, folder).catch(() => {});
   });
@@ -76,7 +79,10 @@ async function writePieces(files: SFTPWrapper, handle: Buffer, bytes: Buffer, st
   );
 }
 
-/** Replaces atomically if the server can; otherwise the old file is missing for a moment. */
+/**
+ * Replaces a file atomically if the server supports that. Otherwise the old file is removed first and is missing for a
+ * moment.
+ */
 export async function replace(files: SFTPWrapper, from: string, to: string): Promise<void> {
   try {
     await replacePath(files, from, to);

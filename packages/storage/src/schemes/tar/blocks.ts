@@ -1,10 +1,13 @@
-/** Reads parts of a tar archive in ascending order, and skips what lies between them if possible. */
+/**
+ * Reads pieces of a tar archive in ascending order. The bytes between them are skipped, or, in a compressed archive,
+ * decompressed and dropped.
+ */
 import type { ArchiveSource } from "../../archive/outer.ts";
 import { decompress } from "../../archive/pieces.ts";
 import type { Decompressor } from "./compression.ts";
 
 export interface Blocks {
-  /** Returns fewer bytes at the end of the archive. Offsets must not go back. */
+  /** Returns fewer bytes than asked for only at the end of the archive. Offsets must not decrease. */
   read(at: number, length: number): Promise<Buffer>;
   close(): Promise<void>;
 }
@@ -13,7 +16,7 @@ export function openBlocks(source: ArchiveSource, decompressor: Decompressor): B
   return decompressor ? new StreamedBlocks(source, decompressor) : new RangedBlocks(source);
 }
 
-/** Bytes per request: headers of small files lie close together. */
+/** Number of bytes per request. One request covers several headers, because those of small files lie close together. */
 const windowSize = 256 * 1024;
 
 class RangedBlocks implements Blocks {
@@ -37,7 +40,7 @@ class RangedBlocks implements Blocks {
   async close(): Promise<void> {}
 }
 
-/** A compressed archive can only be read in sequence. */
+/** Reads a compressed archive, which can only be read in sequence. */
 class StreamedBlocks implements Blocks {
   readonly #pieces: AsyncGenerator<Uint8Array>;
   #start = 0;

@@ -4,7 +4,7 @@ import { createGunzip, createZstdDecompress } from "node:zlib";
 import type { ArchiveSource } from "../../archive/outer.ts";
 import { StorageError } from "../../errors.ts";
 
-/** Undefined if the archive is not compressed. */
+/** Creates a decompressor; undefined if the archive is not compressed. */
 export type Decompressor = (() => Transform) | undefined;
 
 const known: readonly { readonly magic: string; readonly name: string; readonly make?: () => Transform }[] = [

@@ -1,4 +1,4 @@
-/** Lists the files of a tar archive. It has no directory, so its headers are read one after the other. */
+/** Lists the files of a tar archive. The format has no directory, so all headers are read, one after the other. */
 import { longestDirectory, type Member, type Members, memberCost, memberKey } from "../../archive/member.ts";
 import type { ArchiveSource } from "../../archive/outer.ts";
 import { type Blocks, openBlocks } from "./blocks.ts";
@@ -11,10 +11,12 @@ export interface TarMember extends Member {
   decompressor?: Decompressor;
 }
 
-/** Extended attributes for the next file, which its own header has no room for. */
+/**
+ * Extended attributes, such as a long name, that come before a file because they do not fit into the file's own header.
+ */
 type Remarks = Partial<Record<string, string>>;
 
-/** Size limit of all attributes of a file, which are held in memory. */
+/** Maximum size in bytes of all extended attributes of a file, because they are held in memory. */
 const longestRemarks = 1024 * 1024;
 
 export async function readMembers(source: ArchiveSource): Promise<Members<TarMember>> {
@@ -38,18 +40,25 @@ async function goThrough(source: ArchiveSource, blocks: Blocks): Promise<Members
     const block = await readBlock(source, blocks, at);
     if (block.length === 0 || isEmptyBlock(block)) return members;
     const header = parseHeader(block);
-    if (!header) throw source.damaged(at === 0 ? "it is not a tar archive" : `its header at byte ${at} is damaged`);
+    if (!header)
+      throw source.damaged(
+        at === 0 ? "this is not a tar archive" : `the archive is damaged: the header at byte ${at} is invalid`,
+      );
     const size = sizeOf(header, remarks);
-    if (!Number.isSafeInteger(size) || size < 0) throw source.damaged(`its header at byte ${at} is damaged`);
+    if (!Number.isSafeInteger(size) || size < 0)
+      throw source.damaged(`the archive is damaged: the header at byte ${at} is invalid`);
     const start = at + blockSize;
     if (isRemark(header)) {
       remarked += size;
       if (remarked > longestRemarks)
-        throw source.damaged(`the names before byte ${start} exceed ${longestRemarks} bytes`);
+        throw source.damaged(
+          `the extended attributes before byte ${start} exceed the limit of ${longestRemarks} bytes`,
+        );
       Object.assign(remarks, await readRemarks(blocks, header, start));
     } else {
       kept += addMember(members, header, remarks, start, size);
-      if (kept > longestDirectory) throw source.damaged(`its file list exceeds ${longestDirectory} bytes`);
+      if (kept > longestDirectory)
+        throw source.damaged(`the archive's list of files exceeds the limit of ${longestDirectory} bytes`);
       remarks = {};
       remarked = 0;
     }
@@ -61,7 +70,7 @@ async function readBlock(source: ArchiveSource, blocks: Blocks, at: number): Pro
   try {
     return await blocks.read(at, blockSize);
   } catch (error) {
-    // The error of the decompressor itself.
+    // Errors of the decompressor have one of these codes.
     const { code = "" } = error as NodeJS.ErrnoException;
     throw /^(Z_|ZSTD_)/.test(code) ? source.damaged(`decompression failed: ${(error as Error).message}`) : error;
   }
@@ -91,7 +100,10 @@ function parseRemarks(bytes: Buffer): Remarks {
   return remarks;
 }
 
-/** Adds files only: a link may lead out of the archive. Returns the memory cost. */
+/**
+ * Adds a member if it is a file. Links are left out, because a link may lead out of the archive. Returns what the
+ * member adds to the size of the directory.
+ */
 function addMember(
   members: Members<TarMember>,
   header: TarHeader,
@@ -107,7 +119,7 @@ function addMember(
   const modified = remarks["mtime"] === undefined || Number.isNaN(seconds) ? header.modified : new Date(seconds * 1000);
   const isSparse = type === "S" || Object.keys(remarks).some((remark) => remark.startsWith("GNU.sparse."));
   const etag = [Number(modified), size, start].map((number) => number.toString(16)).join("-");
-  // If two members have the same name, the later one counts.
+  // If two members have the same name, the later one wins.
   members.delete(key);
   members.set(key, {
     size,

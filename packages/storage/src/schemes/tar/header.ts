@@ -10,7 +10,7 @@ export interface TarHeader {
 
 export const blockSize = 512;
 
-/** Returns undefined if the block is no header. */
+/** Returns undefined if the block is not a header. */
 export function parseHeader(block: Buffer): TarHeader | undefined {
   if (block.length < blockSize || numberIn(block, 148, 8) !== checksumOf(block)) return undefined;
   const text = (start: number, length: number) => textIn(block.subarray(start, start + length));
@@ -26,7 +26,7 @@ export function parseHeader(block: Buffer): TarHeader | undefined {
 
 export const isEmptyBlock = (block: Buffer) => block.every((byte) => byte === 0);
 
-/** Reads up to the first zero byte. */
+/** Returns the text up to the first zero byte. */
 export function textIn(bytes: Buffer): string {
   const end = bytes.indexOf(0);
   return bytes.subarray(0, end < 0 ? bytes.length : end).toString();

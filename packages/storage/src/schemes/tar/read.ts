@@ -3,7 +3,10 @@ import type { ArchiveSource, Range } from "../../archive/outer.ts";
 import { cut, decompress } from "../../archive/pieces.ts";
 import type { TarMember } from "./directory.ts";
 
-/** In a compressed archive, everything before the file is decompressed too and dropped. */
+/**
+ * Yields the bytes of a file. In a compressed archive, everything before the file is decompressed, too, and then
+ * dropped.
+ */
 export async function* readMember(
   source: ArchiveSource,
   key: string,

@@ -18,7 +18,7 @@ export async function moveFile(client: DavClient, from: string, to: string, call
   await withFolders(client, to, call, () => moveOver(client, from, to, call));
 }
 
-/** DELETE would remove a folder with its contents, so the type is checked first. */
+/** Removes a file. The type is checked first, because DELETE would also remove a folder with its contents. */
 export async function removeFile(client: DavClient, key: string, call: CallOptions): Promise<void> {
   const entry = await lookUpIfThere(client, key, call);
   if (entry?.type === "file") await remove(client, key, call);

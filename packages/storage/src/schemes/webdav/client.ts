@@ -9,13 +9,13 @@ import type { HttpAnswer, HttpRequest } from "../../http/messages.ts";
 import { toStorageError } from "./errors.ts";
 
 export interface DavRequest extends CallOptions {
-  /** undici sends any method; its type lists only the usual ones. */
+  /** Any method, such as PROPFIND. undici can send all, although its types list only the usual ones. */
   readonly method: string;
   /** Ends with a slash for a folder. */
   readonly key: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
-  /** A stream instead of `body`; such a request is not retried. */
+  /** A stream to send instead of `body`. A request with a stream is not retried. */
   readonly stream?: Readable;
 }
 
@@ -30,9 +30,9 @@ export interface DavSettings {
 export class DavClient {
   readonly #settings: DavSettings;
   readonly origin: string;
-  /** Whether the server respects conditions on writes; unknown until the first one. */
+  /** Whether the server respects conditions on writes; undefined until the first conditional write. */
   heedsConditions: boolean | undefined;
-  /** Folders known to exist: they are not requested again. */
+  /** Folders that are known to exist. They are not checked again. */
   readonly folders = new Set<string>();
 
   constructor(settings: DavSettings) {

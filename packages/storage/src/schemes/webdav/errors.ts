@@ -3,7 +3,7 @@ import type { ErrorPlace, StorageError } from "../../errors.ts";
 import type { HttpAnswer } from "../../http/messages.ts";
 import { errorOfAnswer, type Said } from "../../http/status-errors.ts";
 
-/** The parent folder of the target is missing. */
+/** The status for a target whose parent folder is missing. */
 export const conflict = 409;
 
 const locked = 423;

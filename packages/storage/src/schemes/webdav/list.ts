@@ -11,7 +11,7 @@ export const checkPath = (key: string) => checkTreePath("webdav", key);
 export const listTree = (client: DavClient, prefix: string, call: ListCall): AsyncGenerator<Entry[]> =>
   listFolders("webdav", (folder, options) => readFolder(client, folder, options), prefix, call);
 
-/** The answers include the folder itself, or a file if the path is one. */
+/** Lists a folder. The answer also contains the folder itself, or the file if the path is a file; both are left out. */
 async function* readFolder(client: DavClient, folder: string, call: CallOptions): AsyncGenerator<Entry[]> {
   try {
     const entries = await properties(client, folder, 1, call);
@@ -26,7 +26,11 @@ export async function lookUp(client: DavClient, key: string, call: CallOptions):
   if (key !== "") checkPath(key);
   const [entry] = await properties(client, key, 0, call);
   if (entry) return entry;
-  throw new StorageError("failed", `${key}: the server returned no properties for it`, client.place(key));
+  throw new StorageError(
+    "failed",
+    `${key}: the server's answer contains no properties of this file or folder`,
+    client.place(key),
+  );
 }
 
 export async function statFile(client: DavClient, key: string, call: CallOptions): Promise<Entry> {

@@ -1,4 +1,4 @@
-/** The backend of `webdav://` and `webdavs://`. A key is a path from the root, without its slash. */
+/** The backend of `webdav://` and `webdavs://`. A key is a path from the root, without the leading slash. */
 import { addressOf } from "../../address/server-uri.ts";
 import type { Location } from "../../address/uri.ts";
 import type { Backend } from "../../backend.ts";

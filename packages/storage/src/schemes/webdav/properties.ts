@@ -13,7 +13,7 @@ const question = Buffer.from(
     "<D:resourcetype/><D:getcontentlength/><D:getlastmodified/><D:getetag/></D:prop></D:propfind>",
 );
 
-/** The properties of the key itself, and with depth 1 also of its children. */
+/** Returns entries for the key itself and, with depth 1, also for its children. */
 export async function properties(client: DavClient, key: string, depth: 0 | 1, call: CallOptions): Promise<Entry[]> {
   const headers = { depth: String(depth), "content-type": "application/xml; charset=utf-8" };
   const answer = await client.send({ method: "PROPFIND", key, headers, body: question, signal: call.signal });
@@ -21,11 +21,14 @@ export async function properties(client: DavClient, key: string, depth: 0 | 1, c
   return parseAnswer(client.place(key), () => Array.from(responses(xml), toEntry));
 }
 
-/** Servers choose their own namespace prefixes. */
+/** Matches any namespace prefix, because servers choose their own. */
 const opening = /<(?:[\w.-]+:)?response(?:\s[^<>]*)?>/g;
 const closing = /<\/(?:[\w.-]+:)?response\s*>/g;
 
-/** Scans each character once, whatever the server sends: an element without a closing tag ends the scan. */
+/**
+ * Yields the content of each `response` element. Scans each character only once, even in malformed XML: an element
+ * without a closing tag ends the scan.
+ */
 function* responses(xml: string): Generator<string> {
   for (let at = 0; ; at = closing.lastIndex) {
     opening.lastIndex = at;
@@ -56,7 +59,7 @@ function textOf(xml: string, name: string): string | undefined {
   return found?.[1] === undefined ? undefined : decodeText(found[1]).trim();
 }
 
-/** An address may be a full URL or a path; it is encoded. */
+/** Returns the key of an address in the answer, which is a full URL or a path and is percent-encoded. */
 function keyOf(href: string): string {
   const path = href.replace(/^https?:\/\/[^/]*/i, "").replace(/^\/+/, "");
   return path.split("/").map(decode).join("/");

@@ -8,7 +8,7 @@ import { contentOf, emptyContent, rangeHeader } from "../../http/range.ts";
 import type { DavClient } from "./client.ts";
 import { checkPath, statFile } from "./list.ts";
 
-/** Not every server respects If-Match, so the answer's ETag is compared as well. */
+/** Reads a file. Not every server respects If-Match, so the ETag of the answer is compared as well. */
 export async function readFile(client: DavClient, key: string, call: ReadCall): Promise<Content> {
   checkPath(key);
   try {
@@ -16,11 +16,15 @@ export async function readFile(client: DavClient, key: string, call: ReadCall): 
     const entry = await entryOf(client, key, answer, call);
     if (call.ifMatch === undefined || call.ifMatch === entry.etag) return contentOf(answer, entry, call);
     await answer.discard();
-    throw new StorageError("precondition", `${key} was replaced`, client.place(key));
+    throw new StorageError(
+      "precondition",
+      `${key} was replaced: its ETag is no longer the expected one`,
+      client.place(key),
+    );
   } catch (error) {
     if (!isStorageError(error)) throw error;
     if (error.status === 416) return emptyContent(await statFile(client, key, call), call);
-    // Servers answer a read of a folder in different ways; this checks whether it is one.
+    // Servers may answer with one of these if the key is a folder. If it is, `statFile` throws an error that says so.
     if (error.status === 301 || error.status === 403) await statFile(client, key, call);
     throw error;
   }
@@ -31,7 +35,10 @@ function headersOf(call: ReadCall): Record<string, string> {
   return { ...rangeHeader(call), ...(isStrong ? { "if-match": `"${call.ifMatch}"` } : {}) };
 }
 
-/** An answer without a modification time is no file, but a page about a folder. */
+/**
+ * Makes the entry of a read file. An answer without a modification time is most likely not a file, but a web page about
+ * a folder, so the server is asked.
+ */
 async function entryOf(client: DavClient, key: string, answer: HttpAnswer, call: ReadCall): Promise<Entry> {
   const entry = entryFromHeaders(key, answer);
   if (entry.last_modified === null) await statFile(client, key, call);

@@ -1,4 +1,6 @@
-/** `webdav://host[:port]/path` over HTTP, `webdavs://` over HTTPS. Unlike an http URI, it is not percent-encoded. */
+/**
+ * `webdav://host[:port]/path` over HTTP, `webdavs://` over HTTPS. Unlike `http://` URIs, these are not percent-encoded.
+ */
 import { parseServerUri } from "../../address/server-uri.ts";
 import { defineScheme } from "../../scheme.ts";
 import { parameters } from "./parameters.ts";
@@ -12,7 +14,8 @@ export const webdavScheme = defineScheme({
     ranges: true,
     versions: false,
     readConditions: true,
-    // For files written in one request. If a server turns out to ignore conditions, they are refused.
+    // Only for files that are written in one request. If the server turns out to ignore conditions, conditional writes
+    // are refused.
     writeConditions: true,
     serverCopy: true,
     presign: false,

@@ -24,11 +24,15 @@ function conditionsOf({ ifMatch, ifNoneMatch }: WriteCall): Record<string, strin
   return ifNoneMatch === undefined ? undefined : { "if-none-match": ifNoneMatch };
 }
 
-/** Some servers ignore conditions, so this is tested before the first conditional write. */
+/** Throws if the server ignores conditions, as some do. This is tested once, before the first conditional write. */
 async function refuseIfIgnored(client: DavClient, key: string, call: CallOptions): Promise<void> {
   client.heedsConditions ??= await heedsConditions(client, key, call);
   if (client.heedsConditions) return;
-  throw new StorageError("unsupported", "this server ignores If-Match and If-None-Match on writes", client.place(key));
+  throw new StorageError(
+    "unsupported",
+    "this server ignores If-Match and If-None-Match on writes, so a conditional write is not possible",
+    client.place(key),
+  );
 }
 
 async function heedsConditions(client: DavClient, key: string, call: CallOptions): Promise<boolean> {
@@ -45,7 +49,10 @@ async function heedsConditions(client: DavClient, key: string, call: CallOptions
   }
 }
 
-/** Servers react in different ways to a missing folder, so each folder is checked once before. */
+/**
+ * Runs work that writes a file. Servers react in different ways to a missing parent folder, so each folder is checked
+ * once before the work.
+ */
 export async function withFolders(
   client: DavClient,
   key: string,
@@ -82,7 +89,10 @@ async function isThere(client: DavClient, key: string, call: CallOptions): Promi
   }
 }
 
-/** A server answers 405 for a folder that exists: only writing the file shows whether it does. */
+/**
+ * Creates a folder. Errors are ignored, because a server refuses to create a folder that exists (405). If the folder is
+ * really missing, writing the file fails.
+ */
 async function makeFolder(client: DavClient, folder: string, { signal }: CallOptions): Promise<void> {
   if (client.folders.has(folder)) return;
   await client.sendAway({ method: "MKCOL", key: `${folder}/`, signal }).catch((error: unknown) => {
@@ -95,16 +105,16 @@ export async function beginUpload(client: DavClient, key: string, call: WriteCal
   if (conditionsOf(call)) {
     throw new StorageError(
       "unsupported",
-      "webdav:// does not support conditions on streams; write all bytes at once",
+      "webdav:// does not support ifMatch and ifNoneMatch for streams; write all bytes at once",
       client.place(key),
     );
   }
   const temporary = temporaryKey(key);
-  // Writes an empty file first: a stream cannot be sent again if the folder turns out to be missing.
+  // Writes an empty file first, to be sure that the folder exists: a stream cannot be sent a second time.
   await withFolders(client, key, call, () => put(client, temporary, new Uint8Array(), {}, call));
   const source = new PassThrough();
   const sent = client.sendAway({ method: "PUT", key: temporary, stream: source, signal: call.signal });
-  // A failure also ends the source, so that nobody waits for room in it.
+  // If the request fails, the source is destroyed too, so that no writer waits for it for ever.
   sent.catch((error: Error) => source.destroy(error));
   return {
     async put(_part, bytes) {

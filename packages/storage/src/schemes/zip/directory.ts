@@ -3,7 +3,7 @@ import { longestDirectory, type Members, memberKey } from "../../archive/member.
 import type { ArchiveSource } from "../../archive/outer.ts";
 import { headerSize, headerSizeOf, parseHeader, type ZipMember } from "./header.ts";
 
-/** Size of the end record with the longest comment, and the ZIP64 locator before it. */
+/** Maximum size in bytes of the end record with its comment, and of the ZIP64 locator before it. */
 const longestEnd = 22 + 65_535 + 20;
 const endSize = 22;
 
@@ -11,7 +11,10 @@ interface DirectoryPlace {
   readonly start: number;
   readonly end: number;
   readonly count: number;
-  /** Bytes before the archive itself: its offsets do not count them. */
+  /**
+   * Number of bytes before the archive itself, for example of a program that extracts it. Offsets in the archive do not
+   * count them.
+   */
   readonly shift: number;
 }
 
@@ -24,11 +27,12 @@ export async function readDirectory(source: ArchiveSource): Promise<Members<ZipM
     const { name, member } = parseHeader(header, place.shift);
     // A trailing slash marks a folder.
     const key = /[/\\]$/.test(name) ? undefined : memberKey(name);
-    // If two members have the same name, the later one counts.
+    // If two members have the same name, the later one wins.
     if (key !== undefined) members.delete(key);
     if (key !== undefined) members.set(key, member);
   }
-  if (count !== place.count) throw source.damaged(`its directory lists ${count} of ${place.count} files`);
+  if (count !== place.count)
+    throw source.damaged(`the archive is damaged: its directory lists ${count} of ${place.count} files`);
   return members;
 }
 
@@ -39,34 +43,37 @@ async function* headersOf(source: ArchiveSource, { start, end }: DirectoryPlace)
     let at = 0;
     while (rest.length - at >= headerSize) {
       const size = headerSizeOf(rest.subarray(at));
-      if (size === undefined) throw source.damaged("its directory is damaged");
+      if (size === undefined) throw source.damaged("the archive is damaged: its directory is invalid");
       if (rest.length - at < size) break;
       yield rest.subarray(at, at + size);
       at += size;
     }
     rest = rest.subarray(at);
   }
-  if (rest.length > 0) throw source.damaged("its directory is damaged");
+  if (rest.length > 0) throw source.damaged("the archive is damaged: its directory is invalid");
 }
 
 async function findDirectory(source: ArchiveSource): Promise<DirectoryPlace> {
   const from = Math.max(0, source.size - longestEnd);
   const tail = Buffer.from(await source.bytes({ start: from, end: source.size }));
   const at = findEnd(tail);
-  if (at < 0) throw source.damaged("it is not a ZIP archive");
+  if (at < 0) throw source.damaged("this is not a ZIP archive");
   const large = await findLarge(source, tail, at);
   const end = large?.at ?? from + at;
   const count = large?.count ?? tail.readUInt16LE(at + 10);
   const size = large?.size ?? tail.readUInt32LE(at + 12);
   const offset = large?.offset ?? tail.readUInt32LE(at + 16);
   const shift = end - size - offset;
-  if (shift < 0) throw source.damaged("its directory lies outside the archive");
+  if (shift < 0) throw source.damaged("the archive is damaged: its directory would begin before the file");
   if (size > longestDirectory)
-    throw source.damaged(`its directory of ${size} bytes exceeds the limit of ${longestDirectory}`);
+    throw source.damaged(`the archive's directory of ${size} bytes exceeds the limit of ${longestDirectory} bytes`);
   return { start: end - size, end, count, shift };
 }
 
-/** Finds the last end record whose comment reaches the end of the archive: a comment may look like an end record. */
+/**
+ * Finds the last end record whose comment ends exactly at the end of the archive, because a comment may contain
+ * something that looks like an end record.
+ */
 function findEnd(tail: Buffer): number {
   for (let at = tail.length - endSize; at >= 0; at -= 1) {
     if (tail.readUInt32LE(at) === 0x06054b50 && at + endSize + tail.readUInt16LE(at + 20) === tail.length) return at;
@@ -74,11 +81,12 @@ function findEnd(tail: Buffer): number {
   return -1;
 }
 
-/** Reads the ZIP64 record of archives that are too large for the end record. */
+/** Reads the ZIP64 end record, if there is one: large archives do not fit the plain end record. */
 async function findLarge(source: ArchiveSource, tail: Buffer, end: number) {
   const locator = end - 20;
   if (locator < 0 || tail.readUInt32LE(locator) !== 0x07064b50) return undefined;
-  // The stored offset does not count bytes before the archive; the record always lies directly before the locator.
+  // The stored offset is wrong if there are bytes before the archive. In that case, the record is looked for directly
+  // before the locator.
   const told = Number(tail.readBigUInt64LE(locator + 8));
   const here = source.size - tail.length + locator - 56;
   for (const at of [told, here]) {
@@ -87,5 +95,5 @@ async function findLarge(source: ArchiveSource, tail: Buffer, end: number) {
     const number = (offset: number) => Number(record.readBigUInt64LE(offset));
     return { at, count: number(32), size: number(40), offset: number(48) };
   }
-  throw source.damaged("the end of its directory is damaged");
+  throw source.damaged("the archive is damaged: its ZIP64 end record is missing");
 }

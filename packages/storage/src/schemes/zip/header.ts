@@ -14,7 +14,7 @@ export const methods = { stored: 0, deflated: 8 } as const;
 
 export const headerSize = 46;
 
-/** Returns undefined if this is no entry. */
+/** Returns the size in bytes of a directory entry, or undefined if the bytes are not a directory entry. */
 export function headerSizeOf(header: Buffer): number | undefined {
   if (header.readUInt32LE(0) !== 0x02014b50) return undefined;
   return headerSize + header.readUInt16LE(28) + header.readUInt16LE(30) + header.readUInt16LE(32);
@@ -48,7 +48,7 @@ function refusalOf(flags: number, method: number): string | undefined {
 
 const inExtra = 0xffff_ffff;
 
-/** Numbers too large for the header are in an extra field, in this order. */
+/** Returns the sizes and the offset. Numbers that are too large for the header are in an extra field, in this order. */
 function sizesOf(header: Buffer, extra: Buffer) {
   const large = findExtra(extra, 1);
   let at = 0;
@@ -63,7 +63,7 @@ function sizesOf(header: Buffer, extra: Buffer) {
   return { size, compressedSize, start: number(42) };
 }
 
-/** Returns UTC if the archive has it; otherwise the creator's local time, read as UTC. */
+/** Returns the modification time. If the archive has only the local time of its creator, that is taken for UTC. */
 function timeOf(header: Buffer, extra: Buffer): Date | null {
   const exact = findExtra(extra, 0x5455);
   if (exact && exact.length >= 5 && exact.readUInt8(0) & 1) return new Date(exact.readInt32LE(1) * 1000);

@@ -1,13 +1,16 @@
 /** Decodes names in ZIP archives: UTF-8 or code page 437. */
 
-/** Code page 437, from 128 on. */
+/** The characters of code page 437 from 128 to 255. */
 const letters =
   "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐" +
   "└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u00a0";
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** Many tools write UTF-8 without the flag, so a name that is valid UTF-8 is read as such. */
+/**
+ * Decodes a name. Many tools write UTF-8 without setting the UTF-8 flag, so every name that is valid UTF-8 is decoded
+ * as UTF-8.
+ */
 export function decodeName(bytes: Buffer, isUtf8: boolean): string {
   if (isUtf8) return bytes.toString();
   try {

@@ -15,7 +15,9 @@ export async function* readMember(
   const first = await firstByte(source, key, member, signal);
   if (member.method === methods.stored) {
     if (member.compressedSize !== member.size)
-      throw source.damaged(`${key} is stored uncompressed, but its two sizes differ`);
+      throw source.damaged(
+        `the archive is damaged: ${key} is not compressed, but its compressed and uncompressed sizes differ`,
+      );
     const isWhole = start === 0 && end === member.size;
     const body = source.stream({ start: first + start, end: first + end, signal });
     yield* isWhole ? checked(source, key, member, body) : body;
@@ -34,12 +36,15 @@ async function firstByte(source: ArchiveSource, key: string, member: ZipMember, 
   const range = { start: headerStart, end: headerStart + localHeaderSize, signal };
   const header = Buffer.from(await source.bytes(range));
   if (header.length < localHeaderSize || header.readUInt32LE(0) !== 0x04034b50) {
-    throw source.damaged(`${key} is not at the offset that the directory gives`);
+    throw source.damaged(`the archive is damaged: ${key} is not at the offset that the directory states`);
   }
   return headerStart + localHeaderSize + header.readUInt16LE(26) + header.readUInt16LE(28);
 }
 
-/** Stops as soon as a file decompresses to more than the directory says, before it takes memory. */
+/**
+ * Checks size and checksum. Fails as soon as a file decompresses to more bytes than the directory says, so that it
+ * cannot fill the memory.
+ */
 async function* checked(
   source: ArchiveSource,
   key: string,
@@ -51,7 +56,8 @@ async function* checked(
   for await (const piece of body) {
     count += piece.length;
     sum = crc32(piece, sum);
-    if (count > size) throw source.damaged(`${key} is larger than the ${size} bytes that the directory gives`);
+    if (count > size)
+      throw source.damaged(`the archive is damaged: ${key} is larger than the ${size} bytes that the directory states`);
     if (count === size && sum !== crc) throw source.damaged(`${key} is damaged: its checksum does not match`);
     yield piece;
   }
