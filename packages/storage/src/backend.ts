@@ -63,15 +63,19 @@ export interface ReadCall extends VersionCall {
   readonly ifMatch?: string | undefined;
 }
 
-/**
- * The content of an object or of a range, while it arrives. The receiver must read the body to its end or end the
- * iteration.
- */
-export interface Content {
-  readonly entry: Entry;
-  /** The range that the body holds. It may differ from the requested one, because some servers ignore ranges. */
+/** A range of the bytes of an object: from the offset `start` up to, but not including, the offset `end`. */
+export interface ByteRange {
   readonly start: number;
   readonly end: number;
+}
+
+/**
+ * The content of an object or of a range, while it arrives. The receiver must read the body to its end or end the
+ * iteration. `start` and `end` are the range that the body holds. It may differ from the requested range, because some
+ * servers ignore ranges.
+ */
+export interface Content extends ByteRange {
+  readonly entry: Entry;
   readonly body: AsyncIterable<Uint8Array>;
   /** Reads the whole body, if the backend has a faster way than iterating. */
   bytes?(): Promise<Uint8Array>;

@@ -2,7 +2,7 @@
  * The object that holds an archive, in any kind of storage. It is read in ranges, and all ranges come from the same
  * version of the object.
  */
-import type { Backend, CallOptions, Entry } from "../backend.ts";
+import type { Backend, ByteRange, CallOptions, Entry } from "../backend.ts";
 import type { ClientConfig, Environment } from "../configuration/parameters.ts";
 import { type ErrorPlace, StorageError } from "../errors.ts";
 import { readObject, streamObject } from "../transfer/download.ts";
@@ -28,10 +28,7 @@ export interface OuterOpener {
   open(place: OuterPlace): Promise<Outer>;
 }
 
-export interface Range extends CallOptions {
-  readonly start: number;
-  readonly end: number;
-}
+export interface Range extends ByteRange, CallOptions {}
 
 export class ArchiveSource {
   readonly #outer: Outer;

@@ -1,5 +1,5 @@
 /** HTTP ranges: writes the request header, and works out what the answer holds. */
-import type { Content, Entry, ReadCall } from "../backend.ts";
+import type { ByteRange, Content, Entry, ReadCall } from "../backend.ts";
 import type { HttpAnswer } from "./messages.ts";
 
 /** Returns no header for a whole object. HTTP has no empty range; for one, a single byte is requested and dropped. */
@@ -22,12 +22,7 @@ export function contentOf(answer: HttpAnswer, entry: Entry, call: ReadCall): Con
   return { entry, ...wanted, body, close: () => answer.close?.() };
 }
 
-interface Range {
-  readonly start: number;
-  readonly end: number;
-}
-
-function sentRange(answer: HttpAnswer): Range {
+function sentRange(answer: HttpAnswer): ByteRange {
   const text = answer.header("content-range");
   const [, first, last] = (text && /^bytes (\d+)-(\d+)/.exec(text)) || [];
   return first === undefined ? { start: 0, end: lengthOf(answer) } : { start: Number(first), end: Number(last) + 1 };
@@ -40,7 +35,7 @@ class WholeContent implements Content {
   readonly end: number;
   readonly #answer: HttpAnswer;
 
-  constructor(answer: HttpAnswer, entry: Entry, { start, end }: Range) {
+  constructor(answer: HttpAnswer, entry: Entry, { start, end }: ByteRange) {
     this.entry = entry;
     this.start = start;
     this.end = end;

@@ -1,7 +1,7 @@
 /** Reads a file's metadata and content. */
 import { constants, type Stats } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
-import type { CallOptions, Content, Entry, ReadCall } from "../../backend.ts";
+import type { ByteRange, CallOptions, Content, Entry, ReadCall } from "../../backend.ts";
 import { FolderError, StorageError } from "../../errors.ts";
 import { named, toStorageError } from "./errors.ts";
 import { checkPath } from "./path.ts";
@@ -62,7 +62,7 @@ export async function readFile(key: string, call: ReadCall): Promise<Content> {
     }
     const start = Math.min(call.start ?? 0, entry.size);
     const end = Math.max(start, Math.min(call.end ?? entry.size, entry.size));
-    return { entry, start, end, body: pieces(handle, key, start, end, call.signal) };
+    return { entry, start, end, body: pieces(handle, key, { start, end }, call) };
   } catch (error) {
     await handle.close();
     throw error;
@@ -74,9 +74,8 @@ const pieceSize = 256 * 1024;
 async function* pieces(
   handle: FileHandle,
   key: string,
-  start: number,
-  end: number,
-  signal: AbortSignal | undefined,
+  { start, end }: ByteRange,
+  { signal }: CallOptions,
 ): AsyncGenerator<Uint8Array> {
   try {
     for (let at = start; at < end; ) {

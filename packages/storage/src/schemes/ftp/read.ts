@@ -1,7 +1,7 @@
 /** Reads files on FTP servers, from any offset. */
 import { PassThrough } from "node:stream";
 import type { Client } from "basic-ftp";
-import type { Content, ReadCall } from "../../backend.ts";
+import type { ByteRange, Content, ReadCall } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";
 import { toStorageError } from "./errors.ts";
 import { checkPath, pathOf, statFile } from "./list.ts";
@@ -23,9 +23,7 @@ export async function readFile(pool: Pool, key: string, call: ReadCall): Promise
   return { entry, start, end, body: pieces(pool, key, { start, end, isToEnd }, call.signal) };
 }
 
-interface Range {
-  readonly start: number;
-  readonly end: number;
+interface Range extends ByteRange {
   readonly isToEnd: boolean;
 }
 

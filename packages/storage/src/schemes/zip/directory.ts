@@ -1,15 +1,14 @@
 /** Reads the directory at the end of a ZIP archive, and nothing else of the archive. */
 import { longestDirectory, type Members, memberKey } from "../../archive/member.ts";
 import type { ArchiveSource } from "../../archive/outer.ts";
+import type { ByteRange } from "../../backend.ts";
 import { headerSize, headerSizeOf, parseHeader, type ZipMember } from "./header.ts";
 
 /** Maximum size in bytes of the end record with its comment, and of the ZIP64 locator before it. */
 const longestEnd = 22 + 65_535 + 20;
 const endSize = 22;
 
-interface DirectoryPlace {
-  readonly start: number;
-  readonly end: number;
+interface DirectoryPlace extends ByteRange {
   readonly count: number;
   /**
    * Number of bytes before the archive itself, for example of a program that extracts it. Offsets in the archive do not
