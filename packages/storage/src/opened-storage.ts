@@ -137,12 +137,13 @@ export class OpenedStorage implements Storage {
 
   async open(path: string, options: OpenFileOptions = {}): Promise<OpenedFile> {
     const backend = await this.#backendFor(options);
-    const entry = { ...(await backend.stat(this.#key(path), options)), path };
+    const key = this.#key(path);
+    const entry = { ...(await backend.stat(key, options)), path };
     const configured = this.#configuration.values["default_cache_type"] ?? "readahead";
     const cache_type = options.cache_type === null ? "none" : (options.cache_type ?? String(configured));
     const { openFile } = await import("./random-access/opened-file.ts");
     const version = options.version ?? (this.#versionAware ? entry.version || undefined : undefined);
-    return openFile(backend, this.#key(path), entry, { ...options, version, cache_type }, this.#files);
+    return openFile({ backend, key, entry }, { ...options, version, cache_type }, this.#files);
   }
 
   async write(path: string, content: WriteContent, options: UploadOptions = {}): Promise<Entry> {

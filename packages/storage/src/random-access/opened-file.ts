@@ -29,14 +29,16 @@ export interface OpenedFile {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/**
- * `entry` is the object's current state. `held` contains the open files whose cache must be closed; a closed file is
- * removed from it.
- */
+/** An object of a store, and its metadata when it was found. */
+export interface FoundObject {
+  readonly backend: Backend;
+  readonly key: string;
+  readonly entry: Entry;
+}
+
+/** Opens an object. `held` contains the open files whose cache must be closed; a closed file is removed from it. */
 export async function openFile(
-  backend: Backend,
-  key: string,
-  entry: Entry,
+  { backend, key, entry }: FoundObject,
   options: Omit<OpenFileOptions, "cache_type"> & { readonly cache_type: string },
   held: Set<OpenedFile>,
 ): Promise<OpenedFile> {
@@ -56,12 +58,19 @@ export async function openFile(
   const fetch: FetchRange = (start, end) => readObject(backend, key, { ...pin, start, end, signal: closing.signal });
   const setup = { fetch, size: entry.size, blockSize, options: options.cache_options ?? {} };
   const cache = await createCache[type](setup);
-  const file: OpenedFile = new CachedFile(entry, type, blockSize, cache, () => {
+  const file: OpenedFile = new CachedFile(entry, { type, blockSize, cache }, () => {
     held.delete(file);
     closing.abort(new StorageError("invalid", `${entry.path} was closed while it was read`));
   });
   if (cache.close) held.add(file);
   return file;
+}
+
+/** A cache, and the settings that it was created with. */
+interface ConfiguredCache {
+  readonly type: CacheType;
+  readonly blockSize: number;
+  readonly cache: FileCache;
 }
 
 class CachedFile implements OpenedFile {
@@ -73,7 +82,7 @@ class CachedFile implements OpenedFile {
   #before: Promise<unknown> = Promise.resolve();
   #closed = false;
 
-  constructor(entry: Entry, type: CacheType, blockSize: number, cache: FileCache, onClose: () => void) {
+  constructor(entry: Entry, { type, blockSize, cache }: ConfiguredCache, onClose: () => void) {
     this.entry = entry;
     this.cache_type = type;
     this.block_size = blockSize;

@@ -2,21 +2,23 @@
  * Reads an object as one body, which is resumed where it breaks off, or as ranges in parallel. A read never mixes bytes
  * of two versions of an object.
  */
-import type { Backend, Content, ReadCall } from "../backend.ts";
+import type { Backend, ByteRange, Content, ReadCall } from "../backend.ts";
 import { checkCount } from "../check-count.ts";
 import { retry } from "../concurrency/retry.ts";
 import { mapInOrder, runAll } from "../concurrency/window.ts";
 import { StorageError } from "../errors.ts";
 import type { ReadOptions } from "../options.ts";
+import { blockOf, type Reading, widthOf } from "./reading.ts";
 import { abandon, reopen, SteadyBody } from "./steady-body.ts";
 
 export async function readObject(backend: Backend, key: string, options: ReadOptions): Promise<Uint8Array> {
   checkOptions(options);
-  const first = await openFirst(backend, key, options);
+  const reading = { backend, key, options };
+  const first = await openFirst(reading);
   const wanted = wantedEnd(first, options);
-  if (first.end >= wanted) return readWhole(backend, key, options, first);
+  if (first.end >= wanted) return readWhole(reading, first);
   const target = await allocate(wanted - first.start, first);
-  await readRanges(backend, key, options, first, async (body, { start, end }) => {
+  await readRanges(reading, first, async (body, { start, end }) => {
     await body.fill(target.subarray(start - first.start, end - first.start));
   });
   return target;
@@ -41,13 +43,14 @@ export async function readInto(
 ): Promise<number> {
   checkOptions(options);
   const { start = 0, signal } = options;
-  const first = await openFirst(backend, key, options);
+  const reading = { backend, key, options };
+  const first = await openFirst(reading);
   const landing = await prepare(wantedEnd(first, options) - first.start).catch(async (error: unknown) => {
     await abandon(first);
     throw error;
   });
   let bytes = 0;
-  await readRanges(backend, key, options, first, async (body, range) => {
+  await readRanges(reading, first, async (body, range) => {
     for (let at = range.start; at < range.end; ) {
       signal?.throwIfAborted();
       const length = await readPiece(body, landing, at - start, range.end - at);
@@ -73,20 +76,18 @@ async function readPiece(body: SteadyBody, landing: Landing, at: number, wanted:
 
 /** Reads all ranges. The first failure stops the others. */
 async function readRanges(
-  backend: Backend,
-  key: string,
-  options: ReadOptions,
+  reading: Reading,
   first: Content,
   read: (body: SteadyBody, range: Range) => Promise<void>,
 ): Promise<void> {
-  const width = options.concurrency ?? backend.transfer.concurrency;
+  const { options } = reading;
   const stop = new AbortController();
   const signal = options.signal ? AbortSignal.any([options.signal, stop.signal]) : stop.signal;
-  const call = { ...options, signal };
-  await runAll(rangesOf(backend, first, options), width, async (range) => {
+  const stoppable = { ...reading, options: { ...options, signal } };
+  await runAll(rangesOf(reading, first), widthOf(reading), async (range) => {
     try {
-      const content = range.content ?? (await reopen(backend, key, call, first, range));
-      const body = new SteadyBody(backend, key, call, content);
+      const content = range.content ?? (await reopen(stoppable, first, range));
+      const body = new SteadyBody(stoppable, content);
       await read(body, range).finally(() => body.close());
     } catch (error) {
       stop.abort(error);
@@ -97,16 +98,16 @@ async function readRanges(
 
 export async function* streamObject(backend: Backend, key: string, options: ReadOptions): AsyncGenerator<Uint8Array> {
   checkOptions(options);
-  const first = await openFirst(backend, key, options);
+  const reading = { backend, key, options };
+  const first = await openFirst(reading);
   if (first.end >= wantedEnd(first, options)) {
-    yield* new SteadyBody(backend, key, options, first).pieces();
+    yield* new SteadyBody(reading, first).pieces();
     return;
   }
-  const width = options.concurrency ?? backend.transfer.concurrency;
-  yield* mapInOrder(rangesOf(backend, first, options), width, async (range) => {
-    const content = range.content ?? (await reopen(backend, key, options, first, range));
+  yield* mapInOrder(rangesOf(reading, first), widthOf(reading), async (range) => {
+    const content = range.content ?? (await reopen(reading, first, range));
     const target = Buffer.allocUnsafeSlow(range.end - range.start);
-    await fillFrom(backend, key, options, content, target);
+    await fillFrom(reading, content, target);
     return target;
   });
 }
@@ -136,67 +137,60 @@ function checkOptions({ start = 0, end = Number.POSITIVE_INFINITY, concurrency, 
  * Starts the read. For parallel ranges, requests only the first range: its answer contains the size of the object, so
  * no `stat` is needed.
  */
-function openFirst(backend: Backend, key: string, options: ReadOptions): Promise<Content> {
-  const width = options.concurrency ?? backend.transfer.concurrency;
+function openFirst(reading: Reading): Promise<Content> {
+  const { backend, key, options } = reading;
   const { start = 0, end = Number.POSITIVE_INFINITY } = options;
-  const block = options.blockSize ?? backend.transfer.partSize;
-  if (width <= 1 || end - start <= block) return backend.read(key, options);
+  const block = blockOf(reading);
+  if (widthOf(reading) <= 1 || end - start <= block) return backend.read(key, options);
   return backend.read(key, { ...options, start, end: start + block });
 }
 
 const wantedEnd = (first: Content, { end }: ReadCall) =>
   Math.max(first.start, Math.min(end ?? Number.POSITIVE_INFINITY, first.entry.size));
 
-interface Range {
-  readonly start: number;
-  readonly end: number;
+interface Range extends ByteRange {
   /** The first range, which is already arriving. */
   readonly content?: Content;
 }
 
-function* rangesOf(backend: Backend, first: Content, options: ReadOptions): Generator<Range> {
-  const block = options.blockSize ?? backend.transfer.partSize;
-  const wanted = wantedEnd(first, options);
+function* rangesOf(reading: Reading, first: Content): Generator<Range> {
+  const block = blockOf(reading);
+  const wanted = wantedEnd(first, reading.options);
   yield { start: first.start, end: first.end, content: first };
   for (let start = first.end; start < wanted; start += block) {
     yield { start, end: Math.min(start + block, wanted) };
   }
 }
 
-async function readWhole(backend: Backend, key: string, call: ReadCall, content: Content): Promise<Uint8Array> {
+async function readWhole(reading: Reading, content: Content): Promise<Uint8Array> {
   const size = content.end - content.start;
   if (!Number.isFinite(size)) return collect(content.body);
-  if (content.bytes && size <= backend.transfer.partSize) return readSmall(backend, key, call, content, size);
+  if (content.bytes && size <= reading.backend.transfer.partSize) return readSmall(reading, content);
   const target = await allocate(size, content);
-  await fillFrom(backend, key, call, content, target);
+  await fillFrom(reading, content, target);
   return target;
 }
 
 /** Reads a small object. If the body breaks off, reads it again from the start. */
-async function readSmall(
-  backend: Backend,
-  key: string,
-  call: ReadCall,
-  content: Content,
-  size: number,
-): Promise<Uint8Array> {
-  const outcome = await retry(backend.transfer.retry, call.signal, async (attempt) => {
-    if (attempt === 1) return checkLength(key, await bytesOf(content), size);
+async function readSmall({ backend, key, options }: Reading, content: Content): Promise<Uint8Array> {
+  const outcome = await retry(backend.transfer.retry, options.signal, async (attempt) => {
+    if (attempt === 1) return wholeBytes(key, content);
     // An error of this call is not retried here, because the backend has already retried it.
-    const again = await backend.read(key, call).catch((error: unknown) => ({ error }));
+    const again = await backend.read(key, options).catch((error: unknown) => ({ error }));
     if ("error" in again) return again;
-    return checkLength(key, await bytesOf(again), again.end - again.start);
+    return wholeBytes(key, again);
   });
   if ("error" in outcome) throw outcome.error;
   return outcome;
 }
 
-function checkLength(key: string, bytes: Uint8Array, size: number): Uint8Array {
+/** Reads a body of known size. Throws if it ends too early. */
+async function wholeBytes(key: string, content: Content): Promise<Uint8Array> {
+  const bytes = await (content.bytes?.() ?? collect(content.body));
+  const size = content.end - content.start;
   if (bytes.length === size) return bytes;
   throw new StorageError("network", `${key}: the store's answer ended after ${bytes.length} of ${size} bytes`, { key });
 }
-
-const bytesOf = (content: Content) => content.bytes?.() ?? collect(content.body);
 
 async function collect(body: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];
@@ -204,14 +198,8 @@ async function collect(body: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
   return Buffer.concat(pieces);
 }
 
-async function fillFrom(
-  backend: Backend,
-  key: string,
-  call: ReadCall,
-  content: Content,
-  target: Buffer,
-): Promise<void> {
-  const body = new SteadyBody(backend, key, call, content);
+async function fillFrom(reading: Reading, content: Content, target: Buffer): Promise<void> {
+  const body = new SteadyBody(reading, content);
   try {
     await body.fill(target);
   } finally {

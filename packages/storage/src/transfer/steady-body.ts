@@ -2,23 +2,20 @@
  * The body of an object or of a range. Where it breaks off, the rest is requested again, always from the same version
  * of the object.
  */
-import type { Backend, Content, ReadCall } from "../backend.ts";
+import type { ByteRange, Content } from "../backend.ts";
 import { retry } from "../concurrency/retry.ts";
 import { isStorageError, StorageError } from "../errors.ts";
+import type { Reading } from "./reading.ts";
 
 export class SteadyBody {
-  readonly #backend: Backend;
-  readonly #key: string;
-  readonly #call: ReadCall;
+  readonly #reading: Reading;
   readonly #first: Content;
   #body: BodyReader;
   /** Offset of the next byte in the object. */
   #at: number;
 
-  constructor(backend: Backend, key: string, call: ReadCall, first: Content) {
-    this.#backend = backend;
-    this.#key = key;
-    this.#call = call;
+  constructor(reading: Reading, first: Content) {
+    this.#reading = reading;
     this.#first = first;
     this.#body = new BodyReader(first);
     this.#at = first.start;
@@ -65,7 +62,7 @@ export class SteadyBody {
    * limits the number of consecutive attempts that bring no bytes.
    */
   async #steadily(take: (body: BodyReader) => Promise<number>): Promise<number> {
-    const { retry: policy } = this.#backend.transfer;
+    const { retry: policy } = this.#reading.backend.transfer;
     for (let inVain = 0; ; inVain += 1) {
       const outcome = await take(this.#body).catch(asBroken);
       if (typeof outcome === "number" && (outcome > 0 || this.#isComplete)) {
@@ -77,9 +74,9 @@ export class SteadyBody {
       await this.#body.close();
       // The first attempt only fails, so that `retry` pauses. The second one calls the backend, which has its own
       // retries.
-      this.#body = await retry({ ...policy, attempts: 2 }, this.#call.signal, async (attempt) => {
+      this.#body = await retry({ ...policy, attempts: 2 }, this.#reading.options.signal, async (attempt) => {
         if (attempt === 1) throw error;
-        return new BodyReader(await reopen(this.#backend, this.#key, this.#call, this.#first, this.#rest));
+        return new BodyReader(await reopen(this.#reading, this.#first, this.#rest));
       });
     }
   }
@@ -88,13 +85,14 @@ export class SteadyBody {
     return this.#at >= this.#first.end || !Number.isFinite(this.#first.end);
   }
 
-  get #rest() {
+  get #rest(): ByteRange {
     return { start: this.#at, end: this.#first.end };
   }
 
   #tooShort(): StorageError {
-    const message = `${this.#key}: the store's answer ended at byte ${this.#at} of ${this.#first.end}`;
-    return new StorageError("network", message, { key: this.#key });
+    const { key } = this.#reading;
+    const message = `${key}: the store's answer ended at byte ${this.#at} of ${this.#first.end}`;
+    return new StorageError("network", message, { key });
   }
 }
 
@@ -106,15 +104,13 @@ function asBroken(error: unknown): StorageError {
 
 /** Requests a range of the same object as before. Throws if the object was replaced. */
 export async function reopen(
-  backend: Backend,
-  key: string,
-  call: ReadCall,
+  { backend, key, options }: Reading,
   first: Content,
-  { start, end }: { readonly start: number; readonly end: number },
+  { start, end }: ByteRange,
 ): Promise<Content> {
   const { etag, version } = first.entry;
-  const pin = { version: call.version ?? (version || undefined), ifMatch: etag || undefined };
-  const content = await backend.read(key, { ...call, ...pin, start, end });
+  const pin = { version: options.version ?? (version || undefined), ifMatch: etag || undefined };
+  const content = await backend.read(key, { ...options, ...pin, start, end });
   if (content.entry.etag !== etag || content.start !== start) {
     await abandon(content);
     throw new StorageError("precondition", `${key} was replaced while it was read`, { key });
