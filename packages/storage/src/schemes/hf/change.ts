@@ -9,25 +9,13 @@ import { readFile } from "./read.ts";
 import { checkPath } from "./repository.ts";
 import { inline } from "./write.ts";
 
-export async function copyFile(
-  client: HubClient,
-  changes: Changes,
-  from: string,
-  to: string,
-  call: VersionCall,
-): Promise<void> {
-  const line = await lineOfCopy(client, from, to, call);
+export async function copyFile(changes: Changes, from: string, to: string, call: VersionCall): Promise<void> {
+  const line = await lineOfCopy(changes.client, from, to, call);
   await changes.make([line], { summary: `Copy ${from} to ${to}`, signal: call.signal });
 }
 
-export async function moveFile(
-  client: HubClient,
-  changes: Changes,
-  from: string,
-  to: string,
-  call: CallOptions,
-): Promise<void> {
-  const line = await lineOfCopy(client, from, to, call);
+export async function moveFile(changes: Changes, from: string, to: string, call: CallOptions): Promise<void> {
+  const line = await lineOfCopy(changes.client, from, to, call);
   const removal = { key: "deletedFile", value: { path: from } } as const;
   await changes.make([line, removal], { summary: `Move ${from} to ${to}`, signal: call.signal });
 }
@@ -45,21 +33,21 @@ async function lineOfCopy(client: HubClient, from: string, to: string, call: Ver
   return inline(to, Buffer.concat(await Array.fromAsync(content.body))).line;
 }
 
-export async function removeFile(client: HubClient, changes: Changes, key: string, call: VersionCall): Promise<void> {
-  refuseVersion(client, key, call);
+export async function removeFile(changes: Changes, key: string, call: VersionCall): Promise<void> {
+  refuseVersion(changes.client, key, call);
   changes.forget(key);
-  const item = await lookUp(client, key, call);
+  const item = await lookUp(changes.client, key, call);
   if (item?.type !== "file") return;
   await changes.make([{ key: "deletedFile", value: { path: key } }], { summary: `Remove ${key}`, signal: call.signal });
 }
 
 /** Removes file by file, so that a file written to the folder in the same batch stays. */
-export async function removeTree(client: HubClient, changes: Changes, key: string, call: VersionCall): Promise<void> {
-  refuseVersion(client, key, call);
-  if (key !== "") await removeFile(client, changes, key, call);
+export async function removeTree(changes: Changes, key: string, call: VersionCall): Promise<void> {
+  refuseVersion(changes.client, key, call);
+  if (key !== "") await removeFile(changes, key, call);
   else changes.forget("");
   const lines: CommitLine[] = [];
-  for await (const page of listTree(client, folderOf(key), call)) {
+  for await (const page of listTree(changes.client, folderOf(key), call)) {
     for (const { path } of page) lines.push({ key: "deletedFile", value: { path } });
   }
   if (lines.length > 0) await changes.make(lines, { summary: `Remove ${key || "everything"}`, signal: call.signal });

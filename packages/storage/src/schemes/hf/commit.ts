@@ -20,6 +20,8 @@ export interface ChangeCall extends CallOptions {
 }
 
 export interface Changes {
+  /** The client of the repository that is changed. */
+  readonly client: HubClient;
   /** Returns the id of the new commit, or an empty text while changes are only collected. */
   make(lines: readonly CommitLine[], call: ChangeCall): Promise<string>;
   /** Drops collected changes of a file, or of everything in a folder. */
@@ -30,11 +32,11 @@ const mostAttempts = 8;
 
 /** Makes a commit for each change. Commits are made one after the other, because the hub refuses concurrent ones. */
 export class ImmediateChanges implements Changes {
-  readonly #client: HubClient;
+  readonly client: HubClient;
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(client: HubClient) {
-    this.#client = client;
+    this.client = client;
   }
 
   make(lines: readonly CommitLine[], call: ChangeCall): Promise<string> {
@@ -48,10 +50,10 @@ export class ImmediateChanges implements Changes {
   /** If another commit is made in between, checks the condition again and retries. */
   async #make(lines: readonly CommitLine[], call: ChangeCall): Promise<string> {
     for (let attempt = 1; ; attempt += 1) {
-      const parent = call.condition ? await this.#client.head(call) : undefined;
+      const parent = call.condition ? await this.client.head(call) : undefined;
       if (parent !== undefined) await call.condition?.(parent);
       try {
-        return await commit(this.#client, lines, { ...call, parent });
+        return await commit(this.client, lines, { ...call, parent });
       } catch (error) {
         if (!isStorageError(error, "precondition") || attempt >= mostAttempts) throw error;
       }
@@ -61,20 +63,20 @@ export class ImmediateChanges implements Changes {
 
 /** Collects all changes into one commit. If a path is changed several times, the last change wins. */
 export class GatheredChanges implements Changes {
-  readonly #client: HubClient;
+  readonly client: HubClient;
   readonly #call: BatchCall;
   readonly #lines = new Map<string, CommitLine>();
   /** The commit at which conditions were checked. The new commit must directly follow it. */
   #parent: string | undefined;
 
   constructor(client: HubClient, call: BatchCall) {
-    this.#client = client;
+    this.client = client;
     this.#call = call;
   }
 
   async make(lines: readonly CommitLine[], { condition, signal }: ChangeCall): Promise<string> {
     if (condition) {
-      this.#parent ??= await this.#client.head({ signal });
+      this.#parent ??= await this.client.head({ signal });
       await condition(this.#parent);
     }
     for (const line of lines) this.#lines.set(line.value.path, line);
@@ -92,7 +94,7 @@ export class GatheredChanges implements Changes {
     const count = this.#lines.size;
     if (count === 0) return;
     const summary = message ?? `Change ${count} ${count === 1 ? "file" : "files"}`;
-    await commit(this.#client, [...this.#lines.values()], { signal, summary, parent: this.#parent });
+    await commit(this.client, [...this.#lines.values()], { signal, summary, parent: this.#parent });
   }
 }
 

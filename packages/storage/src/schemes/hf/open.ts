@@ -21,15 +21,15 @@ export function open({ location, configuration }: OpenRequest<typeof parameters>
   const token = tokenOf(configuration);
   const client = new HubClient({ location, endpoint, token, http, retry: defaultRetryPolicy });
   return {
-    ...backendOf(client, new ImmediateChanges(client)),
+    ...backendOf(new ImmediateChanges(client)),
     batch(call) {
       const changes = new GatheredChanges(client, call);
-      return { backend: { ...backendOf(client, changes), close: async () => {} }, finish: () => changes.commit() };
+      return { backend: { ...backendOf(changes), close: async () => {} }, finish: () => changes.commit() };
     },
   };
 }
 
-const backendOf = (client: HubClient, changes: Changes): Backend => ({
+const backendOf = (changes: Changes): Backend => ({
   transfer: {
     partSize: 8 * mebibyte,
     minimumPart: 1,
@@ -40,14 +40,14 @@ const backendOf = (client: HubClient, changes: Changes): Backend => ({
     partsInOrder: true,
     retry: defaultRetryPolicy,
   },
-  list: (prefix, call) => listTree(client, prefix, call),
-  stat: (key, call) => statFile(client, key, call),
-  read: (key, call) => readFile(client, key, call),
-  put: (key, bytes, call) => putBytes(client, changes, key, bytes, call),
-  upload: (key, call) => beginUpload(client, changes, key, call),
-  copy: (from, to, call) => copyFile(client, changes, from, to, call),
-  move: (from, to, call) => moveFile(client, changes, from, to, call),
-  remove: (key, call) => removeFile(client, changes, key, call),
-  removeTree: (key, call) => removeTree(client, changes, key, call),
-  close: () => client.close(),
+  list: (prefix, call) => listTree(changes.client, prefix, call),
+  stat: (key, call) => statFile(changes.client, key, call),
+  read: (key, call) => readFile(changes.client, key, call),
+  put: (key, bytes, call) => putBytes(changes, key, bytes, call),
+  upload: (key, call) => beginUpload(changes, key, call),
+  copy: (from, to, call) => copyFile(changes, from, to, call),
+  move: (from, to, call) => moveFile(changes, from, to, call),
+  remove: (key, call) => removeFile(changes, key, call),
+  removeTree: (key, call) => removeTree(changes, key, call),
+  close: () => changes.client.close(),
 });

@@ -1,10 +1,23 @@
 /** Uploads content to LFS: announces it, sends it whole or in parts to the given addresses, and confirms it. */
-import type { CallOptions } from "../../backend.ts";
+import type { ByteRange, CallOptions } from "../../backend.ts";
 import { runAll } from "../../concurrency/window.ts";
 import { StorageError } from "../../errors.ts";
 import { parseJson } from "../../http/parse-answer.ts";
 import type { HubClient } from "./client.ts";
 import type { Source } from "./source.ts";
+
+/** An upload of the content of one file to LFS. */
+export interface LfsUpload extends CallOptions {
+  readonly client: HubClient;
+  /** For error messages. */
+  readonly key: string;
+  readonly source: Source;
+}
+
+/** A range of the content, and the presigned URL that receives it. */
+interface AddressedRange extends ByteRange {
+  readonly url: string;
+}
 
 interface Action {
   readonly href: string;
@@ -22,7 +35,8 @@ const partsAtOnce = 4;
 const lfsType = "application/vnd.git-lfs+json";
 
 /** Uploads content, unless the hub already has it. */
-export async function uploadContent(client: HubClient, key: string, source: Source, call: CallOptions): Promise<void> {
+export async function uploadContent(upload: LfsUpload): Promise<void> {
+  const { client, key, source, signal } = upload;
   const { sha256: oid, size } = source;
   const url = await client.fileUrl(".git/info/lfs/objects/batch");
   const asked = {
@@ -31,14 +45,14 @@ export async function uploadContent(client: HubClient, key: string, source: Sour
     hash_algo: "sha256",
     objects: [{ oid, size }],
   };
-  const { answer } = await client.send({ method: "POST", url, key, ...json(asked), signal: call.signal });
+  const { answer } = await client.send({ method: "POST", url, key, ...json(asked), signal });
   const [object] = (await parseJson<BatchAnswer>(answer, client.place(key))).objects;
   if (object?.error) throw new StorageError("failed", `${key}: ${object.error.message}`, client.place(key));
-  const { upload, verify } = object?.actions ?? {};
-  if (!upload) return;
-  if (upload.header?.["chunk_size"]) await sendParts(client, key, source, upload, call);
-  else await sendRange(client, key, source, { url: upload.href, start: 0, end: size }, call);
-  if (verify) await confirm(client, key, verify.href, { oid, size }, call);
+  const { upload: action, verify } = object?.actions ?? {};
+  if (!action) return;
+  if (action.header?.["chunk_size"]) await sendParts(upload, action);
+  else await sendRange(upload, { url: action.href, start: 0, end: size });
+  if (verify) await confirm(upload, verify.href, { oid, size });
 }
 
 const json = (value: object) => ({
@@ -47,20 +61,15 @@ const json = (value: object) => ({
 });
 
 /** Sends the parts. The hub gives the presigned URL of each part in a header whose name is the number of the part. */
-async function sendParts(
-  client: HubClient,
-  key: string,
-  source: Source,
-  { href, header = {} }: Action,
-  call: CallOptions,
-): Promise<void> {
+async function sendParts(upload: LfsUpload, { href, header = {} }: Action): Promise<void> {
+  const { client, key, source, signal } = upload;
   const partSize = Number(header["chunk_size"]);
   const numbers = Object.keys(header).filter((name) => /^\d+$/.test(name));
   const parts: { partNumber: number; etag: string }[] = [];
   await runAll(numbers, partsAtOnce, async (name) => {
     const start = (Number(name) - 1) * partSize;
     const range = { url: header[name] as string, start, end: Math.min(start + partSize, source.size) };
-    const etag = await sendRange(client, key, source, range, call);
+    const etag = await sendRange(upload, range);
     parts.push({ partNumber: Number(name), etag });
   });
   const body = { oid: source.sha256, parts: parts.sort((a, b) => a.partNumber - b.partNumber) };
@@ -69,18 +78,15 @@ async function sendParts(
     url: href,
     key,
     ...json(body),
-    signal: call.signal,
+    signal,
     isSigned: true,
   });
   await answer.discard();
 }
 
 async function sendRange(
-  client: HubClient,
-  key: string,
-  source: Source,
-  { url, start, end }: { url: string; start: number; end: number },
-  { signal }: CallOptions,
+  { client, key, source, signal }: LfsUpload,
+  { url, start, end }: AddressedRange,
 ): Promise<string> {
   const { answer } = await client.send({
     method: "PUT",
@@ -96,7 +102,7 @@ async function sendRange(
   return answer.header("etag") ?? "";
 }
 
-async function confirm(client: HubClient, key: string, url: string, body: object, call: CallOptions): Promise<void> {
-  const { answer } = await client.send({ method: "POST", url, key, ...json(body), signal: call.signal });
+async function confirm({ client, key, signal }: LfsUpload, url: string, body: object): Promise<void> {
+  const { answer } = await client.send({ method: "POST", url, key, ...json(body), signal });
   await answer.discard();
 }

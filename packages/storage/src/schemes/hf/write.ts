@@ -9,14 +9,9 @@ import { checkPath } from "./repository.ts";
 import { bytesSource, type Source, Spool } from "./source.ts";
 import { uploadContent } from "./upload.ts";
 
-async function putFile(
-  client: HubClient,
-  changes: Changes,
-  key: string,
-  source: Source,
-  call: WriteCall,
-): Promise<Entry> {
+async function putFile(changes: Changes, key: string, source: Source, call: WriteCall): Promise<Entry> {
   checkPath(key);
+  const { client } = changes;
   const condition = conditionOf(client, key, call);
   // The condition is checked before anything is sent, and again when the commit is made.
   if (condition) await condition(await client.head(call));
@@ -25,8 +20,8 @@ async function putFile(
   return { path: key, size: source.size, etag, version, is_latest: true, last_modified: null, type: "file" };
 }
 
-export const putBytes = (client: HubClient, changes: Changes, key: string, bytes: Uint8Array, call: WriteCall) =>
-  putFile(client, changes, key, bytesSource(bytes), call);
+export const putBytes = (changes: Changes, key: string, bytes: Uint8Array, call: WriteCall) =>
+  putFile(changes, key, bytesSource(bytes), call);
 
 /** The hub decides whether content goes to git or LFS. */
 async function prepare(
@@ -49,7 +44,7 @@ async function prepare(
   const { sha256: oid, size } = source;
   // The hub accepts an empty file only in git.
   if (file?.uploadMode !== "lfs" || size === 0) return inline(key, await source.bytes());
-  await uploadContent(client, key, source, call);
+  await uploadContent({ client, key, source, signal: call.signal });
   return { line: { key: "lfsFile", value: { path: key, algo: "sha256", oid, size } }, etag: oid };
 }
 
@@ -79,7 +74,7 @@ function conditionOf(client: HubClient, key: string, call: WriteCall) {
   };
 }
 
-export async function beginUpload(client: HubClient, changes: Changes, key: string, call: WriteCall): Promise<Upload> {
+export async function beginUpload(changes: Changes, key: string, call: WriteCall): Promise<Upload> {
   checkPath(key);
   const spool = await Spool.begin();
   return {
@@ -88,7 +83,7 @@ export async function beginUpload(client: HubClient, changes: Changes, key: stri
       await spool.add(bytes);
     },
     async finish() {
-      const entry = await putFile(client, changes, key, await spool.source(), call);
+      const entry = await putFile(changes, key, await spool.source(), call);
       await spool.remove();
       return entry;
     },
