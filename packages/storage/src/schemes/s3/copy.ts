@@ -15,7 +15,7 @@ export async function copyObject(client: S3Client, from: string, to: string, cal
   const { size, etag } = call.source?.entry ?? (await statObject(client, from, call));
   const headers: Record<string, string> = { "x-amz-copy-source": sourceOf(client, from, call) };
   if (etag !== "") headers["x-amz-copy-source-if-match"] = `"${etag}"`;
-  if (size > largestCopy) return copyInParts(client, to, size, headers, call);
+  if (size > largestCopy) return copyInParts(client, to, { size, headers }, call);
   await client.sendForText({ call: "copy", method: "PUT", key: to, headers, signal: call.signal });
 }
 
@@ -24,11 +24,17 @@ function sourceOf(client: S3Client, key: string, { version, source }: CopyCall):
   return version ? `${path}?versionId=${encodeText(version)}` : path;
 }
 
+/** The object that is copied. */
+interface CopySource {
+  readonly size: number;
+  /** Headers that name the object, its version and its ETag. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
 async function copyInParts(
   client: S3Client,
   key: string,
-  size: number,
-  headers: Readonly<Record<string, string>>,
+  { size, headers }: CopySource,
   { signal }: CopyCall,
 ): Promise<void> {
   const upload = await beginUpload(client, key, { signal }, false);

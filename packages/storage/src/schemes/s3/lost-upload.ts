@@ -8,6 +8,13 @@ import { isStorageError } from "../../errors.ts";
 import { elements, elementText } from "../../http/xml.ts";
 import type { S3Client } from "./client.ts";
 
+/** A multipart upload that the store has started. */
+export interface StartedUpload {
+  readonly client: S3Client;
+  readonly key: string;
+  readonly uploadId: string;
+}
+
 /** When the upload was first requested and when the last answer arrived, on the clock of `performance`. */
 export interface Beginning {
   readonly asked: number;
@@ -31,7 +38,8 @@ export async function removeLostUploads(client: S3Client, key: string, beginning
     const age = told - Date.parse(elementText(xml, "Initiated", start, end) ?? "");
     const isLost = received - age >= beginning.asked - slack && sent - age <= beginning.answered + slack;
     if (!isLost || uploadId === own || elementText(xml, "Key", start, end) !== key) continue;
-    if (await isEmpty(client, key, uploadId)) await abortUpload(client, key, uploadId);
+    const lost = { client, key, uploadId };
+    if (await isEmpty(lost)) await abortUpload(lost);
   }
 }
 
@@ -48,13 +56,13 @@ function listUploads(client: S3Client, key: string) {
   });
 }
 
-async function isEmpty(client: S3Client, key: string, uploadId: string): Promise<boolean> {
+async function isEmpty({ client, key, uploadId }: StartedUpload): Promise<boolean> {
   const xml = await client.sendForText({ call: "list", method: "GET", key, query: { uploadId } });
   return elements(xml, "Part").next().done === true;
 }
 
 /** Returns false if the upload did not exist: it was aborted before, perhaps by an attempt whose answer was lost. */
-export async function abortUpload(client: S3Client, key: string, uploadId: string): Promise<boolean> {
+export async function abortUpload({ client, key, uploadId }: StartedUpload): Promise<boolean> {
   try {
     const answer = await client.send({ call: "delete", method: "DELETE", key, query: { uploadId } });
     // The upload is aborted even if reading the rest of the answer fails.
@@ -73,11 +81,11 @@ const pauses = [100, 300, 900];
  * Aborts an upload until the store no longer knows it: a part that was still arriving may survive the abort, or bring
  * the upload back.
  */
-export async function abortUntilGone(client: S3Client, key: string, uploadId: string): Promise<void> {
-  let wasThere = await abortUpload(client, key, uploadId);
+export async function abortUntilGone(upload: StartedUpload): Promise<void> {
+  let wasThere = await abortUpload(upload);
   for (const milliseconds of pauses) {
     if (!wasThere) return;
     await pause(milliseconds);
-    wasThere = await abortUpload(client, key, uploadId);
+    wasThere = await abortUpload(upload);
   }
 }

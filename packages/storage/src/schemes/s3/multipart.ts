@@ -5,7 +5,7 @@ import { elementText, escapeText } from "../../http/xml.ts";
 import { checksumHeaders, writesChecksums } from "./checksum.ts";
 import type { S3Client, S3Request } from "./client.ts";
 import { etagOfParts, unlessWritten, untilThere } from "./lost-answer.ts";
-import { abortUntilGone, abortUpload, type Beginning, removeLostUploads } from "./lost-upload.ts";
+import { abortUntilGone, abortUpload, type Beginning, removeLostUploads, type StartedUpload } from "./lost-upload.ts";
 import { conditionsOf, headersOf } from "./write-headers.ts";
 
 /** Starts an upload. `checksums` means that every part has a checksum, which must be announced at the start. */
@@ -35,7 +35,8 @@ export async function beginUpload(
       throw new StorageError("failed", `${key}: the store did not start an upload: its answer contains no upload id`, {
         key,
       });
-    return new MultipartUpload(client, key, uploadId, call, checksums, attempts > 1 ? beginning() : undefined);
+    const started = { client, key, uploadId };
+    return new MultipartUpload(started, call, checksums, attempts > 1 ? beginning() : undefined);
   } catch (error) {
     if (attempts > 1 || call.signal?.aborted) await removeLostUploads(client, key, beginning()).catch(() => {});
     throw error;
@@ -43,9 +44,7 @@ export async function beginUpload(
 }
 
 export class MultipartUpload implements Upload {
-  readonly #client: S3Client;
-  readonly #key: string;
-  readonly #uploadId: string;
+  readonly #started: StartedUpload;
   readonly #call: WriteCall;
   /** Set if starting the upload took more than one attempt. */
   readonly #beginning: Beginning | undefined;
@@ -56,17 +55,8 @@ export class MultipartUpload implements Upload {
   #hasBrokenOff = false;
   #size = 0;
 
-  constructor(
-    client: S3Client,
-    key: string,
-    uploadId: string,
-    call: WriteCall,
-    checksums: boolean,
-    beginning: Beginning | undefined,
-  ) {
-    this.#client = client;
-    this.#key = key;
-    this.#uploadId = uploadId;
+  constructor(started: StartedUpload, call: WriteCall, checksums: boolean, beginning: Beginning | undefined) {
+    this.#started = started;
     this.#call = call;
     this.#checksums = checksums ? [] : undefined;
     this.#beginning = beginning;
@@ -75,7 +65,7 @@ export class MultipartUpload implements Upload {
   async put(part: number, body: Uint8Array): Promise<void> {
     const headers = this.#checksums && checksumHeaders(body);
     const request: S3Request = { ...this.#partRequest(part), call: "part", body, ...(headers && { headers }) };
-    const answer = await this.#client.send(request).catch((error) => {
+    const answer = await this.#started.client.send(request).catch((error) => {
       this.#hasBrokenOff = true;
       throw error;
     });
@@ -87,36 +77,39 @@ export class MultipartUpload implements Upload {
 
   /** Copies a part inside the store: the headers name a range of another object. */
   async putCopy(part: number, headers: Readonly<Record<string, string>>, size: number): Promise<void> {
-    const xml = await this.#client.sendForText({ ...this.#partRequest(part), call: "copy", headers });
+    const xml = await this.#started.client.sendForText({ ...this.#partRequest(part), call: "copy", headers });
     this.#etags[part - 1] = elementText(xml, "ETag") ?? "";
     this.#size += size;
   }
 
   #partRequest(part: number) {
-    const query = { partNumber: String(part), uploadId: this.#uploadId };
-    return { method: "PUT", key: this.#key, query, signal: this.#call.signal } as const;
+    const { key, uploadId } = this.#started;
+    const query = { partNumber: String(part), uploadId };
+    return { method: "PUT", key, query, signal: this.#call.signal } as const;
   }
 
   async finish(): Promise<Entry> {
+    const { client, key } = this.#started;
     const etag = () => etagOfParts(this.#etags);
     let attempts = 0;
-    const entry = await unlessWritten(this.#client, this.#key, etag, (onAttempt) =>
+    const entry = await unlessWritten(client, key, etag, (onAttempt) =>
       this.#complete((attempt) => {
         attempts = attempt;
         onAttempt(attempt);
       }),
     );
-    if (attempts > 1) await untilThere(this.#client, this.#key, entry, this.#call.signal);
+    if (attempts > 1) await untilThere(client, key, entry, this.#call.signal);
     await this.#removeLost();
     return entry;
   }
 
   async #complete(onAttempt: (attempt: number) => void): Promise<Entry> {
-    const text = await this.#client.sendForText({
+    const { client, key, uploadId } = this.#started;
+    const text = await client.sendForText({
       call: "complete",
       method: "POST",
-      key: this.#key,
-      query: { uploadId: this.#uploadId },
+      key,
+      query: { uploadId },
       headers: { "content-type": "application/xml", ...conditionsOf(this.#call) },
       body: Buffer.from(completionXml(this.#etags, this.#checksums)),
       signal: this.#call.signal,
@@ -124,19 +117,19 @@ export class MultipartUpload implements Upload {
     });
     // Some stores omit the ETag.
     const etag = (elementText(text, "ETag") ?? "").replaceAll('"', "") || etagOfParts(this.#etags);
-    const { path, size } = { path: this.#key, size: this.#size };
-    return { path, size, etag, version: "", is_latest: true, last_modified: null, type: "file" };
+    return { path: key, size: this.#size, etag, version: "", is_latest: true, last_modified: null, type: "file" };
   }
 
   /** Ignores the caller's signal: an aborted upload must still be cleaned up. */
   async abort(): Promise<void> {
     const abort = this.#hasBrokenOff ? abortUntilGone : abortUpload;
-    await abort(this.#client, this.#key, this.#uploadId).finally(() => this.#removeLost());
+    await abort(this.#started).finally(() => this.#removeLost());
   }
 
   async #removeLost(): Promise<void> {
     if (!this.#beginning) return;
-    await removeLostUploads(this.#client, this.#key, this.#beginning, this.#uploadId).catch(() => {});
+    const { client, key, uploadId } = this.#started;
+    await removeLostUploads(client, key, this.#beginning, uploadId).catch(() => {});
   }
 }
 
