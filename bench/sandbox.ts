@@ -43,13 +43,22 @@ export async function openSandbox(): Promise<Sandbox> {
   const { path, folders } = await interpreters.resolve(null);
   return {
     level: isolation.level,
-    shell: (script) => runInside(isolation, root, script, "/bin/sh ./script", folders),
-    python: (script) => runInside(isolation, root, script, `${quote(path)} ./script`, folders),
+    shell: (script) => runInside(isolation, root, { script, command: "/bin/sh ./script", readable: folders }),
+    python: (script) => runInside(isolation, root, { script, command: `${quote(path)} ./script`, readable: folders }),
     async close() {
       isolation.close();
       await rm(root, { recursive: true, force: true });
     },
   };
+}
+
+/** A job that no server runs. */
+interface BareJob {
+  readonly script: string;
+  /** The shell command that runs the script. */
+  readonly command: string;
+  /** Folders that the job may read. */
+  readonly readable: readonly string[];
 }
 
 let counter = 0;
@@ -58,13 +67,7 @@ let counter = 0;
  * Claims, runs the command inside with its output in a log, and records the exit code: a job without a server around
  * it.
  */
-async function runInside(
-  isolation: Isolation,
-  root: string,
-  script: string,
-  command: string,
-  readable: readonly string[],
-): Promise<void> {
+async function runInside(isolation: Isolation, root: string, { script, command, readable }: BareJob): Promise<void> {
   const folder = new AttemptFolder(join(root, "jobs"), `bare.${++counter}`);
   const uid = await isolation.takeUser(folder);
   folder.make();

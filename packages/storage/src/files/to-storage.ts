@@ -91,7 +91,7 @@ async function exportAll<File extends ExportableFile>(
   const exported: ExportedFile<File>[] = [];
   await runAll(jobs, options.concurrency ?? 8, async ({ file, place }) => {
     const path = await place();
-    const how = await exportFile(file, target, path, options, (bytes) => count(file.path, bytes, 0));
+    const how = await exportFile(file, { target, path }, options, (bytes) => count(file.path, bytes, 0));
     count(file.path, 0, 1);
     exported.push({ file, path, how });
   });
@@ -148,16 +148,23 @@ function countProgress(files: readonly ExportableFile[], { onProgress }: ToStora
   };
 }
 
+/** Where an exported file is written. */
+interface Destination {
+  readonly target: Storage;
+  /** Path relative to the target. */
+  readonly path: string;
+}
+
 async function exportFile(
   file: ExportableFile,
-  target: Storage,
-  path: string,
+  destination: Destination,
   options: ToStorageOptions,
   count: (bytes: number) => void,
 ): Promise<LinkType> {
+  const { target, path } = destination;
   const { link_type = "copy", signal } = options;
   signal?.throwIfAborted();
-  if (await isThere(file, target, path, options)) {
+  if (await isThere(file, destination, options)) {
     count(file.size);
     return "copy";
   }
@@ -177,8 +184,7 @@ async function exportFile(
  */
 async function isThere(
   file: ExportableFile,
-  target: Storage,
-  path: string,
+  { target, path }: Destination,
   { placement, signal }: ToStorageOptions,
 ): Promise<boolean> {
   if (placement !== "checksum" && placement !== "etag") return false;

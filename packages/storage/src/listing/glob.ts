@@ -37,17 +37,15 @@ async function* globSegments(
       .slice(0, fixed)
       .map((segment) => `${segment}/`)
       .join("");
-  const segment = segments[fixed] as string;
-  const rest = segments.slice(fixed + 1);
-  if (segment === "**") yield* globDeep(list, base, segments.slice(fixed), options);
-  else yield* globLevel(list, base, segment, rest, options);
+  const below = segments.slice(fixed);
+  if (below[0] === "**") yield* globDeep(list, base, below, options);
+  else yield* globLevel(list, base, below, options);
 }
 
 async function* globLevel(
   list: ListPrefix,
   base: string,
-  segment: string,
-  rest: readonly string[],
+  [segment = "", ...rest]: readonly string[],
   options: CallOptions,
 ): AsyncGenerator<Entry> {
   const wanted = compileGlob(segment);

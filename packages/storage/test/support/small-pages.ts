@@ -21,7 +21,7 @@ const newHttp = () => createHttpClient({ connections: 16, connectTimeout: 10, re
 export async function listAzInSmallPages(container: string, prefix: string, config: ClientConfig): Promise<string[]> {
   const configuration = resolveConfiguration(["az"], az, config, {});
   const account = accountOf(configuration, { uri: "", scheme: "az", bucket: container, path: "" });
-  const client = new AzClient(account, container, configuration, newHttp(), defaultRetryPolicy);
+  const client = new AzClient({ account, container, configuration, http: newHttp(), retry: defaultRetryPolicy });
   return pathsOf(
     listByFolders((call) => fetchAzPage(client, { limit: pageSize, ...call }), prefix, {}),
     client,

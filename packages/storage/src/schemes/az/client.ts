@@ -23,6 +23,15 @@ export interface AzRequest extends CallOptions, Pick<HttpRequest, "isDirect"> {
   readonly transfer?: true;
 }
 
+export interface AzSettings {
+  readonly account: Account;
+  /** Empty for calls on the account. */
+  readonly container: string;
+  readonly configuration: Configuration<typeof parameters>;
+  readonly http: HttpClient;
+  readonly retry: RetryPolicy;
+}
+
 /**
  * API version. It supports blob versions, encoded names in listings, and blocks of 4,000 MiB; newer services still
  * accept it.
@@ -40,13 +49,7 @@ export class AzClient {
   /** The path of the account's URL, which is not empty for emulators: it contains the account name. */
   readonly #folder: string;
 
-  constructor(
-    account: Account,
-    container: string,
-    configuration: Configuration<typeof parameters>,
-    http: HttpClient,
-    policy: RetryPolicy,
-  ) {
+  constructor({ account, container, configuration, http, retry: policy }: AzSettings) {
     this.account = account;
     this.container = container;
     this.configuration = configuration;

@@ -30,8 +30,9 @@ export function open({ location, configuration }: OpenRequest<typeof parameters>
   const account = accountOf(configuration, location);
   const concurrency = concurrencyOf(configuration, configuration.values.blocksize ?? defaultBlock);
   const http = createClient(configuration, concurrency);
-  const client = new AzClient(account, location.bucket, configuration, http, defaultRetryPolicy);
-  if (location.bucket === "") {
+  const container = location.bucket;
+  const client = new AzClient({ account, container, configuration, http, retry: defaultRetryPolicy });
+  if (container === "") {
     return storeBackend(
       "az",
       client.retryPolicy,

@@ -28,7 +28,7 @@ export const entryOf = (key: string, { size, time, etag }: ToldEntry): Entry => 
 
 export async function statFile(place: Place, key: string, call: CallOptions): Promise<Entry> {
   if (place.relative(key) !== "") checkPath(place, key);
-  const told = (await place.ask("info", key, {}, call)) as ToldEntry;
+  const told = (await place.ask({ action: "info", key }, call)) as ToldEntry;
   if (told.type === "directory") throw new FolderError(place.of(key));
   return entryOf(key, told);
 }
@@ -38,7 +38,8 @@ export const listTree = (place: Place, prefix: string, call: ListCall): AsyncGen
 
 async function* readFolder(place: Place, folder: string, { signal }: CallOptions): AsyncGenerator<Entry[]> {
   const key = folder.replace(/\/$/, "");
-  const call = await place.begin("question", "ls", folder, { key: place.relative(key) }, { signal });
+  const request = { action: "ls", key: folder, members: { key: place.relative(key) } };
+  const call = await place.begin("question", request, { signal });
   try {
     for (let frame = await call.next(); frame; frame = await call.next()) {
       const told = JSON.parse(frame.payload.toString()) as (ToldEntry & { name: string })[];

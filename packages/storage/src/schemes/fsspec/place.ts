@@ -19,6 +19,15 @@ const mostAtOnce = 32;
 
 type Sort = "question" | "read" | "write";
 
+/** A request to the bridge about one file or folder. */
+export interface BridgeRequest {
+  /** The name of the bridge's function, such as `info`. */
+  readonly action: string;
+  readonly key: string;
+  /** Arguments that only this action has. */
+  readonly members?: object;
+}
+
 interface Opened {
   readonly child: PythonChild;
   /** Whether calls may share one file system. */
@@ -61,11 +70,11 @@ export class Place {
   }
 
   /** Sends a request with a single answer. */
-  async ask(action: string, key: string, members: object, { signal }: CallOptions): Promise<unknown> {
-    return (await this.begin("question", action, key, members, { signal })).result();
+  async ask(request: BridgeRequest, { signal }: CallOptions): Promise<unknown> {
+    return (await this.begin("question", request, { signal })).result();
   }
 
-  async begin(sort: Sort, action: string, key: string, members: object, { signal }: CallOptions): Promise<Call> {
+  async begin(sort: Sort, { action, key, members }: BridgeRequest, { signal }: CallOptions): Promise<Call> {
     const { child, isParallel } = await abortable(this.#opened(), signal);
     const slots = isParallel ? undefined : this.#slots[sort];
     await slots?.acquire(signal);

@@ -1,20 +1,17 @@
 /** Reads files of fsspec's file systems: the bridge sends no more than the reader takes. */
-import type { Content, ReadCall } from "../../backend.ts";
+import type { ByteRange, Content, ReadCall } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";
 import type { Call } from "./call.ts";
 import { checkPath, entryOf, type ToldEntry } from "./list.ts";
 import type { Place } from "./place.ts";
 
-interface Head extends ToldEntry {
-  readonly start: number;
-  readonly end: number;
-}
+interface Head extends ToldEntry, ByteRange {}
 
 export async function readFile(place: Place, key: string, call: ReadCall): Promise<Content> {
   if (place.relative(key) !== "") checkPath(place, key);
   const { start = 0, end = Number.POSITIVE_INFINITY, signal, ifMatch } = call;
   const range = { start, end: Number.isFinite(end) ? end : null };
-  const reading = await place.begin("read", "read", key, range, { signal });
+  const reading = await place.begin("read", { action: "read", key, members: range }, { signal });
   const frame = await reading.next();
   const head = JSON.parse(frame?.payload.toString() ?? "{}") as Head;
   if (ifMatch !== undefined && ifMatch !== head.etag) {

@@ -12,7 +12,7 @@ export async function putFile(place: Place, key: string, bytes: Uint8Array, call
 export async function beginUpload(place: Place, key: string, { signal }: WriteCall): Promise<Upload> {
   if (place.relative(key) !== "") checkPath(place, key);
   const beside = temporaryName(key.slice(key.lastIndexOf("/") + 1));
-  const writing = await place.begin("write", "write", key, { beside }, { signal });
+  const writing = await place.begin("write", { action: "write", key, members: { beside } }, { signal });
   return {
     put: (_part, bytes) => writing.send(bytes),
     async finish() {

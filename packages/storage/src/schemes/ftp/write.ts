@@ -23,34 +23,32 @@ export async function beginUpload(pool: Pool, key: string, call: WriteCall): Pro
   const sent = client.uploadFrom(source, pathOf(temporary));
   // If the transfer fails, the source is destroyed too, so that no writer waits for it for ever.
   sent.catch((error: Error) => source.destroy(error));
-  return new FileUpload(pool, key, temporary, client, source, sent, call);
+  return new FileUpload(pool, key, { temporary, connection: client, source, sent }, call);
+}
+
+/** A running transfer to a temporary file on the server. */
+interface Sending {
+  /** Key of the temporary file. */
+  readonly temporary: string;
+  /** The connection that the transfer occupies. */
+  readonly connection: Client;
+  /** Bytes that are written to this stream are sent to the server. */
+  readonly source: PassThrough;
+  /** Settles when the transfer has ended. */
+  readonly sent: Promise<unknown>;
 }
 
 class FileUpload implements Upload {
   readonly #pool: Pool;
   readonly #key: string;
-  readonly #temporary: string;
-  readonly #client: Client;
-  readonly #source: PassThrough;
-  readonly #sent: Promise<unknown>;
+  readonly #sending: Sending;
   readonly #call: WriteCall;
   #isHeld = true;
 
-  constructor(
-    pool: Pool,
-    key: string,
-    temporary: string,
-    client: Client,
-    source: PassThrough,
-    sent: Promise<unknown>,
-    call: WriteCall,
-  ) {
+  constructor(pool: Pool, key: string, sending: Sending, call: WriteCall) {
     this.#pool = pool;
     this.#key = key;
-    this.#temporary = temporary;
-    this.#client = client;
-    this.#source = source;
-    this.#sent = sent;
+    this.#sending = sending;
     this.#call = call;
   }
 
@@ -60,26 +58,29 @@ class FileUpload implements Upload {
    */
   async put(_part: number, bytes: Uint8Array): Promise<void> {
     this.#call.signal?.throwIfAborted();
+    const { source, sent } = this.#sending;
     const written = Promise.withResolvers<void>();
-    this.#source.write(Buffer.from(bytes), (error) => (error ? written.reject(error) : written.resolve()));
-    const taken = Promise.race([written.promise, this.#sent.then(() => {})]);
+    source.write(Buffer.from(bytes), (error) => (error ? written.reject(error) : written.resolve()));
+    const taken = Promise.race([written.promise, sent.then(() => {})]);
     await this.#named(abortable(taken, this.#call.signal));
   }
 
   async finish(): Promise<Entry> {
-    this.#source.end();
-    await this.#named(abortable(this.#sent, this.#call.signal));
+    const { source, sent, connection, temporary } = this.#sending;
+    source.end();
+    await this.#named(abortable(sent, this.#call.signal));
     this.#isHeld = false;
-    this.#pool.giveBack(this.#client);
-    await this.#pool.run(this.#key, this.#call, (client) => replace(client, this.#temporary, this.#key));
+    this.#pool.giveBack(connection);
+    await this.#pool.run(this.#key, this.#call, (client) => replace(client, temporary, this.#key));
     return statFile(this.#pool, this.#key, this.#call);
   }
 
   async abort(): Promise<void> {
-    this.#source.destroy();
-    if (this.#isHeld) this.#pool.drop(this.#client);
+    const { source, connection, temporary } = this.#sending;
+    source.destroy();
+    if (this.#isHeld) this.#pool.drop(connection);
     this.#isHeld = false;
-    await this.#pool.run(this.#key, {}, (client) => client.remove(pathOf(this.#temporary)));
+    await this.#pool.run(this.#key, {}, (client) => client.remove(pathOf(temporary)));
   }
 
   async #named<T>(work: Promise<T>): Promise<T> {

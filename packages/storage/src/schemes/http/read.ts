@@ -17,8 +17,14 @@ export interface WebServer {
   readonly retry: RetryPolicy;
 }
 
+interface WebRequest extends CallOptions {
+  readonly method: "GET" | "HEAD";
+  readonly key: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
 export async function statResource(server: WebServer, key: string, call: CallOptions): Promise<Entry> {
-  const answer = await send(server, "HEAD", key, {}, call);
+  const answer = await send(server, { method: "HEAD", key, signal: call.signal });
   await answer.discard();
   return toEntry(key, answer);
 }
@@ -28,7 +34,7 @@ export async function readResource(server: WebServer, key: string, call: ReadCal
   // If-Match never matches a weak ETag, so for a weak one, only the ETag of the answer is compared.
   if (call.ifMatch !== undefined && !call.ifMatch.startsWith("W/")) headers["if-match"] = `"${call.ifMatch}"`;
   try {
-    const answer = await send(server, "GET", key, headers, call);
+    const answer = await send(server, { method: "GET", key, headers, signal: call.signal });
     return contentOf(answer, toEntry(key, answer), call);
   } catch (error) {
     if (!isStorageError(error) || error.status !== 416) throw error;
@@ -43,13 +49,7 @@ const toEntry = (key: string, answer: HttpAnswer): Entry => ({
 
 const mostRedirects = 10;
 
-function send(
-  server: WebServer,
-  method: "GET" | "HEAD",
-  key: string,
-  headers: Readonly<Record<string, string>>,
-  { signal }: CallOptions,
-): Promise<HttpAnswer> {
+function send(server: WebServer, { method, key, headers, signal }: WebRequest): Promise<HttpAnswer> {
   const place = { scheme: server.location.scheme, bucket: server.location.bucket, key };
   return retry(server.retry, signal, async () => {
     let url = urlOf(server.location, key);

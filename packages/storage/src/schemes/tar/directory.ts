@@ -56,7 +56,7 @@ async function goThrough(source: ArchiveSource, blocks: Blocks): Promise<Members
         );
       Object.assign(remarks, await readRemarks(blocks, header, start));
     } else {
-      kept += addMember(members, header, remarks, start, size);
+      kept += addMember(members, header, remarks, start);
       if (kept > longestDirectory)
         throw source.damaged(`the archive's list of files exceeds the limit of ${longestDirectory} bytes`);
       remarks = {};
@@ -104,13 +104,7 @@ function parseRemarks(bytes: Buffer): Remarks {
  * Adds a member if it is a file. Links are left out, because a link may lead out of the archive. Returns what the
  * member adds to the size of the directory.
  */
-function addMember(
-  members: Members<TarMember>,
-  header: TarHeader,
-  remarks: Remarks,
-  start: number,
-  size: number,
-): number {
+function addMember(members: Members<TarMember>, header: TarHeader, remarks: Remarks, start: number): number {
   const { type } = header;
   const name = remarks["path"] ?? header.name;
   const key = name.endsWith("/") ? undefined : memberKey(name);
@@ -118,6 +112,7 @@ function addMember(
   const seconds = Number(remarks["mtime"]);
   const modified = remarks["mtime"] === undefined || Number.isNaN(seconds) ? header.modified : new Date(seconds * 1000);
   const isSparse = type === "S" || Object.keys(remarks).some((remark) => remark.startsWith("GNU.sparse."));
+  const size = sizeOf(header, remarks);
   const etag = [Number(modified), size, start].map((number) => number.toString(16)).join("-");
   // If two members have the same name, the later one wins.
   members.delete(key);

@@ -10,14 +10,13 @@ import { properties } from "./properties.ts";
 
 export async function putFile(client: DavClient, key: string, bytes: Uint8Array, call: WriteCall): Promise<Entry> {
   checkPath(key);
-  const conditions = conditionsOf(call);
-  if (conditions) await refuseIfIgnored(client, key, call);
-  await withFolders(client, key, call, () => put(client, key, bytes, conditions ?? {}, call));
+  if (conditionsOf(call)) await refuseIfIgnored(client, key, call);
+  await withFolders(client, key, call, () => put(client, key, bytes, call));
   return statFile(client, key, call);
 }
 
-const put = (client: DavClient, key: string, body: Uint8Array, headers: Record<string, string>, call: CallOptions) =>
-  client.sendAway({ method: "PUT", key, headers, body, signal: call.signal });
+const put = (client: DavClient, key: string, body: Uint8Array, call: WriteCall) =>
+  client.sendAway({ method: "PUT", key, headers: conditionsOf(call) ?? {}, body, signal: call.signal });
 
 function conditionsOf({ ifMatch, ifNoneMatch }: WriteCall): Record<string, string> | undefined {
   if (ifMatch !== undefined) return { "if-match": `"${ifMatch}"` };
@@ -35,11 +34,11 @@ async function refuseIfIgnored(client: DavClient, key: string, call: CallOptions
   );
 }
 
-async function heedsConditions(client: DavClient, key: string, call: CallOptions): Promise<boolean> {
+async function heedsConditions(client: DavClient, key: string, { signal }: CallOptions): Promise<boolean> {
   const probe = temporaryKey(key);
-  await withFolders(client, key, call, () => put(client, probe, new Uint8Array(), {}, call));
+  await withFolders(client, key, { signal }, () => put(client, probe, new Uint8Array(), { signal }));
   try {
-    await put(client, probe, new Uint8Array(), { "if-none-match": "*" }, call);
+    await put(client, probe, new Uint8Array(), { signal, ifNoneMatch: "*" });
     return false;
   } catch (error) {
     if (isStorageError(error, "precondition")) return true;
@@ -111,7 +110,7 @@ export async function beginUpload(client: DavClient, key: string, call: WriteCal
   }
   const temporary = temporaryKey(key);
   // Writes an empty file first, to be sure that the folder exists: a stream cannot be sent a second time.
-  await withFolders(client, key, call, () => put(client, temporary, new Uint8Array(), {}, call));
+  await withFolders(client, key, call, () => put(client, temporary, new Uint8Array(), call));
   const source = new PassThrough();
   const sent = client.sendAway({ method: "PUT", key: temporary, stream: source, signal: call.signal });
   // If the request fails, the source is destroyed too, so that no writer waits for it for ever.
