@@ -90,7 +90,10 @@ export class Warehouses implements WarehousePlaces {
     const longestFile = 2 * this.length(teamId) + slack;
     const task = { program: "export-rows", request, seconds: patience.export, longestFile };
     const folder = this.#folder(teamId);
-    if (!folder.exists()) throw new WarehouseUnusable("The team has no warehouse yet.");
+    if (!folder.exists())
+      throw new WarehouseUnusable(
+        "The rows cannot be exported: the team's warehouse is missing on this server. The operator can restore it from a backup.",
+      );
     await this.#processes.fill(folder, task, path);
   }
 
@@ -194,7 +197,7 @@ export class Warehouses implements WarehousePlaces {
     return Array.isArray(uuids) ? uuids.filter((uuid) => typeof uuid === "string") : [];
   }
 
-  /** Returns the disk space of removed versions to the file system; no job of the team may be running. */
+  /** Frees the disk space of removed versions. No job of the team may be running. */
   async compact(teamId: number): Promise<void> {
     // Compacting makes the files shorter; the limit stops a corrupt index from growing them without end.
     const longestFile = 2 * this.length(teamId) + 64 * 1024 * 1024;

@@ -181,8 +181,8 @@ export class AttemptFolder {
   }
 
   /**
-   * Returns the virtualenv being built for the attempt. `cacheBytes` is the size of the team's package cache before the
-   * build.
+   * Returns the path of the virtualenv that is being built for the attempt; undefined if none is. `cacheBytes` is the size
+   * of the team's package cache before the build; undefined if the build does not use that cache.
    */
   building(): { readonly environment: string; readonly cacheBytes: number | undefined } | undefined {
     const [environment, bytes] = this.#text("building").trim().split("\n");
@@ -196,7 +196,7 @@ export class AttemptFolder {
     return name ? { name, oomKills: Number(oomKills), cpuSeconds: Number(cpuSeconds) } : undefined;
   }
 
-  /** Stores the base interpreter for the team's datasets. If the attempt has a virtualenv, that is used instead. */
+  /** Stores the interpreter with which the job uses its team's datasets if the attempt gets no virtualenv. */
   writePython({ path, folders }: Python, teamId: number): void {
     this.write("python", JSON.stringify({ path, folders, teamId }));
   }

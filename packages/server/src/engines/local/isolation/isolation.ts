@@ -68,7 +68,7 @@ export interface Isolation {
   buildTemporary(folder: AttemptFolder): string;
   /** Returns shell lines that `exec` the command inside the isolation. They run in the attempt's folder. */
   enter(inside: Inside): string;
-  /** Returns a command prefix that restricts a command to this view of the machine, as far as the level can. */
+  /** Returns a command prefix that lets a command access only the paths in `view`, as far as the level can. */
   confine(view: WarehouseView): string[];
   /** Kills processes that a confined command left behind, if they do not end with the command. */
   endConfined(view: WarehouseView): Promise<void>;
@@ -78,9 +78,9 @@ export interface Isolation {
 }
 
 export interface Programs {
-  /** Absolute path, like every path in this interface: a job's own PATH must not decide which program starts the job. */
+  /** Path of `env`. All paths here are absolute: a job's own PATH must not decide which program starts the job. */
   readonly env: string;
-  /** Starts a new session, so that signals that a job sends to its process group do not reach the supervisor. */
+  /** Path of `setsid`. It starts a new session, so that signals of a job to its process group miss the supervisor. */
   readonly setsid: string;
   readonly setpriv: string | undefined;
   readonly prlimit: string | undefined;

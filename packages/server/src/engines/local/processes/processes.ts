@@ -69,7 +69,10 @@ export interface Found {
   readonly unclear: boolean;
 }
 
-/** `ours`: a process of the attempts searched for; `foreign`: perhaps of another job; `stranger`: of no job. */
+/**
+ * `ours`: a process of the attempts searched for; `foreign`: perhaps of another job; `stranger`: of no job; `unclear`: in the
+ * middle of an `exec`, so that it cannot be assigned yet.
+ */
 export type Belonging = "ours" | "foreign" | "stranger" | "unclear";
 
 /** Searches all processes of the machine for those of certain attempts. */
