@@ -45,7 +45,7 @@ export async function claimBlobs(blobs: Blobs, location: BlobsLocation, serverId
   await writeFile(location.mark, `${location.uri}\n`, { mode: 0o600 });
 }
 
-/** Name of the blob that contains the id of the server which owns the others. */
+/** Name of the blob that contains the id of the server that owns all blobs at this location. */
 const ownerName = `${serverFolder}owner`;
 
 /**

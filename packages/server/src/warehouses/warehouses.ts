@@ -133,7 +133,10 @@ export class Warehouses implements WarehousePlaces {
     return lengthWithLog(metadata) + lengthWithLog(rows);
   }
 
-  /** Makes a copy named after `moment`, as the newest one, and deletes all but the newest `keep`. */
+  /**
+   * Copies the warehouse. The copy is named by its time, `moment`; copies with later names are renamed, so that it is the
+   * newest. Deletes all copies but the newest `keep`.
+   */
   async copy(teamId: number, moment: string, keep: number): Promise<void> {
     const folder = this.#folder(teamId);
     const scratch = await openScratch(folder, "copy.new");
