@@ -19,8 +19,8 @@ export interface BlobEntry {
 }
 
 /**
- * A blob that is open for reading. It returns the content as of `open`, or fails, even if the blob is replaced or
- * deleted meanwhile.
+ * A blob that is open for reading. Each read returns the content as of `open`, even if the blob has been replaced or
+ * deleted since; if that is not possible, the read fails.
  */
 export interface OpenBlob {
   readonly size: number;

@@ -75,7 +75,7 @@ export class ClockAdvice {
   }
 
   /**
-   * Decides whether the wall clock is trusted, and returns how many milliseconds it is ahead of the time that has
+   * Decides whether the wall clock is trusted, and returns how many milliseconds it is ahead of the latest time that has
    * certainly passed. A clock within an hour of that time is trusted at once. A clock that is less than a week ahead,
    * for example after an outage, is trusted after a steady hour; any other after a steady day.
    */

@@ -261,7 +261,7 @@ export class LocalEngine implements Engine {
     return this.#cgroups?.entries(group) ?? [];
   }
 
-  /** Creates the job's folders. From then on their owner is the record of the attempt's user id. */
+  /** Creates the job's folders. From then on, the owner of these folders serves as the record of the attempt's user id. */
   #makeInside(folder: AttemptFolder, uid: number | undefined): void {
     try {
       folder.makeInside(uid, this.#isolation.temporary(folder) !== undefined);

@@ -151,7 +151,7 @@ function textOf(value: unknown, most: number): string | null {
 const uuidOf = (db: DatabaseSync, id: number) =>
   textOf(db.prepare("select uuid from datasets_versions where id = ?").get(id)?.["uuid"], mostText);
 
-/** Returns versions that were removed while the job ran, by its script or by a concurrent one. */
+/** Returns the uuids of versions that were removed while the job ran, by this job or by another. */
 function removedSince(db: DatabaseSync, since: string): string[] {
   if (!columnsOf(db, "datasets_versions").has("removed_at")) return [];
   const rows = db.prepare("select uuid from datasets_versions where removed_at >= ? limit 100000").all(since);

@@ -144,7 +144,7 @@ export class AttemptFolder {
     if (uid !== undefined) chownSync(path, 0, uid);
   }
 
-  /** Writes files to the input folder, by path. The paths list a parent folder before the folders inside it. */
+  /** Writes files to the input folder, by path. Files in a parent folder must come before files in its subfolders. */
   writeInputFiles(files: Readonly<Record<string, string>>, uid: number | undefined): void {
     for (const name of new Set(Object.keys(files).map((path) => dirname(path)))) this.makeInput(name, uid);
     for (const [name, text] of Object.entries(files)) this.writeInput(name, text, uid);

@@ -360,8 +360,8 @@ export class SandboxIsolation implements Isolation {
     const attempt = { path: folder.path, ...accounts(uid), readable, shared, own, cwd, tmp };
     const view = words(...sandbox.words(attempt, filter !== undefined));
     const how = building === undefined ? "--ro-bind" : "--bind";
-    // `--dir` creates the parent of the virtualenv with permissions that let the job traverse it. If `writable` is set, that
-    // folder contains the virtualenv and is the only mount: hard links do not work across two mounts.
+    // `--dir` creates the parent of the virtualenv with permissions that let the job traverse it. The folder
+    // in `writable`, if set, contains the virtualenv and is the only mount: hard links do not work across two mounts.
     const venv = `\${MILLRACE_VENV:+--dir "\${MILLRACE_VENV%/*}" ${how} "$MILLRACE_VENV" "$MILLRACE_VENV"}`;
     const mount = writable === undefined ? venv : `--bind ${writable} ${writable}`;
     const shown = tools === undefined ? "" : `--ro-bind ${tools} ${tools} `;
