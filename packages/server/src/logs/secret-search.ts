@@ -1,4 +1,4 @@
-/** Finds secrets in the bytes of a log, in time linear in the bytes whatever the secrets are. */
+/** Finds secrets in the bytes of a log. The time is linear in the number of bytes, whatever the secrets are. */
 import { SecretTree } from "./secret-tree.ts";
 
 export interface SecretSearch {

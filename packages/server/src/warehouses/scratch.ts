@@ -9,7 +9,7 @@ import { WarehouseUnusable } from "./warehouse-processes.ts";
 export async function openScratch(folder: WarehouseFolder, name: string): Promise<string> {
   if (!folder.exists())
     throw new WarehouseUnusable(
-      "The team's warehouse is missing on this server. The operator can restore it from a backup.",
+      "The team's warehouse is missing. An admin of the team can bring back last night's copy of the datasets.",
     );
   const path = folder.file(name);
   await rm(path, { recursive: true, force: true });

@@ -92,7 +92,7 @@ export class Warehouses implements WarehousePlaces {
     const folder = this.#folder(teamId);
     if (!folder.exists())
       throw new WarehouseUnusable(
-        "The rows cannot be exported: the team's warehouse is missing on this server. The operator can restore it from a backup.",
+        "The rows cannot be exported: the team's warehouse is missing. An admin of the team can bring back last night's copy of the datasets.",
       );
     await this.#processes.fill(folder, task, path);
   }

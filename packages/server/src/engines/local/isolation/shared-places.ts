@@ -34,7 +34,9 @@ export class LeftBehind extends Error {
   readonly users: readonly number[];
 
   constructor(users: readonly number[], folders: readonly string[], why: string) {
-    super(`Files that jobs with the user ids ${users.join(", ")} left in ${folders.join(", ")} cannot be removed: ${why}.`);
+    super(
+      `Files that jobs with the user ids ${users.join(", ")} left in ${folders.join(", ")} cannot be removed: ${why}.`,
+    );
     this.users = users;
   }
 }
