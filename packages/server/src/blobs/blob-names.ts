@@ -3,7 +3,7 @@
 export const uploadsFolder = "files/";
 export const exportsFolder = "exports/";
 export const logsFolder = "logs/";
-/** Folder of the blob that names the server to which all blobs belong. */
+/** Folder of the blob `owner`, which contains the id of the server that owns all blobs at this location. */
 export const serverFolder = "server/";
 
 /** Uploads are spread over subfolders, because file systems are slow with a hundred thousand files in one folder. */

@@ -19,8 +19,8 @@ export interface BlobEntry {
 }
 
 /**
- * A blob that is open for reading. It returns the content as of `open`, or fails, even if the blob is replaced or
- * deleted meanwhile.
+ * A blob that is open for reading. Each read returns the content as of `open`, even if the blob has been replaced or
+ * deleted since; if that is not possible, the read fails.
  */
 export interface OpenBlob {
   readonly size: number;
@@ -51,14 +51,14 @@ export interface Blobs {
   list(folder: string): AsyncIterable<BlobEntry>;
   /**
    * Returns the path of a read-only local file with the content: the blob itself or a cached copy. Throws BlobMissing
-   * if it does not exist. With `atMost`, throws BlobsUnavailable if a download takes longer, in milliseconds.
+   * if it does not exist. Throws BlobsUnavailable if a download takes more than `atMost` milliseconds.
    */
   fetch(name: string, options?: { readonly atMost?: number }): Promise<string>;
-  /** Returns the same path without asking the storage; undefined if there is no such file on this machine. */
+  /** Returns the path that `fetch` returns, without a request to the storage; undefined if the file is not here. */
   copyOf(name: string): Promise<string | undefined>;
   /**
    * Deletes partial files of interrupted writes that are older than `leftBefore`, and cached copies that were last used
-   * before `unusedSince`.
+   * before `unusedSince`. Both are Unix times in milliseconds.
    */
   tidy(moments: { readonly leftBefore: number; readonly unusedSince: number }): Promise<void>;
   close(): Promise<void>;

@@ -17,7 +17,7 @@ import {
   type OpenBlob,
 } from "./blobs.ts";
 
-/** Folders of blobs, by the first part of their names. */
+/** Paths of the folders for blobs, by the first part of the blob's name. */
 export interface BlobFolders {
   readonly files: string;
   readonly exports: string;

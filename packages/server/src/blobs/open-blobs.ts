@@ -10,7 +10,7 @@ export interface BlobsLocation {
   readonly uri: string;
   /** Environment variables with the credentials and parameters of the storage library. */
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Local folders of blobs, by the first part of their names; used without a URI. */
+  /** Paths of the local folders for blobs, by the first part of the blob's name; used if `uri` is empty. */
   readonly folders: BlobFolders;
   /** Folder for cached copies of blobs at a URI. */
   readonly copies: string;
@@ -25,8 +25,8 @@ export async function openBlobs({ uri, environment, folders, copies }: BlobsLoca
 }
 
 /**
- * Rejects blobs that belong to another server, because this server would delete that server's files as orphans. Also
- * rejects a location other than before, where the files of existing jobs are missing.
+ * Throws if the blobs belong to another server, because this server would delete them as orphans. Also throws if the
+ * location has changed since the last start, because the files of existing jobs are at the earlier location.
  */
 export async function claimBlobs(blobs: Blobs, location: BlobsLocation, serverId: string): Promise<void> {
   const wasOurs = await refuseAnotherPlace(location);
@@ -45,7 +45,7 @@ export async function claimBlobs(blobs: Blobs, location: BlobsLocation, serverId
   await writeFile(location.mark, `${location.uri}\n`, { mode: 0o600 });
 }
 
-/** Name of the blob that contains the id of the server which owns the others. */
+/** Name of the blob that contains the id of the server that owns all blobs at this location. */
 const ownerName = `${serverFolder}owner`;
 
 /**

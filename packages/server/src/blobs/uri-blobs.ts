@@ -46,7 +46,7 @@ export class UriBlobs implements Blobs {
     try {
       await this.#storage.write(name, meter.bytes(), this.#call);
     } catch (error) {
-      // An error of the content itself is rethrown unchanged.
+      // If reading the content failed, rethrow that error unchanged: the storage is not at fault.
       throw meter.failure ?? unavailable(error);
     }
     return meter.measured();

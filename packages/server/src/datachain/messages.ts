@@ -3,7 +3,10 @@
 /** Matches the error for a missing dataset, with or without namespace and version. The group is the dataset's short name. */
 export const datasetNotFound = /\bDataset (?:\S+\.)?([^\s.]{1,255}) (?:version \S+ +)?not found\b/;
 
-/** Matches the error for a failed UDF process. The cause is in the earlier traceback that names files of the library. */
+/**
+ * Matches the error that reports a failed UDF process. It does not say why; that is in an earlier traceback, which has
+ * lines of the library (`isOfLibrary`).
+ */
 export const runnerFailed = /^RuntimeError: UDF Execution Failed! Exit code: \d+$/;
 export const isOfLibrary = (line: string) => line.includes("/datachain/");
 

@@ -33,7 +33,10 @@ export interface Claimed {
 
 type QueueRow = Awaited<ReturnType<typeof headOfQueue>>[number];
 
-/** How many jobs may overtake a job that needs too many slots, per slot of the cluster, before the cluster waits for it. */
+/**
+ * This many jobs per slot of the cluster may overtake a job that needs more slots than are free. After that, the cluster
+ * starts no other job until this one fits.
+ */
 const overtakings = 4;
 /** How many extra queue entries are read, so that jobs that do not fit can be skipped. */
 const lookAhead = 16;
@@ -48,7 +51,7 @@ export interface RefusedJob {
 export interface Claims {
   readonly claimed: readonly Claimed[];
   readonly refused: readonly RefusedJob[];
-  /** Whether jobs were passed over because their files are not on this machine. The next pass does not read them. */
+  /** Whether jobs were skipped because their files are not on this machine. The next pass does not read these jobs. */
   readonly lacksFiles: boolean;
 }
 

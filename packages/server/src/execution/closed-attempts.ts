@@ -25,7 +25,10 @@ export class ClosedAttempts {
     this.#on = { engine: kind };
   }
 
-  /** Cleans up attempts that are missing from the open `rows`. It skips an attempt while `isEnding` holds for its key. */
+  /**
+   * Cleans up attempts that were open at the last check and are not among `rows`, which are open now. It skips an attempt
+   * while `isEnding` returns true for its key.
+   */
   async compare(rows: readonly OpenAttempt[], isEnding: (key: string) => boolean): Promise<void> {
     const open = new Map(rows.map((row) => [attemptKey(row.job_id, row.attempt), row]));
     for (const [key, row] of this.#seen) {

@@ -59,8 +59,7 @@ export async function acceptResults(context: EndContext, results: readonly Resul
     return ends;
   });
   // Wake dispatch before the commit, so that the next job's start shares the commit. It is woken again after the
-  // commit,
-  // because the first wake-up may have come too early to see the freed slots.
+  // commit, because the first wake-up may have come too early to see the freed slots.
   const enqueues = results.some(({ inPipeline }) => inPipeline) ? 1 : 0;
   signals.enqueuing += enqueues;
   signals.dispatch.wake();

@@ -22,8 +22,8 @@ export class FilesNotHere extends Error {
 }
 
 /**
- * Returns whether all files of the job are on this machine. Files without a row are ignored: the start fails because of
- * them.
+ * Returns whether all files of the job are on this machine. Files that have no row in the store are ignored here; they
+ * make the start of the job fail later.
  */
 export async function areFilesHere(db: Db, blobs: Blobs, jobId: string): Promise<boolean> {
   if (blobs.isLocal) return true;

@@ -32,7 +32,8 @@ async function measureWarehouse(context: MeasureContext, teamId: number): Promis
   });
   const quota = diskQuota(await quotasOf(store.db, teamId), "datasets", quotas);
   if (!hasGrown || quota === 0 || bytes <= quota) return;
-  // The job that caused the growth has a share in all of it; other jobs have shares only for the time in which they ran.
+  // End the job with the largest share: the job that caused the growth has a share in all of it, other jobs only for the
+  // time in which they ran.
   const most = (await workingWith(store.db, serverId, teamId)).reduce<OpenAttempt | undefined>(
     (found, one) => (found && found.store_bytes > one.store_bytes ? found : one),
     undefined,

@@ -19,7 +19,7 @@ interface Kept {
 
 /** Largest number of cached searches; each may take a few megabytes. */
 const most = 16;
-/** Milliseconds that a search is cached; keys may be rotated meanwhile. */
+/** Milliseconds that a search is cached. They are few, because the keys that decrypt the secrets may be rotated. */
 const keptMs = 60_000;
 
 /** Cached searches by key ring and attempt; the least recently used is first. */

@@ -46,7 +46,7 @@ export class LogFrames {
   /** Cached frames by offset, oldest first. */
   readonly #kept = new Map<number, Frame>();
   readonly #reading = new Map<string, Promise<Frame | undefined>>();
-  /** Offsets at which nothing was found since the log last changed. */
+  /** Reads that have found nothing since the log last changed, each as text: the offset and `ended`. */
   #nothing = new Set<string>();
   readonly #all: KeptFrames;
   #keptBytes = 0;
@@ -61,8 +61,8 @@ export class LogFrames {
   }
 
   /**
-   * Returns the frame at an offset; undefined if there is nothing yet. `ended` must already have been true before the
-   * call.
+   * Returns the frame at an offset; undefined if there is nothing yet. `ended` tells whether the log was complete before
+   * this call: a log that ends during the read may have got bytes that the read missed, so pass false for it.
    */
   async at(offset: number, ended: boolean): Promise<Frame | undefined> {
     const kept = this.#kept.get(offset);
@@ -109,10 +109,10 @@ export class LogFrames {
     return frame;
   }
 
-  /** Reads pieces up to the next grid line; a piece longer than that is read alone. */
+  /** Reads pieces up to a multiple of `grid` bytes. A piece that is longer is read alone. */
   async #pieces(offset: number, ended: boolean): Promise<{ pieces: LogPiece[]; next: number }> {
-    // A frame covers at least half a grid cell. Otherwise every second frame would hold only the piece that crosses the
-    // line.
+    // A frame covers more than `grid / 2` bytes. Otherwise every second frame would hold only the piece that crosses a
+    // multiple of `grid`.
     const end = Math.ceil((offset + grid / 2 + 1) / grid) * grid;
     const batch = await readPieces(this.#source, offset, ended, { length: end - offset });
     return batch.pieces.length > 0 ? batch : readPieces(this.#source, offset, ended, { maxPieces: 1 });

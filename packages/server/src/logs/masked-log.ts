@@ -1,5 +1,5 @@
 /**
- * A log with its secrets masked: each byte of an occurrence becomes `*`, so offsets stay the same. The result depends
+ * A log with its secrets masked: each byte of a secret becomes `*`, so offsets stay the same. The result depends
  * only on the bytes of the log, not on how it is read. Masking works on bytes, because a log need not be text.
  */
 import { type SecretSearch, searchFor } from "./secret-search.ts";

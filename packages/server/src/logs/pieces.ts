@@ -10,7 +10,8 @@ const lf = 10;
 const cr = 13;
 
 /**
- * Returns the ends of the pieces; `bytes` must begin at the start of a piece. `ended` says that no byte will follow.
+ * Returns the end of each piece, as an index in `bytes`, which must begin at the start of a piece. `ended` says that no
+ * byte will follow.
  */
 export function cutPieces(bytes: Buffer, ended: boolean): number[] {
   const ends: number[] = [];

@@ -30,8 +30,8 @@ interface BatchSize {
 }
 
 /**
- * Reads a batch of pieces. `ended` says that no byte will follow; it must already have been true before the call, so
- * that everything written is seen.
+ * Reads a batch of pieces. `ended` tells whether the log was complete before this call: a log that ends during the
+ * read may have got bytes that the read missed, so pass false for it.
  */
 export async function readPieces(
   source: ByteSource,

@@ -1,12 +1,12 @@
-/** Finds secrets in the bytes of a log, in time linear in the bytes whatever the secrets are. */
+/** Finds secrets in the bytes of a log. The time is linear in the number of bytes, whatever the secrets are. */
 import { SecretTree } from "./secret-tree.ts";
 
 export interface SecretSearch {
-  /** Maximum number of bytes by which an occurrence that reaches into a range may start before the range. */
+  /** Maximum number of bytes by which a secret that reaches into a range may start before the range. */
   readonly before: number;
-  /** How many bytes after a range are needed to recognize an occurrence that starts in it. */
+  /** How many bytes after a range are needed to recognize a secret that starts in the range. */
   readonly behind: number;
-  /** Replaces each byte of an occurrence with a star. Copies the bytes only if something is masked. */
+  /** Replaces each byte of a secret with a star. Copies `bytes` only if something is masked. */
   mask(bytes: Buffer): Buffer;
   /** Returns how many bytes at the end may be the beginning of a secret. */
   heldBack(bytes: Buffer): number;
@@ -58,7 +58,10 @@ class PlainSearch implements SecretSearch {
   }
 }
 
-/** Returns the ranges that occurrences cover. Overlapping ones are merged, so that a log full of them costs no more. */
+/**
+ * Returns the ranges of `bytes` that the secret covers, each as start and exclusive end. Overlapping ranges are merged, so
+ * that a log full of them takes no longer.
+ */
 function occurrences(bytes: Buffer, secret: Buffer): [number, number][] {
   const found: [number, number][] = [];
   for (let start = bytes.indexOf(secret); start !== -1; ) {

@@ -31,7 +31,10 @@ export class SecretTree {
     this.#link();
   }
 
-  /** Returns, for each offset where an occurrence starts, the end of the longest one. Undefined if there are none. */
+  /**
+   * Returns an array that has, at each offset where a secret starts, the (exclusive) end of the longest secret that
+   * starts there, and 0 elsewhere. An end may lie after the last byte. Undefined if no secret was found.
+   */
   reach(bytes: Buffer): Uint32Array | undefined {
     let reach: Uint32Array | undefined;
     let node = 0;

@@ -67,7 +67,7 @@ async function closedAttempts({ store, engines, serverId }: ArchiveContext): Pro
   return keys.filter((key) => !open.has(key));
 }
 
-/** Stands for the team of logs whose job is not in the store; they take turns like the logs of a team. */
+/** Used as the team id of logs whose job is not in the store. They take turns with the teams as if they were a team. */
 const nobody = 0;
 
 async function sortByTeam({ store, archive, waiting }: Archiving): Promise<void> {
@@ -107,7 +107,7 @@ function beginAll(context: Archiving): void {
 async function keep({ archive, log, storage }: Archiving, key: string): Promise<void> {
   try {
     await archive.keep(key);
-    if (storage.succeed()) log.info("logs of ended jobs can be moved again");
+    if (storage.succeed()) log.info("logs of ended jobs can be moved to the blob storage again");
   } catch (error) {
     if (!isPassing(error)) {
       log.error(

@@ -24,7 +24,7 @@ export class ClockAdvice {
   /** The newest trusted wall-clock time, and the monotonic time at which it was read. */
   #believed: { readonly wall: number; readonly at: number } | undefined;
   #isBelieved = false;
-  /** The stored clock mark, as this process last read or wrote it. */
+  /** The stored trusted time (clock mark) in Unix milliseconds, as this process last read or wrote it. */
   #stored = Number.NEGATIVE_INFINITY;
   #isBehind = false;
 
@@ -59,8 +59,8 @@ export class ClockAdvice {
   }
 
   /**
-   * Stores the clock mark before ticks fire; `tick` is the newest of them. Does nothing while the wall clock is not
-   * trusted.
+   * Stores the trusted time (clock mark) before ticks fire, so that they do not fire again; `tick` is the newest of them.
+   * Does nothing while the wall clock is not trusted.
    */
   async note(tick: string): Promise<void> {
     if (this.#isBelieved && Date.parse(tick) > this.#stored) await this.#write();
@@ -75,7 +75,7 @@ export class ClockAdvice {
   }
 
   /**
-   * Decides whether the wall clock is trusted, and returns how many milliseconds it is ahead of the time that has
+   * Decides whether the wall clock is trusted, and returns how many milliseconds it is ahead of the latest time that has
    * certainly passed. A clock within an hour of that time is trusted at once. A clock that is less than a week ahead,
    * for example after an outage, is trusted after a steady hour; any other after a steady day.
    */

@@ -32,9 +32,9 @@ export interface FetchContext extends Pick<ExecutionContext, "store" | "signals"
 const bounds = { atOnce: 8, perTeam: 4 } as const;
 /** Delays in milliseconds between two tries for the same job. */
 const ofJob = { first: 1000, longest: 15_000 } as const;
-/** Delays in milliseconds after a failure, before files of any job are tried. */
+/** Delays in milliseconds after a failed download, before a download for any job starts. */
 const ofAll = { first: 250, longest: 4000 } as const;
-/** Number of jobs that one write makes due for the next try. */
+/** Maximum number of waiting jobs that one run reads and makes due for the next try. */
 const page = 500;
 
 interface Fetching extends FetchContext {
@@ -101,7 +101,7 @@ async function fetchOne(context: Fetching, jobId: string): Promise<void> {
     );
     if (failure) return await settleFailure(context, jobId, failure.error);
     context.tries.delete(jobId);
-    if (context.storage.succeed()) log.info("files of jobs can be downloaded again");
+    if (context.storage.succeed()) log.info("files of jobs can be downloaded from the blob storage again");
     if (await store.write((db) => endFileWait(db, jobId))) signals.dispatch.wake();
   } catch (error) {
     context.storage.fail();

@@ -35,8 +35,8 @@ export interface SchedulesContext
 const mostTries = 5;
 
 /**
- * Milliseconds to wait at the start for jobs that ended while no server ran. This is less than the delay at which a
- * tick counts as late.
+ * Maximum milliseconds to wait, after the server's start, until the ends of jobs that ended while no server ran are
+ * recorded. This is less than the delay at which a tick counts as late.
  */
 const endPatience = 30_000;
 
@@ -111,7 +111,7 @@ function firing(context: SchedulesContext): Fire {
  * internal details.
  */
 const whyOf = (error: unknown) =>
-  error instanceof ApiError ? error.message : "The server failed; its log has the details.";
+  error instanceof ApiError ? error.message : "The server could not start the run; its log has the details.";
 
 function report({ log, metrics, signals }: SchedulesContext, schedule: number, { outcome, team }: Firing): void {
   metrics.scheduleTicks.add({ team: String(team), outcome });

@@ -41,8 +41,8 @@ export function fireTriggers(context: TriggersContext): Loop {
 }
 
 /**
- * Fires the schedule of one notice. If the run cannot start, the reason is stored and the notice is tried again later,
- * because no second notice comes for the same version.
+ * Fires the schedule to which a notice of a new dataset version belongs. If the run cannot start, the reason is stored
+ * and the notice is tried again later, because no second notice comes for the same version.
  */
 async function fire(context: TriggersContext, notice: DueNotice, now: number): Promise<boolean> {
   const { store, log, metrics, signals } = context;
@@ -50,7 +50,8 @@ async function fire(context: TriggersContext, notice: DueNotice, now: number): P
     if (isPassing(error)) throw error;
     if (!(error instanceof ApiError))
       log.error({ err: error, schedule: notice.schedule_id }, "the schedule did not fire");
-    const why = error instanceof ApiError ? error.message : "The server failed; its log has the details.";
+    const why =
+      error instanceof ApiError ? error.message : "The server could not start the run; its log has the details.";
     return store.write((db) => recordTriggerFailure({ db, now }, notice, why));
   };
   const fired = await store.write((db) => fireTrigger({ db, now }, context, notice)).catch(failed);

@@ -29,8 +29,8 @@ export interface FollowContext extends CollectContext {
   /** Keys of attempts for which the engine reported a change. The loop clears the set. */
   readonly hints: Set<string>;
   /**
-   * Attempts whose datasets are being read back, by key. The results of these attempts wait until that is done; other
-   * results do not wait.
+   * Attempts whose datasets are being read from the team's warehouse, by key. The results of these attempts wait until
+   * that is done; other results do not wait.
    */
   readonly collecting: Map<string, Promise<void>>;
   readonly archive?: LogArchive | undefined;
@@ -88,8 +88,8 @@ export function followAttempts(given: FollowContext, kind = localKind): Loop {
 }
 
 /**
- * Signals that the ends of attempts that were found at the start are stored. An end is stored only after the datasets
- * of its attempt were read back, so this waits for them.
+ * Signals that all attempts that had ended before the server's start are recorded as ended. An end is recorded only after
+ * the attempt's datasets were read from the warehouse, so this waits for the reads in progress.
  */
 function tellEndsSeen({ signals, collecting }: Observing): void {
   void Promise.all(collecting.values()).then(() => {
@@ -238,7 +238,8 @@ async function accept(context: Observing, results: readonly Result[]): Promise<v
 const usedDatasets = ({ observation }: Ended) => observation.steps.some(({ name }) => name === "datasets");
 
 /**
- * Reads back the datasets and then stores the result, in the background, so that the ends of other jobs do not wait.
+ * Reads the job's datasets from the warehouse and then stores the result. Both happen in the background, so that the
+ * ends of other jobs do not wait.
  */
 function collectLater(context: Observing, end: Ended): void {
   const key = keyOf(end.attempt);

@@ -21,7 +21,7 @@ export interface KeepEnvironmentsContext extends Omit<EnvironmentsContext, "envD
 
 /** Milliseconds after which a job that took a virtualenv has certainly recorded this in its folder. */
 const settling = 60_000;
-/** The same period on a full disk, where waiting longer is not possible. */
+/** Milliseconds, used instead of `settling` when the disk is nearly full and a longer wait is not possible. */
 const aboutToBegin = 5000;
 
 export function keepEnvironments(context: KeepEnvironmentsContext): Loop {

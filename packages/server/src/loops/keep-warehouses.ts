@@ -30,7 +30,7 @@ export interface KeepWarehousesContext {
   readonly log: Logger;
   readonly disk: Disk;
   readonly warehouses: Warehouses;
-  /** Number of copies to keep; 0 disables copies. */
+  /** Number of daily copies to keep of each warehouse; 0 disables copies. */
   readonly warehouseCopies: number;
   /** Hours between two garbage collections; 0 disables them. */
   readonly warehouseTidyHours: number;
@@ -159,8 +159,8 @@ async function tidy(context: KeepWarehousesContext & Measuring, team: number): P
 const mostCompacted = 50 * 1024 ** 3;
 
 /**
- * Returns the space of deleted versions to the disk. This writes the warehouse twice: once as a copy and once as a
- * write-ahead log, so the disk must have space for both.
+ * Frees the disk space of deleted versions. This writes the warehouse twice: once as a copy and once as a write-ahead
+ * log, so the disk must have space for both.
  */
 async function compact({ log, disk, warehouses }: KeepWarehousesContext, team: number): Promise<void> {
   const bytes = warehouses.length(team);

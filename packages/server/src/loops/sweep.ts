@@ -60,7 +60,7 @@ export function sweep(context: SweepContext): Loop {
       await removeReplacedWarehouses(context);
       await context.blobs.tidy({ leftBefore: begun, unusedSince: clock.now() - day });
       if (!first) return;
-      // Once per start: only a server process that crashed can have left these.
+      // Done once per start of the server: only a server process that crashed can have left such files.
       await sweepUploads(context, begun);
       await sweepLogs(context, begun);
       first = false;

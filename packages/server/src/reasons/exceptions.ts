@@ -1,4 +1,4 @@
-/** Finds the exception in a log that ended a Python program, and its message. */
+/** Finds, in a log, the exception that ended a Python program, and the exception's message. */
 import { carrier, isOfLibrary, runnerFailed, workerGone } from "../datachain/messages.ts";
 import { isSilent, linesOf } from "./log-lines.ts";
 import { findTracebacks, separateHeaders, type Traceback } from "./tracebacks.ts";

@@ -37,7 +37,7 @@ export const reasonLimits = { message: 4096, stack: 64 * 1024 };
 /** Beginning of the message for each phase before the script runs. */
 const setups: Record<string, string> = {
   repository: "The repository could not be cloned",
-  files: "The files could not be placed",
+  files: "The job's files could not be copied to its working folder",
   environment: "The environment could not be built",
   datasets: "The team's datasets could not be prepared",
 };

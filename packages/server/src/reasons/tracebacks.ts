@@ -92,7 +92,7 @@ class FoundTraceback implements Traceback {
   }
 }
 
-/** Lines that look like a traceback. Without a message it is no traceback, because no line names an exception. */
+/** Lines that look like a traceback. A block without a message is none, because no line of it names an exception. */
 interface Block {
   readonly end: number;
   readonly message: string | undefined;

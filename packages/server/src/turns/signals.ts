@@ -36,8 +36,8 @@ export class Signals {
   /** A job may be startable: a job was created, or a slot was freed. */
   readonly dispatch = new Signal();
   /**
-   * Number of open transactions that may add jobs to the queue. A query in another transaction does not see those
-   * jobs yet; dispatch in the same commit does.
+   * Number of open transactions that may add jobs to the queue. Other transactions do not see these jobs yet, so dispatch
+   * must not conclude from its own query that the queue is empty.
    */
   enqueuing = 0;
   /** Keys of open attempts that this server is about to submit to an engine. */

@@ -7,7 +7,10 @@ import { WarehouseUnusable } from "./warehouse-processes.ts";
 
 /** Creates an empty folder with the permissions of the warehouse, replacing one of the same name. */
 export async function openScratch(folder: WarehouseFolder, name: string): Promise<string> {
-  if (!folder.exists()) throw new WarehouseUnusable("The team has no warehouse yet.");
+  if (!folder.exists())
+    throw new WarehouseUnusable(
+      "The team's warehouse is missing. An admin of the team can bring back last night's copy of the datasets.",
+    );
   const path = folder.file(name);
   await rm(path, { recursive: true, force: true });
   mkdirSync(path, { mode: 0o700 });

@@ -12,7 +12,7 @@ import type { StrangersPlace, WarehouseView } from "../engines/warehouse-view.ts
 import { busyExit, unusableExit } from "./exit-codes.ts";
 import { type WarehouseFolder, warehouseFiles } from "./warehouse-folder.ts";
 
-/** Returns the command prefix that runs one of our own programs in a sandbox with this view of the file system. */
+/** Returns the command prefix of a sandbox in which one of our own programs can access only the paths in `view`. */
 export type Confine = (view: WarehouseView) => string[];
 
 /** Creates a sandbox for a command that may run the team's code. */
@@ -278,7 +278,7 @@ function start(
       if (signal === "SIGKILL") {
         return reject(
           new WarehouseUnusable(
-            `The team's warehouse could not be read within ${seconds} seconds and the memory limit.`,
+            `The team's warehouse could not be read: that took more than ${seconds} seconds, or too much memory.`,
           ),
         );
       }

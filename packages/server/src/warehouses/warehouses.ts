@@ -90,7 +90,10 @@ export class Warehouses implements WarehousePlaces {
     const longestFile = 2 * this.length(teamId) + slack;
     const task = { program: "export-rows", request, seconds: patience.export, longestFile };
     const folder = this.#folder(teamId);
-    if (!folder.exists()) throw new WarehouseUnusable("The team has no warehouse yet.");
+    if (!folder.exists())
+      throw new WarehouseUnusable(
+        "The rows cannot be exported: the team's warehouse is missing. An admin of the team can bring back last night's copy of the datasets.",
+      );
     await this.#processes.fill(folder, task, path);
   }
 
@@ -130,7 +133,10 @@ export class Warehouses implements WarehousePlaces {
     return lengthWithLog(metadata) + lengthWithLog(rows);
   }
 
-  /** Makes a copy named after `moment`, as the newest one, and deletes all but the newest `keep`. */
+  /**
+   * Copies the warehouse. The copy is named by its time, `moment`; copies with later names are renamed, so that it is the
+   * newest. Deletes all copies but the newest `keep`.
+   */
   async copy(teamId: number, moment: string, keep: number): Promise<void> {
     const folder = this.#folder(teamId);
     const scratch = await openScratch(folder, "copy.new");
@@ -194,7 +200,7 @@ export class Warehouses implements WarehousePlaces {
     return Array.isArray(uuids) ? uuids.filter((uuid) => typeof uuid === "string") : [];
   }
 
-  /** Returns the disk space of removed versions to the file system; no job of the team may be running. */
+  /** Frees the disk space of removed versions. No job of the team may be running. */
   async compact(teamId: number): Promise<void> {
     // Compacting makes the files shorter; the limit stops a corrupt index from growing them without end.
     const longestFile = 2 * this.length(teamId) + 64 * 1024 * 1024;

@@ -113,7 +113,7 @@ describe("what jobs leave in shared places", { skip }, () => {
       assert.equal(good.status, "fulfilled");
       assert.ok(bad.status === "rejected" && bad.reason instanceof LeftBehind, String(bad.status));
       assert.deepEqual(bad.reason.users, [stuck]);
-      assert.match(bad.reason.message, /users 57000 left in .* cannot be removed: rm: /);
+      assert.match(bad.reason.message, /user ids 57000 left in .* cannot be removed: rm: /);
     });
   });
 
@@ -209,7 +209,7 @@ describe("a start at uid", { skip }, () => {
       for (let id = ids.first + 1; id < ids.last; id++) taken.push(await isolation.takeUser(fixture.folder(`j.${id}`)));
       assert.ok(!taken.includes(ids.first), taken.join());
       await assert.rejects(isolation.takeUser(fixture.folder("j.1")), /in use/);
-      assert.match(isolation.warnings.join(), /users 57910 left .* These user ids are not used until/);
+      assert.match(isolation.warnings.join(), /user ids 57910 left .* These user ids are not used until/);
       isolation.close();
     } finally {
       await run("umount", [left]);

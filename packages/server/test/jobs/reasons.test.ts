@@ -376,7 +376,10 @@ describe("an exit without an exception", () => {
       "The team's datasets could not be prepared: The team's warehouse is gone.",
     );
     assert.equal(at("files", "one\ntwo\n").stack, "one\ntwo");
-    assert.equal(at("files", "").message, "The files could not be placed: The script ended with exit code 1.");
+    assert.equal(
+      at("files", "").message,
+      "The job's files could not be copied to its working folder: The script ended with exit code 1.",
+    );
   });
 });
 

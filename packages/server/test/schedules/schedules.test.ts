@@ -483,7 +483,7 @@ describe("schedules", () => {
         db.updateTable("schedules").set({ next_run }).where("id", "in", [broken.id, other.id]).execute(),
       );
       assert.ok((await until(other, (now) => now.latest_run !== null)).latest_run);
-      assert.equal(await errorOf(broken), "The server failed; its log has the details.");
+      assert.equal(await errorOf(broken), "The server could not start the run; its log has the details.");
       for (const each of [broken, other]) await remove(each);
     });
   });

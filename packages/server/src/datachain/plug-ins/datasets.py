@@ -44,10 +44,10 @@ def read_mark(path):
     except FileNotFoundError:
         return ""
     except OSError as error:
-        fail(f"The team's warehouse is damaged: {path}: {error.strerror}. Remove this file, or: {bring_back}")
+        fail(f"The team's warehouse is damaged: {path}: {error.strerror}. Remove this file. If jobs still fail: {bring_back}")
     with os.fdopen(file, "rb") as mark:
         if not stat.S_ISREG(os.fstat(mark.fileno()).st_mode):
-            fail(f"The team's warehouse is damaged: {path} is not a plain file. Remove this file, or: {bring_back}")
+            fail(f"The team's warehouse is damaged: {path} is not a plain file. Remove this file. If jobs still fail: {bring_back}")
         return mark.read(64).decode("utf-8", "replace").strip()
 
 

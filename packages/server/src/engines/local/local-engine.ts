@@ -107,13 +107,13 @@ export class LocalEngine implements Engine {
   readonly #room = variablesRoom();
   /** Keys of attempts whose processes have received SIGTERM. */
   readonly #asked = new Set<string>();
-  /** Time of the last usage sample, by attempt key. */
+  /** Time of the last usage sample in milliseconds since the Unix epoch, by attempt key. */
   readonly #sampled = new Map<string, number>();
   readonly #ages = new Ages();
   readonly #logs = new LogMarks();
   readonly #uncleaned = new Set<string>();
   readonly #submitting = new Map<string, Promise<null>>();
-  /** Time of submission by attempt key, only for attempts that this process submitted. */
+  /** Monotonic time of submission in milliseconds, by attempt key; only for attempts that this process submitted. */
   readonly #started = new Map<string, number>();
   readonly #scripts = new Map<string, string>();
 
@@ -261,7 +261,7 @@ export class LocalEngine implements Engine {
     return this.#cgroups?.entries(group) ?? [];
   }
 
-  /** Creates the job's folders. From then on their owner is the record of the attempt's user id. */
+  /** Creates the job's folders. From then on, the owner of these folders serves as the record of the attempt's user id. */
   #makeInside(folder: AttemptFolder, uid: number | undefined): void {
     try {
       folder.makeInside(uid, this.#isolation.temporary(folder) !== undefined);
@@ -307,7 +307,7 @@ export class LocalEngine implements Engine {
     builds: boolean,
   ): Promise<Interpreter | undefined> {
     const needed = runtimeOf(queryType).needsPython || builds || pythonVersion !== null;
-    // A sandbox shows the machine's Python only if it is mounted, which is done for shell scripts too.
+    // In a sandbox, a shell script can use the machine's Python only if it is mounted, so it is looked up for that too.
     if (!needed && this.#isolation.level !== "bwrap") return undefined;
     try {
       return await this.interpreters.resolve(pythonVersion);

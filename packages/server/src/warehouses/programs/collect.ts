@@ -24,7 +24,7 @@ export interface CollectRequest {
 const { created, failed, complete } = versionStates;
 
 /**
- * Maximum number of characters of the metrics and of any other text; the registry stores no longer texts. The maximum
+ * Maximum number of characters of the metrics and of any other text; longer ones are not stored. The maximum
  * number of dependencies of a version is one more than the registry accepts, so that the registry rejects a job with
  * too many.
  */
@@ -111,7 +111,7 @@ function needsOf(db: DatabaseSync, ids: readonly number[]): Needed[] {
   );
 }
 
-/** Returns a version for the registry; undefined if the registry does not list it. */
+/** Returns what the registry stores of a version; undefined if the version is incomplete or internal to the library. */
 function describe(db: DatabaseSync, id: number) {
   const query = db.prepare(
     `select v.*, d.uuid as dataset_uuid, d.name, d.description, d.attrs, p.name as project, n.name as namespace
@@ -151,7 +151,7 @@ function textOf(value: unknown, most: number): string | null {
 const uuidOf = (db: DatabaseSync, id: number) =>
   textOf(db.prepare("select uuid from datasets_versions where id = ?").get(id)?.["uuid"], mostText);
 
-/** Returns versions that were removed while the job ran, by its script or by a concurrent one. */
+/** Returns the uuids of versions that were removed while the job ran, by this job or by another. */
 function removedSince(db: DatabaseSync, since: string): string[] {
   if (!columnsOf(db, "datasets_versions").has("removed_at")) return [];
   const rows = db.prepare("select uuid from datasets_versions where removed_at >= ? limit 100000").all(since);

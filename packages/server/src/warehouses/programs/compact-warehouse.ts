@@ -1,4 +1,4 @@
-/** Returns the disk space of deleted rows, which SQLite otherwise keeps in its files for reuse. */
+/** Frees the disk space of deleted rows, which SQLite otherwise keeps in its files for reuse. */
 import type { WarehouseFiles } from "../../datachain/variables.ts";
 import { openDatabase } from "../open-warehouse.ts";
 import { requireSound } from "./compare-versions.ts";

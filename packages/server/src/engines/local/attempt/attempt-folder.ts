@@ -144,7 +144,7 @@ export class AttemptFolder {
     if (uid !== undefined) chownSync(path, 0, uid);
   }
 
-  /** Writes files to the input folder, by path. The paths list a parent folder before the folders inside it. */
+  /** Writes files to the input folder, by path. Files in a parent folder must come before files in its subfolders. */
   writeInputFiles(files: Readonly<Record<string, string>>, uid: number | undefined): void {
     for (const name of new Set(Object.keys(files).map((path) => dirname(path)))) this.makeInput(name, uid);
     for (const [name, text] of Object.entries(files)) this.writeInput(name, text, uid);
@@ -181,8 +181,8 @@ export class AttemptFolder {
   }
 
   /**
-   * Returns the virtualenv being built for the attempt. `cacheBytes` is the size of the team's package cache before the
-   * build.
+   * Returns the path of the virtualenv that is being built for the attempt; undefined if none is. `cacheBytes` is the size
+   * of the team's package cache before the build; undefined if the build does not use that cache.
    */
   building(): { readonly environment: string; readonly cacheBytes: number | undefined } | undefined {
     const [environment, bytes] = this.#text("building").trim().split("\n");
@@ -196,7 +196,7 @@ export class AttemptFolder {
     return name ? { name, oomKills: Number(oomKills), cpuSeconds: Number(cpuSeconds) } : undefined;
   }
 
-  /** Stores the base interpreter for the team's datasets. If the attempt has a virtualenv, that is used instead. */
+  /** Stores the interpreter with which the job uses its team's datasets if the attempt gets no virtualenv. */
   writePython({ path, folders }: Python, teamId: number): void {
     this.write("python", JSON.stringify({ path, folders, teamId }));
   }

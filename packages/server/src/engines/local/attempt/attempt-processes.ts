@@ -43,7 +43,10 @@ export class AttemptProcesses {
     return this.#search.all(byNamespace(new Set([info.namespace]))).pids.filter((pid) => pid !== info.pid);
   }
 
-  /** Returns the remaining processes of attempts. `ended` says that the main processes of their scripts have exited. */
+  /**
+   * Returns the remaining processes of attempts. If `ended` is true, the main processes of their scripts have exited, and
+   * a faster search is enough.
+   */
   left(folders: readonly AttemptFolder[], ended: boolean): Found {
     const sorted = this.#sort(folders);
     // When the first process of a PID namespace is killed, the kernel kills all others, and the first one exits last.

@@ -16,7 +16,7 @@ const isRoot = process.getuid?.() === 0;
 
 export interface CompileOptions {
   readonly envsDir: string;
-  /** Returns a command prefix that restricts a command to this view of the machine. */
+  /** Returns a command prefix that lets a command access only the paths in `view`. */
   readonly confine: (view: WarehouseView) => string[];
 }
 

@@ -9,7 +9,7 @@ import { quote, words } from "../processes/shell.ts";
 import type { PlanInput } from "./plan-input.ts";
 import { TeamEnvironments } from "./team-environments.ts";
 
-/** Variables that choose the package index. They are part of the key. A job may set no other variables for the build. */
+/** Variables that choose the package index, part of the virtualenv's key. A job may set no others for the build. */
 const indexVariable = /^(PIP|UV)_(DEFAULT_INDEX|INDEX|INDEX_URL|EXTRA_INDEX_URL|NO_INDEX|TRUSTED_HOST|INSECURE_HOST)$/;
 
 /** Returns the variables for a build: the operator's, and the job's choice of a package index. */
@@ -21,7 +21,7 @@ export const buildSettings = (
   ...Object.fromEntries(Object.entries(environment).filter(([name]) => indexVariable.test(name))),
 });
 
-/** Whether the job's package index is a local folder or a `file:` URL, whose content the key cannot include. */
+/** Whether the job's package index is a local folder or a `file:` URL: the virtualenv's key cannot include its content. */
 export const indexIsLocal = ({ environment }: Pick<JobSpec, "environment">): boolean =>
   Object.entries(environment)
     .filter(([name]) => indexVariable.test(name) && /INDEX(_URL)?$/.test(name) && !name.endsWith("NO_INDEX"))
@@ -92,7 +92,10 @@ function ownUvLines({ uv, ownUv }: PlanInput["tools"]): string {
   return `  tools=${quote(folder)} uv_version=${version} uv_list=${quote(list)} uv_script=${quote(script)}`;
 }
 
-/** Returns the key: a hash of everything that the build gets. environment.sh adds the files that the requirements name. */
+/**
+ * Returns the virtualenv's key: a hash of everything that the build gets, except the files that the requirements name.
+ * environment.sh adds those.
+ */
 function keyOf({ spec, tools, interpreter, requirements, buildSettings: settings }: PlanInput): string {
   const { teamId, person } = spec;
   const { platform, arch } = process;

@@ -68,7 +68,7 @@ export interface Isolation {
   buildTemporary(folder: AttemptFolder): string;
   /** Returns shell lines that `exec` the command inside the isolation. They run in the attempt's folder. */
   enter(inside: Inside): string;
-  /** Returns a command prefix that restricts a command to this view of the machine, as far as the level can. */
+  /** Returns a command prefix that lets a command access only the paths in `view`, as far as the level can. */
   confine(view: WarehouseView): string[];
   /** Kills processes that a confined command left behind, if they do not end with the command. */
   endConfined(view: WarehouseView): Promise<void>;
@@ -78,9 +78,9 @@ export interface Isolation {
 }
 
 export interface Programs {
-  /** Absolute path, like every path in this interface: a job's own PATH must not decide which program starts the job. */
+  /** Path of `env`. All paths here are absolute: a job's own PATH must not decide which program starts the job. */
   readonly env: string;
-  /** Starts a new session, so that signals that a job sends to its process group do not reach the supervisor. */
+  /** Path of `setsid`. It starts a new session, so that signals of a job to its process group miss the supervisor. */
   readonly setsid: string;
   readonly setpriv: string | undefined;
   readonly prlimit: string | undefined;
@@ -360,8 +360,8 @@ export class SandboxIsolation implements Isolation {
     const attempt = { path: folder.path, ...accounts(uid), readable, shared, own, cwd, tmp };
     const view = words(...sandbox.words(attempt, filter !== undefined));
     const how = building === undefined ? "--ro-bind" : "--bind";
-    // `--dir` creates the parent of the virtualenv with permissions that let the job traverse it. If `writable` is set, that
-    // folder contains the virtualenv and is the only mount: hard links do not work across two mounts.
+    // `--dir` creates the parent of the virtualenv with permissions that let the job traverse it. The folder
+    // in `writable`, if set, contains the virtualenv and is the only mount: hard links do not work across two mounts.
     const venv = `\${MILLRACE_VENV:+--dir "\${MILLRACE_VENV%/*}" ${how} "$MILLRACE_VENV" "$MILLRACE_VENV"}`;
     const mount = writable === undefined ? venv : `--bind ${writable} ${writable}`;
     const shown = tools === undefined ? "" : `--ro-bind ${tools} ${tools} `;

@@ -133,7 +133,10 @@ function userOptions(
   return { programs: { ...programs, setpriv }, range, users };
 }
 
-/** Returns the owners of working folders with their attempt keys: running jobs, and jobs that are not cleaned up yet. */
+/**
+ * Returns the user ids that own working folders, with the attempt keys. They belong to running jobs, and to ended jobs
+ * that are not cleaned up yet.
+ */
 function usersInUse(jobs: string): Map<number, string> {
   return new Map(readdirSync(jobs).map((key) => [new AttemptFolder(jobs, key).owner(), key]));
 }

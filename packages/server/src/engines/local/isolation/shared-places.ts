@@ -26,7 +26,7 @@ export interface SharedPlacesOptions {
 
 const temporaryFolders = ["/tmp", "/var/tmp", "/dev/shm", "/run/lock"];
 
-/** How often a removal is repeated: other processes may create or move files while it runs. */
+/** Maximum number of tries of a removal: other processes may create or move files while it runs. */
 const removals = 3;
 
 /** Thrown if files or IPC objects of these users cannot be deleted. */
@@ -34,7 +34,9 @@ export class LeftBehind extends Error {
   readonly users: readonly number[];
 
   constructor(users: readonly number[], folders: readonly string[], why: string) {
-    super(`Files that jobs of the users ${users.join(", ")} left in ${folders.join(", ")} cannot be removed: ${why}.`);
+    super(
+      `Files that jobs with the user ids ${users.join(", ")} left in ${folders.join(", ")} cannot be removed: ${why}.`,
+    );
     this.users = users;
   }
 }

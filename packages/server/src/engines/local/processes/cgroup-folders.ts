@@ -20,7 +20,10 @@ export function removeFolder(path: string): boolean {
   }
 }
 
-/** Removes control groups that no attempt uses, then their parent folders. Returns the parent folders that still exist. */
+/**
+ * Removes control groups that no attempt uses, then their parent folders, unless `withFolder` is false. Returns the parent
+ * folders that still exist.
+ */
 export function removeUnused(folders: readonly string[], inUse: ReadonlySet<string>, withFolder = true): string[] {
   return [...new Set(folders)].filter((folder) => {
     for (const name of namesIn(folder)) if (!inUse.has(name)) removeFolder(join(folder, name));

@@ -21,8 +21,8 @@ interface Stat {
 }
 
 /**
- * Reads a process from /proc. Returns undefined if it does not exist. Throws on any other error, because it does not prove
- * that the process has exited.
+ * Reads a process from /proc. Returns undefined if the process does not exist. Throws on any other error, because such an
+ * error does not prove that the process has exited.
  */
 function statOf(pid: number): Stat | undefined {
   try {
@@ -69,7 +69,10 @@ export interface Found {
   readonly unclear: boolean;
 }
 
-/** `ours`: a process of the attempts searched for; `foreign`: perhaps of another job; `stranger`: of no job. */
+/**
+ * `ours`: a process of the attempts searched for; `foreign`: perhaps of another job; `stranger`: of no job; `unclear`: in the
+ * middle of an `exec`, so that it cannot be assigned yet.
+ */
 export type Belonging = "ours" | "foreign" | "stranger" | "unclear";
 
 /** Searches all processes of the machine for those of certain attempts. */
@@ -84,8 +87,8 @@ export class ProcessSearch {
   }
 
   /**
-   * Finds processes of attempts whose scripts have ended. It runs after every job, so it skips process ids that belonged to
-   * no job within the last second. That is safe: the kernel does not reuse an id so soon, and only the main process of a
+   * Finds processes of attempts whose scripts have ended. It runs after every job, so it skips process ids that, within the
+   * last second, were found to belong to no job. That is safe: the kernel does not reuse an id so soon, and only the main process of a
    * script, which has exited, can change from belonging to no job to belonging to one.
    */
   left(belongs: (pid: number) => Belonging): Found {
