@@ -41,7 +41,7 @@ export const requests = group("Requests and connections", {
     env: "MILLRACE_LOGIN_RATE",
     fallback: "30",
     description:
-      "maximum number of sign-ins, of device logins, and of wrong links and codes per minute and caller; after a third as many wrong passwords, each further one is delayed; four times as many invalid tokens are allowed",
+      "number N of requests that one caller may send per minute, counted separately for sign-ins, for device logins, and for wrong links and codes; invalid tokens may be 4 × N; after N / 3 wrong passwords, each further one is delayed",
     parse: integer(1, 1_000_000),
   }),
   metricsOpen: setting({
