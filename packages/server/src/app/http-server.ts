@@ -69,13 +69,8 @@ async function listen(app: FastifyInstance, { host, port }: ListeningSettings): 
     return await app.listen({ host, port });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
-    throw Object.assign(
-      new Error(
-        `Port ${port} on ${host} is already in use, perhaps by another Millrace server. Stop that program, or choose another port with --port`,
-      ),
-      {
-        code: "EADDRINUSE",
-      },
-    );
+    throw Object.assign(new Error(`Port ${port} on ${host} is already in use, perhaps by another Millrace server`), {
+      code: "EADDRINUSE",
+    });
   }
 }

@@ -41,7 +41,7 @@ export const requests = group("Requests and connections", {
     env: "MILLRACE_LOGIN_RATE",
     fallback: "30",
     description:
-      "number N of requests that one caller may send per minute, counted separately for sign-ins, for device logins, and for wrong links and codes; invalid tokens may be 4 × N; after N / 3 wrong passwords, each further one is delayed",
+      "a number N: in a minute, one caller may have N sign-ins, N device logins, N wrong links and codes, and 4 × N invalid tokens; after N / 3 wrong passwords, each further one is delayed",
     parse: integer(1, 1_000_000),
   }),
   metricsOpen: setting({

@@ -85,7 +85,7 @@ class JobFeed {
   readonly #onEnd: () => void;
   readonly #ended = new AbortController();
   readonly #due = new Signal();
-  /** Logs in the order of opening: one per attempt, and one more after each failure that is retried. Only the last is open. */
+  /** One log for each attempt, and one more after each failure that is retried. Only the last one is open. */
   readonly #logs: OpenedLog[] = [];
   readonly #waiting = new Set<() => void>();
   #followers = 0;

@@ -227,8 +227,8 @@ interface DeviceLoginsTable {
   /** The user who approved or denied the login; null before that. */
   user_id: number | null;
   /**
-   * The scopes and team ids (JSON arrays) of the new token: the requested ones, as far as the user has them. Null unless
-   * the login is approved; null team ids of an approved login mean all teams of the user.
+   * The scopes and team ids (JSON arrays) of the new token: those requested that the user has. Null unless the
+   * login is approved; null team ids of an approved login mean all teams of the user.
    */
   granted_scopes: string | null;
   granted_team_ids: string | null;
@@ -512,7 +512,7 @@ interface PipelinesTable {
   status: PipelineStatus;
   /** 1 for the template of a schedule or backfill, which never runs itself. */
   is_template: number;
-  /** For a template, the schedule that uses it; otherwise the schedule that fired the pipeline. Null if there is none. */
+  /** For a template, the schedule that uses it; otherwise the schedule that fired the pipeline; null if none. */
   schedule_id: number | null;
   /**
    * The scheduled time (moment) that the pipeline runs for, and the time zone that determines its date. Null if a
@@ -521,8 +521,8 @@ interface PipelinesTable {
   scheduled_at: string | null;
   scheduled_timezone: string | null;
   /**
-   * JSON array of the ids of the schedules that led to this pipeline, including its own; null if none did. Versions that
-   * the pipeline creates fire none of them, which prevents loops.
+   * JSON array of the ids of the schedules that led to this pipeline, including its own; null if none did. Versions
+   * that the pipeline creates fire none of them, which prevents loops.
    */
   chain: string | null;
   /** Full name of the first target, including its version. */
@@ -547,8 +547,8 @@ interface PipelinesTable {
    */
   open_runs: number;
   /**
-   * JSON that says as which user the runs execute; see domain/lifecycle/run-as.ts. Empty means that each run executes as
-   * the creator of the job that it repeats.
+   * JSON that says as which user the runs execute; see domain/lifecycle/run-as.ts. Empty means that each run executes
+   * as the creator of the job that it repeats.
    */
   run_as: Generated<string>;
   created_at: string;

@@ -20,8 +20,8 @@ interface LiveVersion {
   readonly dataset_id: number;
   readonly version: string;
   /**
-   * Job whose script created the version. If a pipeline run or a task's job created it, this is the job that they repeat.
-   * Null if it is unknown, or a job of another team.
+   * Job whose script created the version. If a pipeline run or a task's job created it, this is the job that it
+   * repeats. Null if it is unknown, or a job of another team.
    */
   readonly origin_job_id: string | null;
 }

@@ -35,7 +35,10 @@ export const postponeFiles = (db: Db, jobId: string, nextTry: string) =>
 export const tryFilesAgain = (db: Db, jobId: string, now: string) =>
   change(db, jobId, "storage", { waits_for: "files", not_before: now });
 
-/** Lists the jobs of a cluster whose files are to be downloaded, except those of some teams. Order: priority, then age. */
+/**
+ * Lists the jobs of a cluster whose files are to be downloaded, ordered by priority and then by age. Jobs of the teams
+ * in `without` are left out.
+ */
 export function waitingForFiles(db: Db, clusterId: number, without: readonly number[], limit: number) {
   const query = db
     .selectFrom("queue")

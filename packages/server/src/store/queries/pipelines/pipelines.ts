@@ -177,7 +177,7 @@ export async function releaseChildren(db: Db, pipelineId: string, createdJobId: 
   return rows.flatMap(({ created_job_id, waits_for }) => (waits_for === 0 && created_job_id ? [created_job_id] : []));
 }
 
-/** Sets how many parents each run of a pipeline waits for. The keys of `waits` are the ids of the jobs that runs repeat. */
+/** Sets how many parents each run of a pipeline waits for. The keys of `waits` are the jobs that the runs repeat. */
 export const setWaitsFor = (db: Db, pipelineId: string, waits: ReadonlyMap<string, number>): Promise<void> =>
   eachPart([...waits], (part) => {
     const rows = part.map(([jobId, count]) => sql`(${jobId}, cast(${count} as integer))`);

@@ -205,7 +205,7 @@ const waiting = prepared<{ limit: number }>()((db, value) =>
 export const readySchedules = async (db: Db, limit: number): Promise<number[]> =>
   (await waiting(db, { limit })).rows.map(({ id }) => id);
 
-/** Lists active schedules that should have fired before this time but have not, ordered by id, starting after `after`. */
+/** Lists active schedules that should have fired before this time but have not, ordered by id. */
 export async function lateSchedules(
   db: Db,
   before: string,

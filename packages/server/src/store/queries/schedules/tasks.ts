@@ -181,8 +181,8 @@ export interface TaskChanges {
 }
 
 /**
- * Updates a task and its job. Fields of the spec that are shortened (`cut`) must stay the same, because their full texts
- * in `texts` are not updated. The caller must have called `lockTask` in the same write.
+ * Updates a task and its job. Fields of the spec that are shortened (`cut`) must stay the same, because their full
+ * texts in `texts` are not updated. The caller must have called `lockTask` in the same write.
  */
 export async function updateTask(db: Db, id: string, { name, spec, next_run }: TaskChanges): Promise<void> {
   await db.updateTable("jobs").set({ name, spec }).where("id", "=", id).where("status", "=", "TASK").execute();
