@@ -114,7 +114,7 @@ export const adminLink = (config: Config, { user = "admin" }: { user?: string | 
 export const adminRotateKey = (config: Config): Promise<Rotation> =>
   withStore(config, (store) => rotateKey(keyLocation(config), store, readFaults(config.testing.fault)));
 
-/** Sets the password of a user, by default of the first administrator. */
+/** Sets the password of a user, by default of `admin`, the user that the first start creates. */
 export const adminPassword = (
   config: Config,
   { user = "admin", password }: { user?: string | undefined; password: string },

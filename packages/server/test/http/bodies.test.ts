@@ -49,10 +49,7 @@ describe("JSON", () => {
 
   it("with an unpaired surrogate in any text is refused before it is parsed; pairs are accepted", (t) => {
     for (const text of ['["\\ud800 x"]', '["\\udc00"]', '["\\ud83d\\u0041"]', '{"\\uD83D":1}', '["\\ude00\\ud83d"]'])
-      assert.deepEqual(readsOf(t as never, text), [
-        "body: expected text of whole characters, got half of a surrogate pair",
-        0,
-      ]);
+      assert.deepEqual(readsOf(t as never, text), ["body: expected text without unpaired surrogates", 0]);
     const whole = '["\\ud83d\\ude00\\uD83D\\uDE00", "\\\\ud800"]';
     assert.deepEqual(readJson(Buffer.from(whole)), ["😀😀", "\\ud800"]);
   });

@@ -12,7 +12,7 @@ const chunk = 256 * 1024;
 /** Size of a file-system block, in bytes. */
 const block = 4096;
 const zeros = Buffer.alloc(block);
-/** Maximum number of characters in a line. No row is that long. */
+/** Maximum number of characters in a line of a backup's lists. No row of a database is that long. */
 const longestLine = 256 * 1024 * 1024;
 
 /** Opens a regular file; undefined if there is none at the path. */
@@ -148,7 +148,9 @@ export async function* readLines(path: string): AsyncGenerator<unknown> {
     parts.push(head);
     length += head.length;
     if (length > longestLine)
-      throw new Error(`${path} has a line that is too long. The file is damaged, or is not part of a backup.`);
+      throw new Error(
+        `${path} has a line that is too long, so it is damaged or not part of a backup. Use another backup.`,
+      );
     for (const piece of rest) {
       yield JSON.parse(parts.join(""));
       parts = [piece];

@@ -1,6 +1,6 @@
 /**
- * Takes a backup, whether or not the server runs: first a snapshot of the rows, then the warehouses and files that the
- * rows name. Data is stored before the row that names it, so a copy taken after the rows has everything they name.
+ * Takes a backup, whether or not the server runs: first a snapshot of the database rows, then the warehouses and files
+ * that the rows name. A server stores data before the row that names it, so files copied after the rows are complete.
  */
 import { execFile } from "node:child_process";
 import { lstat, mkdir, open, rename, rm, stat, statfs, writeFile } from "node:fs/promises";

@@ -24,7 +24,7 @@ export interface FillOptions {
   readonly now: () => number;
 }
 
-/** Numbers of jobs that had not ended, by what happened to them. */
+/** Numbers of jobs that had not ended when the backup was taken, by what the restore did with them. */
 export interface Settled {
   readonly failed: number;
   readonly queued: number;
@@ -103,8 +103,8 @@ async function insertAll(db: Db, folder: string, blobs: ReadonlySet<string>, opt
 }
 
 /**
- * Maximum number of attempts of a job. A backup looks for the files of each attempt, so a damaged number must not make
- * that endless.
+ * Maximum number of attempts of a job. A later backup looks for the files of each attempt, so a damaged row with a huge
+ * number would make it run without end.
  */
 const mostAttempts = 100_000;
 const isAttempt = (value: unknown) =>
@@ -123,7 +123,7 @@ function checkRow(line: unknown): [KeptTable, Row] {
     (name === undefined || uuidPattern.test(String(row[name])));
   if (!good)
     throw new Error(
-      `The backup has an invalid row, so it is damaged or not from Millrace: ${JSON.stringify(line).slice(0, 200)}`,
+      `The backup has an invalid row, so it is damaged or not from Millrace. Use another backup. The row: ${JSON.stringify(line).slice(0, 200)}`,
     );
   return [table, row];
 }

@@ -97,8 +97,8 @@ const uuid = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}";
 export const uuidPattern = new RegExp(`^${uuid}$`);
 
 /**
- * Folder in a backup with the copies of warehouses, each named after its time. Old backups also have a marker file
- * `made`.
+ * Folder in a backup with the copies of warehouses, each named after its time. Old backups also have a file `made` for
+ * each team, which is no longer used.
  */
 export const warehousesFolder = "team-stores";
 const moment = "\\d{4}-\\d\\d-\\d\\dT[\\d:.]{8,12}Z";
@@ -122,7 +122,7 @@ export function checkEntry(value: unknown): Entry {
     typeof sha256 !== "string"
   )
     throw new Error(
-      `The backup lists an unexpected file, so it is damaged or not from Millrace: ${JSON.stringify(value).slice(0, 200)}`,
+      `The backup lists an unexpected file, so it is damaged or not from Millrace. Use another backup. The file: ${JSON.stringify(value).slice(0, 200)}`,
     );
   return { path, size, sha256 };
 }

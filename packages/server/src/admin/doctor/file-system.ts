@@ -87,7 +87,8 @@ export function describeInodes(files: number, free: number): Finding {
 }
 
 /**
- * Checks that only the owner can read the encryption key, and the database if other users can enter the data folder.
+ * Checks that only the owner can read the encryption key. If other users can enter the data folder, the files of the
+ * database must be private too.
  */
 export async function checkPermissions({ dataDir }: Folder): Promise<Finding> {
   const modeOf = async (path: string) => ((await stat(path).catch(() => undefined))?.mode ?? 0) & 0o777;

@@ -33,7 +33,7 @@ export const keyLocation = ({ keys, data }: Pick<Config, "keys" | "data">): KeyL
 
 export const keyFilePath = ({ secretKeyFile, usualFile }: KeyLocation) => secretKeyFile || usualFile;
 
-/** Returns the keys from the setting, which change only with a restart; undefined if the setting is empty. */
+/** Returns the keys in MILLRACE_SECRET_KEY; undefined if it is not set. They change only with a restart. */
 export function givenKeys({ secretKey: given }: KeySettings): KeySource | undefined {
   const keys = given.map(secretKeyOf);
   const [first] = keys;

@@ -27,7 +27,7 @@ export interface Rotation {
    * running jobs.
    */
   readonly waitsForJobs: number;
-  /** Values that no key decrypts; the older keys stay because of them. */
+  /** Descriptions of the values that no key decrypts; the older keys stay because of them. */
   readonly unreadable: readonly string[];
   /** Path of the key file, or the name of the setting. */
   readonly where: string;

@@ -41,7 +41,7 @@ export const requests = group("Requests and connections", {
     env: "MILLRACE_LOGIN_RATE",
     fallback: "30",
     description:
-      "maximum number of sign-ins, of device logins, and of wrong links and codes per minute and caller; after a third as many wrong passwords, each further one is delayed; four times as many invalid tokens are allowed",
+      "a number N: in a minute, one caller may have N sign-ins, N device logins, N wrong links and codes, and 4 × N invalid tokens; after N / 3 wrong passwords, each further one is delayed",
     parse: integer(1, 1_000_000),
   }),
   metricsOpen: setting({

@@ -1,4 +1,7 @@
-/** Tracks open connections by owner. An owner with too many connections loses its least useful ones first. */
+/**
+ * Tracks open connections by owner: an authenticated user, otherwise an address, or a user of this machine. An owner
+ * with too many connections loses its least useful ones first.
+ */
 import type { Socket } from "node:net";
 
 export interface Owner {
@@ -46,8 +49,8 @@ export class Owners {
   }
 
   /**
-   * Picks the connection to close so that a new one can be accepted. It comes from the owner with the most connections
-   * that has one to close. Returns undefined if all connections are in use.
+   * Picks the connection to close so that a new one can be accepted: of the owners that have one to close, the owner
+   * with the most connections loses it. Returns undefined if all connections are in use.
    */
   leastMissed(looks: Looks, except: Socket): Socket | undefined {
     let most = 0;

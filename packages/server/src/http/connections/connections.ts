@@ -43,8 +43,8 @@ interface ConnectionRules {
 export const leastBytes = 256 * 1024;
 
 /**
- * From this many unauthenticated connections of one address on, the server looks up which user of this machine opened
- * each further one.
+ * Number of unauthenticated connections of one address from which on the server looks up whether a user of this machine
+ * opened each further one, and which user.
  */
 const fewStrangers = 48;
 

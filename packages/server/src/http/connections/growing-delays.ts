@@ -14,7 +14,7 @@ const memoryMs = 60 * 60_000;
 interface Tries {
   readonly count: number;
   readonly at: number;
-  /** Monotonic time until which further attempts are refused. */
+  /** Monotonic time in milliseconds until which further attempts are refused. */
   readonly until: number;
 }
 
@@ -28,7 +28,7 @@ export class GrowingDelays {
     this.#free = free;
   }
 
-  /** Number of keys that are remembered. */
+  /** Number of keys whose wrong attempts are remembered. */
   get size(): number {
     return this.#tries.size;
   }

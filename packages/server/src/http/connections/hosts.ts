@@ -28,7 +28,7 @@ export function hostCheck({ host, publicUrl, allowedHosts }: Named): (header: st
     if (ours.has(name) || name.endsWith(".localhost") || isIP(name) !== 0) return;
     throw new ApiError(
       "misdirected",
-      "This server does not accept the name in the Host header. The operator can add the name to MILLRACE_ALLOWED_HOSTS.",
+      `This server does not accept the name ${name} in the Host header. The operator can add the name to MILLRACE_ALLOWED_HOSTS.`,
     );
   };
 }

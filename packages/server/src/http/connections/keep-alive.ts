@@ -13,7 +13,7 @@ const mostBuffered = 1024 * 1024;
 
 /**
  * Pings a WebSocket client until the returned timer is cleared. Terminates a client that neither answers nor reads for
- * two rounds, or that sends too many frames. Closes the connection if the token was revoked or the user disabled since.
+ * two rounds, or that sends too many frames. Closes the connection once the token is revoked or the user disabled.
  */
 export function keepAlive(client: WebSocket, askAgain: () => Promise<unknown>): NodeJS.Timeout {
   let silent = 0;

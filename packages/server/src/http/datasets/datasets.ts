@@ -39,8 +39,8 @@ export function datasetRoutes(app: FastifyInstance, context: DatasetContext): vo
     return new JsonText(await showDataset(store.db, team, reference, query.include_removed ?? false));
   });
 
-  // The warehouse is changed first: if that fails, nothing changes. If a crash leaves the store behind, the next read
-  // of the warehouse corrects it.
+  // The warehouse is changed first: if that fails, nothing changes. If the server crashes before it changes the store,
+  // the next read of the warehouse corrects the store.
   register(app, context, routes.editDataset, async ({ principal, actor, team, body }) => {
     const reference = readNamed(body, principal.username);
     const edit = await planEdit(store.db, team, reference, body);

@@ -1,4 +1,7 @@
-/** Shares the state and the log frames of a job among all its followers, so that each is read only once. */
+/**
+ * Shares the state and the log frames of a job among all its followers (WebSocket clients), so that each is read only
+ * once.
+ */
 
 import { isSettled } from "@millrace/contract";
 import { BlobsUnavailable } from "../../blobs/blobs.ts";
@@ -82,7 +85,7 @@ class JobFeed {
   readonly #onEnd: () => void;
   readonly #ended = new AbortController();
   readonly #due = new Signal();
-  /** One log for each attempt, and one more when a failed attempt ends. Only the last one is open. */
+  /** One log for each attempt, and one more after each failure that is retried. Only the last one is open. */
   readonly #logs: OpenedLog[] = [];
   readonly #waiting = new Set<() => void>();
   #followers = 0;

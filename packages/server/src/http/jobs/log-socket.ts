@@ -43,7 +43,8 @@ export function logSocket(app: FastifyInstance, context: JobContext): void {
   const checkHost = hostCheck(context.listening);
   const enter = async (request: IncomingMessage) => {
     if (await context.connections.awaitAnswers(request.socket)) throw outOfTurn();
-    if (context.stopping.aborted) throw new ApiError("unavailable", "The server is stopping.");
+    if (context.stopping.aborted)
+      throw new ApiError("unavailable", "The server is stopping. Connect again in a moment.");
     checkHost(request.headers.host);
     const call = await accept(context, request);
     context.connections.know(request.socket, call.principal);
@@ -97,7 +98,7 @@ async function accept(context: JobContext, request: IncomingMessage): Promise<Ca
     throw new ApiError("bad_request", "The path of the request is not a valid URL.");
   const url = new URL(request.url ?? "", "http://localhost");
   if (`${url.pathname.replace(/\/+$/, "")}/` !== route.path)
-    throw new ApiError("not_found", "There is no WebSocket at this path.");
+    throw new ApiError("not_found", `There is no WebSocket at ${url.pathname}. See /api/docs.`);
   const principal = await authenticate(context, request.headers, addressOf(request, context.listening.trustProxy));
   const query = readQuery(route.query, Object.fromEntries(url.searchParams)) as {
     job_id?: string;

@@ -117,7 +117,8 @@ function toApiError(error: FastifyError, { routeOptions }: FastifyRequest): ApiE
 /** Converts a validation error to a message that names the field, the expected value and the received value. */
 export function validationError(errors: FastifySchemaValidationError[]): ApiError {
   const [first] = errors;
-  if (!first) return new ApiError("invalid", "The request does not match its schema.");
+  if (!first)
+    return new ApiError("invalid", "The request does not have the form that this route expects. See /api/docs.");
   const path = first.instancePath.split("/").slice(1);
   if (first.keyword === "required") {
     return invalid([...path, String(first.params["missingProperty"])].join("."), "a value, got none");

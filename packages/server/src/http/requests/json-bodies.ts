@@ -99,7 +99,7 @@ function checkEscape(json: Buffer, at: number): number {
   const isFirstHalf = code >= 0xd800 && code <= 0xdbff;
   if (!isFirstHalf && !isSecondHalf(code)) return 0;
   const pair = isFirstHalf && json[at + 4] === backslash && json[at + 5] === u && isSecondHalf(codeAt(json, at + 6));
-  if (!pair) throw invalid("body", "text of whole characters, got half of a surrogate pair");
+  if (!pair) throw invalid("body", "text without unpaired surrogates");
   return 10;
 }
 

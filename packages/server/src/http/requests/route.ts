@@ -25,7 +25,7 @@ declare module "fastify" {
   interface FastifyContextConfig {
     /** Who may call the route. A test checks that every route has this. */
     access?: Access;
-    /** True if the handler also needs the text of the body. */
+    /** True if the handler also gets the body as text, in which integers beyond 2^53 keep all their digits. */
     keepsNumbers?: boolean;
     /** True if the body is a file. */
     upload?: boolean;
@@ -133,7 +133,7 @@ export function register<R extends Route>(
   });
 }
 
-/** Adds the JSON body of a GET request to a field of its query. */
+/** Appends the JSON body of a GET request to the values of a query parameter. */
 async function moveBody(field: string, request: FastifyRequest): Promise<void> {
   const body = await bodyOfGet(request.raw, request.routeOptions.bodyLimit);
   if (body === undefined || body === null) return;

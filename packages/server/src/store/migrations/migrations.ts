@@ -240,9 +240,9 @@ async function roomQuotas(db: Kysely<Tables>): Promise<void> {
 }
 
 /**
- * Adds the original job that each job repeats, so one index lookup finds the newest script of a dataset even if older
- * scripts were repeated later. Also adds the requested targets of pipelines, and whether a schedule follows the newest
- * scripts.
+ * Adds the first job with the script that a job repeats (its origin), so one index lookup finds the newest script of a
+ * dataset even if older scripts were repeated later. Also adds the requested targets of pipelines, and whether a
+ * schedule follows the newest scripts.
  */
 async function scriptsThatMove(db: Kysely<Tables>): Promise<void> {
   const creator = `(select min(job_id) from dataset_version_jobs where version_id = dataset_versions.id and is_creator = 1)`;
@@ -254,7 +254,7 @@ async function scriptsThatMove(db: Kysely<Tables>): Promise<void> {
     `update jobs set origin_id = parent_job_id where parent_job_id is not null`,
     `update jobs set origin_id = (select min(job_id) from pipeline_runs where created_job_id = jobs.id) where pipeline_id is not null`,
   ]);
-  // A run may repeat another run, so each statement moves one step closer to the original.
+  // A run may repeat another run, so each statement moves `origin_id` one step closer to the first job.
   for (let changed = 1n; changed > 0n; ) {
     const result = await sql
       .raw(`update jobs set origin_id = (select origin.origin_id from jobs origin where origin.id = jobs.origin_id)

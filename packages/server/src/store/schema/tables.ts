@@ -79,7 +79,7 @@ export interface Tables {
   };
   pipelines: PipelinesTable;
   pipeline_runs: PipelineRunsTable;
-  /** Edges of a pipeline's graph; both ids are those of the original jobs that the runs repeat. */
+  /** Edges of a pipeline's graph. Both ids are of the jobs that the runs repeat, not of the runs' own jobs. */
   pipeline_edges: { pipeline_id: string; job_id: string; parent_job_id: string };
   schedules: SchedulesTable;
   firings: FiringsTable;
@@ -97,7 +97,10 @@ export interface Tables {
    */
   outbox: OutboxTable;
   deliveries: DeliveriesTable;
-  /** Subjects whose last reported state is a failure, so that their next success is reported as a recovery. */
+  /**
+   * Subjects (a schedule, a task, or a job and its reruns) whose last reported state is a failure, so that their next
+   * success is reported as a recovery.
+   */
   failing: { team_id: number; subject: string; since: string };
 }
 
@@ -135,7 +138,7 @@ interface TeamsTable {
   max_text_bytes: number | null;
   max_export_bytes: number | null;
   max_environment_bytes: number | null;
-  /** Credentials given to jobs that name none. */
+  /** Credentials given to jobs that name none; null means that these jobs get none. */
   default_credentials_id: number | null;
   /** Default version of the dataset library for jobs that pin none; null means the server's default. */
   library_version: string | null;
@@ -221,8 +224,12 @@ interface DeviceLoginsTable {
   team_names: string | null;
   expires_in_days: number;
   status: "pending" | "approved" | "denied" | "used";
-  /** The user who approved, and the limits of that user's own rights. */
+  /** The user who approved or denied the login; null before that. */
   user_id: number | null;
+  /**
+   * The scopes and team ids (JSON arrays) of the new token: those requested that the user has. Null unless the
+   * login is approved; null team ids of an approved login mean all teams of the user.
+   */
   granted_scopes: string | null;
   granted_team_ids: string | null;
   /** Expiry of the approving token; the new token expires no later. */
@@ -461,8 +468,8 @@ interface DatasetVersionsTable {
   /** The job that created the version; null if none is known. */
   job_id: string | null;
   /**
-   * The job whose script created the version: the original that the creating job repeats, or that job itself. Null if
-   * it is no job of the team.
+   * The job whose script created the version: the first job with that script, which the creating job repeats, or the
+   * creating job itself. Null if that is unknown or a job of another team.
    */
   origin_job_id: Generated<string | null>;
   created_at: string;
@@ -505,7 +512,7 @@ interface PipelinesTable {
   status: PipelineStatus;
   /** 1 for the template of a schedule or backfill, which never runs itself. */
   is_template: number;
-  /** For a template, the schedule that uses it; for a run, the schedule that fired it. */
+  /** For a template, the schedule that uses it; otherwise the schedule that fired the pipeline; null if none. */
   schedule_id: number | null;
   /**
    * The scheduled time (moment) that the pipeline runs for, and the time zone that determines its date. Null if a
@@ -514,8 +521,8 @@ interface PipelinesTable {
   scheduled_at: string | null;
   scheduled_timezone: string | null;
   /**
-   * JSON array of the schedules that led to this pipeline, including its own. Versions that the pipeline creates fire
-   * none of them, which prevents loops.
+   * JSON array of the ids of the schedules that led to this pipeline, including its own; null if none did. Versions
+   * that the pipeline creates fire none of them, which prevents loops.
    */
   chain: string | null;
   /** Full name of the first target, including its version. */
@@ -540,8 +547,8 @@ interface PipelinesTable {
    */
   open_runs: number;
   /**
-   * JSON that says as which user the runs execute; see domain/lifecycle/run-as.ts. Empty means as the creators of the
-   * original jobs.
+   * JSON that says as which user the runs execute; see domain/lifecycle/run-as.ts. Empty means that each run executes
+   * as the creator of the job that it repeats.
    */
   run_as: Generated<string>;
   created_at: string;
@@ -553,7 +560,7 @@ interface PipelineRunsTable {
   pipeline_id: string;
   /** Topological order: parents come before their children. */
   position: number;
-  /** The original job that created the dataset and that this run repeats. */
+  /** The job that this run repeats, because it created the dataset. */
   job_id: string;
   /** The job created for this run; null in a template. */
   created_job_id: string | null;

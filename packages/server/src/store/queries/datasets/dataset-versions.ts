@@ -15,8 +15,8 @@ export type DatasetVersionRow = Selectable<Tables["dataset_versions"]>;
 export type NewVersionRow = Omit<DatasetVersionRow, "id" | "origin_job_id">;
 
 /**
- * SQL for the original job that this job repeats, or for the job itself if it repeats none. Null if the job does not
- * belong to this team: the id comes from a warehouse, whose content is not trusted.
+ * SQL for the first job with the script of this job, which is the job itself if it repeats none. Null if the job does
+ * not belong to this team: the id comes from a warehouse, whose content is not trusted.
  */
 const originOf = (jobId: string | null, teamId: number) =>
   sql<string | null>`(select coalesce(origin_id, id) from jobs where id = ${jobId} and team_id = ${teamId})`;
@@ -85,7 +85,7 @@ export async function linkJob(db: Db, jobId: string, versionId: number, isCreato
   if (isCreator) await setOrigin(db, { jobId, versionId });
 }
 
-/** Sets the original job of a version that does not name its creating job itself. */
+/** Sets `origin_job_id` of a version without `job_id`, from the job that is linked to it as its creator. */
 const setOrigin = prepared<{ jobId: string; versionId: number }>()((db, value) =>
   db
     .updateTable("dataset_versions")

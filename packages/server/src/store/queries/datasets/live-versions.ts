@@ -19,7 +19,10 @@ interface LiveVersion {
   readonly id: number;
   readonly dataset_id: number;
   readonly version: string;
-  /** Original job whose script created the version; null if that is not known or not a job of the team. */
+  /**
+   * Job whose script created the version. If a pipeline run or a task's job created it, this is the job that it
+   * repeats. Null if it is unknown, or a job of another team.
+   */
   readonly origin_job_id: string | null;
 }
 

@@ -8,7 +8,7 @@ export interface NewestMade {
   readonly dataset_id: number;
   readonly id: number;
   readonly version: string;
-  /** Original job with the script that created the version. */
+  /** First job with the script that created the version. */
   readonly origin_job_id: string;
 }
 

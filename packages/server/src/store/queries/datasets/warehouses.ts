@@ -15,8 +15,8 @@ export const touchWarehouse = (db: Db, teamId: number, now: string) =>
     .execute();
 
 /**
- * Lists warehouses that were used since their last backup, if that backup is older than `before` or never happened. A
- * backup time after `future` comes from a wrong clock and counts as due.
+ * Lists warehouses that were used since their last daily copy, if that copy is older than `before` or does not exist. A
+ * copy whose time is after `future` was made with a wrong clock; its warehouse counts as due.
  */
 export const warehousesToCopy = (db: Db, before: string, future: string): Promise<WarehouseRow[]> =>
   db
@@ -61,7 +61,7 @@ export const makeTidyingDue = (db: Db, teamId: number, now: string, last: string
     .where("team_id", "=", teamId)
     .execute();
 
-/** Makes a backup of every warehouse due, as after a restore, when earlier backups are on another machine. */
+/** Makes a daily copy of every warehouse due. Called after a restore: the new data folder has no copies. */
 export const forgetCopies = (db: Db) => db.updateTable("team_stores").set({ backed_up_at: null }).execute();
 
 /** Ends the pause of every team; called at start, when the process that paused them is gone. */

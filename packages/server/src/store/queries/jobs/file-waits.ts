@@ -35,7 +35,10 @@ export const postponeFiles = (db: Db, jobId: string, nextTry: string) =>
 export const tryFilesAgain = (db: Db, jobId: string, now: string) =>
   change(db, jobId, "storage", { waits_for: "files", not_before: now });
 
-/** Lists the jobs of a cluster whose files are to be downloaded, by priority and then by age, without the given teams. */
+/**
+ * Lists the jobs of a cluster whose files are to be downloaded, ordered by priority and then by age. Jobs of the teams
+ * in `without` are left out.
+ */
 export function waitingForFiles(db: Db, clusterId: number, without: readonly number[], limit: number) {
   const query = db
     .selectFrom("queue")
@@ -48,7 +51,7 @@ export function waitingForFiles(db: Db, clusterId: number, without: readonly num
   return (without.length === 0 ? query : query.where("team_id", "not in", without)).execute();
 }
 
-/** Lists the jobs whose download failed, by the time of the next try. */
+/** Lists the jobs whose download failed, ordered by the time of the next try. */
 export const postponedFiles = (db: Db, limit: number) =>
   db
     .selectFrom("queue")

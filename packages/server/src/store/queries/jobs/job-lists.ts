@@ -22,7 +22,7 @@ export interface JobFilter {
   readonly text?: string | undefined;
   /** Only jobs older than this job id. */
   readonly before?: string | undefined;
-  /** Only jobs from this job id on. */
+  /** Only this job and newer ones. */
   readonly from?: string | undefined;
   readonly limit: number;
 }
@@ -104,8 +104,8 @@ function restOf(filter: JobFilter): JobFilter | undefined {
 }
 
 /**
- * Returns the ids of jobs that match one condition: the first that the filter sets of tag, parent, name, user, status
- * and team. Each has an index ordered by id.
+ * Returns the ids of jobs that match one condition: of tag, parent, name, user, status and team, the first one that the
+ * filter sets. Each has an index ordered by id.
  */
 function candidates(db: Db, filter: JobFilter): Promise<string[]> {
   const { tags, parentId, name, username, statuses } = filter;

@@ -234,7 +234,7 @@ export const hasLog = async (db: Db, id: string): Promise<boolean> =>
     .where("log_removed_at", "is", null)
     .executeTakeFirst()) !== undefined;
 
-/** Returns the teams of jobs, by the ids of those that exist. At most one batch of ids. */
+/** Returns the team id of each job that exists, by job id. Takes at most 500 ids, in one statement. */
 export async function teamsOfJobs(db: Db, ids: readonly string[]): Promise<Map<string, number>> {
   const rows = await db.selectFrom("jobs").select(["id", "team_id"]).where("id", "in", ids).execute();
   return new Map(rows.map(({ id, team_id }) => [id, team_id]));
@@ -351,8 +351,8 @@ async function bytesBefore(db: Db, jobs: readonly Rewritten[]): Promise<Map<stri
 }
 
 /**
- * Changes the owner of a job that has not started. The spec's long fields must stay the same. Returns false if the job
- * has started.
+ * Changes the owner of a job that has not started. Fields of the spec that are shortened (`cut`) must stay the same,
+ * because their full texts in `texts` are not updated. Returns false if the job has started.
  */
 export async function reassignJob(
   db: Db,

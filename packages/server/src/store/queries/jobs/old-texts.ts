@@ -20,8 +20,8 @@ const hasLongTexts = sql.raw<boolean>(`(cut <> '' or length(environment) > ${ans
 
 /**
  * Decides once for each of some old jobs whether its texts are still needed, and deletes those that are not. Jobs that
- * created or reused versions and original jobs of pipelines keep their texts, because a pipeline may repeat them. Tasks
- * keep theirs until they end. Returns how many jobs were checked.
+ * created or reused versions, and jobs that a pipeline repeats, keep their texts, because a pipeline may repeat them
+ * again. Tasks keep theirs until they end. Returns how many jobs were checked.
  */
 export async function settleOldTexts(db: Db, before: string, now: string, limit: number): Promise<number> {
   const jobs = await db

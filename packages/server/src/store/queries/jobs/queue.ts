@@ -20,7 +20,10 @@ const head = prepared<{ clusterId: number; limit: number }>()((db, value) =>
     .orderBy("job_id")
     .limit(value("limit")),
 );
-/** Returns the head of the queue, by priority and then by age, without jobs that wait for a retry. */
+/**
+ * Returns the first jobs of the queue, ordered by priority and then by age. Jobs that wait for a retry or for their
+ * files are left out.
+ */
 export const headOfQueue = async (db: Db, clusterId: number, limit: number) =>
   (await head(db, { clusterId, limit })).rows;
 
@@ -37,8 +40,8 @@ const headOfTeam = prepared<{ clusterId: number; teamId: number; limit: number }
 );
 
 /**
- * Returns the head of the queue without the jobs of some teams. Reads team by team, so that a long backlog of those
- * teams costs nothing.
+ * Returns the first jobs of the queue as `headOfQueue` does, without those of some teams. Reads team by team, so that a
+ * long backlog of those teams costs nothing.
  */
 export async function headOfQueueWithout(db: Db, clusterId: number, limit: number, teams: readonly number[]) {
   const others = await db
@@ -109,7 +112,7 @@ export async function dequeueAll(db: Db, jobIds: readonly string[]): Promise<str
   return taken;
 }
 
-/** Counts that jobs were passed over, except jobs whose rows another write has locked. */
+/** Adds one to `passed_over` of each job, except jobs whose rows another write has locked. */
 export const countPassedOver = (db: Db, jobIds: readonly string[]) =>
   db
     .updateTable("queue")
@@ -144,7 +147,7 @@ export async function requeueAs(
   return waiting;
 }
 
-/** Lists jobs that wait for a retry, by the time of the retry. */
+/** Lists jobs that wait for a retry, ordered by the time of the retry. */
 export const waitingForRetry = (db: Db, limit: number) =>
   db
     .selectFrom("queue")

@@ -1,5 +1,5 @@
 /**
- * Finds work that runs as a certain user: because the user created the original jobs, or because the work was
+ * Finds work that runs as a certain user: because the user created the jobs that it repeats, or because the work was
  * transferred to the user.
  */
 import { type JobStatus, jobStates, pipelineStates } from "@millrace/contract";

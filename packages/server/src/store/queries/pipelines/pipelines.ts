@@ -63,7 +63,7 @@ export async function lockPipelines(db: Db, ids: readonly string[]): Promise<voi
   await eachPart([...new Set(ids)].sort(), query);
 }
 
-/** Locks the pipelines that have one of these jobs as a run. The first statement of every write that may end a job. */
+/** Locks the pipelines that have one of these jobs as a run. A write that may end a job must begin with this. */
 export async function lockPipelinesOf(db: Db, jobIds: readonly string[]): Promise<void> {
   if (!isPostgres(db)) return;
   const ids: string[] = [];
@@ -143,8 +143,8 @@ const ended = prepared<{ id: string; now: string }>()((db, value) =>
     .returningAll(),
 );
 /**
- * Decrements the number of runs that have not ended. If two parents end at the same time, the second sees the changes
- * of the first.
+ * Decrements the number of runs that have not ended, and returns the pipeline. If two runs end at the same time, the
+ * second write sees the changes of the first.
  */
 export const countEndedRun = async (db: Db, id: string, now: string): Promise<PipelineRow | undefined> =>
   (await ended(db, { id, now })).rows[0];
@@ -177,7 +177,7 @@ export async function releaseChildren(db: Db, pipelineId: string, createdJobId: 
   return rows.flatMap(({ created_job_id, waits_for }) => (waits_for === 0 && created_job_id ? [created_job_id] : []));
 }
 
-/** Stores for runs of a pipeline, by the ids of their originals, for how many parents they wait. */
+/** Sets how many parents each run of a pipeline waits for. The keys of `waits` are the jobs that the runs repeat. */
 export const setWaitsFor = (db: Db, pipelineId: string, waits: ReadonlyMap<string, number>): Promise<void> =>
   eachPart([...waits], (part) => {
     const rows = part.map(([jobId, count]) => sql`(${jobId}, cast(${count} as integer))`);
@@ -187,7 +187,7 @@ export const setWaitsFor = (db: Db, pipelineId: string, waits: ReadonlyMap<strin
     );
   });
 
-/** Assigns other jobs to runs of a pipeline, by the ids of their originals. */
+/** Assigns other jobs to runs of a pipeline. `drafts` maps the job that a run repeats to the run's new job. */
 export const replaceDrafts = (db: Db, pipelineId: string, drafts: ReadonlyMap<string, string>): Promise<void> =>
   eachPart([...drafts], (part) => {
     const rows = part.map(([jobId, draft]) => sql`(${jobId}, ${draft})`);

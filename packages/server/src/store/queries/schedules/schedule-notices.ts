@@ -8,7 +8,7 @@ import { eachPart } from "../batches.ts";
 
 export type NoticeRow = Selectable<Tables["schedule_notices"]>;
 
-/** Lists the active schedules that these datasets trigger, by id. */
+/** Lists the active schedules that these datasets trigger, ordered by id. */
 export async function schedulesFiredBy(db: Db, datasetIds: readonly number[]) {
   const found: Pick<Selectable<Tables["schedules"]>, "id" | "team_id" | "trigger_dataset_id" | "quiet_seconds">[] = [];
   await eachPart(datasetIds, async (part) => {
@@ -22,7 +22,7 @@ export async function schedulesFiredBy(db: Db, datasetIds: readonly number[]) {
   return found.sort((a, b) => a.id - b.id);
 }
 
-/** Inserts a notice or replaces the schedule's existing one; `merge` combines the two chains. */
+/** Inserts a notice or replaces the schedule's existing one; `merge` combines the `chain` of both. */
 export async function putNotice(db: Db, notice: NoticeRow, merge: (a: string, b: string) => string): Promise<void> {
   for (;;) {
     const insert = db.insertInto("schedule_notices").values(notice);
@@ -128,7 +128,7 @@ const triggersOfPart = (db: Db, ids: readonly number[]) =>
     .where("schedules.id", "in", ids)
     .execute();
 
-/** Returns the datasets that the original jobs of a pipeline created versions of. */
+/** Returns the datasets of which the jobs that a pipeline repeats have created versions. */
 export const datasetsMadeBy = async (db: Db, pipelineId: string): Promise<number[]> =>
   (
     await db

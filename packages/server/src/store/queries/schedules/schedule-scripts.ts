@@ -42,7 +42,7 @@ export async function runsOfTemplates(
   return found;
 }
 
-/** Returns, for each job, the original job whose script it runs. */
+/** Returns, for each job, the first job with the same script: the one that it repeats, or the job itself. */
 export async function originsOf(db: Db, jobIds: readonly string[]): Promise<Map<string, string>> {
   const origins = new Map<string, string>();
   await eachPart(jobIds, async (part) => {

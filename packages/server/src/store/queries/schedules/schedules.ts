@@ -146,7 +146,7 @@ export const dueSchedules = async (db: Db, teamId: number, now: string, { after,
   (await due(db, { teamId, now, afterRun: after?.next_run ?? "", afterId: after?.id ?? 0, limit }))
     .rows as DueSchedule[];
 
-/** Lists the team's schedules by their next time, starting after the cursor `after`. */
+/** Lists the team's schedules that will fire, earliest first, starting after the cursor `after`. */
 export const nextSchedules = (db: Db, teamId: number, after: DueSchedule, limit: number) =>
   db
     .selectFrom("schedules")
@@ -160,7 +160,7 @@ export const nextSchedules = (db: Db, teamId: number, after: DueSchedule, limit:
     .$narrowType<{ next_run: string }>()
     .execute();
 
-/** Lists the schedules whose next time is after this time, by id. */
+/** Lists the schedules that next fire after `time`, ordered by id, starting after `afterId`. */
 export const schedulesAfter = (db: Db, time: string, afterId: number, limit: number): Promise<ScheduleRow[]> =>
   db
     .selectFrom("schedules")
@@ -205,7 +205,7 @@ const waiting = prepared<{ limit: number }>()((db, value) =>
 export const readySchedules = async (db: Db, limit: number): Promise<number[]> =>
   (await waiting(db, { limit })).rows.map(({ id }) => id);
 
-/** Lists active schedules whose next time is before this time although they have not fired, by id. */
+/** Lists active schedules that should have fired before this time but have not, ordered by id. */
 export async function lateSchedules(
   db: Db,
   before: string,

@@ -68,7 +68,7 @@ export const dueTasks = async (db: Db, teamId: number, now: string, { after, lim
   (await due(db, { teamId, now, afterRun: after?.next_run ?? "", afterId: after?.job_id ?? "", limit }))
     .rows as DueTask[];
 
-/** Lists the tasks whose next time is after this time, by job id. */
+/** Lists the tasks that next fire after `time`, ordered by job id, starting after `afterId`. */
 export const tasksAfter = (db: Db, time: string, afterId: string, limit: number) =>
   db
     .selectFrom("tasks")
@@ -163,7 +163,7 @@ export function listTasks(db: Db, teamId: number, before: string | undefined, li
 export const findTask = (db: Db, teamId: number, id: string): Promise<ShownTask | undefined> =>
   shown(db, teamId).where("tasks.job_id", "=", id).executeTakeFirst();
 
-/** Lists the team's tasks by their next time, starting after the cursor `after`. */
+/** Lists the team's tasks that will fire, earliest first, starting after the cursor `after`. */
 export const nextTasks = (db: Db, teamId: number, after: DueTask, limit: number) =>
   shown(db, teamId)
     .where("tasks.next_run", "is not", null)
@@ -180,7 +180,10 @@ export interface TaskChanges {
   readonly next_run: string | null;
 }
 
-/** Updates a task and its job; long fields of the spec must stay the same. The caller must hold `lockTask`. */
+/**
+ * Updates a task and its job. Fields of the spec that are shortened (`cut`) must stay the same, because their full
+ * texts in `texts` are not updated. The caller must have called `lockTask` in the same write.
+ */
 export async function updateTask(db: Db, id: string, { name, spec, next_run }: TaskChanges): Promise<void> {
   await db.updateTable("jobs").set({ name, spec }).where("id", "=", id).where("status", "=", "TASK").execute();
   await db.updateTable("tasks").set({ next_run }).where("job_id", "=", id).execute();
