@@ -5,6 +5,8 @@ export const exportsFolder = "exports/";
 export const logsFolder = "logs/";
 /** Folder of the blob `owner`, which contains the id of the server that owns all blobs at this location. */
 export const serverFolder = "server/";
+/** Name of the blob that contains the id of the server that owns all blobs at this location. */
+export const ownerName = `${serverFolder}owner`;
 
 /** Uploads are spread over subfolders, because file systems are slow with a hundred thousand files in one folder. */
 export const uploadName = (id: string) => `${uploadsFolder}${id.slice(0, 2)}/${id}`;

@@ -31,6 +31,24 @@ export interface OpenBlob {
   close(): Promise<void>;
 }
 
+/** A cached copy of a blob on this machine. */
+export interface Copy {
+  /** File name of the copy. */
+  readonly name: string;
+  readonly size: number;
+  /** Unix time of the last use in milliseconds. */
+  readonly usedAt: number;
+  /** Whether a job has a hard link to the copy. Then deleting the copy frees no space. */
+  readonly isLinked: boolean;
+}
+
+export interface FetchOptions {
+  /** Time limit of a download in milliseconds. */
+  readonly atMost?: number;
+  /** Expected size in bytes. */
+  readonly size?: number;
+}
+
 export interface Blobs {
   /** Whether the blobs are files on this machine, below the data folder. */
   readonly isLocal: boolean;
@@ -51,11 +69,16 @@ export interface Blobs {
   list(folder: string): AsyncIterable<BlobEntry>;
   /**
    * Returns the path of a read-only local file with the content: the blob itself or a cached copy. Throws BlobMissing
-   * if it does not exist. Throws BlobsUnavailable if a download takes more than `atMost` milliseconds.
+   * if it does not exist, and BlobsUnavailable if a download takes longer than `atMost` milliseconds or returns another
+   * number of bytes than `size`.
    */
-  fetch(name: string, options?: { readonly atMost?: number }): Promise<string>;
+  fetch(name: string, options?: FetchOptions): Promise<string>;
   /** Returns the path that `fetch` returns, without a request to the storage; undefined if the file is not here. */
   copyOf(name: string): Promise<string | undefined>;
+  /** Lists the cached copies; none if the blobs are files on this machine. */
+  copies(): Promise<Copy[]>;
+  /** Deletes a cached copy by its file name; succeeds if it does not exist. */
+  removeCopy(name: string): Promise<void>;
   /**
    * Deletes partial files of interrupted writes that are older than `leftBefore`, and cached copies that were last used
    * before `unusedSince`. Both are Unix times in milliseconds.

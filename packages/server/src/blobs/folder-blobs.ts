@@ -9,6 +9,7 @@ import {
   type BlobEntry,
   BlobMissing,
   type Blobs,
+  type Copy,
   checkFolder,
   checkName,
   draftEnd,
@@ -118,6 +119,12 @@ export class FolderBlobs implements Blobs {
     const path = this.#path(name);
     return (await found(path)) ? path : undefined;
   }
+
+  async copies(): Promise<Copy[]> {
+    return [];
+  }
+
+  async removeCopy(): Promise<void> {}
 
   async tidy({ leftBefore }: { readonly leftBefore: number }): Promise<void> {
     for (const top of Object.keys(this.#folders)) {

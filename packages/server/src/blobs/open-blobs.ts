@@ -1,27 +1,24 @@
 /** Opens the blobs that the operator configured, and makes sure that no other server uses them. */
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { Readable } from "node:stream";
-import { serverFolder } from "./blob-names.ts";
+import { ownerName } from "./blob-names.ts";
 import { BlobMissing, type Blobs, BlobsUnavailable } from "./blobs.ts";
 import { type BlobFolders, FolderBlobs } from "./folder-blobs.ts";
+import type { LocalFiles } from "./uri-blobs.ts";
 
-export interface BlobsLocation {
+export interface BlobsLocation extends LocalFiles {
   /** Storage URI; empty means the local folders. */
   readonly uri: string;
   /** Environment variables with the credentials and parameters of the storage library. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Paths of the local folders for blobs, by the first part of the blob's name; used if `uri` is empty. */
   readonly folders: BlobFolders;
-  /** Folder for cached copies of blobs at a URI. */
-  readonly copies: string;
-  /** Path of a file that records at which URI the blobs of this data folder are. */
-  readonly mark: string;
 }
 
-export async function openBlobs({ uri, environment, folders, copies }: BlobsLocation): Promise<Blobs> {
+export async function openBlobs({ uri, environment, folders, copies, mark }: BlobsLocation): Promise<Blobs> {
   if (uri === "") return new FolderBlobs(folders);
   const [{ openStorage }, { UriBlobs }] = await Promise.all([import("@millrace/storage"), import("./uri-blobs.ts")]);
-  return new UriBlobs(openStorage(uri, undefined, { environment }), copies);
+  return new UriBlobs(openStorage(uri, undefined, { environment }), { copies, mark });
 }
 
 /**
@@ -44,9 +41,6 @@ export async function claimBlobs(blobs: Blobs, location: BlobsLocation, serverId
   if (owner === undefined) await blobs.put(ownerName, Readable.from([Buffer.from(serverId)]));
   await writeFile(location.mark, `${location.uri}\n`, { mode: 0o600 });
 }
-
-/** Name of the blob that contains the id of the server that owns all blobs at this location. */
-const ownerName = `${serverFolder}owner`;
 
 /**
  * Throws if the blobs of this data folder are at another location. Returns whether the data folder has used this

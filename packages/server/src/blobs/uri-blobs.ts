@@ -3,18 +3,21 @@
  * copy only costs another download.
  */
 import { randomUUID } from "node:crypto";
-import { chmod, lstat, mkdir, readdir, rename, rm, utimes } from "node:fs/promises";
-import { join } from "node:path";
+import { access, chmod, lstat, mkdir, readdir, rename, rm, utimes } from "node:fs/promises";
+import { basename, join } from "node:path";
 import { Readable } from "node:stream";
 import { isStorageError, type Storage } from "@millrace/storage";
+import { ownerName } from "./blob-names.ts";
 import {
   type BlobEntry,
   BlobMissing,
   type Blobs,
   BlobsUnavailable,
+  type Copy,
   checkFolder,
   checkName,
   draftEnd,
+  type FetchOptions,
   type Measured,
   Meter,
   type OpenBlob,
@@ -23,17 +26,26 @@ import {
 /** Bytes to read ahead; logs are read sequentially. */
 const readAhead = 256 * 1024;
 
+/** Files on this machine that belong to blobs at a URI. */
+export interface LocalFiles {
+  /** Folder for cached copies of blobs. */
+  readonly copies: string;
+  /** Path of a file that records the URI. It exists once this server has written its owner blob there. */
+  readonly mark: string;
+}
+
 export class UriBlobs implements Blobs {
   readonly isLocal = false;
   readonly #storage: Storage;
-  /** Local folder of cached copies. */
   readonly #copies: string;
+  readonly #mark: string;
   readonly #fetching = new Map<string, Promise<string>>();
   readonly #closing = new AbortController();
 
-  constructor(storage: Storage, copies: string) {
+  constructor(storage: Storage, { copies, mark }: LocalFiles) {
     this.#storage = storage;
     this.#copies = copies;
+    this.#mark = mark;
   }
 
   async put(
@@ -66,10 +78,10 @@ export class UriBlobs implements Blobs {
 
   async open(name: string): Promise<OpenBlob> {
     const options = { cache_type: "readahead", block_size: readAhead, ...this.#call } as const;
-    const file = await this.#storage.open(checkName(name), options).catch(missing(name));
+    const file = await this.#storage.open(checkName(name), options).catch(this.#explain(name));
     return {
       size: file.size,
-      read: async (offset, length) => Buffer.from(await file.read(offset, length).catch(missing(name))),
+      read: async (offset, length) => Buffer.from(await file.read(offset, length).catch(this.#explain(name))),
       stream: () => Readable.from(this.#pieces(name, () => file.close())),
       close: () => file.close(),
     };
@@ -89,8 +101,9 @@ export class UriBlobs implements Blobs {
     try {
       return (await this.#storage.stat(checkName(name), this.#call)).size;
     } catch (error) {
-      if (isStorageError(error, "not_found")) return undefined;
-      throw unavailable(error);
+      const reason = await this.#reason(name, error);
+      if (reason instanceof BlobMissing) return undefined;
+      throw reason;
     }
   }
 
@@ -111,10 +124,10 @@ export class UriBlobs implements Blobs {
   }
 
   /** Downloads a blob to a local file; concurrent calls share one download. */
-  async fetch(name: string, { atMost }: { readonly atMost?: number } = {}): Promise<string> {
+  async fetch(name: string, options: FetchOptions = {}): Promise<string> {
     const underWay = this.#fetching.get(checkName(name));
     if (underWay) return underWay;
-    const fetching = this.#fetch(name, atMost).finally(() => this.#fetching.delete(name));
+    const fetching = this.#fetch(name, options).finally(() => this.#fetching.delete(name));
     this.#fetching.set(name, fetching);
     return fetching;
   }
@@ -133,13 +146,13 @@ export class UriBlobs implements Blobs {
     );
   }
 
-  async #fetch(name: string, atMost: number | undefined): Promise<string> {
+  async #fetch(name: string, options: FetchOptions): Promise<string> {
     const here = await this.copyOf(name);
     if (here !== undefined) return here;
     const path = this.#copy(name);
     const draft = await this.#draft();
     try {
-      await this.#download(name, draft, atMost);
+      await this.#download(name, draft, options);
       // Readable by everyone, because a job gets a hard link to this file.
       await chmod(draft, 0o444);
       await rename(draft, path);
@@ -149,15 +162,52 @@ export class UriBlobs implements Blobs {
     }
   }
 
-  async #download(name: string, draft: string, atMost: number | undefined): Promise<void> {
+  async #download(name: string, draft: string, { atMost, size }: FetchOptions): Promise<void> {
     const late = atMost === undefined ? undefined : AbortSignal.timeout(atMost);
     const signal = late ? AbortSignal.any([this.#closing.signal, late]) : this.#closing.signal;
     try {
       await this.#storage.download(name, draft, { signal });
     } catch (error) {
       if (late?.aborted) throw new BlobsUnavailable(new Error("a download took too long"));
-      missing(name)(error);
+      throw await this.#reason(name, error);
     }
+    const { size: found } = await lstat(draft);
+    if (size !== undefined && found !== size)
+      throw new BlobsUnavailable(new Error(`it returned ${found} bytes for ${name}, but ${size} were stored`));
+  }
+
+  #explain(name: string) {
+    return async (error: unknown): Promise<never> => {
+      throw await this.#reason(name, error);
+    };
+  }
+
+  /**
+   * Returns the reason of a failed read. A blob is missing only if the owner blob is there: a wrong bucket, or one that
+   * is not mounted, would have neither.
+   */
+  async #reason(name: string, error: unknown): Promise<unknown> {
+    if (!isStorageError(error, "not_found")) return unavailable(error);
+    if (!(await exists(this.#mark))) return new BlobMissing(name);
+    try {
+      await this.#storage.stat(ownerName, this.#call);
+      return new BlobMissing(name);
+    } catch (failure) {
+      return isStorageError(failure, "not_found") ? new BlobsUnavailable(new Error(noOwner)) : unavailable(failure);
+    }
+  }
+
+  async copies(): Promise<Copy[]> {
+    const names = (await readdir(this.#copies).catch(() => [])).filter((name) => !name.endsWith(draftEnd));
+    const found = await Promise.all(names.map((name) => lstat(join(this.#copies, name)).catch(() => undefined)));
+    return names.flatMap((name, index) => {
+      const file = found[index];
+      return file ? [{ name, size: file.blocks * 512, usedAt: file.mtimeMs, isLinked: file.nlink > 1 }] : [];
+    });
+  }
+
+  async removeCopy(name: string): Promise<void> {
+    await rm(join(this.#copies, basename(name)), { force: true });
   }
 
   async #draft(): Promise<string> {
@@ -201,6 +251,10 @@ function rethrow(error: unknown): never {
   throw unavailable(error);
 }
 
-const missing = (name: string) => (error: unknown) => {
-  throw isStorageError(error, "not_found") ? new BlobMissing(name) : unavailable(error);
-};
+const noOwner = `the object ${ownerName} of this server is not there, so the bucket may be another one, or not be mounted`;
+
+const exists = (path: string) =>
+  access(path).then(
+    () => true,
+    () => false,
+  );

@@ -45,7 +45,15 @@ const slowRate = 256;
 /** Downloads the files of a queued job to this machine. Throws BlobMissing if one does not exist. */
 export async function fetchJobFiles(db: Db, blobs: Blobs, jobId: string): Promise<void> {
   for (const { blob, size } of await filesOf(db, jobId))
-    await blobs.fetch(uploadName(blob), { atMost: Math.ceil(leastMs + size / slowRate) });
+    await blobs.fetch(uploadName(blob), { size, atMost: Math.ceil(leastMs + size / slowRate) });
+}
+
+/** Returns the bytes of a queued job's files that are not on this machine. */
+export async function missingBytes(db: Db, blobs: Blobs, jobId: string): Promise<number> {
+  let bytes = 0;
+  for (const { blob, size } of await filesOf(db, jobId))
+    if ((await blobs.copyOf(uploadName(blob))) === undefined) bytes += size;
+  return bytes;
 }
 
 /** Returns the files for the start, in the order in which the job lists them. Makes no request to the storage. */

@@ -7,19 +7,22 @@ import { BlobMissing, type Blobs } from "../blobs/blobs.ts";
 import { iso } from "../domain/time/clock.ts";
 import { failRefused } from "../execution/claim.ts";
 import type { ExecutionContext } from "../execution/execution-context.ts";
-import { fetchJobFiles, fileGone } from "../execution/job-files.ts";
+import { fetchJobFiles, fileGone, missingBytes } from "../execution/job-files.ts";
+import { isDiskFull } from "../machine/disk.ts";
 import { isPassing } from "../machine/passing.ts";
 import { isUnavailable } from "../store/drivers/unavailable.ts";
 import { busySlots } from "../store/queries/jobs/attempts.ts";
 import { activeClusters } from "../store/queries/jobs/clusters.ts";
 import {
   endFileWait,
+  type Postponed,
   postponedFiles,
   postponeFiles,
   tryFilesAgain,
   waitingForFiles,
 } from "../store/queries/jobs/file-waits.ts";
 import { BackOff } from "./back-off.ts";
+import { CopyRoom } from "./copy-room.ts";
 import type { Loop } from "./loop.ts";
 import { TeamPool } from "./team-pool.ts";
 import { Waits } from "./waits.ts";
@@ -41,6 +44,7 @@ interface Fetching extends FetchContext {
   readonly pool: TeamPool;
   readonly storage: BackOff;
   readonly waits: Waits;
+  readonly room: CopyRoom;
   /** Number of consecutive failures, by job id. */
   readonly tries: Map<string, number>;
 }
@@ -52,6 +56,7 @@ export function fetchFiles(given: FetchContext): Loop {
     pool: new TeamPool(bounds, () => signals.files.wake()),
     storage: new BackOff(clock, ofAll),
     waits: new Waits(clock, ofJob.longest),
+    room: new CopyRoom(given),
     tries: new Map(),
   };
   return {
@@ -60,7 +65,8 @@ export function fetchFiles(given: FetchContext): Loop {
     interval: 250,
     async runOnce() {
       await tryAgain(context);
-      if (!context.storage.isOver || (await disk.isLow())) return;
+      if (await disk.isLow()) await context.room.keepMinimum();
+      if (!context.storage.isOver) return;
       for (const cluster of await activeClusters(context.store.db)) {
         // If all slots are busy no job can start, and its files would only use disk space.
         if (cluster.max_workers > (await busySlots(context.store.db, cluster.id))) await beginAll(context, cluster.id);
@@ -87,8 +93,18 @@ async function beginAll(context: Fetching, clusterId: number): Promise<void> {
     const waiting = await waitingForFiles(store.db, clusterId, full, 2 * bounds.atOnce);
     const next = waiting.find(({ job_id }) => !pool.has(job_id));
     if (!next) return;
+    if (!(await reserve(context, next.job_id))) continue;
     pool.begin(next.job_id, next.team_id, () => fetchOne(context, next.job_id));
   }
+}
+
+/** Reserves disk space for the files of a job. Postpones the job and returns false if there is none. */
+async function reserve(context: Fetching, jobId: string): Promise<boolean> {
+  const { store, blobs, room, log } = context;
+  if (await room.reserve(jobId, await missingBytes(store.db, blobs, jobId))) return true;
+  log.debug({ job: jobId }, "the disk has no space for the files of a job");
+  await postpone(context, jobId, "disk");
+  return false;
 }
 
 /** Downloads the files of one job; never rejects. If the store cannot be written, the job stays as it is and is retried. */
@@ -106,19 +122,26 @@ async function fetchOne(context: Fetching, jobId: string): Promise<void> {
   } catch (error) {
     context.storage.fail();
     log[isPassing(error) ? "debug" : "error"]({ err: error, job: jobId }, "could not download the files of a job");
+  } finally {
+    context.room.release(jobId);
   }
 }
 
 async function settleFailure(context: Fetching, jobId: string, error: unknown): Promise<void> {
   if (isUnavailable(error)) throw error;
   if (error instanceof BlobMissing) return failWithoutFile(context, jobId);
-  const { store, log, clock, tries } = context;
-  if (context.storage.fail())
-    log.warn({ err: error, job: jobId }, "could not download the files of a job; trying again");
+  if (isDiskFull(error)) return postpone(context, jobId, "disk");
+  const { log, storage } = context;
+  if (storage.fail()) log.warn({ err: error, job: jobId }, "could not download the files of a job; trying again");
+  await postpone(context, jobId, "storage");
+}
+
+/** Plans the next try for a job, with a delay that grows with each failure. */
+async function postpone({ store, clock, tries }: Fetching, jobId: string, why: Postponed): Promise<void> {
   const before = tries.get(jobId) ?? 0;
   const pause = Math.min(ofJob.first * 2 ** before, ofJob.longest);
   // A job that was canceled meanwhile has left the queue.
-  if (await store.write((db) => postponeFiles(db, jobId, iso(clock.now() + pause)))) tries.set(jobId, before + 1);
+  if (await store.write((db) => postponeFiles(db, jobId, why, iso(clock.now() + pause)))) tries.set(jobId, before + 1);
   else tries.delete(jobId);
 }
 

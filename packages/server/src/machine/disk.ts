@@ -50,6 +50,11 @@ export class Disk {
     return (await this.free()) - more < Math.max(this.#floor, least);
   }
 
+  /** Returns how many bytes are missing to keep the minimum free after writing `more` bytes; measured now. */
+  async shortage(more = 0): Promise<number> {
+    return Math.max(0, Math.max(this.#floor, least) + more - (await this.#ask()));
+  }
+
   /** Throws `insufficient_storage` if free space is below the minimum. */
   async requireRoom(): Promise<void> {
     if (!(await this.isLow())) return;

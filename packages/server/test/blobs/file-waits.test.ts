@@ -1,6 +1,6 @@
 /** Jobs whose files are at a storage that is away: they wait without slots, say so, lose no attempt, and run when it is back. */
 import assert from "node:assert/strict";
-import { readdir, rm } from "node:fs/promises";
+import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { type Client, createClient, routes } from "@millrace/contract";
@@ -78,6 +78,8 @@ describe("jobs whose files are at a storage that is away", { skip, timeout: 300_
   const kinds = {
     "refuses connections": faulty({ kind: "refuse" }),
     "answers errors": faulty({ kind: "answer", status: 503, code: "SlowDown" }),
+    "has lost its bucket": faulty({ kind: "answer", status: 404, code: "NoSuchBucket" }),
+    "finds nothing at all": faulty({ kind: "answer", status: 404, code: "NoSuchKey" }),
     hangs: { away: signal("SIGSTOP"), back: signal("SIGCONT") },
   };
   for (const [kind, { away, back }] of Object.entries(kinds))
@@ -132,6 +134,23 @@ describe("jobs whose files are at a storage that is away", { skip, timeout: 300_
     await rm(copies, { recursive: true });
     const { job, log } = await runJob(client, input);
     assert.deepEqual([job.status, log], ["COMPLETE", "text 0"]);
+  });
+
+  it("do not start with content of another length, and start once the storage has the right one", async () => {
+    const { host: bucket, pathname: prefix } = new URL(blobs.settings["MILLRACE_BLOBS"] ?? "");
+    const folder = join(blobs.s3.data, bucket, prefix, "files");
+    const stored = (await readdir(folder, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
+    const right = new Map<string, Buffer>();
+    for (const { parentPath, name } of stored) {
+      const path = join(parentPath, name);
+      right.set(path, await readFile(path));
+      await writeFile(path, "<html>Sign in</html>");
+    }
+    const { id } = await createJob(client, shell("cat data.txt", { files: files.slice(0, 1) }));
+    await until(async () => /storage cannot be reached/.test((await attemptsOf(id)).waits_for ?? ""));
+    for (const [path, content] of right) await writeFile(path, content);
+    assert.equal((await waitForEnd(client, id)).status, "COMPLETE");
+    assert.equal(await readLog(client, id), "text 0");
   });
 
   it("fail where the storage says that a file is gone", async () => {

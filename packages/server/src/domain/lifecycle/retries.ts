@@ -92,4 +92,5 @@ const waitTexts = {
   files: "The files of the job are being fetched from the server's storage.",
   storage:
     "The files of the job cannot be fetched: the server's storage cannot be reached or does not answer as it should. The server keeps trying, and the job starts when its files are there.",
+  disk: "The server's disk has no space for the files of the job. The server keeps trying, and the job starts when its files are there. An operator can free disk space or add some.",
 } as const;

@@ -334,10 +334,10 @@ interface QueueTable {
    */
   not_before: Generated<string>;
   /**
-   * `files` if the job's files must be downloaded to this machine first, `storage` if the download failed and is retried
-   * at `not_before`; otherwise empty.
+   * `files` if the job's files must be downloaded to this machine first, `storage` if the download failed, `disk` if
+   * there was no space for them; both are retried at `not_before`. Otherwise empty.
    */
-  waits_for: Generated<"" | "files" | "storage">;
+  waits_for: Generated<"" | "files" | "storage" | "disk">;
 }
 
 /** A failed attempt that was retried. */

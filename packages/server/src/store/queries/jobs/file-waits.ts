@@ -3,37 +3,37 @@ import type { Updateable } from "kysely";
 import type { Db } from "../../drivers/store.ts";
 import type { Tables } from "../../schema/tables.ts";
 
-type Wait = Updateable<Tables["queue"]>["waits_for"];
+type Wait = NonNullable<Updateable<Tables["queue"]>["waits_for"]>;
+
+/** Reasons why a download did not start or failed. */
+export type Postponed = Extract<Wait, "storage" | "disk">;
+const postponed: readonly Postponed[] = ["storage", "disk"];
 
 /** Changes what a queued job waits for. Returns false if the job has left the queue, or waits for something else now. */
 async function change(
   db: Db,
   jobId: string,
-  from: Wait,
+  from: readonly Wait[],
   to: Pick<Updateable<Tables["queue"]>, "waits_for" | "not_before">,
 ) {
-  const query = db
-    .updateTable("queue")
-    .set(to)
-    .where("job_id", "=", jobId)
-    .where("waits_for", "=", from ?? "");
+  const query = db.updateTable("queue").set(to).where("job_id", "=", jobId).where("waits_for", "in", from);
   return (await query.executeTakeFirst()).numUpdatedRows === 1n;
 }
 
 /** Marks a queued job as waiting for its files, because they are not on this machine. */
 export const waitForFiles = (db: Db, jobId: string, now: string) =>
-  change(db, jobId, "", { waits_for: "files", not_before: now });
+  change(db, jobId, [""], { waits_for: "files", not_before: now });
 
 /** Marks a queued job as waiting only for slots, because its files are on this machine now. */
-export const endFileWait = (db: Db, jobId: string) => change(db, jobId, "files", { waits_for: "", not_before: "" });
+export const endFileWait = (db: Db, jobId: string) => change(db, jobId, ["files"], { waits_for: "", not_before: "" });
 
-/** Plans the next download of a job's files at `nextTry`, after a failed one. */
-export const postponeFiles = (db: Db, jobId: string, nextTry: string) =>
-  change(db, jobId, "files", { waits_for: "storage", not_before: nextTry });
+/** Plans the next try to download a job's files at `nextTry`. */
+export const postponeFiles = (db: Db, jobId: string, why: Postponed, nextTry: string) =>
+  change(db, jobId, ["files"], { waits_for: why, not_before: nextTry });
 
 /** Marks a job as waiting for its files again, because the time of the next try has come. */
 export const tryFilesAgain = (db: Db, jobId: string, now: string) =>
-  change(db, jobId, "storage", { waits_for: "files", not_before: now });
+  change(db, jobId, postponed, { waits_for: "files", not_before: now });
 
 /**
  * Lists the jobs of a cluster whose files are to be downloaded, ordered by priority and then by age. Jobs of the teams
@@ -51,12 +51,12 @@ export function waitingForFiles(db: Db, clusterId: number, without: readonly num
   return (without.length === 0 ? query : query.where("team_id", "not in", without)).execute();
 }
 
-/** Lists the jobs whose download failed, ordered by the time of the next try. */
+/** Lists the jobs whose download failed or found no space, ordered by the time of the next try. */
 export const postponedFiles = (db: Db, limit: number) =>
   db
     .selectFrom("queue")
     .select(["job_id", "not_before"])
-    .where("waits_for", "=", "storage")
+    .where("waits_for", "in", postponed)
     .where("not_before", ">", "")
     .orderBy("not_before")
     .orderBy("job_id")

@@ -1,0 +1,70 @@
+/**
+ * Disk space for copies of files that jobs need. Downloads in progress never use the minimum of free space together,
+ * and copies that no job uses are deleted if the space is needed.
+ */
+import type { Blobs, Copy } from "../blobs/blobs.ts";
+import type { Disk } from "../machine/disk.ts";
+
+/** Milliseconds after its last use during which a copy is not deleted, because a queued job may be about to need it. */
+const recentMs = 60_000;
+
+export class CopyRoom {
+  readonly #blobs: Blobs;
+  readonly #disk: Pick<Disk, "shortage">;
+  readonly #reserved = new Map<string, number>();
+
+  constructor({ blobs, disk }: { readonly blobs: Blobs; readonly disk: Pick<Disk, "shortage"> }) {
+    this.#blobs = blobs;
+    this.#disk = disk;
+  }
+
+  /**
+   * Reserves space for downloads of a job, and deletes unused copies if that makes enough room. Returns false if it does
+   * not; then nothing is deleted.
+   */
+  async reserve(jobId: string, bytes: number): Promise<boolean> {
+    const shortage = await this.#disk.shortage(bytes + this.#sum());
+    if (shortage > 0 && !(await this.#free(shortage))) return false;
+    this.#reserved.set(jobId, bytes);
+    return true;
+  }
+
+  release(jobId: string): void {
+    this.#reserved.delete(jobId);
+  }
+
+  /** Deletes unused copies while free space is below the minimum, whether or not that is enough. */
+  async keepMinimum(): Promise<void> {
+    const shortage = await this.#disk.shortage();
+    if (shortage > 0) await this.#remove(await this.#unused(), shortage);
+  }
+
+  #sum(): number {
+    return [...this.#reserved.values()].reduce((sum, bytes) => sum + bytes, 0);
+  }
+
+  async #free(bytes: number): Promise<boolean> {
+    const unused = await this.#unused();
+    if (unused.reduce((sum, { size }) => sum + size, 0) < bytes) return false;
+    await this.#remove(unused, bytes);
+    return true;
+  }
+
+  async #remove(copies: readonly Copy[], bytes: number): Promise<void> {
+    let left = bytes;
+    for (const copy of copies) {
+      if (left <= 0) return;
+      await this.#blobs.removeCopy(copy.name);
+      left -= copy.size;
+    }
+  }
+
+  /** Lists copies that no running job uses, least recently used first. A time in the future counts as long ago. */
+  async #unused(): Promise<Copy[]> {
+    const now = Date.now();
+    const copies = await this.#blobs.copies();
+    return copies
+      .filter(({ isLinked, usedAt }) => !isLinked && Math.abs(now - usedAt) >= recentMs)
+      .sort((a, b) => a.usedAt - b.usedAt);
+  }
+}
