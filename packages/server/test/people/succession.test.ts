@@ -188,7 +188,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       await refused(
         disable(ann.username, { transfer_to: service }),
         "wrong_state",
-        /main-service has no credentials hers \(team main\), which the runs name, so the runs would fail/,
+        /main-service has no credentials named hers \(team main\), so the runs that use them would fail/,
       );
       assert.equal(await isDisabled(ann.username), false);
       assert.equal((await read(ann.schedule)).owner.username, ann.username);
