@@ -176,7 +176,7 @@ describe("an export", { skip: await whyNoDatachain() }, () => {
 
   it("of an implausible number of rows is refused instead of counted", async () => {
     await putVersion(server.store, "untrue", { rows_table: "ds_nowhere", num_objects: Number.MAX_SAFE_INTEGER });
-    await refused(ask("untrue"), "wrong_state", /more than 10000 files hold/);
+    await refused(ask("untrue"), "wrong_state", /need more than 10000 files, the maximum/);
     await putVersion(server.store, "negative", { rows_table: "ds_nowhere", num_objects: -5 });
     assert.deepEqual((await ask("negative")).signed_urls, []);
   });

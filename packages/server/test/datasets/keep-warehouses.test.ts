@@ -204,12 +204,12 @@ describe("the warehouse of a team", { skip }, () => {
       server.fetch("/api/teams/main/dataset-copies/restore", { json: created_at ? { created_at } : {} });
     const busy = await ask();
     assert.equal(busy.status, 409);
-    assert.match(await busy.text(), /Jobs of the team main are running/);
+    assert.match(await busy.text(), /jobs of the team main are running/);
     await client.call(routes.cancelJob, { params: { job_id: id }, body: {} });
     await waitForEnd(client, id);
     const unknown = await ask("2020-01-01T00:00:00Z");
     assert.equal(unknown.status, 404);
-    assert.match(await unknown.text(), /There are copies of these times: 20/);
+    assert.match(await unknown.text(), /no copy from 2020-01-01T00:00:00Z\. It has copies from: 20/);
   });
 
   const config = (dataDir: string) =>

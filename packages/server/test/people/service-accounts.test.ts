@@ -96,7 +96,7 @@ describe("the service account of a team", () => {
   it("has no password, no link and no administrator rights, grants no rights and joins no other team", async () => {
     const set = (body: object) => admin.call(routes.updateUser, { params: { username: "crew-service" }, body });
     await refused(set({ password: "long enough by far" }), "wrong_state", /is a service account/);
-    await refused(set({ is_admin: true }), "wrong_state", /administers nothing/);
+    await refused(set({ is_admin: true }), "wrong_state", /cannot have a password or administrator rights/);
     await assert.rejects(createSignInLink(server.store, "crew-service", Date.now()), /nobody signs in as it/);
     await assert.rejects(
       setAdminPassword(server.store, "crew-service", "long enough by far", Date.now()),

@@ -188,7 +188,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       await refused(
         disable(ann.username, { transfer_to: service }),
         "wrong_state",
-        /main-service has no credentials hers \(team main\), which the runs name, so the runs would fail/,
+        /main-service has no credentials named hers \(team main\), so the runs that use them would fail/,
       );
       assert.equal(await isDisabled(ann.username), false);
       assert.equal((await read(ann.schedule)).owner.username, ann.username);
@@ -277,7 +277,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       const to = (transfer_to: string) => disable(ann.username, { transfer_to });
       await refused(to(other.username), "wrong_state", /is viewer in the team, and may not run jobs/);
       await refused(to("nobody-here"), "not_found", /no user nobody-here/);
-      await refused(to(ann.username), "invalid", /somebody else/);
+      await refused(to(ann.username), "invalid", /another user than the one who leaves, got /);
       const look = await workOf(ann.username, { transfer_to: other.username });
       assert.match(look.transfer_refused ?? "", /is viewer in the team, and may not run jobs/);
       const second = `second-${kind.toLowerCase()}`;
@@ -399,7 +399,7 @@ describe("work", () => {
     await ann.client.call(routes.setOwnCredentials, { body: { name: "hers", values: { HERS: "a value" } } });
     const settings = { pipeline_name: pipelineName, credentials_names: ["hers"] };
     await ann.client.call(routes.updatePipelineSettings, { body: settings });
-    await refused(givePipeline(boss.client, service), "wrong_state", /has no credentials hers \(team main\)/);
+    await refused(givePipeline(boss.client, service), "wrong_state", /has no credentials named hers \(team main\)/);
     await givePipeline(boss.client, service, { force: true });
     assert.equal(await nameOf((await draft()).user_id), service);
     await refused(

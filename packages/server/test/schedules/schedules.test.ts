@@ -162,7 +162,7 @@ describe("schedules", () => {
           "with a date that never comes",
           { cron_expression: "0 0 31 2 *" },
           "invalid",
-          /an expression for a time that exists; this time never comes/,
+          /an expression that some date matches; this one never fires/,
         ],
         ["with a broken start_after", { start_after: "tomorrow" }, "invalid", /start_after: expected a time/],
         [

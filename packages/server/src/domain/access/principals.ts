@@ -204,7 +204,10 @@ export function authorize(
   return team;
 }
 
-/** Returns any team, with the role admin, for a server administrator on a route that allows it. */
+/**
+ * Returns the team with this name, with the role admin. For server administrators, who need not be members, on routes
+ * that allow it.
+ */
 async function anyTeam(db: Db, principal: Principal, scope: Scope, name: string): Promise<Team> {
   requireScope(principal, scope);
   const team = await findTeam(db, name);

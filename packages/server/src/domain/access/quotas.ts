@@ -77,7 +77,7 @@ export async function requireRoomForUpload(
   if (quota === null || used + bytes <= quota) return;
   throw new ApiError(
     "wrong_state",
-    `The team ${team.name} has ${sizeText(used)} of uploads, and its quota is ${sizeText(quota)} (max_upload_bytes, ${settings.uploads}). Uploads that no job uses are deleted after some days; an administrator of the server can raise the quota.`,
+    `The upload of ${sizeText(bytes)} does not fit: the team ${team.name} has ${sizeText(used)} of uploads, and its quota is ${sizeText(quota)} (max_upload_bytes, ${settings.uploads}). Uploads that no job uses are deleted after some days; an administrator of the server can raise the quota.`,
   );
 }
 
@@ -87,7 +87,7 @@ export async function requireRoomForDatasets(db: Db, team: NamedTeam, defaults: 
   if (quota === null || used <= quota) return;
   throw new ApiError(
     "wrong_state",
-    `The warehouse of the team ${team.name} takes ${sizeText(used)}, and its quota is ${sizeText(quota)} (max_dataset_bytes, ${settings.datasets}). Remove dataset versions: garbage collection frees their space the next time that no job of the team runs. Or ask an administrator of the server for a larger quota.`,
+    `Jobs that work with datasets cannot start: the warehouse of the team ${team.name} takes ${sizeText(used)}, and its quota is ${sizeText(quota)} (max_dataset_bytes, ${settings.datasets}). Remove dataset versions: garbage collection frees their space the next time that no job of the team runs. Or ask an administrator of the server for a larger quota.`,
     { hint: "remove_versions" },
   );
 }
@@ -129,7 +129,7 @@ async function requireTextsWithin(
 export async function whyNoExports(db: Db, teamId: number, defaults: DiskQuotas): Promise<string | undefined> {
   const { bytes: used, quota } = (await readUsage(db, teamId, defaults)).exports;
   if (quota === null || used < quota) return undefined;
-  return `The files of the team's exports take ${sizeText(used)}, and their quota is ${sizeText(quota)} (max_export_bytes, ${settings.exports}). Export files are deleted some hours after they were requested (MILLRACE_EXPORT_HOURS); an administrator of the server can raise the quota.`;
+  return `There is no room for another export: the files of the team's exports take ${sizeText(used)}, and their quota is ${sizeText(quota)} (max_export_bytes, ${settings.exports}). Export files are deleted some hours after they were requested (MILLRACE_EXPORT_HOURS); an administrator of the server can raise the quota.`;
 }
 
 /** Returns the error message of a job that the server ended because the team's warehouse exceeded its quota. */

@@ -25,14 +25,11 @@ export function chooseCopy(team: Team, copies: readonly DatasetCopy[], wanted: s
     ? copies.find(({ created_at }) => Date.parse(created_at) === Date.parse(wanted))
     : copies.find(({ kind }) => kind === "daily");
   if (found) return found;
-  const whose = `of the warehouse of the team ${team.name}`;
+  const warehouse = `The warehouse of the team ${team.name}`;
   if (!wanted || copies.length === 0)
-    throw new ApiError("wrong_state", `There is no copy ${whose} yet. The server creates one every day.`);
+    throw new ApiError("wrong_state", `${warehouse} has no copy yet. The server creates one every day.`);
   const others = copies.map(({ created_at }) => created_at).join(", ");
-  throw new ApiError(
-    "not_found",
-    `There is no copy ${whose} of this time. There are copies of these times: ${others}.`,
-  );
+  throw new ApiError("not_found", `${warehouse} has no copy from ${wanted}. It has copies from: ${others}.`);
 }
 
 /** Pauses a team: none of its jobs starts from now on. Throws if a job of the team runs. */
@@ -55,7 +52,7 @@ export async function requireIdle(db: Db, team: Team): Promise<void> {
   if (!(await isTeamBusy(db, team.id))) return;
   throw new ApiError(
     "wrong_state",
-    `Jobs of the team ${team.name} are running. Wait until they have ended, or cancel them, and try again.`,
+    `The warehouse cannot be restored now: jobs of the team ${team.name} are running. Wait until they have ended, or cancel them, and try again.`,
   );
 }
 

@@ -16,10 +16,10 @@ export interface Reference extends FullName {
   readonly version: Version | undefined;
 }
 
-/** Largest number that both databases can store in an integer column (32 bits). */
+/** Largest number that an integer column of PostgreSQL can store (32 bits). */
 const largest = 2_147_483_647;
 
-/** Returns whether both databases can index a name or URI and return it unchanged. */
+/** Returns whether SQLite and PostgreSQL can both index a name or URI and return it unchanged. */
 export const canBeKept = (text: string): boolean => text.isWellFormed() && Buffer.byteLength(text) <= 1000;
 
 /** Parses a version number such as `1.2.3` or `v1.2.3`; returns undefined for any other text. */

@@ -47,7 +47,7 @@ export async function wantExport(
   if (version.num_objects === null)
     throw new ApiError(
       "wrong_state",
-      `The team's warehouse does not say how many rows ${target} has. Save the dataset again, as a new version.`,
+      `${target} cannot be exported: the team's warehouse does not say how many rows it has. Save the dataset again, as a new version.`,
     );
   const usable = await findUsableExport(db, version.id, iso(now - rules.life / 2));
   if (usable) return usable;
@@ -57,7 +57,7 @@ export async function wantExport(
   if (files > mostFiles)
     throw new ApiError(
       "wrong_state",
-      `The ${version.num_objects} rows of ${target} are more than ${mostFiles} files hold. The operator of the server can allow more rows in a file (MILLRACE_EXPORT_ROWS).`,
+      `${target} cannot be exported: its ${version.num_objects} rows need more than ${mostFiles} files, the maximum. The operator of the server can allow more rows in a file (MILLRACE_EXPORT_ROWS).`,
     );
   const row: ExportRow = {
     id: randomUUID(),

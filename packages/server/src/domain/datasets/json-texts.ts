@@ -17,7 +17,10 @@ const usual = (text: string | null, opening: "{" | "["): string | undefined => {
   }
 };
 
-/** Returns the JSON of an object; an empty object if the text is anything else. Scripts can write any text there. */
+/**
+ * Returns the JSON of an object; an empty object if the text is anything else, since scripts can write any text into
+ * the warehouse.
+ */
 export const objectText = (text: string | null): string => usual(text, "{") ?? "{}";
 
 /** Returns the JSON of an array; undefined if the text is anything else. */

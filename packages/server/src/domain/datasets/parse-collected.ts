@@ -38,7 +38,7 @@ const textLimit = 64 * 1024;
 const documentLimit = 256 * 1024;
 /** Maximum length of a script, in characters. */
 const scriptLimit = 1024 * 1024;
-/** Maximum length of a field that lists of datasets read, in characters. */
+/** Maximum length of a field that is read for lists of datasets, in characters. */
 const listedLimit = 8 * 1024;
 /** Maximum number of versions that one job may create or reuse. */
 const versionsLimit = 2000;

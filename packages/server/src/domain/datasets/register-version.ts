@@ -202,7 +202,7 @@ function next({ major, minor, patch }: Version): Version {
   if (patch < 2_147_483_647) return { major, minor, patch: patch + 1 };
   throw new ApiError(
     "wrong_state",
-    "version: the newest version has the largest possible patch number. Choose a version.",
+    `version: the newest version, ${major}.${minor}.${patch}, has the largest possible patch number, so there is no next one. Name the new version.`,
   );
 }
 

@@ -22,7 +22,10 @@ export interface TellContext {
   readonly publicUrl: () => string;
 }
 
-/** Turns the oldest events of a team, at most `limit`, into deliveries. Returns the number of events. */
+/**
+ * Turns the oldest events of a team, at most `limit`, into deliveries, and returns the number of events. A receiver
+ * that has too many waiting deliveries gets no more; these are only counted (`dropped`).
+ */
 export async function tellTeam(
   { db, now }: Transaction,
   { publicUrl }: TellContext,
@@ -102,8 +105,8 @@ async function toldOf(db: Db, row: OutboxRow, { team, publicUrl, now }: Frame): 
 }
 
 /**
- * Returns the event of an outbox row. It remembers failures, so that the next success of the same subject is a
- * recovery.
+ * Returns the event of an outbox row; undefined if the row is neither a failure nor a recovery. It remembers failures,
+ * so that the next success of the same subject is a recovery.
  */
 async function eventOf(db: Db, row: OutboxRow, scheduleId: number | null, now: number): Promise<ToldEvent | undefined> {
   const { kind, status, team_id } = row;

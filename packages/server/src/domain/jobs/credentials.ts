@@ -39,7 +39,7 @@ export const ofTeam = ({ id }: Pick<Team, "id">): CredentialsOwner => ({ team_id
 export const ofUser = (userId: number): CredentialsOwner => ({ team_id: null, user_id: userId });
 
 /**
- * Returns the caller as the owner of personal credentials, which jobs in all of the caller's teams use. Throws if the
+ * Returns the caller as the owner of personal credentials, which the caller's jobs in all teams use. Throws if the
  * token is limited to some of these teams.
  */
 export async function ownerOfOwn({ db }: Store, principal: Principal): Promise<CredentialsOwner> {
@@ -47,7 +47,7 @@ export async function ownerOfOwn({ db }: Store, principal: Principal): Promise<C
   if (all.length > principal.teams.length) {
     throw new ApiError(
       "forbidden",
-      "Jobs in all your teams use your own credentials, and this token is not valid for all your teams. Use a token that is valid for all of them.",
+      "This token is not valid for all your teams, so it cannot change your own credentials, which your jobs in all teams use. Use a token that is valid for all your teams.",
     );
   }
   return ofUser(principal.userId);

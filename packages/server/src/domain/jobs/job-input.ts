@@ -81,8 +81,8 @@ export async function newJob(context: JobInputContext, { principal, team, input 
 }
 
 /**
- * Returns the limits that the input or the script sets. For the others the team's defaults apply when an attempt begins
- * or ends.
+ * Returns the time limit and the retry settings that the input or the script gives. For those that neither gives, each
+ * attempt uses the team's defaults of that time.
  */
 function ownRules(input: JobInput, found: ScriptMetadata): Pick<JobSpecFields, "timeout" | "retries" | "retry_delay"> {
   const rules = {

@@ -53,7 +53,7 @@ import { attachFiles, readFileIds } from "./files.ts";
 import { type Creation, type JobInputContext, newJob } from "./job-input.ts";
 import { requireRoomForTask, type TaskQuotas } from "./task-quotas.ts";
 
-/** Number of jobs in one query of a list. */
+/** Maximum number of jobs that one database query reads for a list. */
 const listPart = 100;
 
 export interface JobsContext extends JobInputContext {
@@ -112,7 +112,8 @@ const frameOf = (context: JobsContext, team: Team, includeSteps = false, many = 
 });
 
 /**
- * Returns when a task first fires: at the first tick from start_after on, or at start_after without a cron expression.
+ * Returns when a task first fires: at the first tick of its cron expression that is not before start_after; without a
+ * cron expression, at start_after itself.
  */
 function firstFiring(spec: JobSpecFields, now: number): string {
   const start = spec.start_after ? Date.parse(spec.start_after) : now;

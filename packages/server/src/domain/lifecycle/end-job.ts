@@ -1,9 +1,9 @@
 /**
  * Ends jobs: no other file moves a job to a final state. The transaction that ends a run of a pipeline also starts or
  * cancels the runs that wait for it, so that no run is forgotten if the server crashes. Ending a run takes time in
- * proportion to its children, not to all runs of the pipeline. Every caller has locked the pipeline of the job before it
- * touched the queue, attempts or jobs (`lockPipelinesOf`): otherwise it and whoever cancels the pipeline would wait for
- * each other.
+ * proportion to its children, not to all runs of the pipeline. Every caller has locked the pipeline of the job before
+ * it touched the queue, attempts or jobs (`lockPipelinesOf`): otherwise the caller and a transaction that cancels the
+ * pipeline could deadlock.
  */
 import { jobStates } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
@@ -42,7 +42,10 @@ async function takeOffQueue(db: Db, ids: readonly string[]): Promise<string[]> {
   return taken;
 }
 
-/** Cancels the drafts among these jobs, and returns their number. The caller updates `open_runs` of the pipeline. */
+/**
+ * Cancels those of these jobs that are drafts (PENDING), and returns their number. The caller updates `open_runs` of
+ * the pipeline.
+ */
 export async function cancelDrafts(db: Db, ids: readonly string[], now: number): Promise<number> {
   const changes = { finished_at: iso(now) };
   return (await finishJobs(db, { ids, from: jobStates.draft, to: "CANCELED", changes })).length;
@@ -62,7 +65,7 @@ async function runEnded(db: Db, pipelineId: string, job: JobRow, now: number): P
   const pipeline = await countEndedRun(db, pipelineId, iso(now));
   if (!pipeline) return;
   if (job.status === "COMPLETE") {
-    // The counts of the children are updated even if the pipeline has ended: a rerun continues from them.
+    // The number of parents that each child waits for is updated even if the pipeline has ended: a rerun relies on it.
     const ready = await releaseChildren(db, pipelineId, job.id);
     if (pipeline.status === "RUNNING") await beginDrafts(db, ready);
   } else if (isLive(pipeline)) {

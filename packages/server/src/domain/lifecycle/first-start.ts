@@ -1,4 +1,4 @@
-/** Creates the rows that every store needs: the first user, the first team and the local cluster. */
+/** Creates the rows that every store needs: the user `admin`, the team `main` and the local cluster. */
 
 import type { Store } from "../../store/drivers/store.ts";
 import { type ClusterRow, upsertLocalCluster } from "../../store/queries/jobs/clusters.ts";

@@ -1,6 +1,7 @@
 /**
- * Ids of jobs: UUIDv7 that sort in the order of creation, even within a millisecond and after the clock was set back. To
- * keep that order after a clock that was ahead, the time in new ids is ahead, too; `created_at` has the right time.
+ * Ids of jobs: UUIDv7 that sort in the order of creation, even within a millisecond and after the clock was set back.
+ * If the clock was ahead and is then set right, the time in new ids stays ahead, to keep that order; `created_at` has
+ * the right time.
  */
 import { randomUUID } from "node:crypto";
 

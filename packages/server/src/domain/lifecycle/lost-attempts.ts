@@ -45,8 +45,8 @@ export async function endLostAttempt(db: Db, lost: LostAttempt, loss: Loss, now:
 }
 
 /**
- * Ends the attempts that were started by a server with another data folder. A database has one server at a time, so no
- * other server follows them.
+ * Ends the attempts that were started by a server with another data folder. Only one server uses a database at a time,
+ * so no other server is watching these attempts.
  */
 export async function endForeignAttempts(store: Store, serverId: string, now: number): Promise<void> {
   const error_message = "The job was lost: the data folder of the server that ran it is gone. Run the job again.";

@@ -1,4 +1,7 @@
-/** Progress of pipelines: drafts are put in the queue, and a pipeline ends once it has no open runs. */
+/**
+ * Progress of pipelines: puts drafts (jobs of runs that have not begun) in the queue, and ends a pipeline whose runs
+ * have all ended.
+ */
 import { isIn, type jobStates, type PipelineStatus, pipelineStates } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { beginDraftJobs } from "../../store/queries/jobs/job-moves.ts";
@@ -32,7 +35,9 @@ export async function beginDrafts(db: Db, ids: readonly string[]): Promise<void>
   );
 }
 
-/** Ends a pipeline that has no open runs: COMPLETED if every run is complete, FAILED otherwise. */
+/**
+ * Ends a pipeline if all its runs have ended (`open_runs` is 0): COMPLETED if every run is complete, FAILED otherwise.
+ */
 export async function settle(db: Db, pipeline: PipelineRow, now: number): Promise<void> {
   const { id, open_runs } = pipeline;
   if (open_runs > 0 || !isLive(pipeline)) return;
@@ -47,7 +52,7 @@ export async function settle(db: Db, pipeline: PipelineRow, now: number): Promis
     await recordEnd(db, pipeline, error_message);
 }
 
-/** Stores how many of the runs are open, and returns that number. */
+/** Stores how many of the runs have not ended, and returns that number. */
 export async function setOpenRuns(db: Db, id: string, runs: readonly RunState[], now: number): Promise<number> {
   const open_runs = runs.filter(({ status }) => status !== null && !isIn("final", status)).length;
   await updatePipeline(db, id, { open_runs, updated_at: iso(now) });

@@ -1,7 +1,7 @@
 /**
  * Time limits and retries. A failed job with retries left waits in the queue for its next attempt, with the same id.
- * Such a job has not ended, so its pipeline and its followers keep waiting. One transaction closes an attempt and plans
- * the next.
+ * Such a job has not ended, so its pipeline and the clients that follow its log keep waiting. One transaction closes an
+ * attempt and plans the next.
  */
 import { durationWords, type JobAttempts, retryWait, usualRetryDelay } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
@@ -16,7 +16,7 @@ import { iso } from "../time/clock.ts";
 import { readSpec } from "./job-documents.ts";
 import { queueRow } from "./job-queue.ts";
 
-/** Time limit and delay between attempts in seconds, and the number of retries. */
+/** Time limit (0: none) and delay before the first retry, both in seconds, and the number of retries. */
 type Rules = Pick<JobAttempts, "timeout" | "retries" | "retry_delay">;
 
 /** Returns the time limit and the retries of a job: its own, or the current defaults of its team. */

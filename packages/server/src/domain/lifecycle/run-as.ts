@@ -1,6 +1,7 @@
 /**
- * The users as whom the runs of a pipeline and the jobs of a task run after they were handed over. The column `run_as`
- * has them as JSON. An empty column means that each job runs as the user who created its original.
+ * Says as which users the runs of a pipeline, or the jobs of a task, run after a handover to another user. Each of them
+ * repeats a job, its original. The column `run_as` stores a `RunAs` as JSON; if it is empty, each job runs as the user
+ * who created its original.
  */
 import { allScopes, permits, type Scope } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
@@ -12,10 +13,11 @@ export interface RunAs {
   /** Id of the user as whom all jobs run. */
   readonly all?: number;
   /**
-   * Scopes of the user who took over; the jobs lose all others. If undefined, jobs keep the scopes of their originals.
+   * Scopes of the token with which the new owner took over; the jobs lose all others. Undefined if the jobs keep the
+   * scopes of their originals.
    */
   readonly scopes?: readonly Scope[];
-  /** Without `all`: ids of successors, by the id of the user who created the original. */
+  /** Used without `all`: the id of the user who took over, by the id of the user who created the original. */
   readonly of?: Readonly<Record<string, number>>;
 }
 
@@ -26,7 +28,7 @@ export interface HandedOver {
 
 export const readRunAs = ({ run_as }: HandedOver): RunAs => (run_as === "" ? {} : (JSON.parse(run_as) as RunAs));
 
-/** Returns the id of the user as whom a job runs whose original was created by the given user. */
+/** Returns the id of the user as whom jobs run that repeat a job of the given user. */
 export const runsAs = ({ all, of = {} }: RunAs, userId: number): number => all ?? of[userId] ?? userId;
 
 /** Returns a `RunAs` in which all jobs that ran as user `from` run as user `to`. */
@@ -37,8 +39,8 @@ export function succeed({ all, scopes, of = {} }: RunAs, from: number, to: numbe
 }
 
 /**
- * Returns an original with the user and the scopes that its copies run with. Short dataset names in its script keep
- * referring to the namespace of the first user (`home`).
+ * Returns a job with the user and the scopes that its repetitions run with after a handover. If the user changes, short
+ * dataset names in the script still refer to the namespace of the user who created the job (`home`).
  */
 export async function inNameOf(db: Db, handedOver: HandedOver, job: ShortJob): Promise<ShortJob> {
   const runAs = readRunAs(handedOver);

@@ -1,6 +1,7 @@
 /**
- * Records of the ticks and runs of a schedule: its firings, and the counters from which its health is computed. Each is
- * written in the transaction that fires the tick or ends the run.
+ * Records what happens at each tick of a schedule (a time at which it is due) and how its runs end: as firings, and in
+ * the counters from which its health is computed. All are written in the transaction that fires the tick or ends the
+ * run.
  */
 import type { ScheduleFiring } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
@@ -23,7 +24,7 @@ import { iso } from "../time/clock.ts";
 import { noteSchedule } from "./told-events.ts";
 import { tellSkip } from "./told-skips.ts";
 
-/** The ticks that one firing makes up for. */
+/** The tick of a firing, or several ticks if some were missed and one run makes up for all of them. */
 export interface Meant {
   /** Time of the first tick. */
   readonly tick: string;

@@ -21,7 +21,10 @@ export function withMoment(spec: JobSpecFields, moment: Moment | undefined): Job
   return { ...rest, ...moment };
 }
 
-/** Returns the scheduled time as variables and as parameters for a job. They take precedence over the job's own. */
+/**
+ * Returns the scheduled time as environment variables and as parameters for a job; both are empty if it has none. They
+ * take precedence over the job's own.
+ */
 export function momentTold({ scheduled_at, scheduled_timezone = "UTC" }: JobSpecFields) {
   if (scheduled_at === undefined) return { variables: {}, params: {} };
   const scheduled_date = dateAt(Date.parse(scheduled_at), scheduled_timezone);

@@ -1,4 +1,7 @@
-/** Events that receivers can subscribe to, and how the events of a schedule are written to the outbox. */
+/**
+ * Events that receivers (webhooks and e-mail addresses) can subscribe to, and how the events of a schedule are written
+ * to the outbox.
+ */
 import type { JobStatus, ToldEvent } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { noteEvent } from "../../store/queries/events/outbox.ts";
@@ -17,7 +20,10 @@ const wordsOf: Record<ToldEvent, readonly string[]> = {
   "schedule.overdue": ["schedule:overdue"],
 };
 
-/** Returns the outbox entries that a receiver needs, such as `job:FAILED`, each between spaces, so that LIKE finds one. */
+/**
+ * Returns the outbox entries that a receiver needs, such as `job:FAILED`, each between spaces, so that a LIKE pattern
+ * can find one of them.
+ */
 export function wantedWords(events: readonly ToldEvent[], statuses: readonly JobStatus[]): string {
   const words = new Set([...events.flatMap((event) => wordsOf[event]), ...statuses.map((status) => `job:${status}`)]);
   return ` ${[...words].join(" ")} `;

@@ -14,7 +14,10 @@ interface Skip {
   readonly reason: string;
 }
 
-/** Reports a skipped tick, unless another of that day was reported. `row` has the counters with this skip included. */
+/**
+ * Reports a skipped tick, unless another tick of the same day was already reported. `row` has the counters with this
+ * skip included.
+ */
 export async function tellSkip(db: Db, row: ScheduleRow, { tick, reason }: Skip, now: number): Promise<void> {
   const date = dateAt(Date.parse(tick), row.timezone);
   if (row.skip_told_on === date) return;

@@ -34,7 +34,7 @@ export async function requireNewOwner(db: Db, team: Team, giver: Principal, to: 
   if (to.service_team_id !== team.id)
     throw new ApiError(
       "forbidden",
-      `It would run with ${to.username}'s own rights and credentials, which only ${to.username} can lend. ${to.username} must take it over personally, or an administrator of the server must hand it over. An admin of the team can give it to the team's service account.`,
+      `The work would run with ${to.username}'s own rights and credentials, which only ${to.username} can lend. ${to.username} must take it over personally, or an administrator of the server must hand it over. An admin of the team can give it to the team's service account.`,
     );
   if (!roleIncludes(team.role, "admin"))
     throw new ApiError(
@@ -58,13 +58,14 @@ export async function requireSets(
   if (missing.length === 0) return;
   throw new ApiError(
     "wrong_state",
-    `${to.username} has no credentials ${missing.join(", ")}, which the runs name, so the runs would fail. Store credentials under these names, for the team or as ${to.username}'s own, or set \`force\` to hand it over anyway.`,
+    `${to.username} has no credentials named ${missing.join(", ")}, so the runs that use them would fail. Store credentials under these names, for the team or as ${to.username}'s own, or set \`force\` to hand the work over anyway.`,
     { hint: "set_credentials" },
   );
 }
 
 /**
- * Makes all runs run as the user `to`. If `to` is the caller, the runs get no more scopes than the caller's token has.
+ * Returns a `RunAs` in which all runs run as the user `to`. If `to` is the caller (`giver`), the runs get no more
+ * scopes than the caller's token has.
  */
 export const allAs = (giver: Principal, to: NewOwner): RunAs => ({
   all: to.id,

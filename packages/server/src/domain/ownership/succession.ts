@@ -41,7 +41,7 @@ async function newOwnerOf(db: Db, leaver: Leaver, username: string): Promise<Use
   const to = await findUser(db, username);
   if (!to) throw new ApiError("not_found", `There is no user ${username}.`);
   if (to.id === leaver.id)
-    throw new ApiError("invalid", "transfer_to: expected somebody else than the user who leaves");
+    throw new ApiError("invalid", `transfer_to: expected another user than the one who leaves, got ${username}`);
   return to;
 }
 
@@ -103,7 +103,10 @@ export async function handOverWork(
   await handOverTasks(change, found);
 }
 
-/** Locks the pipelines and schedules of a user, and returns their ids. Every write locks these before users. */
+/**
+ * Locks the pipelines and schedules of a user, and returns their ids. Every transaction locks pipelines and schedules
+ * before users, to avoid deadlocks.
+ */
 async function holdWork(db: Db, whose: Whose): Promise<ReadonlySet<string | number>> {
   const pipelines = await pipelinesOf(db, whose);
   await lockPipelines(

@@ -36,7 +36,7 @@ interface Need {
 
 /** The work of one user that can be handed over. */
 export interface FoundWork {
-  /** The user, and the team that was searched. */
+  /** The user, and the team that was searched (undefined: all teams). */
   readonly whose: Whose;
   readonly tasks: readonly (TaskRow & Need)[];
   /** `runs` is the number of runs that run as this user; 0 if the user only owns the schedule. */

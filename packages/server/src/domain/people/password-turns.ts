@@ -16,7 +16,7 @@ export interface Hasher {
 
 const known = new Turns(1);
 const strangers = new Turns(1);
-/** Maximum number of strangers that may wait. Hashing their passwords takes about two seconds. */
+/** Maximum number of strangers that may wait. Hashing the passwords of all of them takes about two seconds. */
 const mostWaiting = 64;
 let waiting = 0;
 

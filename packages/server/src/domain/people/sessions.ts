@@ -39,7 +39,7 @@ export const sessionDays = 14;
 export async function createSignInLink(store: Store, username: string, now: number): Promise<string> {
   const user = await findUser(store.db, username);
   if (!user) throw new Error(`There is no user ${username}.`);
-  if (user.disabled_at) throw new Error(`The user ${username} is disabled.`);
+  if (user.disabled_at) throw new Error(`The user ${username} is disabled, and cannot sign in. Enable the user first.`);
   if (user.service_team_id !== null)
     throw new Error(`${username} is a service account: nobody signs in as it. Choose the username of a person.`);
   const secret = newSecret();

@@ -70,7 +70,7 @@ export async function createAdminToken(store: Store, options: AdminTokenOptions,
   const username = options.user ?? "admin";
   const user = await findUser(store.db, username);
   if (!user) throw new Error(`There is no user ${username}.`);
-  if (user.disabled_at) throw new Error(`The user ${username} is disabled.`);
+  if (user.disabled_at) throw new Error(`The user ${username} is disabled, and gets no token. Enable the user first.`);
   const scopes = options.scopes?.length ? readScopes(options.scopes) : [...allScopes];
   const teamIds = options.team === undefined ? null : [await teamOfUser(store.db, user.id, options.team)];
   const expiresAt = options.expiresInDays === undefined ? null : iso(now + options.expiresInDays * day);

@@ -129,7 +129,7 @@ function refusePerson({ username }: UserRow, { is_admin, password }: UserChanges
   if (is_admin || password)
     throw new ApiError(
       "wrong_state",
-      `${username} is a service account: it has no password and administers nothing. Choose the account of a person.`,
+      `${username} is a service account, which cannot have a password or administrator rights. Choose the account of a person.`,
     );
 }
 

@@ -17,7 +17,7 @@ const mostRuns = 20_000;
 /** Maximum number of newer scripts that are listed for one schedule. */
 const mostListed = 20;
 
-/** A run of a template whose dataset was made by a newer job. */
+/** A run of a template, and the newer job that has made its dataset since. */
 interface Outdated {
   readonly template: string;
   /** Id of the job that the schedule repeats. */

@@ -89,7 +89,7 @@ const runDocument = (run: RunState, parent_job_ids: string[]): JobPipelineRun =>
   finished_at: run.finished_at,
 });
 
-/** Returns the parents of each run, as ids of the original jobs. */
+/** Returns the parents of each run. Runs are identified by the ids of the jobs that they repeat (`job_id`). */
 export async function parentsOf(db: Db, pipelineId: string): Promise<Map<string, string[]>> {
   const parents = new Map<string, string[]>();
   for (const { job_id, parent_job_id } of await edgesOf(db, pipelineId)) {

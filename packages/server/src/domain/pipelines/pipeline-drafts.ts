@@ -1,4 +1,7 @@
-/** Drafts: the jobs of a pipeline's runs. Each repeats an original job, with the rights of the original's creator. */
+/**
+ * Drafts: the jobs of a pipeline's runs before they begin. Each repeats an earlier job, its original, with the rights
+ * of the original's creator.
+ */
 
 import type { Db } from "../../store/drivers/store.ts";
 import { insertTagRows } from "../../store/queries/jobs/job-tags.ts";

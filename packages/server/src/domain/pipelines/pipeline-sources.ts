@@ -37,7 +37,7 @@ interface Target extends UpstreamTarget {
 /** The jobs to run again, and the order in which they have to run. */
 export interface SourceGraph {
   readonly nodes: readonly GraphNode[];
-  /** The originals of the nodes, by id. */
+  /** The jobs of the nodes, by id. */
   readonly jobs: ReadonlyMap<string, ShortJob>;
 }
 
@@ -52,7 +52,10 @@ interface Wanted extends Partial<HandedOver> {
 export interface Sources extends SourceGraph {
   /** Full names of the datasets to rebuild, each with a version. */
   readonly targets: readonly string[];
-  /** Names of these datasets, with a version only where the request named one; null if it named none. */
+  /**
+   * Names of these datasets, with a version only where the request named one; null if the request named no version at
+   * all.
+   */
   readonly asked: readonly string[] | null;
 }
 
@@ -156,7 +159,10 @@ async function findJobs(
   const found = await getShortJobs(db, ids);
   const jobs = new Map(found.filter(({ team_id }) => team_id === team.id).map((job) => [job.id, job]));
   const gone = nodes.find(({ jobId }) => !jobs.has(jobId));
-  if (gone) throw refusal(`the job ${gone.jobId}, which made one of the versions, no longer exists.`);
+  if (gone)
+    throw refusal(
+      `the job ${gone.jobId} would have to run again, because it made a version that is needed, but it no longer exists in this team. Create that dataset with a new job first.`,
+    );
   const why = await whyNotRepeatable(db, await allInNameOf(db, handedOver, [...jobs.values()]));
   if (why !== undefined) throw refusal(why);
   return jobs;

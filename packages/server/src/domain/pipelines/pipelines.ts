@@ -262,19 +262,26 @@ export const cancelPipeline = (context: JobsContext, call: Call, input: Pipeline
     return undefined;
   });
 
-/** Returns the original jobs of runs, with the users as whom they run now. */
+/**
+ * Returns the jobs that these runs repeat, each with the user as whom the run would run now. Throws if one of the jobs
+ * no longer exists.
+ */
 async function originalsOf(db: Db, pipeline: PipelineRow, runs: readonly RunState[]): Promise<ShortJob[]> {
   const ids = runs.map(({ job_id }) => job_id);
   const jobs = await getShortJobs(db, ids);
   const found = new Set(jobs.map(({ id }) => id));
   const gone = ids.find((id) => !found.has(id));
-  if (gone) throw new ApiError("wrong_state", `The pipeline cannot run again: the job ${gone} no longer exists.`);
+  if (gone)
+    throw new ApiError(
+      "wrong_state",
+      `The pipeline cannot run again: the job ${gone}, which it repeats, no longer exists.`,
+    );
   return allInNameOf(db, pipeline, jobs);
 }
 
 type JobInPipeline = PipelineInput & { readonly job_id: string };
 
-/** Finds a run by the id of its own job or of the original. Throws if there is none. */
+/** Finds a run by the id of its own job or of the job that it repeats. Throws if there is none. */
 async function findRun(db: Db, pipeline: PipelineRow, jobId: string): Promise<RunState> {
   const id = jobId.trim().toLowerCase();
   const runs = await runsOf(db, pipeline.id);
@@ -331,7 +338,7 @@ function requireNoneEnding(runs: readonly RunState[]): void {
   if (!ending) return;
   throw new ApiError(
     "wrong_state",
-    `${ending.name} (job ${ending.created_job_id}) is still being canceled. Try again when it is CANCELED.`,
+    `The pipeline cannot run again yet: ${ending.name} (job ${ending.created_job_id}) is still being canceled. Try again when it is CANCELED.`,
   );
 }
 

@@ -1,4 +1,7 @@
-/** Backfills: the rules for creating, reading, canceling and retrying them. backfill-progress.ts runs them. */
+/**
+ * Backfills: the rules for creating, reading, canceling and retrying them. A backfill runs a pipeline once for each of
+ * a series of past times, its moments; backfill-progress.ts starts these runs.
+ */
 import {
   ApiError,
   type Backfill,
@@ -157,7 +160,7 @@ export async function listTeamBackfills({ store: { db } }: BackfillsContext, tea
   return { backfills, next: rows.length < listPart ? undefined : rows.at(-1)?.id };
 }
 
-/** Cancels a backfill: its running pipelines are canceled, and the other moments never begin. */
+/** Cancels a backfill: its running pipelines are canceled, and moments that have not begun never begin. */
 export async function cancelTeamBackfill(
   { store, signals }: BackfillsContext,
   { actor, team }: Call,
@@ -227,8 +230,11 @@ function requireRetryable({ id, status }: BackfillRow, moments: readonly MomentR
   if (ending)
     throw new ApiError(
       "wrong_state",
-      `The run ${ending.name} for ${ending.moment} is still being canceled. Try again when it has ended.`,
+      `The backfill ${id} cannot be retried yet: the run ${ending.name} for ${ending.moment} is still being canceled. Try again when it has ended.`,
     );
   if (failed > 0 || status === "FAILED" || status === "CANCELED") return;
-  throw new ApiError("wrong_state", `The backfill ${id} is ${status}; no moment of it failed or was canceled.`);
+  throw new ApiError(
+    "wrong_state",
+    `The backfill ${id} has nothing to retry: it is ${status}, and none of its moments has failed or was canceled.`,
+  );
 }

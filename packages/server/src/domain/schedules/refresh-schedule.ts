@@ -1,6 +1,6 @@
 /**
- * Updates a schedule to the newest scripts: rebuilds its template from the current lineage. The caller has locked the
- * schedule.
+ * Updates a schedule to the newest scripts: rebuilds its template, the pipeline that each firing copies, from the
+ * current lineage. The caller has locked the schedule.
  */
 import { ApiError } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
@@ -68,14 +68,15 @@ const askedOf = ({ asked, datasets }: PipelineRow): string[] =>
   asked === null ? (JSON.parse(datasets) as string[]).map(withoutVersion) : (JSON.parse(asked) as string[]);
 
 /**
- * Replaces new nodes by jobs of the template that have the same origin. The newest maker of a dataset is usually a run
- * of the schedule itself. If such a run became the original, settings of one firing would carry over to all later ones.
+ * Returns the nodes, with a job of the template in place of each job that repeats the same original. The newest job
+ * that made a dataset is usually a run of the schedule itself. If later firings repeated that run, they would inherit
+ * the settings of its firing.
  */
 async function keepingOwn(db: Db, own: readonly string[], nodes: readonly GraphNode[]): Promise<GraphNode[]> {
   const origins = await originsOf(db, [...own, ...nodes.map(({ jobId }) => jobId)]);
   const ownOf = new Map(own.map((jobId) => [origins.get(jobId), jobId]));
   const kept = new Map(nodes.map(({ jobId }) => [jobId, ownOf.get(origins.get(jobId)) ?? jobId]));
-  // Two jobs with the same origin must not become one node.
+  // Two jobs that repeat the same original must not become one node.
   if (new Set(kept.values()).size < nodes.length) return [...nodes];
   const keep = (jobId: string) => kept.get(jobId) ?? jobId;
   return nodes.map(({ jobId, parents }) => ({ jobId: keep(jobId), parents: parents.map(keep) }));
@@ -98,7 +99,7 @@ async function requireOwnCode(db: Db, template: PipelineRow, added: readonly Sho
   const owner = people.get(runsAs(runAs, foreign.user_id));
   throw new ApiError(
     "wrong_state",
-    `The newest ${foreign.name ?? foreign.id} belongs to ${maker} and would run with the rights and credentials of ${owner}, who took over ${template.name}. Let ${owner} run it as a job first, or hand the schedule over to the team's service account.`,
+    `${template.name} cannot be updated to the newest scripts: the job ${foreign.name ?? foreign.id} belongs to ${maker} and would run with the rights and credentials of ${owner}, who took over ${template.name}. ${owner} must run its script as a job first, or the schedule must be handed over to the team's service account.`,
   );
 }
 
@@ -123,6 +124,6 @@ async function requireNoForeignCode(
   const owner = await usernameOf(db, runsAs(runAs, foreign.user_id));
   throw new ApiError(
     "wrong_state",
-    `The newest ${foreign.name ?? foreign.id} belongs to ${owner} and would run with ${owner}'s rights, and with the requirements, repository, environment, files or credentials that are set on ${template.name}. Remove those settings first, or ask ${owner} to create the schedule.`,
+    `${template.name} cannot be updated to the newest scripts: the job ${foreign.name ?? foreign.id} belongs to ${owner} and would run with ${owner}'s rights, and with the requirements, repository, environment, files or credentials that are set on ${template.name}. Remove those settings first, or ask ${owner} to create the schedule.`,
   );
 }

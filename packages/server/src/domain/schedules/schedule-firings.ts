@@ -103,8 +103,8 @@ export async function fireWaiting(
 }
 
 /**
- * Fires a schedule for a new version of its dataset. Returns undefined if the notice of the version is gone, or if the
- * schedule has to wait for the end of its last run (which it does unless `overlap` is allow).
+ * Fires a schedule for a new version of its dataset. Returns undefined if the notice of the version (its row in the
+ * store) is gone, or if the schedule has to wait for the end of its last run (which it does unless `overlap` is allow).
  */
 export async function fireTrigger(
   transaction: Transaction,
@@ -157,7 +157,8 @@ async function run(
 ): Promise<Firing> {
   const { db, now } = transaction;
   const team = { id: row.team_id, name: await teamNameOf(db, row.team_id) };
-  // Before the team, which a check of the queue may lock: whoever changes the template locks them in this order.
+  // The template is locked before the team, which the check of the queue may lock: whoever changes the template uses
+  // the same order.
   if (row.follow === "latest") await lockPipeline(db, row.pipeline_id);
   await requireRoomInQueue(db, team, quotas);
   await requireRoomForDatasets(db, team, quotas);

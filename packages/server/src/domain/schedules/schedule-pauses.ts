@@ -30,8 +30,9 @@ export async function holdPipelinesOf(db: Db, scheduleId: number, isPause: boole
 }
 
 /**
- * Lists the pipelines of a schedule that have this status. The schedule is locked and cannot start another. Retries the
- * transaction if a pipeline was started or resumed before that, because it is not locked.
+ * Lists the pipelines with this status of a schedule that is locked, so that it starts no more. Throws `WriteAgain`,
+ * which retries the transaction, if one of them is not locked: it was started or resumed just before the schedule was
+ * locked.
  */
 async function pipelinesIn(db: Db, { row, held }: HeldSchedule, status: PipelineRow["status"]): Promise<PipelineRow[]> {
   const rows = await pipelinesOfSchedule(db, row.id, status);

@@ -1,6 +1,6 @@
 /**
- * The next firings of schedules and tasks, in one list by time. At most one page of schedules and one page of tasks are
- * read.
+ * The next firings of schedules and tasks, in one list that is ordered by time. At most one page of schedules and one
+ * page of tasks are read.
  */
 import { invalid, type Upcoming } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
@@ -23,7 +23,7 @@ interface UpcomingItems {
   readonly next: string | undefined;
 }
 
-/** Returns the schedules and tasks that fire next, by time. */
+/** Returns the schedules and tasks that fire next, ordered by time. */
 export async function upcomingOf(db: Db, team: Team, { limit, cursor, withSchedules }: Asked): Promise<UpcomingItems> {
   const after = readCursor(cursor);
   const schedules = withSchedules ? await nextSchedules(db, team.id, after.schedule, limit + 1) : [];

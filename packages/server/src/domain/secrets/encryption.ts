@@ -23,8 +23,9 @@ const purpose = ({ table, column }: EncryptedPlace, id: Id) => `${table} ${colum
 const [jobEnvironment, jobSecrets, credentials, pipelineEnvironment, receiverSecret] = encryptedPlaces;
 
 /**
- * Returns a function that encrypts a value of this column. Call it inside the transaction that stores the value, which
- * holds the shared lock of `shareKeys` against a key rotation. An empty text stays empty.
+ * Returns a function that encrypts a value of this column. Call it inside the transaction that stores the value: it
+ * takes a shared lock (`shareKeys`) until that transaction ends, so that no key rotation drops the key meanwhile. An
+ * empty text stays empty.
  */
 const encryptAt = (place: EncryptedPlace) => async (db: Db, keys: KeyRing, id: Id, text: string) => {
   if (text === "") return "";
@@ -70,7 +71,10 @@ export async function usedKeys(db: Db): Promise<Set<string>> {
   return used;
 }
 
-/** Yields the distinct beginnings of the values in a column. A beginning has the form and the key id of a value. */
+/**
+ * Yields the distinct beginnings of the values in a column. In an encrypted value, the beginning is the part that names
+ * the key.
+ */
 async function* heads(db: Db, place: EncryptedPlace): AsyncGenerator<string> {
   for (let head = await nextHead(db, place, ""); head !== null; head = await nextHead(db, place, head)) yield head;
 }

@@ -41,7 +41,7 @@ export function checkCron(expression: string): string {
   const expected = `five cron fields or one of ${[...names.keys()].join(" ")}`;
   if (fieldsOf(text).split(" ").length !== 5) throw invalid("cron_expression", expected, expression);
   if (nextRunOf(text, expected) === null)
-    throw invalid("cron_expression", "an expression for a time that exists; this time never comes", expression);
+    throw invalid("cron_expression", "an expression that some date matches; this one never fires", expression);
   return text;
 }
 
@@ -59,7 +59,10 @@ export function nextTick(expression: string, timezone: string, after: number): n
   return next(calendarOf(expression), timezone, after);
 }
 
-/** Returns whether the hour field is `*`. Such ticks come at regular intervals, also when the clock changes. */
+/**
+ * Returns whether the hour field is `*`. The ticks of such an expression keep their intervals when daylight saving time
+ * begins or ends.
+ */
 const meansEveryHour = (expression: string) => /^\S+ (\*|\*\/1|0-23) /.test(fieldsOf(expression));
 
 /** Returns the next wall-clock time of an expression after the given one. */
