@@ -83,8 +83,8 @@ export async function askOnTerminal(statement: () => Promise<string>): Promise<v
 }
 
 /**
- * Shows what will be removed or changed, and asks for confirmation; any answer except yes means no. Throws without a
- * terminal: callers skip the question if `--yes` is given.
+ * Shows what will be removed or changed, and asks for confirmation. Throws on any answer except y or yes, and if there
+ * is no terminal to ask on. Callers do not call it if `--yes` is given.
  */
 export async function askToProceed(statement: string, { signal, hasDryRun = false }: Asking = {}): Promise<void> {
   if (!process.stdin.isTTY) {

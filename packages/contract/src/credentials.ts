@@ -7,7 +7,10 @@ import { Type } from "./type.ts";
 
 const credentialOwners = ["team", "user"] as const;
 
-/** Maximum number of sets per owner, of variables and bytes per set, and of bytes of variables that are not secret. */
+/**
+ * Limits: sets of one owner (a team or a user); variables and bytes in one set; bytes of the variables in a set that are
+ * not secret.
+ */
 export const credentialLimits = { sets: 100, variables: 100, bytes: 262_144, plainBytes: 4096 } as const;
 
 const Name = Type.String({

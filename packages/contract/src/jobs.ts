@@ -48,7 +48,7 @@ export const jobStatuses = Object.keys(jobTransitions) as JobStatus[];
 
 /** Groups of states that the server and the clients treat alike. */
 export const jobStates = {
-  /** The job is a run of a pipeline and is not queued yet, because runs before it have not ended. */
+  /** The job is a run of a pipeline and is not queued yet, because runs that it depends on are not complete. */
   draft: ["PENDING"],
   /** The job waits for slots; its row in the queue decides whether it starts. */
   waiting: ["CREATED", "SCHEDULED", "QUEUED"],

@@ -32,7 +32,10 @@ export type WebhookMethod = (typeof webhookMethods)[number];
 export const deliveryStatuses = ["pending", "delivered", "failed"] as const;
 export type DeliveryStatus = (typeof deliveryStatuses)[number];
 
-/** Maximum number of receivers per team, of waiting deliveries and failures in a row per receiver, and of attempts. */
+/**
+ * Limits: webhooks and e-mail addresses of a team; deliveries that wait for one receiver; failed attempts in a row after
+ * which a receiver is disabled; attempts of one delivery.
+ */
 export const webhookLimits = { webhooks: 50, addresses: 50, waiting: 1000, failuresInRow: 10, attempts: 12 } as const;
 
 export const ToldEvents = Type.Array(oneOf(toldEvents), {

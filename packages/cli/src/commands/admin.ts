@@ -1,4 +1,4 @@
-/** `millrace admin`: works directly on the database, for anyone who may read the data folder. */
+/** `millrace admin`: works directly on the database, for anyone who has access to the data folder. */
 import { CliError, messageOf } from "../errors.ts";
 import { type Config, loadServer, type Rotation, serverConfig } from "../server.ts";
 import type { Handler, HandlersOf } from "./handler.ts";

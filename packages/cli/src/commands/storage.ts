@@ -49,7 +49,7 @@ const cp: Handler<"storage cp"> = async ({ flags, arguments: { FROM, TO } }, out
   return 0;
 };
 
-/** Refuses flags with which standard output would have more than the bytes of one file. */
+/** Throws unless FROM and the flags name a single file: only that can be written to standard output. */
 function checkBytesOnly(from: string, flags: { recursive: boolean; json: boolean }): void {
   if (from !== "-" && !flags.recursive && !flags.json) return;
   throw usageError("Only a single file can be written to standard output", {

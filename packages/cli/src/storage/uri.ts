@@ -35,7 +35,7 @@ export function nameOf(uri: string): string {
   return path.slice(path.lastIndexOf("/") + 1);
 }
 
-/** Returns the parent folder; undefined if it cannot be listed. */
+/** Returns the parent folder; undefined for a bucket, and for an http(s) URL, whose parent cannot be listed. */
 export function folderAbove(uri: string): string | undefined {
   if (isUrl(uri) || isBucket(uri)) return undefined;
   const [path, outer] = splitChain(uri);
