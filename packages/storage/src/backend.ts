@@ -102,8 +102,8 @@ export interface WriteCall extends CallOptions {
 /** A multipart upload. The object stays invisible until `finish`; `abort` leaves nothing behind. */
 export interface Upload {
   /**
-   * Part numbers begin at 1. Parts arrive in any order and several at once, unless `transfer` says otherwise. The
-   * caller reuses the buffer once this resolves, so keep a copy of bytes that are needed longer.
+   * Uploads a part. Part numbers begin at 1. Parts arrive in any order and several at once, unless `transfer` says
+   * otherwise. The caller reuses the buffer once this resolves, so copy bytes that are needed longer.
    */
   put(part: number, bytes: Uint8Array): Promise<void>;
   finish(): Promise<Entry>;
@@ -170,7 +170,7 @@ export interface Backend {
    * Moves an object with one request to the store. For backends without this method, a move is a copy and a removal.
    */
   move?(from: string, to: string, call: CallOptions): Promise<void>;
-  /** Also succeeds if the object does not exist, because an earlier attempt may have removed it. */
+  /** Removes an object. Also succeeds if it does not exist, because an earlier attempt may have removed it. */
   remove(key: string, call: VersionCall): Promise<void>;
   /** Removes up to `removeAtOnce` objects in one call, if the store supports it. */
   removeMany?(keys: readonly string[], call: CallOptions): Promise<void>;

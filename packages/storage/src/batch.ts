@@ -3,7 +3,10 @@ import { randomUUID } from "node:crypto";
 import { type RetryPolicy, retry } from "./concurrency/retry.ts";
 import { describePlace, type ErrorPlace, StorageError } from "./errors.ts";
 
-/** Requests are numbered from 0. `writeNumber` formats a number as the store expects. */
+/**
+ * Returns the body of a batch and its content type. Requests are numbered from 0; `writeNumber` formats a number as the
+ * store expects.
+ */
 export function batchBody(requests: readonly string[], writeNumber: (number: number) => string) {
   const boundary = `batch_${randomUUID()}`;
   const parts = requests.map((request, number) => {
@@ -43,8 +46,8 @@ export const noAnswer = (place: ErrorPlace) =>
   new StorageError("network", `${describePlace(place)}: the store's batch answer has no result for this object`, place);
 
 /**
- * Sends a batch, and then again those of its requests whose failure is retryable: each request of a batch succeeds or
- * fails by itself.
+ * Sends a batch. Each request in it succeeds or fails by itself: those that failed with a retryable error are sent
+ * again, in a new batch. Throws at once if an error is not retryable.
  */
 export async function retryFailures(
   keys: readonly string[],

@@ -71,8 +71,8 @@ class Archive<M extends Member> {
   }
 
   /**
-   * Uses the cached directory. If the archive was replaced meanwhile, the conditional read fails, and the next call
-   * reads the new directory.
+   * Reads a member at the place that the cached directory states. If the archive was replaced meanwhile, the read
+   * fails, because it requires the ETag of the archive, and the next call reads the new directory.
    */
   async read(key: string, call: ReadCall): Promise<Content> {
     const known = await abortable(this.#known(), call.signal);
@@ -105,7 +105,7 @@ class Archive<M extends Member> {
     return directory;
   }
 
-  /** Reloads the directory if the archive has changed. */
+  /** Returns the directory, reloaded if the archive has changed. */
   async #current(call: CallOptions): Promise<Directory<M>> {
     const now = await ArchiveSource.look(this.#outer, call);
     const known = this.#directory;

@@ -26,7 +26,7 @@ const capabilities: Capabilities = {
   keys: { doubleSlash: false, trailingSlash: false, besideFolder: true, length: 65_535, segment: 65_535 },
 };
 
-/** `load` imports the reader of the format. */
+/** Returns the scheme of an archive format. `load` imports the code that reads the format. */
 export function archiveScheme(
   name: string,
   parameters: Table,

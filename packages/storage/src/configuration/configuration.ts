@@ -165,7 +165,10 @@ function findInDefaults(question: Question, { name, places }: NamedDefaults, key
   );
 }
 
-/** A member of a dict is looked up in the variable of the dict. */
+/**
+ * Looks for a value in the variable of a parameter, such as `FSSPEC_S3_KEY`. A member of a dict is looked up in the
+ * variable of the dict.
+ */
 function findInDefaultVariable(question: Question, name: string, source: string, parameter: Parameter) {
   const [root = "", ...members] = source.split(".");
   const variable = `FSSPEC_${name}_${root}`.toUpperCase();
@@ -176,7 +179,7 @@ function findInDefaultVariable(question: Question, name: string, source: string,
   return findInPlace(question, { name: `environment ${variable}`, values }, source, parameter);
 }
 
-/** Parses a text value if the parameter has a type other than string. */
+/** Looks for a value in one place. If it is text and the parameter has another type, parses it. */
 function findInPlace(question: Question, { name, values }: DefaultsPlace, source: string, parameter: Parameter) {
   const given = lookUp(values, source);
   if (given === undefined || given === null) return undefined;

@@ -113,7 +113,7 @@ export class ContentCache {
   }
 }
 
-/** Returns false if there is no copy. */
+/** Records that a copy was used now. Returns false if there is no copy. */
 async function markUsed(place: string): Promise<boolean> {
   const now = new Date();
   return utimes(place, now, now).then(
@@ -135,7 +135,7 @@ async function copiesIn(folder: string): Promise<Copy[]> {
   return looked.filter((copy) => copy !== undefined);
 }
 
-/** Returns undefined if another process has removed the file. */
+/** Returns the size of a copy and the time of its last use, or undefined if another process has removed it. */
 async function look(path: string): Promise<Copy | undefined> {
   const stats = await stat(path).catch(() => undefined);
   return stats && { path, size: stats.size, used: stats.mtimeMs };

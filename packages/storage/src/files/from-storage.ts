@@ -27,8 +27,9 @@ export interface FromStorageOptions<Uri extends string = string> extends CallOpt
 }
 
 /**
- * Expands braces first; then each URI is a file, a folder, or a pattern below a bucket. No request is sent before the
- * iteration begins. A URI that is neither file nor folder is a not-found error; a pattern may match nothing.
+ * Returns the files of the given URIs. Braces are expanded first; then each URI is a file, a folder, or a pattern below
+ * a bucket. No request is sent before the iteration begins. A URI that is neither a file nor a folder causes a
+ * `not_found` error; a pattern may match nothing.
  */
 export function fromStorage<Uri extends string>(
   uris: Uri | readonly Uri[],
@@ -130,7 +131,8 @@ const isFile = ({ type, path }: Entry) => type === "file" && !path.endsWith("/")
 const isDirect = (prefix: string, { path }: Entry) => !path.slice(prefix.length).includes("/");
 
 /**
- * Versions and cached listings cannot be walked folder by folder, so the whole folder is listed and paths are compared.
+ * Yields the files that match a glob pattern. Versions and cached listings cannot be walked folder by folder: for
+ * these, lists everything below the fixed folder and tests each path against the pattern.
  */
 async function* matching(origin: FileOrigin, place: SourceUri, options: FromStorageOptions): AsyncGenerator<Entry> {
   const { storage, versionAware } = origin;

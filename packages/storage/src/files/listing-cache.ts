@@ -32,7 +32,7 @@ export class ListingCache {
     return found?.entries.filter(({ path }) => path.startsWith(prefix)).map((entry) => ({ ...entry }));
   }
 
-  /** A newer listing replaces cached listings of the folders within it. */
+  /** Adds a listing. It replaces cached listings of the same prefix and of folders within it. */
   keep(source: string, prefix: string, entries: readonly Entry[]): void {
     this.#kept = this.#kept.filter((kept) => kept.source !== source || !kept.prefix.startsWith(prefix));
     this.#kept.unshift({ source, prefix, entries, until: this.#now() + this.#lifetime });

@@ -15,7 +15,10 @@ export interface SourceUri {
 
 const magic = /[*?[\\]/;
 
-/** Buckets and web servers are sources; for other schemes, the source is the folder before the first pattern. */
+/**
+ * Splits a URI. The source is the bucket or the web server; for other schemes, it is the folder before the first
+ * pattern, or before the last slash if there is no pattern.
+ */
 export function splitUri(uri: string): SourceUri {
   const { parse, capabilities } = findScheme(uri);
   const location = parse(uri);

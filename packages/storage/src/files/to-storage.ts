@@ -54,8 +54,8 @@ export interface ExportedFile<File extends ExportableFile = ExportableFile> {
 }
 
 /**
- * Determines and checks all names before it writes the first file; two files never get the same name. If the target
- * supports batches, the whole export is one batch.
+ * Exports files to a storage. Determines and checks all names before it writes the first file; two files never get the
+ * same name. If the target supports batches, the whole export is one batch.
  */
 export async function toStorage<Uri extends string, File extends ExportableFile>(
   files: AsyncIterable<File> | Iterable<File>,
@@ -179,8 +179,8 @@ async function exportFile(
 }
 
 /**
- * Whether the file exists in the target already. Only for names derived from content: such a file need not be written
- * again.
+ * Whether the target already has this file. Checked only for names derived from content, where a file of the same name
+ * and size need not be written again; otherwise false.
  */
 async function isThere(
   file: ExportableFile,

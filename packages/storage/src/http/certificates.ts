@@ -64,8 +64,8 @@ const problems: Readonly<Record<string, Problem>> = {
 };
 
 /**
- * Returns undefined if the code is not that of a certificate error. `parameter` names the file of certificates to
- * trust, or is set to false.
+ * Returns the message for a certificate error: what is wrong and what to do. Returns undefined for other errors.
+ * `parameter` is the name of the parameter that can be set to a file with certificates to trust, or to false.
  */
 export function describeCertificateError(code: string, host: string, parameter?: string): string | undefined {
   const problem = problems[code];

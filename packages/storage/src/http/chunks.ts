@@ -2,7 +2,7 @@
 
 const chunkSize = /^([0-9a-f]{1,8})[ \t]*(;.*)?$/i;
 
-/** Returns undefined while chunks are missing. */
+/** Returns the content of all chunks, or undefined if the last chunk has not arrived yet. */
 export function joinChunks(text: string): string | undefined {
   const parts: string[] = [];
   for (let at = 0; ; ) {

@@ -135,7 +135,10 @@ async function* pieces(
 const lasting =
   /^(ENOTFOUND|ERR_CLOSED|UND_ERR_DESTROYED|CERT_|ERR_TLS|ERR_SSL|UNABLE_TO|DEPTH_ZERO|SELF_SIGNED|EPROTO|UND_ERR_INVALID_ARG)/;
 
-/** `said` replaces the error's own message, which stays in the cause. */
+/**
+ * Converts any error to a storage error, or returns the signal's reason if the signal was aborted. `said` replaces the
+ * error's own message, which stays in the cause.
+ */
 function toStorageError(error: unknown, signal: AbortSignal | undefined, place: ErrorPlace, said?: string): unknown {
   if (signal?.aborted) return signal.reason;
   if (isStorageError(error)) return error;

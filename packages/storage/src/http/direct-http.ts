@@ -41,7 +41,10 @@ export class DirectHttp {
     this.#keptFor = (settings.idleTimeout ?? usuallyKept) * 1000;
   }
 
-  /** Returns undefined if the request or its answer is unsupported here; the caller retries over undici. */
+  /**
+   * Sends a request and returns the answer, or undefined if this class does not support the request or its answer; the
+   * caller then sends the request again with undici.
+   */
   async send({ method, origin, path, headers, signal }: HttpRequest): Promise<DirectAnswer | undefined> {
     if (this.#closed) throw closedError();
     const host = this.#host(origin);

@@ -12,7 +12,10 @@ export interface AnswerHead {
 
 const forbidden = /[^\t\x20-\x7e\x80-\xff]/;
 
-/** Returns undefined if a part of the head contains a character that could be read as a line end. */
+/**
+ * Returns the head of a request as text, or undefined if a part of it contains a character that could be read as a line
+ * end.
+ */
 export function requestHead(
   method: string,
   path: string,
@@ -33,7 +36,10 @@ export const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** Characters that are refused in a head: line ends other than CRLF, and NUL. */
 const breaking = /\r(?!\n)|(?<!\r)\n|\0/;
 
-/** Returns undefined if the body ends only with the connection, or if anything is unusual. */
+/**
+ * Parses the head of an answer. Returns undefined if the body has neither a length nor chunks, so that it ends with the
+ * connection, or if anything else is unusual.
+ */
 export function parseHead(text: string): AnswerHead | undefined {
   const first = statusLine.exec(text);
   const headers = first && !breaking.test(text) ? parseHeaders(text, first[0].length) : undefined;

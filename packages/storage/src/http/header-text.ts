@@ -11,7 +11,10 @@ export const isHeaderText = (text: string) => carried.test(text);
 /** The rule for header text, as error messages state it. */
 export const headerTextRule = "a header takes only printable ASCII, without a space at either end";
 
-/** The error contains the name but not the text, because the text may be long or contain line ends. */
+/**
+ * Throws if the text would not arrive unchanged in a header. The error contains the name but not the text, because the
+ * text may be long or contain line ends.
+ */
 export function checkHeaderText(name: string, text: string, place: ErrorPlace): void {
   if (isHeaderText(text)) return;
   const advice = "encode the text, for example with encodeURIComponent";

@@ -4,7 +4,10 @@ import type { HttpAnswer } from "./messages.ts";
 
 const conflict = 409;
 
-/** A conflict here means that the bucket exists: temporary conflicts have another code and were retried before. */
+/**
+ * Waits for the request that creates a bucket. If it fails with a conflict, throws an error that says that the bucket
+ * exists: temporary conflicts have another code and were retried before.
+ */
 export async function makeBucket(place: ErrorPlace, making: Promise<HttpAnswer>): Promise<void> {
   try {
     await (await making).discard();

@@ -13,7 +13,10 @@ export function proxiesByName(proxies: Readonly<Record<string, unknown>>): Proxy
   };
 }
 
-/** Returns undefined if the environment names no proxy. Lower-case variables win over upper-case ones, as usual. */
+/**
+ * Returns a function that selects the proxy from the environment, or undefined if the environment names no proxy.
+ * Lower-case variables win over upper-case ones, as usual.
+ */
 export function proxiesOfEnvironment(environment: Environment): ProxyFor | undefined {
   const read = (name: string) => environment[name] || environment[name.toUpperCase()];
   const proxies = { http: read("http_proxy"), https: read("https_proxy") };

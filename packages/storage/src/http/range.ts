@@ -2,7 +2,10 @@
 import type { ByteRange, Content, Entry, ReadCall } from "../backend.ts";
 import type { HttpAnswer } from "./messages.ts";
 
-/** Returns no header for a whole object. HTTP has no empty range; for one, a single byte is requested and dropped. */
+/**
+ * Returns the Range header, or no header for a whole object. HTTP has no empty range, so for one, a single byte is
+ * requested and dropped.
+ */
 export function rangeHeader({ start = 0, end }: ReadCall): Record<string, string> {
   if (start === 0 && end === undefined) return {};
   if (end === undefined || !Number.isFinite(end)) return start === 0 ? {} : { range: `bytes=${start}-` };

@@ -1,4 +1,7 @@
-/** Maps a failed HTTP answer to an error: by the store's own error code if it sent one, else by the status. */
+/**
+ * Makes a storage error from a failed HTTP answer: by the store's own error code if it sent one, otherwise by the
+ * status.
+ */
 import { describePlace, type ErrorCode, type ErrorDetails, type ErrorPlace, StorageError } from "../errors.ts";
 import { parseRetryAfter } from "./client.ts";
 import type { HttpAnswer } from "./messages.ts";
@@ -23,7 +26,10 @@ export interface Said {
   readonly message?: string;
 }
 
-/** An unknown status of 500 or more is retryable: it means an internal failure of the store. */
+/**
+ * Makes the error. A status that is not in the table, if it is 500 or more, is retryable: it means an internal failure
+ * of the store.
+ */
 export function errorOfStatus(status: number, place: ErrorPlace, said: Said, details: ErrorDetails = {}): StorageError {
   const code = said.code ?? statuses[status];
   const reason = [said.word || `HTTP ${status}`, said.message].filter(Boolean).join(": ");

@@ -49,7 +49,10 @@ function splitChoices(text: string): string[] | undefined {
   return choices.length > 1 ? choices : undefined;
 }
 
-/** If either end has leading zeros, all numbers are padded to the length of the longer end. */
+/**
+ * Expands `1..9` to its numbers; returns undefined for other texts. If either end has leading zeros, all numbers are
+ * padded to the length of the longer end.
+ */
 function numbersOf(text: string, pattern: string): string[] | undefined {
   const [, first, last] = /^(-?\d+)\.\.(-?\d+)$/.exec(text) ?? [];
   if (first === undefined || last === undefined) return undefined;

@@ -4,7 +4,7 @@ import { StorageError } from "../errors.ts";
 /** Maximum depth. A key with more levels would exceed the length limit of every object store. */
 const mostLevels = 1024;
 
-/** Call this before reading a folder that a server reported. */
+/** Throws if a folder has more than the maximum depth. Call this before reading a folder that a server reported. */
 export function checkDepth(folder: string): void {
   if (levelsOf(folder) <= mostLevels) return;
   const message = `${folder}: this path has more than ${mostLevels} folders, so one of them most likely contains itself`;

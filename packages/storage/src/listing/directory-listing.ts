@@ -44,7 +44,7 @@ async function* listInOrder(read: ReadFolder, folder: string, prefix: string, ca
   if (entries.length > 0) yield entries;
 }
 
-/** A folder that sorts before `startAfter` may still hold keys after it. */
+/** Whether to list a path. A folder that sorts before `startAfter` may still contain keys after it. */
 function isWanted(path: string, prefix: string, { startAfter, delimiter }: ListCall): boolean {
   if (!path.startsWith(prefix)) return false;
   if (startAfter === undefined || compareKeys(path, startAfter) > 0) return true;
@@ -81,7 +81,10 @@ async function* listAtOnce(read: ReadFolder, folder: string, prefix: string, cal
   }
 }
 
-/** Starts with the last folder of the queue: this walks depth first, which keeps the queue short. */
+/**
+ * Starts to read waiting folders, up to the allowed number at once. Takes the last folder of the queue first: this
+ * walks depth first, which keeps the queue short.
+ */
 function startMore(work: Work, prefix: string): void {
   while (work.running < work.width && work.waiting.length > 0 && !work.pages.closed) {
     work.running += 1;

@@ -22,7 +22,10 @@ export function listByFolders(fetch: FetchPage, prefix: string, call: ListCall):
 interface Chain {
   prefix: string;
   after: string;
-  /** Whether a worker is checking what it could take over from this chain, or has found nothing to take over. */
+  /**
+   * True if workers that look for something to take over must skip this chain: another worker is checking it or has
+   * found nothing to take over, or the chain has ended.
+   */
   examined: boolean;
   /** Whether another worker has taken over everything after `after`. */
   ended: boolean;
@@ -62,7 +65,10 @@ async function* listInParallel(fetch: FetchPage, call: PageCall, width: number):
 
 const newChain = (prefix: string, after = ""): Chain => ({ prefix, after, examined: false, ended: false });
 
-/** The last worker closes the channel; an error closes it at once. */
+/**
+ * Runs the job of a worker. When no worker is busy any more and no folder waits, closes the channel of pages; if the
+ * job fails, closes it at once.
+ */
 async function run(work: Work, job: () => Promise<void>): Promise<void> {
   work.busy += 1;
   try {

@@ -38,7 +38,7 @@ export class Blocks {
     return bytes;
   }
 
-  /** Sends one request for each missing block, never one for several blocks. */
+  /** Returns the bytes of a range. Sends one request for each missing block, never one for several blocks. */
   async read(start: number, end: number): Promise<Uint8Array> {
     const { blockSize } = this.#setup;
     const pieces: Uint8Array[] = [];

@@ -39,7 +39,7 @@ export function sparseFileCache({ fetch, size, blockSize }: CacheSetup): FileCac
   };
 }
 
-/** The file has no name, so it disappears with the process, however that ends. */
+/** Creates a temporary file and removes its name, so that it disappears with the process, however that ends. */
 async function openNameless(): Promise<FileHandle> {
   const path = join(tmpdir(), `millrace-storage-${randomUUID()}`);
   const file = await open(path, "wx+", 0o600);

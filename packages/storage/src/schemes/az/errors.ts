@@ -1,4 +1,4 @@
-/** Maps error answers of Azure Blob Storage. */
+/** Converts error answers of Azure Blob Storage to storage errors. */
 import type { ErrorCode, ErrorDetails, ErrorPlace, StorageError } from "../../errors.ts";
 import type { HttpAnswer } from "../../http/messages.ts";
 import { errorOfAnswer, errorOfStatus, type Said } from "../../http/status-errors.ts";

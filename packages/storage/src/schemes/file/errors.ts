@@ -1,4 +1,4 @@
-/** Maps errors of the file system. */
+/** Converts errors of the file system to storage errors. */
 import { type ErrorCode, StorageError } from "../../errors.ts";
 
 const codes: Readonly<Record<string, ErrorCode>> = {
@@ -22,7 +22,7 @@ export function toStorageError(error: unknown, key: string): unknown {
   return new StorageError(codes[code] ?? "failed", message, { scheme: "file", key, retryable, cause: error });
 }
 
-/** Runs work on a file and maps its errors. */
+/** Runs work on a file and converts its errors to storage errors. */
 export async function named<T>(key: string, run: () => Promise<T>): Promise<T> {
   try {
     return await run();

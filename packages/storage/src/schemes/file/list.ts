@@ -12,7 +12,9 @@ import { statFile } from "./read.ts";
 
 const looksAtOnce = 32;
 
-/** The prefix may end inside a name: then its parent folder is listed and names are filtered. */
+/**
+ * Lists files and folders. The prefix may end inside a name: then its parent folder is listed and names are filtered.
+ */
 export async function* listFiles(prefix: string, call: ListCall): AsyncGenerator<Entry[]> {
   if (call.delimiter !== undefined && call.delimiter !== "/") {
     throw new StorageError("unsupported", "file:// supports only the delimiter /", { scheme: "file" });
@@ -40,7 +42,7 @@ async function* listFolder(folder: string, prefix: string, call: ListCall): Asyn
   if (files.length > 0) yield files;
 }
 
-/** A folder that sorts before `startAfter` may still hold keys after it. */
+/** Whether to list a path. A folder that sorts before `startAfter` may still contain keys after it. */
 const mayFollow = (path: string, startAfter: string | undefined) =>
   startAfter === undefined || compareKeys(path, startAfter) > 0 || (path.endsWith("/") && startAfter.startsWith(path));
 
@@ -70,7 +72,10 @@ async function pathsIn(folder: string, prefix: string, followLinks: boolean): Pr
  */
 const isDoubtful = (name: string) => name.includes("\uFFFD");
 
-/** Follows links, except a link to a folder that contains the link: a recursive listing would never end. */
+/**
+ * Returns a function that returns the path of a link, with a trailing slash if it leads to a folder. It returns
+ * undefined for a link to a folder that contains the link, because a recursive listing would never end.
+ */
 function linksFrom(folder: string): (path: string) => Promise<string | undefined> {
   let around: Promise<string[]> | undefined;
   return async (path) => {
@@ -93,7 +98,7 @@ async function readFolder(folder: string): Promise<Dirent[]> {
   return (await named(folder, () => readdir(folder, { withFileTypes: true })).catch(missing)) ?? [];
 }
 
-/** Returns undefined if the file has disappeared. */
+/** Returns the entry of a path, or undefined if the file has disappeared. */
 async function look(path: string): Promise<Entry | undefined> {
   if (path.endsWith("/")) return directoryEntry(path);
   return statFile(path, {}).catch(missing);

@@ -1,4 +1,4 @@
-/** Maps exceptions of fsspec. */
+/** Converts exceptions of fsspec to storage errors. */
 import { type ErrorCode, type ErrorPlace, FolderError, StorageError } from "../../errors.ts";
 import type { RemoteFailure } from "./call.ts";
 

@@ -5,7 +5,10 @@ import { isObjectStore } from "./names.ts";
 import { parameters } from "./parameters.ts";
 import { linkNames, parseBridgedUri, withoutForce } from "./uri.ts";
 
-/** `natives` lists the schemes that need no bridge, for error messages. */
+/**
+ * Returns the scheme for a URI that goes to fsspec. `natives` lists the schemes that need no bridge, for error
+ * messages.
+ */
 export function bridgeScheme(uri: string, natives: readonly string[]): Scheme<typeof parameters> {
   const url = withoutForce(uri);
   const [name = ""] = linkNames(url);

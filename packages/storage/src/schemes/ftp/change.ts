@@ -14,8 +14,8 @@ export async function moveFile(pool: Pool, from: string, to: string, call: CallO
 }
 
 /**
- * Servers do not say why they refuse a removal. If the file still exists afterwards, the removal failed; otherwise
- * there was nothing to remove.
+ * Removes a file. Servers do not say why they refuse a removal: if the file still exists afterwards, the removal
+ * failed; otherwise there was nothing to remove.
  */
 export async function removeFile(pool: Pool, key: string, call: CallOptions): Promise<void> {
   checkPath(key);

@@ -1,4 +1,7 @@
-/** Maps answers of FTP servers. Servers answer 550 for most errors; only the text says which one it is. */
+/**
+ * Converts error answers of FTP servers to storage errors. Servers answer 550 for most errors; only the text says which
+ * one it is.
+ */
 import { FTPError } from "basic-ftp";
 import { describePlace, type ErrorCode, type ErrorPlace, isStorageError, StorageError } from "../../errors.ts";
 import { mostTold, TooLongError } from "../../http/bounds.ts";

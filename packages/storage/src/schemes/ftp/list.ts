@@ -8,7 +8,7 @@ import { FolderError, isStorageError } from "../../errors.ts";
 import { listFolders } from "../../listing/directory-listing.ts";
 import type { Pool } from "./pool.ts";
 
-/** Refuses line ends too, because a line end would end the FTP command. */
+/** Checks a path. Refuses line ends too, because a line end would end the FTP command. */
 export const checkPath = (key: string) => checkTreePath("ftp", key, /[\0\r\n]/);
 
 export const pathOf = (key: string) => `/${key}`;
@@ -75,7 +75,8 @@ async function statByFacts(client: Client, key: string): Promise<Entry> {
 }
 
 /**
- * For servers without MLST. If the server reports no size, the key may be a folder: then the server can change into it.
+ * Returns the metadata of a file, for servers without MLST. If the server reports no size, the key may be a folder; if
+ * the server can change into it, it is one.
  */
 async function statByTrying(client: Client, key: string): Promise<Entry> {
   try {

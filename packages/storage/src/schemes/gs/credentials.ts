@@ -24,7 +24,7 @@ interface TokenClient {
   readonly credentials?: { readonly expiry_date?: number | null };
 }
 
-/** Returns undefined if requests go without credentials. */
+/** Returns the source of access tokens, or undefined if requests are sent without credentials. */
 export function tokenSource(configuration: GsConfiguration): Renewable<AccessToken> | undefined {
   const { token } = configuration.values;
   if (token === "anon") return undefined;
@@ -76,7 +76,7 @@ const isSurelyPath = (token: string) => /^(~|\.{1,2})?[/\\]|^[a-z]:[/\\]|\.json$
 
 const pathOf = (token: string) => token.replace(/^~(?=\/)/, homedir());
 
-/** Returns undefined if there is no such file: the text itself is then an access token. */
+/** Reads a token file. Returns undefined if there is no such file: `token` is then the access token itself. */
 async function readTokenFile(token: string): Promise<TokenDict | undefined> {
   const path = pathOf(token);
   const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
@@ -172,7 +172,10 @@ export interface UrlSigner {
   sign(text: string): Promise<Buffer>;
 }
 
-/** Returns undefined for plain tokens, user credentials and anonymous access, which cannot sign URLs. */
+/**
+ * Returns the signer of the configured credentials, or undefined for plain tokens, user credentials and anonymous
+ * access, which cannot sign URLs.
+ */
 export async function urlSigner(configuration: GsConfiguration): Promise<UrlSigner | undefined> {
   const { token } = configuration.values;
   if (token === null || token === "google_default" || token === "cloud") return remoteSigner(configuration);
@@ -188,7 +191,10 @@ async function remoteSigner(configuration: GsConfiguration): Promise<UrlSigner |
   return email ? { email, sign: async (text) => Buffer.from(await auth.sign(text), "base64") } : undefined;
 }
 
-/** Returns the project of the requests. The project of default credentials wins over the configured one. */
+/**
+ * Returns the project of the requests, or undefined if there is none or access is anonymous. The project of default
+ * credentials wins over the configured one.
+ */
 export async function projectOf(configuration: GsConfiguration): Promise<string | undefined> {
   const { token, project } = configuration.values;
   if (token === "anon") return undefined;

@@ -20,7 +20,10 @@ export async function fetchPage(client: GsClient, call: PageCall): Promise<Page>
   return { entries: entries.filter(({ path: found }) => found !== call.startAfter), next: list.nextPageToken };
 }
 
-/** The store's start offset includes the given key, so one more entry is requested, and that key is left out. */
+/**
+ * Returns the query of a page. The store's start offset includes the given key, so one more entry is requested, and
+ * that key is left out.
+ */
 function queryOf(call: PageCall): Record<string, string> {
   const fields = `nextPageToken,prefixes,items(${entryFields})`;
   const query: Record<string, string> = { prefix: call.prefix, fields };

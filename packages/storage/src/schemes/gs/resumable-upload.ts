@@ -95,7 +95,7 @@ class ResumableUpload implements Upload {
   async finish(): Promise<Entry> {
     await this.#sending;
     const answer = await this.#sendAll(this.#held, String(this.#sent + this.#held.length));
-    if (!answer) throw new StorageError("failed", `${this.#key}: the store did not complete the upload`);
+    if (!answer) throw new StorageError("failed", `gs://${this.#client.bucket}/${this.#key}: the store did not complete the upload; write the object again`);
     const written = await parseJson<ObjectResource>(answer, this.#client.place(this.#key));
     await checkWritten(this.#client, written, this.#checksum);
     return toEntry(written);

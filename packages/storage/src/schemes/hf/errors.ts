@@ -1,4 +1,4 @@
-/** Maps error answers of the hub. */
+/** Converts error answers of the hub to storage errors. */
 import type { ErrorCode, ErrorPlace, StorageError } from "../../errors.ts";
 import { parseRetryAfter } from "../../http/client.ts";
 import type { HttpAnswer } from "../../http/messages.ts";

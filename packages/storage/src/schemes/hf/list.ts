@@ -25,7 +25,10 @@ export async function* listTree(client: HubClient, prefix: string, call: ListCal
   yield* listFolders("hf", read, prefix, call);
 }
 
-/** Requests expanded entries: only those say when a file was changed, and by which commit. */
+/**
+ * Yields the contents of a folder in pages. Requests expanded entries: only those say when a file was changed, and by
+ * which commit.
+ */
 async function* readFolder(
   client: HubClient,
   folder: string,

@@ -63,5 +63,5 @@ function split(uri: string): { prefix: string; name: string; path: string } {
 
 const refuse = (message: string) => new StorageError("config", message, { scheme: "hf" });
 
-/** Refuses `.git` too, because git trees cannot contain entries of this name. */
+/** Checks a path. Refuses `.git` too, because git trees cannot contain entries of this name. */
 export const checkPath = (key: string) => checkTreePath("hf", key, /\0|(^|\/)\.git(\/|$)/);

@@ -50,7 +50,7 @@ export class Spool {
     await this.#handle.writeFile(bytes);
   }
 
-  /** Call this after the last piece was added. */
+  /** Returns the content as a source. Call this after the last piece was added. */
   async source(): Promise<Source> {
     await this.#handle.close();
     const file = join(this.#folder, "content");

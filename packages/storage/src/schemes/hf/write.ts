@@ -23,7 +23,10 @@ async function putFile(changes: Changes, key: string, source: Source, call: Writ
 export const putBytes = (changes: Changes, key: string, bytes: Uint8Array, call: WriteCall) =>
   putFile(changes, key, bytesSource(bytes), call);
 
-/** The hub decides whether content goes to git or LFS. */
+/**
+ * Returns the commit line for new content, and its ETag. The hub decides whether the content goes to git or LFS; if to
+ * LFS, it is uploaded here.
+ */
 async function prepare(
   client: HubClient,
   key: string,

@@ -1,4 +1,4 @@
-/** Maps error answers of a web server. */
+/** Converts error answers of a web server to storage errors. */
 import type { ErrorPlace, StorageError } from "../../errors.ts";
 import type { HttpAnswer } from "../../http/messages.ts";
 import { errorOfAnswer } from "../../http/status-errors.ts";

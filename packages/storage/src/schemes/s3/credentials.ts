@@ -25,7 +25,7 @@ interface GivenCredentials {
 
 type TokenFunction = () => Promise<string | GivenCredentials> | string | GivenCredentials;
 
-/** Returns undefined if requests are not signed. */
+/** Returns the source of credentials, or undefined if requests are not signed (`anon`). */
 export function credentialSource(configuration: Configuration<typeof parameters>): CredentialSource | undefined {
   const { anon, session, key, secret, token } = configuration.values;
   if (anon) return undefined;

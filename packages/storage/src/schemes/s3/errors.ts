@@ -1,4 +1,4 @@
-/** Maps error answers of S3. */
+/** Converts error answers of S3 to storage errors. */
 import type { ErrorCode, ErrorDetails, ErrorPlace, StorageError } from "../../errors.ts";
 import type { HttpAnswer } from "../../http/messages.ts";
 import { errorOfAnswer } from "../../http/status-errors.ts";

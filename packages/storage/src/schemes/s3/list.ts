@@ -10,7 +10,7 @@ export async function fetchPage(client: S3Client, call: PageCall): Promise<Page>
   return parseAnswer(client.place(""), () => (call.versions ? parseVersions(bytes) : parseKeys(bytes)));
 }
 
-/** Requests encoded keys: XML cannot hold every character of a key. */
+/** Returns the query of a page of keys. Requests encoded keys, because XML cannot hold every character of a key. */
 function keysQuery(call: PageCall): Record<string, string> {
   const query: Record<string, string> = { "list-type": "2", "encoding-type": "url", prefix: call.prefix };
   if (call.delimiter !== undefined) query["delimiter"] = call.delimiter;
@@ -20,7 +20,9 @@ function keysQuery(call: PageCall): Record<string, string> {
   return query;
 }
 
-/** A page of versions continues at a key and a version id; the token contains both. */
+/**
+ * Returns the query of a page of versions. Such a page continues at a key and a version id; the token contains both.
+ */
 function versionsQuery(call: PageCall): Record<string, string> {
   const query: Record<string, string> = { versions: "", "encoding-type": "url", prefix: call.prefix };
   if (call.delimiter !== undefined) query["delimiter"] = call.delimiter;
@@ -38,7 +40,7 @@ function parseKeys(bytes: Uint8Array): Page {
   return { entries, next: members["NextContinuationToken"] };
 }
 
-/** Leaves out delete markers, which are not objects. */
+/** Parses a page of versions. Leaves out delete markers, which are not objects. */
 function parseVersions(bytes: Uint8Array): Page {
   const { entries, members } = readPage(bytes, "Version");
   const key = members["NextKeyMarker"];

@@ -23,7 +23,7 @@ export interface PageContent {
   readonly members: Readonly<Record<string, string>>;
 }
 
-/** `name` is the element of an entry: Contents or Version. */
+/** Parses a page. `name` is the name of the elements that are entries: Contents or Version. */
 export function readPage(bytes: Uint8Array, name: string): PageContent {
   const reader = new PageReader(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length), name);
   return { entries: reader.readAll(), members: reader.members };
@@ -58,7 +58,7 @@ class PageReader {
     return folders.length === 0 ? entries : entries.concat(folders);
   }
 
-  /** Advances to the next `<`. */
+  /** Advances to the next `<`. Returns false if there is none. */
   #findTag(): boolean {
     const bytes = this.#bytes;
     let at = this.#at;
@@ -90,7 +90,10 @@ class PageReader {
     if (this.#findTag() && this.#bytes[this.#at + 1] === slash) this.members[tag] = this.#text(start, this.#at);
   }
 
-  /** Distinguishes children by their first two letters, and skips known tags by their length. */
+  /**
+   * Reads the children of an entry. Distinguishes them by their first two letters, and skips known tags by their
+   * length.
+   */
   #readEntry(): Entry {
     const bytes = this.#bytes;
     const entry = blankEntry("file");
@@ -175,7 +178,7 @@ class PageReader {
     return isUsual ? this.#number(start, end) : checkedSize(this.#text(start, end), path);
   }
 
-  /** The ETag is in quotes. Most stores write a quote as `&quot;`, some as `&#34;` or `"`. */
+  /** Returns the ETag without its quotes. Most stores write a quote as `&quot;`, some as `&#34;` or `"`. */
   #etag(start: number, end: number): string {
     const isQuoted = this.#bytes[start] === ampersand && this.#bytes[start + 1] === letterQ;
     return isQuoted

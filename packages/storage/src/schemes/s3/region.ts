@@ -7,7 +7,10 @@ import { regionOfProfile } from "./shared-config.ts";
 
 export const standardRegion = "us-east-1";
 
-/** Returns the configured region. If it is undefined, the caller asks the store, once for each bucket. */
+/**
+ * Returns the configured region, or the standard region if the store need not be asked. Returns undefined if it must be
+ * asked; the caller does so once for each bucket.
+ */
 export async function knownRegion(
   configuration: Configuration<typeof parameters>,
   bucket: string,

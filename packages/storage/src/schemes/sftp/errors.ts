@@ -1,4 +1,4 @@
-/** Maps errors of SSH and SFTP. */
+/** Converts errors of SSH and SFTP to storage errors. */
 import { describePlace, type ErrorCode, type ErrorPlace, isStorageError, StorageError } from "../../errors.ts";
 
 /** SFTP status codes. */

@@ -15,7 +15,7 @@ export const openFile = (files: SFTPWrapper, key: string, flags: "r" | "wx"): Pr
 export const closeFile = (files: SFTPWrapper, handle: Handle): Promise<void> =>
   promisify<Handle, void>(files.close.bind(files) as never)(handle);
 
-/** Follows links. */
+/** Returns the attributes of a file or folder. Follows links. */
 export const statPath = (files: SFTPWrapper, key: string): Promise<Stats> =>
   promisify<string, Stats>(files.stat.bind(files))(pathOf(key));
 

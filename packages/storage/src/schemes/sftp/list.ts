@@ -28,7 +28,9 @@ async function namesOf(session: Session, folder: string, call: CallOptions): Pro
   }
 }
 
-/** Follows a link; returns undefined if it is broken or does not lead to a file. */
+/**
+ * Makes the entry of a listed name. Follows a link, and returns undefined if it is broken or does not lead to a file.
+ */
 async function entryOf(
   session: Session,
   folder: string,

@@ -29,7 +29,10 @@ export function connectionOf(location: Location, configuration: SftpConfiguratio
 
 const homeOf = ({ environment }: SftpConfiguration) => environment["HOME"] ?? homedir();
 
-/** Explicit credentials exclude all others. Without them, the agent is used or, if there is none, a key of the user. */
+/**
+ * Returns the credentials to offer: the given key and password. If neither is given, the agent; if there is no agent, a
+ * key in `~/.ssh`.
+ */
 function credentialsOf(configuration: SftpConfiguration, address: ServerAddress): ConnectConfig {
   const { values, environment } = configuration;
   const password = values.password ?? address.password;

@@ -1,4 +1,7 @@
-/** Lists the files of a tar archive. The format has no directory, so all headers are read, one after the other. */
+/**
+ * Lists the files of a tar archive. A tar archive has no table of contents, so the headers of all files are read, one
+ * after the other.
+ */
 import { longestDirectory, type Member, type Members, memberCost, memberKey } from "../../archive/member.ts";
 import type { ArchiveSource } from "../../archive/outer.ts";
 import { type Blocks, openBlocks } from "./blocks.ts";
@@ -87,7 +90,7 @@ async function readRemarks(blocks: Blocks, { type, size }: TarHeader, at: number
   return type === "x" ? parseRemarks(bytes) : {};
 }
 
-/** Parses `27 path=some/long/name\n`; the number counts the whole line. */
+/** Parses lines such as `27 path=some/long/name\n`. The number is the length of the whole line in bytes. */
 function parseRemarks(bytes: Buffer): Remarks {
   const remarks: Remarks = {};
   for (let at = 0; at < bytes.length; ) {
@@ -101,8 +104,8 @@ function parseRemarks(bytes: Buffer): Remarks {
 }
 
 /**
- * Adds a member if it is a file. Links are left out, because a link may lead out of the archive. Returns what the
- * member adds to the size of the directory.
+ * Adds a member if it is a file. Links are left out, because a link may lead out of the archive. Returns how many bytes
+ * the member counts towards `longestDirectory`.
  */
 function addMember(members: Members<TarMember>, header: TarHeader, remarks: Remarks, start: number): number {
   const { type } = header;

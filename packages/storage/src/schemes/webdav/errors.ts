@@ -1,4 +1,4 @@
-/** Maps error answers of a WebDAV server. */
+/** Converts error answers of a WebDAV server to storage errors. */
 import type { ErrorPlace, StorageError } from "../../errors.ts";
 import type { HttpAnswer } from "../../http/messages.ts";
 import { errorOfAnswer, type Said } from "../../http/status-errors.ts";
