@@ -14,5 +14,5 @@ export const blankEntry = (type: Entry["type"], path = ""): Entry => ({
   type,
 });
 
-/** Expects a path that ends with a slash. */
+/** Makes the entry of a folder. The path must end with a slash. */
 export const directoryEntry = (path: string): Entry => blankEntry("directory", path);

@@ -35,5 +35,7 @@ function match(uri: string): RegExpExecArray {
   const found = pattern.exec(afterScheme(uri));
   if (found) return found;
   const scheme = schemeOf(uri);
-  throw new StorageError("config", `expected ${scheme}://[user[:password]@]host[:port]/path`, { scheme });
+  throw new StorageError("config", `the URI is invalid: expected ${scheme}://[user[:password]@]host[:port]/path`, {
+    scheme,
+  });
 }

@@ -70,7 +70,8 @@ function checkParameters(configuration: Configuration<Table>, location: Location
   const { scheme } = location;
   const refuse = (message: string) => new StorageError("config", message, { scheme });
   const outer = outerUri(location, configuration);
-  if (outer === "") throw refuse(`expected ${scheme}://path/in/archive::URI-of-the-archive`);
+  if (outer === "")
+    throw refuse(`the URI of the archive is missing: expected ${scheme}://path/in/archive::URI-of-the-archive`);
   const kinds = kindsAround(outer);
   for (const [key, value] of Object.entries(configuration.values)) {
     if (key in archiveParameters || (kinds.includes(key) && typeof value === "object")) continue;

@@ -65,7 +65,10 @@ export function resolveConfiguration<Table extends ParameterTable>(
   };
 }
 
-/** If a table has a row `*`, that row applies to every key the table does not name. */
+/**
+ * Returns the table with a row for every key of client_config, if the table has a row `*`: that row applies to every
+ * key that the table does not name.
+ */
 function withAnyKey(table: ParameterTable, config: ClientConfig): ParameterTable {
   const { "*": any, ...named } = table;
   if (!any) return table;

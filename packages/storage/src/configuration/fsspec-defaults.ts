@@ -21,8 +21,8 @@ export interface DefaultsPlace {
 }
 
 /**
- * Returns the defaults under each name of a scheme, such as `gs` and `gcs`. The last name wins over the others, so it
- * comes first.
+ * Returns the defaults under each name of a scheme, such as `gs` and `gcs`, the strongest first: a later name wins over
+ * an earlier one.
  */
 export const fsspecDefaults = (names: readonly string[], environment: Environment): NamedDefaults[] =>
   names.toReversed().map((name) => ({ name, places: placesOf(name, environment) }));

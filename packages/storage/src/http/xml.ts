@@ -59,7 +59,7 @@ const mostQuoted = 80;
 
 const special: Readonly<Record<string, string>> = { "<": "&lt;", ">": "&gt;", "&": "&amp;" };
 
-/** Escapes control characters too: XML does not preserve them as plain text. */
+/** Escapes text for XML, including control characters: XML does not preserve them as plain text. */
 export const escapeText = (text: string) =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must be escaped
   text.replace(/[<>&\u0000-\u001f]/g, (letter) => special[letter] ?? `&#${letter.charCodeAt(0)};`);

@@ -16,7 +16,11 @@ const defaultConcurrency = 8;
 /** Implements a backend's `list` on top of `ReadFolder`. The prefix may end inside a name: then names are filtered. */
 export function listFolders(scheme: string, read: ReadFolder, prefix: string, call: ListCall): AsyncGenerator<Entry[]> {
   if (call.delimiter !== undefined && call.delimiter !== "/") {
-    throw new StorageError("unsupported", `${scheme}:// supports only the delimiter /`, { scheme });
+    throw new StorageError(
+      "unsupported",
+      `${scheme}:// supports only the delimiter /, got ${JSON.stringify(call.delimiter)}`,
+      { scheme },
+    );
   }
   const folder = prefix.slice(0, prefix.lastIndexOf("/") + 1);
   if (call.ordered || call.delimiter !== undefined) return listInOrder(read, folder, prefix, call);

@@ -95,7 +95,10 @@ async function readFully({ file, handle }: SourceFile, target: Buffer, position:
     const rest = { offset: filled, length: target.length - filled, position: position + filled };
     const { bytesRead } = await named(file, () => handle.read(target, rest));
     if (bytesRead === 0) {
-      throw new StorageError("precondition", `${file} became shorter while it was read`, { scheme: "file", key: file });
+      throw new StorageError("precondition", `${file} became shorter while it was read; upload it again`, {
+        scheme: "file",
+        key: file,
+      });
     }
     filled += bytesRead;
   }

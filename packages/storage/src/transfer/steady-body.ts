@@ -113,7 +113,7 @@ export async function reopen(
   const content = await backend.read(key, { ...options, ...pin, start, end });
   if (content.entry.etag !== etag || content.start !== start) {
     await abandon(content);
-    throw new StorageError("precondition", `${key} was replaced while it was read`, { key });
+    throw new StorageError("precondition", `${key} was replaced while it was read; read it again`, { key });
   }
   return content;
 }

@@ -87,7 +87,7 @@ export class BlockUpload implements Upload {
    */
   async abort(): Promise<void> {}
 
-  /** All ids have the same length, as the store requires. */
+  /** Returns the id of a block. All ids have the same length, as the store requires. */
   #blockId(part: number): string {
     return Buffer.from(`${this.#writer}-${String(part).padStart(6, "0")}`).toString("base64");
   }

@@ -17,7 +17,11 @@ const looksAtOnce = 32;
  */
 export async function* listFiles(prefix: string, call: ListCall): AsyncGenerator<Entry[]> {
   if (call.delimiter !== undefined && call.delimiter !== "/") {
-    throw new StorageError("unsupported", "file:// supports only the delimiter /", { scheme: "file" });
+    throw new StorageError(
+      "unsupported",
+      `file:// supports only the delimiter /, got ${JSON.stringify(call.delimiter)}`,
+      { scheme: "file" },
+    );
   }
   const folder = prefix.slice(0, prefix.lastIndexOf("/") + 1);
   yield* listFolder(folder, prefix, call);
@@ -73,8 +77,9 @@ async function pathsIn(folder: string, prefix: string, followLinks: boolean): Pr
 const isDoubtful = (name: string) => name.includes("\uFFFD");
 
 /**
- * Returns a function that returns the path of a link, with a trailing slash if it leads to a folder. It returns
- * undefined for a link to a folder that contains the link, because a recursive listing would never end.
+ * Returns a function for symbolic links. It returns the link's own path, with a trailing slash if the link leads to a
+ * folder, or undefined if the link must be left out: a link to a folder that contains the link would make a recursive
+ * listing endless.
  */
 function linksFrom(folder: string): (path: string) => Promise<string | undefined> {
   let around: Promise<string[]> | undefined;

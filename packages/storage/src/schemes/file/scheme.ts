@@ -25,7 +25,10 @@ export const fileScheme = defineScheme({
   load: () => import("./open.ts"),
 });
 
-/** `~` is the user's home folder, as in shells and in fsspec; `localhost` in file URLs is this machine. */
+/**
+ * Returns the path in a URI. `~` is the user's home folder, as in shells and in fsspec; `localhost` in a file URL is
+ * this machine.
+ */
 function pathOf(uri: string): string {
   const path = uri === afterScheme(uri) ? uri : afterScheme(uri).replace(/^localhost(?=\/)/, "");
   return /^~(\/|$)/.test(path) ? homedir() + path.slice(1) : path;

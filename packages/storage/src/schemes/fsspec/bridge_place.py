@@ -68,7 +68,7 @@ class Place:
 
 
 def is_connected(fs):
-    """Returns False if the server has closed an FTP connection: an idle one then has unread data."""
+    """Returns False if the server has closed the connection. Only for FTP: an idle connection then has unread data."""
     connection = getattr(getattr(fs, "ftp", None), "sock", None)
     if not hasattr(connection, "fileno") or not hasattr(fs.ftp, "voidcmd"):
         return True

@@ -12,8 +12,8 @@ import { pythonOf } from "./python.ts";
 import { type BridgedUri, linkNames } from "./uri.ts";
 
 /**
- * Maximum number of connections of each sort. A file system that does not allow concurrent calls gets one connection
- * per call.
+ * Maximum number of concurrent calls for each of questions, reads and writes. A file system that does not allow
+ * concurrent calls gets one connection per call.
  */
 const mostAtOnce = 32;
 

@@ -65,7 +65,7 @@ export async function statFile(pool: Pool, key: string, call: CallOptions): Prom
   throw new FolderError(pool.place(key));
 }
 
-/** Parses ` type=file;size=5;modify=20261115104606; /a/b` */
+/** Returns the metadata of a file from the answer to MLST, such as ` type=file;size=5;modify=20261115104606; /a/b`. */
 async function statByFacts(client: Client, key: string): Promise<Entry> {
   const { message } = await client.send(`MLST ${pathOf(key)}`);
   const facts = /^[ ](\S*;) /m.exec(message)?.[1]?.toLowerCase() ?? "";
@@ -93,7 +93,7 @@ async function statByCommands(client: Client, key: string): Promise<Entry> {
   return fileEntry(key, size, await client.lastMod(pathOf(key)));
 }
 
-/** FTP times are always in UTC. */
+/** Parses a time, which FTP always states in UTC. Returns null if the text is not a time. */
 function parseTime(text: string): Date | null {
   const [, year, month, day, hour, minute, second] = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)/.exec(text) ?? [];
   if (year === undefined) return null;

@@ -30,7 +30,10 @@ export function checkConfiguration({ values, isGiven }: Configuration<typeof par
   }
 }
 
-/** A project is required to list buckets. Default credentials contain one. */
+/**
+ * Throws if the buckets of the project cannot be listed: that needs a project, which default credentials contain, and a
+ * token.
+ */
 function checkProject({ token, project }: Configuration<typeof parameters>["values"]): void {
   if (token === "anon") {
     throw refuse("token: anon cannot list a project's buckets; name a bucket, or use another token");

@@ -98,7 +98,11 @@ function fromDict(configuration: GsConfiguration, token: TokenDict): Renewable<A
   if (isCredential(token)) return renewing(() => fromClient(() => createClient(configuration, token)));
   const plain = token["access_token"] ?? token["token"];
   if (typeof plain === "string") return lasting({ token: plain });
-  throw new StorageError("config", "token: the dictionary contains no credentials", { scheme: "gs" });
+  throw new StorageError(
+    "config",
+    "token: the dictionary contains no credentials: expected access_token, or the content of a credentials file",
+    { scheme: "gs" },
+  );
 }
 
 const isCredential = (token: TokenDict) =>

@@ -37,7 +37,7 @@ function saidOf(body: string): Said {
   return { code: reasons[word], word, message };
 }
 
-/** Some errors are plain text or XML. */
+/** Parses the body of an error. If it is not JSON, but plain text or XML, its start becomes the message. */
 function parse(body: string): Described {
   try {
     return (JSON.parse(body) as { error?: Described }).error ?? {};

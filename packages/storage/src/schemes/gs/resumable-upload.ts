@@ -95,13 +95,20 @@ class ResumableUpload implements Upload {
   async finish(): Promise<Entry> {
     await this.#sending;
     const answer = await this.#sendAll(this.#held, String(this.#sent + this.#held.length));
-    if (!answer) throw new StorageError("failed", `gs://${this.#client.bucket}/${this.#key}: the store did not complete the upload; write the object again`);
+    if (!answer)
+      throw new StorageError(
+        "failed",
+        `gs://${this.#client.bucket}/${this.#key}: the store did not complete the upload; write the object again`,
+      );
     const written = await parseJson<ObjectResource>(answer, this.#client.place(this.#key));
     await checkWritten(this.#client, written, this.#checksum);
     return toEntry(written);
   }
 
-  /** Ignores the caller's signal: an aborted upload must still be cleaned up. */
+  /**
+   * Removes the upload and its parts from the store. Ignores the caller's signal, because an aborted upload must still
+   * be removed.
+   */
   async abort(): Promise<void> {
     await this.#sending.catch(() => {});
     const answer = await this.#client.sendToUrl(this.#session, { method: "DELETE", headers: {} }, this.#key);
@@ -135,7 +142,10 @@ class ResumableUpload implements Upload {
     const before = this.#sent;
     const ended = await this.#ask(`bytes ${before}-${end - 1}/${total}`, body);
     if (ended || this.#sent > before) return ended;
-    throw new StorageError("network", `gs://${this.#client.bucket}/${this.#key}: the store accepted none of the bytes`);
+    throw new StorageError(
+      "network",
+      `gs://${this.#client.bucket}/${this.#key}: the store accepted none of the bytes; write the object again`,
+    );
   }
 
   /**

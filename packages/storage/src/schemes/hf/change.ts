@@ -41,7 +41,10 @@ export async function removeFile(changes: Changes, key: string, call: VersionCal
   await changes.make([{ key: "deletedFile", value: { path: key } }], { summary: `Remove ${key}`, signal: call.signal });
 }
 
-/** Removes everything in a folder, file by file, so that a file written to the folder in the same batch stays. */
+/**
+ * Removes the file with this key, if there is one, and everything below the key. Removes file by file, so that a file
+ * written to the folder in the same batch stays.
+ */
 export async function removeTree(changes: Changes, key: string, call: VersionCall): Promise<void> {
   refuseVersion(changes.client, key, call);
   if (key !== "") await removeFile(changes, key, call);

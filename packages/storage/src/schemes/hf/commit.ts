@@ -47,7 +47,7 @@ export class ImmediateChanges implements Changes {
 
   forget(): void {}
 
-  /** If another commit is made in between, checks the condition again and retries. */
+  /** Makes a commit and returns its id. If another commit came first, checks the condition again and retries. */
   async #make(lines: readonly CommitLine[], call: ChangeCall): Promise<string> {
     for (let attempt = 1; ; attempt += 1) {
       const parent = call.condition ? await this.client.head(call) : undefined;

@@ -31,7 +31,10 @@ export async function readFile(client: HubClient, key: string, call: ReadCall): 
   }
 }
 
-/** The version is the commit that was read, so that later reads of the file use the same commit. */
+/**
+ * Makes the entry of a file. Its version is the commit that was read, so that later reads of the file use the same
+ * commit.
+ */
 function toEntry(key: string, { answer, told }: HubAnswer): Entry {
   const linkedSize = told.header("x-linked-size");
   const etag = told.header("x-linked-etag") ?? told.header("etag");

@@ -41,7 +41,7 @@ function checkVariants(configuration: Configuration<typeof parameters>): void {
     );
   }
   if (values[variants[1]] && values[variants[2]])
-    throw refuse(`${variants[2]}: cannot be combined with use_fips_endpoint`);
+    throw refuse(`${variants[2]}: cannot be combined with use_fips_endpoint; remove one of the two`);
 }
 
 function checkTransport(values: Configuration<typeof parameters>["values"]): void {

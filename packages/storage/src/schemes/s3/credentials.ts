@@ -38,7 +38,10 @@ export function credentialSource(configuration: Configuration<typeof parameters>
   return renewing(fromResolver(configuration));
 }
 
-/** A profile named in client_config wins over keys in the environment, as in AWS's own tools. */
+/**
+ * Whether the profile is used although keys are given: a profile in client_config wins over keys in the environment, as
+ * in AWS's own tools.
+ */
 function prefersProfile(configuration: Configuration<typeof parameters>): boolean {
   return (
     configuration.sourceOf("kwargs.profile").startsWith("client_config") &&

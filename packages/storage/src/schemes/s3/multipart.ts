@@ -120,7 +120,10 @@ export class MultipartUpload implements Upload {
     return { path: key, size: this.#size, etag, version: "", is_latest: true, last_modified: null, type: "file" };
   }
 
-  /** Ignores the caller's signal: an aborted upload must still be cleaned up. */
+  /**
+   * Removes the upload and its parts from the store. Ignores the caller's signal, because an aborted upload must still
+   * be removed.
+   */
   async abort(): Promise<void> {
     const abort = this.#hasBrokenOff ? abortUntilGone : abortUpload;
     await abort(this.#started).finally(() => this.#removeLost());

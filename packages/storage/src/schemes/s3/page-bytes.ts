@@ -19,7 +19,7 @@ const letterQ = 0x71;
 
 export interface PageContent {
   readonly entries: Entry[];
-  /** Other elements of the page, by name. */
+  /** Texts of the other elements of the page, by name, such as NextContinuationToken. */
   readonly members: Readonly<Record<string, string>>;
 }
 

@@ -34,7 +34,7 @@ export async function removeTree(session: Session, key: string, call: CallOption
   await removeBelow(session, key, call);
 }
 
-/** Removes everything in a folder. Removes links without following them. */
+/** Removes a folder with its contents. Links in it are removed, not followed. */
 async function removeBelow(session: Session, folder: string, call: CallOptions): Promise<void> {
   checkDepth(folder);
   try {

@@ -28,7 +28,12 @@ export function toStorageError(error: unknown, place: ErrorPlace): unknown {
   const details = { ...place, cause: error };
   const where = describePlace(place);
   if (level === "client-authentication") return new StorageError("permission", `${where}: ${message}`, details);
-  if (/privateKey/.test(message)) return new StorageError("config", `cannot use the private key: ${message}`, details);
+  if (/privateKey/.test(message))
+    return new StorageError(
+      "config",
+      `cannot use the private key: ${message}; check pkey, key_filename and passphrase`,
+      details,
+    );
   if (typeof code === "number") return new StorageError(statuses[code] ?? "failed", `${where}: ${message}`, details);
   const retryable = code !== "ENOTFOUND" && !/^Handshake failed|no matching/i.test(message);
   return new StorageError("network", `${where}: ${message}`, { ...details, retryable });

@@ -63,7 +63,10 @@ function isLike(pattern: string, name: string): boolean {
   return new RegExp(`^${source}$`, "i").test(name);
 }
 
-/** Accepts `SHA256:…`, or type and key, or the key alone. */
+/**
+ * Whether the key is the expected one, which is given as a fingerprint (`SHA256:…`), as type and key, or as the key
+ * alone.
+ */
 export function isHostKey(expected: string, key: Buffer): boolean {
   const hash = `SHA256:${createHash("sha256").update(key).digest("base64").replace(/=+$/, "")}`;
   if (expected.startsWith("SHA256:")) return expected.replace(/=+$/, "") === hash;

@@ -29,7 +29,7 @@ async function refuseIfIgnored(client: DavClient, key: string, call: CallOptions
   if (client.heedsConditions) return;
   throw new StorageError(
     "unsupported",
-    "this server ignores If-Match and If-None-Match on writes, so a conditional write is not possible",
+    "this server ignores If-Match and If-None-Match on writes, so a conditional write is not possible; write without a condition",
     client.place(key),
   );
 }
