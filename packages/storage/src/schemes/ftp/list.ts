@@ -65,7 +65,9 @@ export async function statFile(pool: Pool, key: string, call: CallOptions): Prom
   throw new FolderError(pool.place(key));
 }
 
-/** Returns the metadata of a file from the answer to MLST, such as ` type=file;size=5;modify=20261115104606; /a/b`. */
+/**
+ * Returns the metadata of a file or folder from the answer to MLST: ` type=file;size=5;modify=20261115104606; /a/b`.
+ */
 async function statByFacts(client: Client, key: string): Promise<Entry> {
   const { message } = await client.send(`MLST ${pathOf(key)}`);
   const facts = /^[ ](\S*;) /m.exec(message)?.[1]?.toLowerCase() ?? "";
@@ -75,8 +77,8 @@ async function statByFacts(client: Client, key: string): Promise<Entry> {
 }
 
 /**
- * Returns the metadata of a file, for servers without MLST. If the server reports no size, the key may be a folder; if
- * the server can change into it, it is one.
+ * Returns the metadata of a file or folder, for servers without MLST. If the server reports no size, tries to change
+ * into the key: if that succeeds, it is a folder.
  */
 async function statByTrying(client: Client, key: string): Promise<Entry> {
   try {

@@ -31,8 +31,8 @@ export function checkConfiguration({ values, isGiven }: Configuration<typeof par
 }
 
 /**
- * Throws if the buckets of the project cannot be listed: that needs a project, which default credentials contain, and a
- * token.
+ * Throws if buckets cannot be listed: that needs a project, which default credentials contain, and a token other than
+ * anon.
  */
 function checkProject({ token, project }: Configuration<typeof parameters>["values"]): void {
   if (token === "anon") {
