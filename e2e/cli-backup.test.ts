@@ -140,6 +140,24 @@ describe("millrace backup and restore", () => {
     await server.token();
   }
 
+  test("an upload that is lost on the server: backup says so and ends with 1; verify repeats it", async () => {
+    const server = await startServer();
+    const client = await server.client();
+    const upload = async (text: string) => String((await client.upload(routes.uploadFile, new Blob([text]), "f")).id);
+    await runJob(client, shell("cat f", { files: [await upload("kept")] }));
+    const kept = await readdir(join(server.dataDir, "files"));
+    await runJob(client, shell("cat f", { files: [await upload("lost")] }));
+    const [lost = ""] = (await readdir(join(server.dataDir, "files"))).filter((name) => !kept.includes(name));
+    await rm(join(server.dataDir, "files", lost), { recursive: true });
+    const folder = join(root, "without-an-upload");
+    const taken = await cli.run("backup", folder, ...where(server.dataDir));
+    assert.equal(taken.code, 1);
+    assert.match(taken.stderr, /warning: The upload [0-9a-f-]{36} is missing on the server, and so in the backup/);
+    const verified = await cli.run("backup", "verify", folder);
+    assert.equal(verified.code, 0);
+    assert.match(verified.stderr, /warning: The upload [0-9a-f-]{36} is missing/);
+  });
+
   test("under load, everything that was acknowledged before is restored, on SQLite and on PostgreSQL", async () => {
     const server = await startServer();
     const known = await populate(server);

@@ -23,15 +23,25 @@ const backup: Handler<"backup"> = async ({ flags, arguments: { DIR } }, output) 
   );
   output.note(`Verify the backup: millrace backup verify ${DIR}`);
   output.print(DIR);
-  return manifest.stores?.some(({ from }) => from !== "store") ? 1 : 0;
+  return isWhole(manifest) ? 0 : 1;
 };
+
+/** Tells whether the backup has all warehouses and uploads of the server. */
+const isWhole = ({ stores = [], uploads }: Manifest) =>
+  stores.every(({ from }) => from === "store") && (uploads?.lost ?? []).length === 0;
 
 type WarehousePart = NonNullable<Manifest["stores"]>[number];
 
 /** Prints what the backup contains and when it was taken. */
-function tell({ rows, files, bytes, startedAt, stores = [] }: Manifest, output: Output): void {
+function tell({ rows, files, bytes, startedAt, stores = [], uploads }: Manifest, output: Output): void {
   output.note(`${rows["jobs"] ?? 0} jobs and ${files} files (${sizeText(bytes)}) as of ${startedAt}`);
   for (const part of stores) output.note(storeText(part, startedAt));
+  const [first, ...others] = uploads?.lost ?? [];
+  if (first === undefined) return;
+  const which = others.length === 0 ? `The upload ${first} is` : `${others.length + 1} uploads are`;
+  output.note(
+    `warning: ${which} missing on the server, and so in the backup. Jobs that need a missing upload will fail: find the files in an older backup, or upload them again and create new jobs.`,
+  );
 }
 
 function storeText({ team, from, takenAt, versions, missing, why }: WarehousePart, startedAt: string): string {

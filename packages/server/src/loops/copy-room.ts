@@ -6,7 +6,7 @@ import type { Blobs, Copy } from "../blobs/blobs.ts";
 import type { Disk } from "../machine/disk.ts";
 
 /** Milliseconds after its last use during which a copy is not deleted, because a queued job may be about to need it. */
-const recentMs = 60_000;
+const recentMs = 10_000;
 
 export class CopyRoom {
   readonly #blobs: Blobs;

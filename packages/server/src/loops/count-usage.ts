@@ -2,6 +2,7 @@
  * Counts the disk usage of teams: the logs of ended jobs, each counted once, and the warehouses. If the logs of a team
  * exceed its quota, the oldest are deleted; the newest log stays, whatever its size.
  */
+import { BlobsUnavailable } from "../blobs/blobs.ts";
 import { type DiskQuotas, diskQuota } from "../domain/access/quotas.ts";
 import { iso } from "../domain/time/clock.ts";
 import { attemptKey } from "../engines/engine.ts";
@@ -46,11 +47,20 @@ async function countLogs(context: CountContext): Promise<void> {
   for (;;) {
     const jobs = await jobsWithUncountedLogs(store.db, batch);
     if (jobs.length === 0) return;
-    const sizes = await Promise.all(jobs.map((job) => sizeOfLogs(context, job)));
+    const sizes = await Promise.all(jobs.map((job) => sizeOfLogs(context, job).catch(unknownWhileAway)));
     await store.write(async (db) => {
-      for (const [index, { id }] of jobs.entries()) await countLog(db, id, sizes[index] ?? 0);
+      for (const [index, { id }] of jobs.entries()) {
+        const size = sizes[index];
+        if (size !== undefined) await countLog(db, id, size);
+      }
     });
+    // The logs at a storage that is unreachable are counted later.
+    if (sizes.includes(undefined)) return;
   }
+}
+
+function unknownWhileAway(error: unknown): undefined {
+  if (!(error instanceof BlobsUnavailable)) throw error;
 }
 
 /**

@@ -1,6 +1,6 @@
 /** A server with its blobs on an S3 server: what is stored where, and what happens while S3 cannot be reached. */
 import assert from "node:assert/strict";
-import { access, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { access, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -200,6 +200,32 @@ describe("a server with MILLRACE_BLOBS", { skip, timeout: 300_000 }, () => {
     const options = { ...quiet, openStores: async () => stores(taken.folder), cancelQueued: false };
     await assert.rejects(restoreBackup(taken, backup, options), /contains the files of a Millrace server/);
     await rm(folder, { recursive: true, force: true });
+  });
+
+  it("fails a backup while the bucket is another one or not mounted, and answers 503 for logs in it", async () => {
+    const { job } = await runJob(client, shell("echo archived"));
+    await archived(server.dataDir, job.id);
+    const { host: bucket } = new URL(blobs.settings["MILLRACE_BLOBS"] ?? "");
+    const folder = await mkdtemp(join(tmpdir(), "millrace-blobs-backup-"));
+    const path = join(blobs.s3.data, bucket);
+    await rename(path, `${path}-unmounted`);
+    await mkdir(path);
+    try {
+      const source = await dataPlace(readConfig({}, { ...blobs.settings, MILLRACE_DATA_DIR: server.dataDir }));
+      const stores = new BackupWarehouses(source.folder.warehouses, () => []);
+      const options = { onProgress: () => {}, now: Date.now, keyFile: undefined, stores };
+      await assert.rejects(
+        takeBackup(source, join(folder, "backup"), options),
+        /cannot be used: the object server\/owner/,
+      );
+      assert.deepEqual(await readdir(folder), []);
+      assert.equal((await server.fetch(`/api/datachain/jobs/${job.id}/logs?team_name=main`)).status, 503);
+    } finally {
+      await rm(path, { recursive: true });
+      await rename(`${path}-unmounted`, path);
+      await rm(folder, { recursive: true });
+    }
+    assert.equal(await readLog(client, job.id), "archived\n");
   });
 });
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { statfsSync } from "node:fs";
-import { chmod, mkdtemp, readFile, rm, rmdir, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -18,6 +18,7 @@ import {
   waitForStatus,
 } from "@millrace/testing/millrace/jobs.ts";
 import { TestServer } from "@millrace/testing/millrace/server.ts";
+import { mountSmallDisk, whyNoMount } from "@millrace/testing/millrace/small-disk.ts";
 import { isDiskFull } from "../../src/machine/disk.ts";
 import { startInProcess } from "../support/in-process.ts";
 
@@ -55,30 +56,18 @@ describe("below the floor of free space", () => {
   });
 });
 
-/** Mounting needs root and a kernel that allows it. */
-function whyNoMount(): string | false {
-  if (process.getuid?.() !== 0) return "needs root, to mount a small file system";
-  try {
-    execFileSync("unshare", ["--mount", "true"], { stdio: "ignore" });
-    return false;
-  } catch {
-    return "this machine does not let us mount a file system";
-  }
-}
-
 describe("on a small file system", { skip: whyNoMount() }, () => {
   let folder: string;
+  let unmount: () => Promise<void>;
   /** A folder on another file system that jobs can see. */
   let gates: string;
   before(async () => {
     gates = await mkdtemp(join(tmpdir(), "millrace-gates-"));
     await chmod(gates, 0o755);
-    folder = await mkdtemp(join(tmpdir(), "millrace-disk-"));
-    execFileSync("mount", ["-t", "tmpfs", "-o", "size=64m", "tmpfs", folder]);
+    ({ folder, unmount } = await mountSmallDisk(64));
   });
   after(async () => {
-    execFileSync("umount", ["--lazy", folder]);
-    await rmdir(folder);
+    await unmount();
     await rm(gates, { recursive: true, force: true });
   });
 

@@ -6,7 +6,7 @@ import { execFile } from "node:child_process";
 import { lstat, mkdir, open, rename, rm, stat, statfs, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { logName, uploadName } from "../../blobs/blob-names.ts";
+import { logName, uploadName, uploadsFolder } from "../../blobs/blob-names.ts";
 import type { Blobs, Measured } from "../../blobs/blobs.ts";
 import { iso } from "../../domain/time/clock.ts";
 import { attemptKey } from "../../engines/engine.ts";
@@ -18,6 +18,7 @@ import { copyBlob } from "./copy-blob.ts";
 import { copyWarehouses } from "./copy-warehouses.ts";
 import type { DataPlace } from "./data-place.ts";
 import { type Manifest, names, newManifest } from "./format.ts";
+import { sortMissing } from "./missing-uploads.ts";
 import { readRegistered } from "./registered.ts";
 
 export interface BackupOptions {
@@ -76,6 +77,7 @@ async function fill(place: DataPlace, part: string, options: BackupOptions): Pro
       withKey: copied.withKey,
       rows: rows.counts,
       stores: copied.stores,
+      uploads: await sortMissing(place.store, copied.missing),
       files: copied.files,
       bytes: copied.bytes,
       sha256: { rows: rows.sha256, digests: copied.sha256 },
@@ -159,12 +161,16 @@ async function sizeOf(blobs: Blobs, { file, blob }: Wanted): Promise<number> {
   return blob === undefined ? 0 : ((await blobs.size(blob)) ?? 0);
 }
 
+/**
+ * Copies the files that the rows name. A log or record that does not exist was deleted since the snapshot, or the
+ * attempt had none. An upload that does not exist is in `missing`.
+ */
 async function copyFiles(place: DataPlace, part: string, options: BackupOptions) {
   const { keyFile, onProgress } = options;
   const lines = writeLines(join(part, names.digests));
   let files = 0;
   let bytes = 0;
-  // A file that does not exist was deleted since the snapshot, such as an unused upload or an old log.
+  const missing: string[] = [];
   const note = async (path: string, copied: Measured | undefined) => {
     if (!copied) return false;
     await lines.write({ path, ...copied });
@@ -176,10 +182,12 @@ async function copyFiles(place: DataPlace, part: string, options: BackupOptions)
   const stores = await copyWarehouses(part, { ...options, copy });
   for await (const { file, blob, path } of filesOf(place, part)) {
     const there = file !== undefined && (await copy(file, path));
-    if (!there && blob !== undefined) await note(path, await copyBlob(place.blobs, blob, join(part, path)));
+    if (there || blob === undefined) continue;
+    const copied = await note(path, await copyBlob(place.blobs, blob, join(part, path)));
+    if (!copied && blob.startsWith(uploadsFolder)) missing.push(blob);
   }
   const withKey = keyFile !== undefined && (await copy(keyFile, names.key));
-  return { withKey, stores, files, bytes, sha256: await lines.end() };
+  return { withKey, stores, missing, files, bytes, sha256: await lines.end() };
 }
 
 /**

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { recordNames } from "../../engines/local/attempt/records.ts";
 import { schemaVersion } from "../../store/migrations/migrations.ts";
 import { copyNames } from "../../warehouses/warehouse-folder.ts";
+import type { MissingUploads } from "./missing-uploads.ts";
 
 /** Readable versions of the format. Since version 2, the manifest lists the warehouses that the backup holds. */
 const formats = [1, 2];
@@ -35,6 +36,8 @@ export interface Manifest {
   readonly bytes: number;
   /** Warehouses of teams; absent in backups of format 1, which hold daily copies. */
   readonly stores?: readonly WarehousePart[];
+  /** Uploads that the rows name and the backup does not have; absent in backups of older versions. */
+  readonly uploads?: MissingUploads;
   /** SHA-256 of the two lists; the list of digests covers all other files. */
   readonly sha256: { readonly rows: string; readonly digests: string };
 }

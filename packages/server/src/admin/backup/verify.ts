@@ -4,10 +4,12 @@ import { lstat, mkdtemp, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { lastPart, uploadsFolder } from "../../blobs/blob-names.ts";
 import { DataFolder } from "../../machine/data-folder.ts";
+import type { Row } from "../../store/opening/snapshot.ts";
 import type { BackupWarehouses } from "../../warehouses/backup-warehouses.ts";
+import { readLines } from "./archive-files.ts";
 import { checkDigests, entriesOf } from "./check-digests.ts";
 import { fillStore } from "./fill-store.ts";
-import { type Manifest, readManifest } from "./format.ts";
+import { type Manifest, names, readManifest } from "./format.ts";
 import { lostVersions, type PlacedWarehouse, placeWarehouses } from "./place-warehouses.ts";
 
 export interface VerifyOptions {
@@ -39,7 +41,11 @@ export async function verifyBackup(folder: string, options: VerifyOptions): Prom
       ...options,
       cancelQueued: false,
     });
-    return { manifest, stores, problems: stores.flatMap((store) => problemsOf(manifest, store)) };
+    const problems = [
+      ...stores.flatMap((store) => problemsOf(manifest, store)),
+      ...(await uploadProblems(folder, manifest, present.blobs)),
+    ];
+    return { manifest, stores, problems };
   } finally {
     await rm(data.path, { recursive: true, force: true });
   }
@@ -64,6 +70,18 @@ async function blobsIn(folder: string): Promise<Set<string>> {
   const blobs = new Set<string>();
   for await (const { path } of entriesOf(folder)) if (path.startsWith(uploadsFolder)) blobs.add(lastPart(path));
   return blobs;
+}
+
+/** Returns a problem if the rows of the backup name uploads that neither the backup nor its manifest has. */
+async function uploadProblems(folder: string, { uploads }: Manifest, present: ReadonlySet<string>): Promise<string[]> {
+  if (!uploads) return [];
+  const told = new Set([...uploads.lost, ...uploads.removed]);
+  let untold = 0;
+  for await (const line of readLines(join(folder, names.rows))) {
+    const [table, { blob }] = line as [string, Row];
+    if (table === "files" && !present.has(String(blob)) && !told.has(String(blob))) untold++;
+  }
+  return untold === 0 ? [] : [`Uploads that are not in the backup: ${untold}.`];
 }
 
 function problemsOf(manifest: Manifest, { teamId, team, missing, unreadable }: PlacedWarehouse): string[] {

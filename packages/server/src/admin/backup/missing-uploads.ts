@@ -1,0 +1,31 @@
+/** Uploads that the rows of a backup name, but that were not there when the backup copied them. */
+import { lastPart } from "../../blobs/blob-names.ts";
+import type { StoreLocation } from "../../store/opening/open-store.ts";
+import { openSnapshot } from "../../store/opening/snapshot.ts";
+
+export interface MissingUploads {
+  /** Ids of uploads that the store still names at the end of the backup, so they were lost. */
+  readonly lost: readonly string[];
+  /** Ids of uploads that the server deleted during the backup. */
+  readonly removed: readonly string[];
+}
+
+/** Sorts the names of uploads that could not be copied into lost and removed ones. */
+export async function sortMissing(location: StoreLocation, names: readonly string[]): Promise<MissingUploads> {
+  const ids = names.map(lastPart);
+  if (ids.length === 0) return { lost: [], removed: [] };
+  const named = await namedUploads(location, new Set(ids));
+  return { lost: ids.filter((id) => named.has(id)), removed: ids.filter((id) => !named.has(id)) };
+}
+
+/** Returns those of the given ids that the store names now. */
+async function namedUploads(location: StoreLocation, ids: ReadonlySet<string>): Promise<Set<string>> {
+  const snapshot = await openSnapshot(location);
+  const named = new Set<string>();
+  try {
+    for await (const { blob } of snapshot.rows("files")) if (ids.has(String(blob))) named.add(String(blob));
+    return named;
+  } finally {
+    await snapshot.close();
+  }
+}
