@@ -73,9 +73,9 @@ describe("registering a version", () => {
   it("with names or URIs that a database could not store is a 422", async () => {
     const wide = "\u6f22".repeat(990);
     await refused(register("wide", { dependencies: [`s3://${wide}`] }), "invalid", /at most 1000 bytes/);
-    await refused(register("wide", { dependencies: ["s3://\ud800"] }), "invalid", /whole characters/);
+    await refused(register("wide", { dependencies: ["s3://\ud800"] }), "invalid", /unpaired surrogates/);
     for (const name of ["half\ud800", "\udc00.half", "a.\ud800.b"])
-      await refused(register(name), "invalid", /whole characters/);
+      await refused(register(name), "invalid", /unpaired surrogates/);
     await refused(register(wide), "invalid", /name/);
     const kept = `s3://${wide.slice(0, 331)}`;
     await register("wide", { dependencies: [kept] });
@@ -84,7 +84,7 @@ describe("registering a version", () => {
     await refused(
       client.call(routes.editDataset, { body: { name: "wide", new_name: "\ud800" } }),
       "invalid",
-      /whole characters/,
+      /unpaired surrogates/,
     );
   });
 
