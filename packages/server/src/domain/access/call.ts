@@ -13,5 +13,5 @@ export interface Call extends Caller {
   readonly team: Team;
 }
 
-/** A call whose rights were already checked. The principal is left out, because nothing else needs it. */
+/** A call whose rights were already checked. The principal is left out, because only that check needs it. */
 export type TeamCall = Omit<Call, "principal">;

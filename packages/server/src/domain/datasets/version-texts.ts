@@ -10,7 +10,7 @@ const mostBytes = 8 * 1024 ** 2;
 
 /**
  * Returns the JSON of the versions in the given order, oldest first. Schemas, previews and scripts are included as far
- * as they fit. The named version comes first, and then newer versions before older ones.
+ * as they fit: those of the named version first of all, then those of newer versions before those of older ones.
  */
 export async function versionTexts(
   db: Db,
