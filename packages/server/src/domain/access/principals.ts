@@ -213,8 +213,8 @@ export function authorize(
 }
 
 /**
- * Returns the team with this name, with the role admin. Used if the caller is a server administrator, who need not be a
- * member, and the route allows that.
+ * Returns the team with this name, with the role admin. Used for server administrators on routes that let them act in
+ * any team.
  */
 async function anyTeam(db: Db, principal: Principal, scope: Scope, name: string): Promise<Team> {
   requireScope(principal, scope);

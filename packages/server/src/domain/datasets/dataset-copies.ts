@@ -64,8 +64,8 @@ export const resumeTeam = (store: Store, team: Team) =>
   store.write((db) => updateWarehouse(db, team.id, { paused_at: null }));
 
 /**
- * Updates the registry after a restore: versions that the copy lacks are marked as removed, and versions that it has
- * become live again. Returns the number of versions that were marked as removed.
+ * Updates the registry after a restore: versions in the copy are live, and all other versions are marked as removed.
+ * Returns the number of versions that were marked as removed.
  */
 export function recordRestored(
   store: Store,

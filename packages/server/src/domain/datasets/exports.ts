@@ -82,7 +82,7 @@ export async function wantExport(
 const mostFiles = 10_000;
 /**
  * Target size of a file before compression, in bytes. It is small, because the process that writes a file needs several
- * times its size in memory.
+ * times this size in memory.
  */
 const fileBytes = 64 * 1024 ** 2;
 

@@ -139,7 +139,7 @@ async function jobOf(db: Db, { team, principal: { userId, via }, input }: Regist
   if (job.user_id !== userId && team.role !== "admin")
     throw new ApiError(
       "forbidden",
-      `job_id: the job ${id} is ${await usernameOf(db, job.user_id)}'s. Only its owner, the job itself and admins of the team may register versions for it.`,
+      `job_id: the job ${id} belongs to ${await usernameOf(db, job.user_id)}. Only its owner, the job itself and admins of the team may register versions for it.`,
     );
   const isWhole = !job.cut.includes('"query"');
   return { id, query: isWhole ? readSpec(job).query : "" };

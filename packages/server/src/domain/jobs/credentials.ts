@@ -39,8 +39,8 @@ export const ofTeam = ({ id }: Pick<Team, "id">): CredentialsOwner => ({ team_id
 export const ofUser = (userId: number): CredentialsOwner => ({ team_id: null, user_id: userId });
 
 /**
- * Returns the caller as the owner of credentials. Personal credentials can be used by the caller's jobs in all teams.
- * So it throws if the token is limited to some of these teams.
+ * Returns the caller as the owner of personal credentials. Throws if the token is limited to some of the caller's
+ * teams, because the caller's jobs in all teams can use these credentials.
  */
 export async function ownerOfOwn({ db }: Store, principal: Principal): Promise<CredentialsOwner> {
   const all = await teamsOf(db, principal.userId);
@@ -175,7 +175,7 @@ async function checkCount(db: Db, owner: CredentialsOwner): Promise<void> {
   if ((await countOwned(db, owner)) > credentialLimits.sets) {
     throw new ApiError(
       "wrong_state",
-      `No further set of credentials can be created: a team, and a user, can have at most ${credentialLimits.sets}. Delete one first.`,
+      `No further set of credentials can be created: a team or a user can have at most ${credentialLimits.sets} sets. Delete one first.`,
     );
   }
 }
@@ -193,7 +193,7 @@ export async function removeCredentials(
   });
 }
 
-/** Sets the default credentials of a team, which jobs get that name none. Null removes the default. */
+/** Sets the default credentials of a team, for jobs that name no credentials. Null removes the default. */
 export async function chooseDefault(
   { store }: CredentialsContext,
   name: string | null,

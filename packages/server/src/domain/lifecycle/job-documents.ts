@@ -119,10 +119,7 @@ async function names(
   return found;
 }
 
-/**
- * Returns the environment variables of a job as a JSON object. Unless `showsValues` is set, each value is replaced by
- * ***.
- */
+/** Returns the environment variables of a job as a JSON object. Their values are hidden unless `showsValues` is set. */
 function environmentText({ id, environment }: ListedJob, { keys, showsValues }: Frame): string {
   if (environment === "" || environment === null) return "{}";
   const values = parseEnvironment(decryptEnvironment(keys, id, environment));

@@ -1,6 +1,7 @@
 /**
  * Ids of jobs: UUIDv7 that sort in the order of creation, even within a millisecond and after the clock was set back.
- * To keep that order after the clock was ahead, new ids keep a time that is ahead; `created_at` has the right time.
+ * If the clock was ahead and is set right, new ids go on from the later time, to keep that order; `created_at` has the
+ * right time.
  */
 import { randomUUID } from "node:crypto";
 

@@ -34,7 +34,9 @@ export const readRunAs = ({ run_as }: HandedOver): RunAs => (run_as === "" ? {} 
 /** Returns the id of the user as whom repetitions of a job run. `userId` is the user who created that job. */
 export const runsAs = ({ all, of = {} }: RunAs, userId: number): number => all ?? of[userId] ?? userId;
 
-/** Returns a new `RunAs`: jobs that ran as the user `from` run as the user `to`. All others stay as they are. */
+/**
+ * Returns a new `RunAs`, with which jobs that ran as the user `from` run as the user `to`. Other jobs run as before.
+ */
 export function succeed({ all, scopes, of = {} }: RunAs, from: number, to: number): RunAs {
   if (all !== undefined) return all === from ? { all: to } : { all, ...(scopes ? { scopes } : {}) };
   const moved = Object.entries(of).map(([maker, user]) => [maker, user === from ? to : user] as const);

@@ -1,6 +1,6 @@
 /**
  * Decides which skipped ticks of a schedule are reported: the first of a series, and after that the first of each day.
- * If a run of a schedule hangs that fires every five minutes, reporting each skip would send 288 messages a day.
+ * If a schedule fires every five minutes and its run hangs, reporting every skip would send 288 messages a day.
  * `forgetSkips` ends a series.
  */
 

@@ -1,7 +1,8 @@
 /**
  * Checks who may become the owner of a schedule, pipeline or task, and changes the owner. Scripts that others wrote
- * then run with the rights and credentials of the new owner. So a user may only take over work personally, an admin of
- * a team may give it to the team's service account, and only an administrator of the server may give it to anybody.
+ * then run with the rights and credentials of the new owner. So a user may take over work, but not give it to another
+ * user. An admin of a team may also give it to the team's service account. Only an administrator of the server may give
+ * it to anybody.
  */
 import { ApiError, isIn, jobStates, roleIncludes, type Scope } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";

@@ -41,7 +41,7 @@ async function newOwnerOf(db: Db, leaver: Leaver, username: string): Promise<Use
   const to = await findUser(db, username);
   if (!to) throw new ApiError("not_found", `There is no user ${username}.`);
   if (to.id === leaver.id)
-    throw new ApiError("invalid", `transfer_to: expected a user other than ${username}, who leaves`);
+    throw new ApiError("invalid", `transfer_to: expected another user than the one who leaves, got ${username}`);
   return to;
 }
 

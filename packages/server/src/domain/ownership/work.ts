@@ -114,7 +114,7 @@ export type Replacement = NonNullable<Work["credentials"][number]["replaced_by"]
 
 /**
  * Returns which credential set jobs of this user get under this name: the user's own if there is one, otherwise the
- * team's. If there is neither, the set is `missing`.
+ * team's. Returns `missing` if there is neither.
  */
 export async function replacementFor(db: Db, userId: number, { teamId, name }: NamedCredentials): Promise<Replacement> {
   if (await findOwned(db, ofUser(userId), name)) return "own";
