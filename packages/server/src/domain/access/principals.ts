@@ -151,8 +151,8 @@ export async function admit(
 }
 
 /**
- * Throws if the caller's role and scopes do not allow the route in any team. Called before a large body is read, so
- * that the body is not read in vain.
+ * Throws if there is no team in which the caller's role and scopes allow the route. Called before a large body is read,
+ * so that the body is not read in vain.
  */
 export function requireSomeTeam(principal: Principal, access: Access): void {
   if (access.kind !== "token") return;

@@ -309,8 +309,8 @@ export async function planRemoval(db: Db, team: Team, reference: Reference, forc
 }
 
 /**
- * Marks versions as removed, after their rows were deleted from the team's warehouse. The registry keeps the rows of
- * these versions, so that their numbers are not used again.
+ * Marks versions as removed, after their rows were deleted from the team's warehouse. The registry keeps an entry of
+ * each removed version, so that its number is not used again.
  */
 export async function applyRemoval({ db, actor, now }: Edit, team: Team, removal: Removal): Promise<void> {
   const ids = removal.versions.map(({ id }) => id);

@@ -38,7 +38,7 @@ const textLimit = 64 * 1024;
 const documentLimit = 256 * 1024;
 /** Maximum length of a script, in characters. */
 const scriptLimit = 1024 * 1024;
-/** Maximum length of a field that lists of datasets read, in characters. */
+/** Maximum length of a field that is read for every list of datasets, in characters. */
 const listedLimit = 8 * 1024;
 /** Maximum number of versions that one job may create or reuse. */
 const versionsLimit = 2000;
@@ -61,7 +61,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * Parses the output of the child process that read the team's warehouse. The first line says what the job did, and each
- * other line is a version. Lines may be long, so other work of the event loop runs between them.
+ * other line is a version. Lines may be long, so the event loop can handle other work between them.
  */
 export async function readCollected(lines: readonly Buffer[]): Promise<Collected> {
   const [head, ...rest] = lines;
