@@ -1,6 +1,6 @@
 /**
- * Restores a copy of a team's warehouse. None of the team's jobs starts meanwhile. Afterwards, the dataset registry has
- * the same versions as the copy.
+ * Restores a copy of a team's warehouse. None of the team's jobs starts meanwhile. Afterwards, the registry marks
+ * versions that the copy lacks as removed.
  */
 import { ApiError, type DatasetCopy } from "@millrace/contract";
 import type { Db, Store } from "../../store/drivers/store.ts";
@@ -64,8 +64,8 @@ export const resumeTeam = (store: Store, team: Team) =>
   store.write((db) => updateWarehouse(db, team.id, { paused_at: null }));
 
 /**
- * Updates the registry after a restore: versions in the copy are live, and all other versions are marked as removed.
- * Returns the number of versions that were marked as removed.
+ * Updates the registry after a restore: versions in the copy are live, and versions whose rows the warehouse has lost
+ * are marked as removed. Returns the number of versions that were marked as removed.
  */
 export function recordRestored(
   store: Store,
@@ -82,7 +82,7 @@ export function recordRestored(
   });
 }
 
-/** Returns the uuids of live versions of the team that are not among `uuids`. */
+/** Returns the uuids of the team's versions that should have rows in the warehouse, but are not among `uuids`. */
 async function missing(db: Db, team: Team, uuids: readonly string[]): Promise<string[]> {
   const present = new Set(uuids);
   return (await liveUuids(db, team.id)).filter((uuid) => !present.has(uuid));
