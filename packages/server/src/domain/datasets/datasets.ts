@@ -249,7 +249,11 @@ const beginnings = reservedBeginnings.join(", ").replace(/, (?=\w+$)/, " or ");
 export function checkName(field: string, name: string): string {
   const isFree = !/[.@/\s\0]/.test(name) && !isReserved(name);
   if (name !== "" && name.length <= 255 && isFree && canBeKept(name)) return name;
-  throw invalid(field, `a name of at most 255 characters, without dots, slashes, spaces and @, that does not begin with ${beginnings}`, name);
+  throw invalid(
+    field,
+    `a name of at most 255 characters, without dots, slashes, spaces and @, that does not begin with ${beginnings}`,
+    name,
+  );
 }
 
 /** Throws if the new name of a dataset is taken. */

@@ -199,7 +199,10 @@ function chooseVersion(versions: readonly ListedVersionRow[], reference: Referen
   const taken = versions.find((row) => row.version === writeVersion(version));
   if (!taken) return version;
   const why = taken.removed_at ? "was removed, and its number stays taken" : "already exists";
-  throw new ApiError("wrong_state", `${name}@${taken.version} ${why}. Leave the version out to get the next free number.`);
+  throw new ApiError(
+    "wrong_state",
+    `${name}@${taken.version} ${why}. Leave the version out to get the next free number.`,
+  );
 }
 
 function next({ major, minor, patch }: Version): Version {

@@ -127,7 +127,11 @@ export async function setCredentials(
     const isNew = await insertCredentials(db, owner, input.name, iso(now));
     if (isNew) await checkCount(db, owner);
     const row = await findOwned(db, owner, input.name);
-    if (!row) throw new ApiError("wrong_state", `The credentials ${input.name} were not saved, because they were deleted at the same moment. Try again.`);
+    if (!row)
+      throw new ApiError(
+        "wrong_state",
+        `The credentials ${input.name} were not saved, because they were deleted at the same moment. Try again.`,
+      );
     const secret = await encryptCredentials(db, keys, row.id, JSON.stringify(values));
     const changes = { variables: JSON.stringify(stored), secret, updated_at: iso(now) };
     await updateCredentials(db, row.id, changes);
@@ -152,7 +156,13 @@ function readValues({ values = {}, dotenv }: CredentialsInput): Record<string, s
   if (count === 0) throw invalid("values", "at least one variable, in `values` or in `dotenv`");
   if (count > variables) throw invalid("values", `at most ${variables} variables, got ${count}`);
   const size = Object.entries(all).reduce((sum, [name, value]) => sum + Buffer.byteLength(name + value), 0);
-  if (size > bytes) throw tooLong("values", `${bytes} bytes of names and values together`, size, "Divide the variables into several sets.");
+  if (size > bytes)
+    throw tooLong(
+      "values",
+      `${bytes} bytes of names and values together`,
+      size,
+      "Divide the variables into several sets.",
+    );
   return all;
 }
 
