@@ -120,7 +120,7 @@ describe("millrace credentials", () => {
 
   test("rm deletes a set of the team, or with --own one of the user", async () => {
     assert.match(await cli.print("credentials", "rm", "piped", "--own", "--yes"), /piped are deleted/);
-    assert.match(await cli.refused(1, "credentials", "rm", "piped", "--own"), /no credentials piped of your own/);
+    assert.match(await cli.refused(1, "credentials", "rm", "piped", "--own"), /You have no credentials named piped/);
     assert.match(await cli.print("credentials", "rm", "typed", "--yes"), /typed of the team main are deleted/);
     assert.deepEqual(
       (await list()).map(({ name }) => name),

@@ -113,7 +113,7 @@ describe("registering a version", () => {
       await addPerson(server, "stranger", { team: "main" }),
     ];
     const { id: job_id } = await createJob(maker.client, shell("true"));
-    await refused(register("claimed", { job_id }, stranger.client), "forbidden", /is maker's\. Only its owner/);
+    await refused(register("claimed", { job_id }, stranger.client), "forbidden", /belongs to maker\. Only its owner/);
     await register("claimed", { job_id }, maker.client);
     await register("claimed", { job_id }, client);
     assert.equal((await versionOf("claimed"))?.job_id, job_id);

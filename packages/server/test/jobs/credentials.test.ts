@@ -192,7 +192,7 @@ describe("credentials", () => {
     assert.equal(await who(editor), "team");
     await assert.rejects(
       editor.call(routes.deleteOwnCredentials, { body: { name: "same" } }),
-      refused("not_found", /no credentials same of your own\. Existing ones: mine/),
+      refused("not_found", /^You have no credentials named same\. Existing ones: mine/),
     );
   });
 
@@ -228,7 +228,7 @@ describe("credentials", () => {
     assert.deepEqual(await run({}), [null, "no"], "a deleted set is nobody's default");
     await assert.rejects(
       admin.call(routes.setDefaultCredentials, { body: { name: "usual" } }),
-      refused("not_found", /no credentials usual of the team/),
+      refused("not_found", /^The team has no credentials named usual/),
     );
   });
 

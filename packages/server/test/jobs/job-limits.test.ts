@@ -155,7 +155,10 @@ describe("limits of a job", () => {
       /^dotenv: expected at most 131072 bytes for A including its name/,
     );
     const many = Object.fromEntries(["A", "B", "C"].map((name) => [name, "é".repeat(50_000)]));
-    assert.match(await set({ values: many }), /^values: expected at most 262144 bytes together, got 300003\. Divide/);
+    assert.match(
+      await set({ values: many }),
+      /^values: expected at most 262144 bytes of names and values together, got 300003\. Divide/,
+    );
   });
 
   it("settings of a pipeline are refused if a process could not get all variables of its runs", async () => {

@@ -1,5 +1,5 @@
 /**
- * Finds users who can no longer run jobs in a team: disabled, removed from the team, or without the role. Schedules,
+ * Finds users who cannot run jobs in a team: they are disabled, are not in the team, or are only viewers. Schedules,
  * tasks and pipelines start nothing in the name of such a user.
  */
 import { type Role, roleIncludes } from "@millrace/contract";
@@ -7,7 +7,7 @@ import type { Db } from "../../store/drivers/store.ts";
 import { eachPart } from "../../store/queries/batches.ts";
 import { standingsIn } from "../../store/queries/people/users.ts";
 
-/** The account state and the role of a user in one team. */
+/** Whether a user is disabled, and the user's role in one team. */
 export interface Standing {
   readonly disabled_at: string | null;
   /** Role in the team; null if the user is not a member. */
@@ -15,8 +15,7 @@ export interface Standing {
 }
 
 /**
- * Returns why a user cannot run jobs in a team, as the rest of a sentence that begins with the username. Returns
- * undefined if the user can.
+ * Returns why a user cannot run jobs in a team, as a text to put after the username. Returns undefined if the user can.
  */
 export function whyAbsent({ disabled_at, role }: Standing): string | undefined {
   if (disabled_at !== null) return "is disabled";

@@ -1,5 +1,5 @@
 /**
- * The audit log: every change writes a row that says who changed what, when and from where, in the same transaction.
+ * The audit log. Every change writes a row, in the same transaction, that says who changed what, when and from where.
  */
 import { ApiError, type AuditEntry, type RouteInput, type routes } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
@@ -12,7 +12,10 @@ import { authorize, describeVia, type Principal, type Team } from "./principals.
 
 /** The user who makes a change, and the address the request came from. */
 export interface Actor {
-  /** User id; null for an operator on the server's machine, who opens the store directly, and for unknown users. */
+  /**
+   * User id; null if an operator opens the store directly on the server's machine, or if the user is unknown, as after
+   * a refused sign-in.
+   */
   readonly userId: number | null;
   readonly username: string;
   readonly via: string;
@@ -59,8 +62,8 @@ export const audit = (db: Db, actor: Actor, { action, team, target, detail = "" 
 type AuditQuery = RouteInput<typeof routes.listAudit>["query"];
 
 /**
- * Returns audit entries. Server administrators see all of them; other users see those of a team of which they are
- * admin.
+ * Returns audit entries. Server administrators can read all of them; other users can read those of a team in which they
+ * are admin.
  */
 export async function readAudit(db: Db, principal: Principal, query: AuditQuery): Promise<AuditEntry[]> {
   const { username, action, cursor, limit = 50 } = query;

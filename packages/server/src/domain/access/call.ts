@@ -1,4 +1,4 @@
-/** The caller of a request. Every domain function that changes something takes one of these types. */
+/** Types for the caller of a request. Every domain function that changes something takes one of them. */
 import type { Actor } from "./audit.ts";
 import type { Principal, Team } from "./principals.ts";
 
@@ -13,5 +13,5 @@ export interface Call extends Caller {
   readonly team: Team;
 }
 
-/** A call whose rights were already checked, so that the principal is no longer needed. */
+/** A call whose rights were already checked. The principal is left out, because only that check needs it. */
 export type TeamCall = Omit<Call, "principal">;

@@ -12,7 +12,7 @@ import type { KeyRing } from "../secrets/key-ring.ts";
 import { hashSecret } from "../secrets/random-secrets.ts";
 import { iso } from "../time/clock.ts";
 
-/** A team as one caller sees it, with the caller's role in it. */
+/** A team, and the caller's role in it. */
 export interface Team {
   readonly id: number;
   readonly name: string;
@@ -32,7 +32,7 @@ export type Via =
       readonly allTeams: boolean;
     }
   | { readonly kind: "session"; readonly hash: string }
-  /** The token of a running job, valid until the attempt ends. */
+  /** The token of a running job. It is valid until this attempt of the job ends. */
   | { readonly kind: "job"; readonly jobId: string };
 
 /** An authenticated caller and the caller's rights. */
@@ -43,7 +43,7 @@ export interface Principal {
   readonly isAdmin: boolean;
   readonly via: Via;
   readonly scopes: readonly Scope[];
-  /** The teams of the user that the token covers. */
+  /** The user's teams. If the token is limited to some teams, only those. */
   readonly teams: readonly Team[];
 }
 
@@ -81,15 +81,15 @@ export async function principalOfToken(
 
 /**
  * Returns the caller that a job's token belongs to: the creator of the job, in the job's team only and never as an
- * administrator. The scopes are those of the token that created the job; the role is the creator's role now. The token
- * is valid as long as the row of the attempt exists.
+ * administrator. The scopes are those of the token that created the job. The role is the one that the creator has now.
+ * The token is valid as long as the row of the attempt exists.
  */
 async function principalOfJob(db: Db, { jobId, attempt }: { jobId: string; attempt: number }): Promise<Principal> {
   const owner = await findAttemptOwner(db, jobId, attempt);
   if (!owner)
     throw new ApiError(
       "unauthorized",
-      "The job of this token has ended, or the user of the job is disabled. Use the token of a person.",
+      "This token belongs to a job that has ended, or whose user is disabled. Use the token of a person.",
     );
   const { user_id: userId, username, team_id: id, team_name: name, role } = owner;
   return {
@@ -112,7 +112,10 @@ function teamsOfToken(rows: readonly TokenRow[], reachJson: string | null): Team
   return teams.length > 1 ? teams.sort((a, b) => a.name.localeCompare(b.name)) : teams;
 }
 
-/** Returns the caller that a session cookie belongs to, or undefined. A session has all rights of its user. */
+/**
+ * Returns the caller that a session cookie belongs to, with all rights of the user. Returns undefined if there is no
+ * cookie, or if its session has ended.
+ */
 export async function principalOfSession(
   db: Db,
   cookie: string | undefined,
@@ -128,7 +131,8 @@ export async function principalOfSession(
 }
 
 /**
- * Throws unless the caller may use a route. Returns the team that the call is about, or undefined if it is about none.
+ * Throws unless the caller may use a route. Returns the team of the request; undefined for a route that is not about a
+ * team.
  */
 export async function admit(
   db: Db,
@@ -147,7 +151,8 @@ export async function admit(
 }
 
 /**
- * Throws if the caller has no team in which role and scopes allow the route. Called before a large body is read.
+ * Throws if there is no team in which the caller's role and scopes allow the route. Called before a large body is read,
+ * so that the body is not read in vain.
  */
 export function requireSomeTeam(principal: Principal, access: Access): void {
   if (access.kind !== "token") return;
@@ -158,7 +163,7 @@ export function requireSomeTeam(principal: Principal, access: Access): void {
     if (teams.length <= 1) authorize(principal, access, undefined);
     throw new ApiError(
       "forbidden",
-      `This request needs the role ${access.role}, which you have in none of your teams.`,
+      `This request needs the role ${access.role}, which you have in none of your teams. Ask an admin of a team for it.`,
     );
   }
   requireScope(principal, access.scope);
@@ -173,7 +178,10 @@ export function requirePerson({ via }: Principal, what = "do this"): void {
   throw new ApiError("forbidden", `A job's own token may not ${what}. Use the token of a person.`, { hint: "sign_in" });
 }
 
-/** Throws if the user is a service account. A service account cannot sign in and cannot give rights to anybody. */
+/**
+ * Throws if the user is a service account. A service account cannot sign in, and cannot give rights to anybody. `what`
+ * says what was refused.
+ */
 export async function refuseServiceAccount(
   db: Db,
   { userId, username }: Pick<Principal, "userId" | "username">,
@@ -184,8 +192,8 @@ export async function refuseServiceAccount(
 }
 
 /**
- * Returns the team that a call is about. Throws if the team, the role or the scope does not allow the call. The role is
- * checked before the scope, because a token with more scopes does not help a caller who lacks the role.
+ * Returns the team of the call. Throws if the caller is not in that team, or lacks the role or the scope. The role is
+ * checked first, because a token with more scopes does not help a caller who lacks the role.
  */
 export function authorize(
   principal: Principal,
@@ -205,8 +213,8 @@ export function authorize(
 }
 
 /**
- * Returns the team with this name, with the role admin. For server administrators, who need not be members, on routes
- * that allow it.
+ * Returns the team with this name, with the role admin. Used for server administrators on routes that let them act in
+ * any team.
  */
 async function anyTeam(db: Db, principal: Principal, scope: Scope, name: string): Promise<Team> {
   requireScope(principal, scope);

@@ -1,7 +1,7 @@
 /**
- * Quotas of teams: the number of queued and of running jobs, and the bytes on disk and in the store. 0 means no limit.
- * A full queue is answered with 429, because a retry can succeed later; a full disk quota with 409, because a retry
- * alone does not help.
+ * Quotas of teams: the number of queued jobs, the number of running jobs, and the bytes on disk and in the store. 0
+ * means no limit. If the queue is full, the error is 429, because a retry can succeed later. If a quota of bytes is
+ * exceeded, the error is 409, because a retry alone does not help.
  */
 import { ApiError, type TeamUsage } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
@@ -17,7 +17,7 @@ export interface DefaultQuotas {
   readonly queued: number;
 }
 
-/** Quotas in bytes, on disk or in the store, for teams without a quota of their own; 0 means no limit. */
+/** Default quotas in bytes, for teams without a quota of their own; 0 means no limit. */
 export interface DiskQuotas {
   readonly datasets: number;
   readonly uploads: number;
@@ -43,7 +43,7 @@ const settings = {
   exports: "MILLRACE_TEAM_EXPORTS",
 } as const;
 
-/** Returns the quota of a team in bytes: its own, or the default; 0 means no limit. */
+/** Returns the quota of a team in bytes: the team's own if it has one, otherwise the default. 0 means no limit. */
 export const diskQuota = (own: TeamQuotas | undefined, kind: UsageKind, defaults: DiskQuotas): number =>
   own?.[columns[kind]] ?? defaults[kind];
 
@@ -64,7 +64,8 @@ interface NamedTeam {
 }
 
 /**
- * Throws if an upload of `bytes` would exceed the team's quota. Call it inside the transaction that adds the upload.
+ * Throws if an upload of `bytes` would exceed the team's quota for uploads. Call it inside the transaction that adds
+ * the upload.
  */
 export async function requireRoomForUpload(
   db: Db,
@@ -93,14 +94,17 @@ export async function requireRoomForDatasets(db: Db, team: NamedTeam, defaults: 
 }
 
 /**
- * Throws if the team is over its quota for texts after `added` bytes were written. Call it in
- * the same transaction, after the write.
+ * Throws if the team exceeds its quota for long texts, such as scripts. Call it in the transaction that wrote `added`
+ * bytes of texts, after that write.
  */
 export async function requireRoomForTexts(db: Db, team: NamedTeam, added: number, defaults: DiskQuotas): Promise<void> {
   if (added > 0) await requireTextsWithin(db, team, { counted: added, added }, defaults);
 }
 
-/** Throws if `more` bytes of texts would exceed the team's quota. Call it before they are written. */
+/**
+ * Throws if `more` bytes of long texts, such as scripts, would exceed the team's quota. Call it before the texts are
+ * written.
+ */
 export async function requireRoomForMoreTexts(
   db: Db,
   team: NamedTeam,
@@ -125,7 +129,9 @@ async function requireTextsWithin(
   );
 }
 
-/** Returns an error text if the team's exports are over the quota; undefined if there is room for more. */
+/**
+ * Returns an error text if the team's exports have used up their quota; undefined if there is room for another export.
+ */
 export async function whyNoExports(db: Db, teamId: number, defaults: DiskQuotas): Promise<string | undefined> {
   const { bytes: used, quota } = (await readUsage(db, teamId, defaults)).exports;
   if (quota === null || used < quota) return undefined;
@@ -143,8 +149,8 @@ function sizeText(bytes: number): string {
 }
 
 /**
- * When fewer queue places than this are free, the check locks the team, so that concurrent transactions cannot exceed
- * the quota.
+ * If the team may queue only this many more jobs, or fewer, `mayQueue` locks the team before it counts. The lock
+ * prevents concurrent transactions from exceeding the quota together.
  */
 const writersAtOnce = 32;
 
@@ -168,7 +174,7 @@ export async function requireRoomInQueue(db: Db, team: NamedTeam, defaults: Defa
   const limit = await queueLimit(db, team.id, defaults);
   throw new ApiError(
     "too_many_requests",
-    `The team ${team.name} has ${limit} waiting jobs, as many as its quota allows (max_queued). Wait until some of them have started, cancel some, or ask an administrator of the server for a larger quota.`,
+    `No further job can be queued: the team ${team.name} has ${limit} waiting jobs, as many as its quota allows (max_queued). Wait until some of them have started, cancel some, or ask an administrator of the server for a larger quota.`,
     { retryAfter },
   );
 }
@@ -177,11 +183,14 @@ export async function requireRoomInQueue(db: Db, team: NamedTeam, defaults: Defa
 export interface RoomToRun {
   /** Ids of teams that cannot start another job. */
   readonly full: readonly number[];
-  /** Counts one more job of the team. Returns false if the team already runs as many jobs as its quota allows. */
+  /** Counts one more job as running. Returns false if the team already runs as many jobs as its quota allows. */
   take(teamId: number): boolean;
 }
 
-/** Reads how many more jobs each team may start. A paused team may start none. */
+/**
+ * Reads how many more jobs each team may start. A team whose warehouse is under maintenance is paused, and may start
+ * none.
+ */
 export async function roomToRun(db: Db, defaults: DefaultQuotas): Promise<RoomToRun> {
   const paused = await pausedTeams(db);
   const room = await roomInQuotas(db, defaults);

@@ -1,6 +1,6 @@
 /**
- * Restores a copy of a team's warehouse. The team's jobs are paused meanwhile, and the dataset registry is updated to
- * the versions that the copy has.
+ * Restores a copy of a team's warehouse. None of the team's jobs starts meanwhile. Afterwards, the registry marks
+ * versions that the copy lacks as removed.
  */
 import { ApiError, type DatasetCopy } from "@millrace/contract";
 import type { Db, Store } from "../../store/drivers/store.ts";
@@ -12,13 +12,14 @@ import type { Team } from "../access/principals.ts";
 import { iso } from "../time/clock.ts";
 
 /**
- * Milliseconds to wait after a pause begins. By then every job start that was decided before the pause is in the store.
+ * How long to wait after a team was paused, in milliseconds. Jobs whose start was decided just before the pause are
+ * recorded in the store by then.
  */
 export const settling = 2000;
 
 /**
- * Returns the copy with the wanted time, or the newest daily copy if no time is given. A warehouse that an earlier
- * restore replaced is chosen only by its time.
+ * Returns the copy from the time `wanted`, or the newest daily copy if no time is given. `copies` also has warehouses
+ * that an earlier restore replaced; these are chosen only by their time.
  */
 export function chooseCopy(team: Team, copies: readonly DatasetCopy[], wanted: string | null | undefined): DatasetCopy {
   const found = wanted
@@ -32,14 +33,16 @@ export function chooseCopy(team: Team, copies: readonly DatasetCopy[], wanted: s
   throw new ApiError("not_found", `${warehouse} has no copy from ${wanted}. It has copies from: ${others}.`);
 }
 
-/** Pauses a team: none of its jobs starts from now on. Throws if a job of the team runs. */
+/**
+ * Pauses a team: none of its jobs starts from now on. Throws if the team is already paused, or if one of its jobs runs.
+ */
 export function pauseTeam(store: Store, team: Team, now: number): Promise<void> {
   return store.write(async (db) => {
     await touchWarehouse(db, team.id, iso(now));
     if ((await pausedTeams(db)).includes(team.id)) {
       throw new ApiError(
         "wrong_state",
-        `The warehouse of the team ${team.name} is under maintenance (garbage collection or a restore). Try again in a minute.`,
+        `The warehouse of the team ${team.name} cannot be restored now: it is under maintenance (garbage collection or another restore). Try again in a minute.`,
       );
     }
     await requireIdle(db, team);
@@ -61,8 +64,8 @@ export const resumeTeam = (store: Store, team: Team) =>
   store.write((db) => updateWarehouse(db, team.id, { paused_at: null }));
 
 /**
- * Updates the registry after a restore: versions that the copy lacks are marked as removed, versions that it has are
- * live again. Returns the number of removed versions.
+ * Updates the registry after a restore: versions in the copy are live, and versions whose rows the warehouse has lost
+ * are marked as removed. Returns the number of versions that were marked as removed.
  */
 export function recordRestored(
   store: Store,
@@ -79,7 +82,7 @@ export function recordRestored(
   });
 }
 
-/** Returns the uuids of live versions of the team that are not among `uuids`. */
+/** Returns the uuids of the team's versions that should have rows in the warehouse, but are not among `uuids`. */
 async function missing(db: Db, team: Team, uuids: readonly string[]): Promise<string[]> {
   const present = new Set(uuids);
   return (await liveUuids(db, team.id)).filter((uuid) => !present.has(uuid));

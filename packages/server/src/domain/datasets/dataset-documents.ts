@@ -46,7 +46,7 @@ const versionMembers = (row: ListedVersionRow) =>
     removed_at: row.removed_at,
   });
 
-/** Returns a dataset as an item of a list. Long fields are shortened, and `cut` names them. */
+/** Returns the JSON of a dataset in a list. Long fields are shortened, and the field `cut` names them. */
 export function listedDatasetText(dataset: PlacedDataset, versions: readonly ListedVersionRow[]): string {
   const { description } = dataset;
   const shown = { ...dataset, description: description && beginningOf(description) };
@@ -59,13 +59,15 @@ export function listedDatasetText(dataset: PlacedDataset, versions: readonly Lis
   return `{${datasetMembers(shown)},"versions":[${versions.map((row) => `{${versionMembers(row)}}`).join(",")}]${told}}`;
 }
 
-/** The JSON text of a version, and the part of it that has the schemas. */
+/** The JSON text of a version, and the part of that text that contains the schemas. */
 export interface VersionText {
   readonly text: string;
   readonly schemas: string;
 }
 
-/** Returns a dataset with its versions, oldest first. Its schemas are those of the newest version. */
+/**
+ * Returns the JSON of a dataset with its versions, oldest first. The dataset shows the schemas of its newest version.
+ */
 export function datasetText(dataset: PlacedDataset, versions: readonly VersionText[]): string {
   const schemas = versions.at(-1)?.schemas ?? schemaMembers(undefined);
   const shown = versions.map(({ text }) => text).join(",");
@@ -75,7 +77,7 @@ export function datasetText(dataset: PlacedDataset, versions: readonly VersionTe
 const schemaMembers = (schemas: VersionSchemas | undefined) =>
   `"schema":${objectText(schemas?.schema ?? null)},"feature_schema":${objectText(schemas?.feature_schema ?? null)}`;
 
-/** Returns the JSON of one version. Schemas or texts that do not fit into the answer are passed as undefined. */
+/** Returns the JSON of one version. Pass undefined for schemas (`large`) or texts that do not fit into the answer. */
 export function versionText(
   row: SizedVersionRow,
   large: VersionSchemas | undefined,

@@ -11,7 +11,7 @@ export interface Version {
   readonly patch: number;
 }
 
-/** The name of a dataset, optionally with a version; undefined means the newest version. */
+/** The full name of a dataset, and a version. If the version is undefined, the newest version is meant. */
 export interface Reference extends FullName {
   readonly version: Version | undefined;
 }
@@ -19,7 +19,10 @@ export interface Reference extends FullName {
 /** Largest number that an integer column of PostgreSQL can store (32 bits). */
 const largest = 2_147_483_647;
 
-/** Returns whether SQLite and PostgreSQL can both index a name or URI and return it unchanged. */
+/**
+ * Returns whether SQLite and PostgreSQL can both index a name or URI, and return it unchanged: it must be well-formed
+ * Unicode of at most 1000 bytes.
+ */
 export const canBeKept = (text: string): boolean => text.isWellFormed() && Buffer.byteLength(text) <= 1000;
 
 /** Parses a version number such as `1.2.3` or `v1.2.3`; returns undefined for any other text. */
@@ -34,15 +37,15 @@ export const writeVersion = ({ major, minor, patch }: Version) => `${major}.${mi
 
 export const fullName = ({ namespace, project, name }: FullName) => `${namespace}.${project}.${name}`;
 
-/** Removes the version from a full reference; returns `namespace.project.name`. */
+/** Removes the version from `namespace.project.name@1.2.3`. */
 export const withoutVersion = (reference: string) => reference.replace(/(?<=.)@\d+\.\d+\.\d+$/, "");
 
-/** Returns the namespace and project that a user's short dataset names are resolved in, for every job of the user. */
+/** Returns the namespace and the project in which the short dataset names of a user are resolved. */
 export const homeOf = (username: string) => ({ namespace: `@${username}`, project: "default" });
 
 /**
- * Parses a dataset reference; missing parts come from the user's home. The version follows the last @, except for an @
- * at the very beginning, which belongs to the namespace.
+ * Parses a dataset reference. If it has no namespace or no project, those of the user are taken (`homeOf`). The version
+ * follows the last @; an @ at the very beginning is part of the namespace.
  */
 export function readReference(text: string, username: string, field: string): Reference {
   const typed = text.trim();

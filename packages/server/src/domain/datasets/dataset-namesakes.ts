@@ -1,6 +1,6 @@
 /**
- * Suggests datasets with the same name elsewhere in the team. A short name is resolved in the user's own namespace, so
- * the dataset that a user means may be in a colleague's.
+ * If a dataset is not found, suggests datasets of the same name in other namespaces of the team. A short name is looked
+ * up only in the user's own namespace, but the user may mean a dataset of a colleague.
  */
 import { ApiError } from "@millrace/contract";
 import { datasetNotFound } from "../../datachain/messages.ts";
@@ -9,10 +9,10 @@ import { type FullName, placesOfName } from "../../store/queries/datasets/datase
 import type { Team } from "../access/principals.ts";
 import { fullName } from "./dataset-names.ts";
 
-/** Maximum number of datasets that a suggestion names. */
+/** Maximum number of datasets that one suggestion lists. */
 const most = 5;
 
-/** Returns a sentence that lists the team's datasets of this name; empty if there are none. */
+/** Returns a sentence that lists the team's datasets of this name; an empty text if there are none. */
 async function namesakes(db: Db, teamId: number, name: string): Promise<string> {
   const found = await placesOfName(db, teamId, name, most + 1);
   if (found.length === 0) return "";
@@ -28,7 +28,10 @@ export async function noSuchDataset(db: Db, team: Pick<Team, "id" | "name">, ref
   return new ApiError("not_found", found ? `${what} ${found}` : what, { hint: "list_datasets" });
 }
 
-/** Adds a suggestion to the reason of a failed job if the job did not find a dataset. */
+/**
+ * If a job failed because it did not find a dataset, adds a suggestion to the reason. Otherwise returns the reason
+ * unchanged.
+ */
 export async function withNamesakes(db: Db, teamId: number, reason: string): Promise<string> {
   const name = datasetNotFound.exec(reason)?.[1];
   const hint = name === undefined ? "" : await namesakes(db, teamId, name);

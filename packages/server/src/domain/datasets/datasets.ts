@@ -43,9 +43,7 @@ import {
 import { noSuchDataset } from "./dataset-namesakes.ts";
 import { versionTexts } from "./version-texts.ts";
 
-/**
- * A dataset as a request names it: in separate parts, as the client does, or everything in `name`, as users type it.
- */
+/** The name of a dataset in a request. The client sends the parts separately; users type all of them into `name`. */
 interface Named {
   readonly name: string;
   readonly namespace?: string | null;
@@ -53,7 +51,10 @@ interface Named {
   readonly version?: string | null;
 }
 
-/** Returns the dataset that a request names. The client sends `local` as namespace and project for a short name. */
+/**
+ * Returns the dataset that a request names. For a short name, the client sends `local` as namespace and project; the
+ * user's own namespace and project are meant.
+ */
 export function readNamed({ name, namespace, project, version }: Named, username: string): Reference {
   const typed = version ? readVersionOf(version) : undefined;
   if (!namespace && !project) {
@@ -82,7 +83,10 @@ async function getDataset(db: Db, team: Team, reference: FullName): Promise<Data
 const sameNumber = (version: Version) => (row: Version) =>
   row.major === version.major && row.minor === version.minor && row.patch === version.patch;
 
-/** Returns the version that a reference names, or the newest one. Throws if it does not exist or was removed. */
+/**
+ * Returns the version that a reference names, or the newest live version if it names none. Throws if there is no such
+ * version, or if it was removed.
+ */
 export async function getLiveVersion(db: Db, team: Team, reference: Reference): Promise<ListedVersionRow> {
   const versions = await listedVersionsOf(db, (await getDataset(db, team, reference)).id);
   const { version } = reference;
@@ -102,7 +106,7 @@ export async function getLiveVersion(db: Db, team: Team, reference: Reference): 
 
 type ListQuery = RouteInput<typeof routes.listDatasets>["query"];
 
-/** Number of datasets that one query reads. */
+/** Maximum number of datasets that one database query reads. */
 const listPart = 200;
 
 interface DatasetTexts {
@@ -113,13 +117,13 @@ interface DatasetTexts {
 }
 
 /**
- * Lists the datasets of a team in batches. The page ends early when the answer reaches its size limit; `next` then
- * continues.
+ * Lists the datasets of a team. If the answer reaches its size limit, the page ends before `limit`, and `next` is the
+ * cursor of the next page.
  */
 export async function listTeamDatasets(db: Db, team: Team, query: ListQuery): Promise<DatasetTexts> {
   const { prefix = "", include_removed = false, limit = Number.MAX_SAFE_INTEGER } = query;
   if (query.cursor !== undefined && !(await placeOf(db, team.id, query.cursor)))
-    throw invalid("cursor", "the x-next-cursor of the page before", query.cursor);
+    throw invalid("cursor", "the x-next-cursor of the previous page", query.cursor);
   const list = new BoundedList();
   for (let after = query.cursor; ; ) {
     await nextStretch();
@@ -150,7 +154,10 @@ const isWanted = (prefix: string) => (dataset: PlacedDataset) => {
   return !isInternal(full) && (name.startsWith(prefix) || fullName(full).startsWith(prefix));
 };
 
-/** Groups datasets so that one statement can read all versions of a group. Datasets without versions are left out. */
+/**
+ * Divides datasets into groups, so that one statement can read all versions of a group. Datasets without versions are
+ * left out.
+ */
 async function smallParts(db: Db, datasets: readonly PlacedDataset[], includeRemoved: boolean) {
   const counts = await countVersions(
     db,
@@ -174,7 +181,7 @@ async function smallParts(db: Db, datasets: readonly PlacedDataset[], includeRem
 
 /**
  * Returns the JSON of a dataset with all its versions. Schemas, first rows and scripts are included as far as they fit
- * into the answer, and always for the version that the reference names.
+ * into the answer. Those of the version that the reference names are always included.
  */
 export async function showDataset(db: Db, team: Team, reference: Reference, includeRemoved: boolean): Promise<string> {
   const { id } = await getDataset(db, team, reference);
@@ -206,13 +213,15 @@ export interface DatasetEdit {
   readonly description?: string;
   readonly attrs?: readonly string[];
   /**
-   * Uuid of a version that is in the team's warehouse, to find the dataset there; undefined if no version has rows
-   * there.
+   * Uuid of a version whose rows are in the team's warehouse; the warehouse finds the dataset by it. Undefined if there
+   * is no such version.
    */
   readonly stored: string | undefined;
 }
 
-/** Checks a change to a dataset, and returns what to change. Null fields and an empty name mean no change. */
+/**
+ * Checks a requested change to a dataset, and returns what to change. A null field, or an empty name, means no change.
+ */
 export async function planEdit(db: Db, team: Team, reference: FullName, changes: Changes): Promise<DatasetEdit> {
   const dataset = await getDataset(db, team, reference);
   const { new_name, description, attrs } = changes;
@@ -234,13 +243,17 @@ export async function planEdit(db: Db, team: Team, reference: FullName, changes:
 const beginnings = reservedBeginnings.join(", ").replace(/, (?=\w+$)/, " or ");
 
 /**
- * Returns the name. Throws if it contains a separator of dataset references (dot, @, slash, space), or begins with a
+ * Returns the name. Throws if the name is empty or too long, contains a dot, an @, a slash or a space, or begins with a
  * prefix that the library reserves.
  */
 export function checkName(field: string, name: string): string {
   const isFree = !/[.@/\s\0]/.test(name) && !isReserved(name);
   if (name !== "" && name.length <= 255 && isFree && canBeKept(name)) return name;
-  throw invalid(field, `a name without dots, slashes, spaces and @, not beginning with ${beginnings}`, name);
+  throw invalid(
+    field,
+    `a name of at most 255 characters, without dots, slashes, spaces and @, that does not begin with ${beginnings}`,
+    name,
+  );
 }
 
 /** Throws if the new name of a dataset is taken. */
@@ -251,7 +264,7 @@ async function requireFree(db: Db, team: Team, { reference, name }: DatasetEdit)
 
 /**
  * Records a change of a dataset in the registry, after the team's warehouse has been changed. `tableOf` returns the
- * table of a version's rows, which depends on the dataset's name.
+ * name of the table that holds a version's rows; this name depends on the dataset's name.
  */
 export async function applyEdit(
   { db, actor, now }: Edit,
@@ -282,7 +295,10 @@ export interface Removal {
   readonly versions: readonly ListedVersionRow[];
 }
 
-/** Returns the versions to remove: the named one, or all of them if `force` is set. */
+/**
+ * Returns the versions to remove: the version that the reference names, or all versions if it names none. Removing all
+ * versions needs `force`.
+ */
 export async function planRemoval(db: Db, team: Team, reference: Reference, force: boolean): Promise<Removal> {
   if (reference.version) return { reference, versions: [await getLiveVersion(db, team, reference)] };
   const name = fullName(reference);
@@ -293,12 +309,12 @@ export async function planRemoval(db: Db, team: Team, reference: Reference, forc
     );
   const versions = (await listedVersionsOf(db, (await getDataset(db, team, reference)).id)).filter(isLive);
   if (versions.length > 0) return { reference, versions };
-  throw new ApiError("not_found", `All versions of ${name} were removed.`);
+  throw new ApiError("not_found", `All versions of ${name} were removed before, so there is nothing to remove.`);
 }
 
 /**
- * Marks versions as removed, after their rows were deleted from the team's warehouse. The registry keeps the versions,
- * so that their numbers are not used again.
+ * Marks versions as removed, after their rows were deleted from the team's warehouse. The registry keeps an entry of
+ * each removed version, so that its number is not used again.
  */
 export async function applyRemoval({ db, actor, now }: Edit, team: Team, removal: Removal): Promise<void> {
   const ids = removal.versions.map(({ id }) => id);

@@ -1,6 +1,6 @@
 /**
- * Exports of dataset versions: creates them, reuses recent ones, and signs the URLs that fetch their files without a
- * token.
+ * Exports of dataset versions: creates an export or reuses a recent one, and signs the URLs with which its files are
+ * downloaded without a token.
  */
 import { createHmac, randomUUID, timingSafeEqual } from "node:crypto";
 import { ApiError } from "@millrace/contract";
@@ -20,18 +20,21 @@ import { arrayText } from "./json-texts.ts";
 export interface ExportRules {
   /** Maximum number of rows in one file. Files with wide rows have fewer. */
   readonly rowsPerFile: number;
-  /** Milliseconds after which the files are deleted. */
+  /** Milliseconds from the creation of an export to the deletion of its files. */
   readonly life: number;
 }
 
-/** The dataset version that a request exports. */
+/** The dataset version to export, and its team. */
 interface ExportWish {
   readonly team: Team;
   readonly dataset: FullName;
   readonly version: ListedVersionRow;
 }
 
-/** Returns a recent export of the version that has at least half its lifetime left, or creates a new one. */
+/**
+ * Returns the version's newest export that has not failed, if at least half of the export's lifetime is left. Otherwise
+ * creates an export.
+ */
 export async function wantExport(
   { db, actor, now }: Edit,
   { team, dataset, version }: ExportWish,
@@ -42,12 +45,12 @@ export async function wantExport(
   if (version.rows_table === null)
     throw new ApiError(
       "wrong_state",
-      `The rows of ${target} are not stored on this server: an external producer registered it. Export it where it was produced.`,
+      `${target} cannot be exported: its rows are not stored on this server, because an external producer registered it. Export it where it was produced.`,
     );
   if (version.num_objects === null)
     throw new ApiError(
       "wrong_state",
-      `${target} cannot be exported: the team's warehouse does not say how many rows it has. Save the dataset again, as a new version.`,
+      `${target} cannot be exported: the team's warehouse does not say how many rows this version has. Save the dataset again, as a new version.`,
     );
   const usable = await findUsableExport(db, version.id, iso(now - rules.life / 2));
   if (usable) return usable;
@@ -75,17 +78,17 @@ export async function wantExport(
   return row;
 }
 
-/** Maximum number of files in an export. It is limited because one answer lists all their URLs. */
+/** Maximum number of files in an export. There is a limit because one answer lists the URLs of all files. */
 const mostFiles = 10_000;
 /**
- * Target size of a file before compression, in bytes. The process that writes the file holds it in memory several times
- * over.
+ * Target size of a file before compression, in bytes. It is small, because the process that writes a file needs several
+ * times this size in memory.
  */
 const fileBytes = 64 * 1024 ** 2;
 
 /**
- * Returns the number of files for this number of rows. The preview, the first rows of the version, tells how wide the
- * rows are.
+ * Returns the number of files that an export of `rows` rows needs. The size of a row is estimated from the preview,
+ * which has the first rows of the version.
  */
 function countFiles(rows: number, preview: string | null, { rowsPerFile }: ExportRules): number {
   const text = arrayText(preview) ?? "[]";
@@ -95,15 +98,15 @@ function countFiles(rows: number, preview: string | null, { rowsPerFile }: Expor
 }
 
 /**
- * Returns the range of rows in the next file. It depends only on the stored export, so a changed setting does not
- * affect it.
+ * Returns the range of rows in the next file. The range is computed from the stored number of files, so a change of the
+ * settings does not affect an export that has begun.
  */
 export function rowsOfFile({ num_files, files_done }: ExportRow, rows: number): { from: number; limit: number } {
   const limit = Math.ceil(rows / num_files);
   return { from: files_done * limit, limit };
 }
 
-/** Returns an export of the team, or throws `not_found`. */
+/** Returns the export with this id. Throws `not_found` if the team has no such export. */
 export async function getExport(db: Db, team: Team, id: string): Promise<ExportRow> {
   const row = await findExport(db, id);
   if (row?.team_id === team.id) return row;
@@ -133,8 +136,8 @@ interface SignedFile {
 }
 
 /**
- * Throws unless the URL is signed with a key of the ring and has not expired. Older keys are accepted too, because keys
- * may be rotated while exports exist.
+ * Throws unless the URL is signed with one of the server's keys and has not expired. Signatures of older keys are
+ * accepted, because keys may be rotated while exports exist.
  */
 export function checkSignature(keys: KeyRing, { id, file, expires, signature }: SignedFile, now: number): void {
   const given = Buffer.from(signature);

@@ -2,8 +2,8 @@
 import { replaceBareNumbers } from "@millrace/contract";
 
 /**
- * Returns the text as standard JSON, with null for NaN and Infinity. Returns undefined unless it is valid and begins
- * with `opening`.
+ * Returns the text as standard JSON, with null for NaN and Infinity. Returns undefined if the text is not valid JSON,
+ * or does not begin with `opening`.
  */
 const usual = (text: string | null, opening: "{" | "["): string | undefined => {
   if (text === null) return undefined;
@@ -17,11 +17,8 @@ const usual = (text: string | null, opening: "{" | "["): string | undefined => {
   }
 };
 
-/**
- * Returns the JSON of an object; an empty object if the text is anything else, since scripts can write any text into
- * the warehouse.
- */
+/** Returns the text if it is a JSON object, otherwise `{}`. Scripts can write any text into the warehouse. */
 export const objectText = (text: string | null): string => usual(text, "{") ?? "{}";
 
-/** Returns the JSON of an array; undefined if the text is anything else. */
+/** Returns the text if it is a JSON array, otherwise undefined. */
 export const arrayText = (text: string | null): string | undefined => usual(text, "[");

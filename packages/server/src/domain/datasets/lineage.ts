@@ -1,11 +1,14 @@
-/** Lineage of a dataset version: a bounded breadth-first search over its inputs and over the versions made from it. */
+/**
+ * Finds the lineage of a dataset version: the versions and storage that it was made from, and the versions made from
+ * it. The breadth-first search is limited in depth and in the number of edges.
+ */
 import { type Lineage, type LineageNode, versionStatus } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { type LineageStep, lineageVersions, stepsFrom } from "../../store/queries/datasets/lineage.ts";
 import type { Team } from "../access/principals.ts";
 import { fullName } from "./dataset-names.ts";
 
-/** Maximum number of edges in one answer. */
+/** Maximum number of edges that the search follows in each direction. */
 const most = 5000;
 
 /** The directions of a search, and its maximum depth in levels. */
@@ -16,7 +19,7 @@ interface Walk {
 
 interface Walked {
   readonly steps: readonly LineageStep[];
-  /** Whether the search stopped at a limit and more edges exist. */
+  /** Whether more edges exist, because the search stopped at its depth or at the number of edges. */
   readonly truncated: boolean;
 }
 
@@ -43,7 +46,9 @@ export async function readLineage(db: Db, team: Team, rootId: number, walk: Walk
 const idsOf = ({ version_id, needs_version_id }: LineageStep) =>
   needs_version_id === null ? [version_id] : [version_id, needs_version_id];
 
-/** Searches in one direction, level by level. Each version is expanded once, even if several paths lead to it. */
+/**
+ * Searches in one direction, level by level. Edges of a version are read only once, even if several paths lead to it.
+ */
 async function walkFrom(db: Db, rootId: number, direction: "upstream" | "downstream", depth: number): Promise<Walked> {
   const seen = new Set([rootId]);
   const steps: LineageStep[] = [];

@@ -1,6 +1,6 @@
 /**
- * Validates what was read from a team's warehouse after a job, because jobs can write anything there. An invalid
- * version is left out; everything else that the job did still counts.
+ * Validates the data that was read from a team's warehouse after a job, because jobs can write anything into the
+ * warehouse. An invalid version is left out; everything else that the job did is recorded.
  */
 import { replaceBareNumbers } from "@millrace/contract";
 import { readLibraryTime } from "../../datachain/times.ts";
@@ -18,18 +18,18 @@ export interface FoundVersion extends FullName, Omit<NewVersionRow, Fixed> {
   readonly needs: readonly ({ readonly uuid: string } | { readonly uri: string })[];
 }
 
-/** What one job did to its team's datasets. */
+/** Changes that one job made to its team's datasets, and the job's metrics. */
 export interface Collected {
   readonly versions: readonly FoundVersion[];
-  /** Versions that the job created (`isCreator`) or reused, by uuid. */
+  /** Uuids of the versions that the job created (`isCreator` is true) or reused. */
   readonly jobs: readonly { readonly uuid: string; readonly isCreator: boolean }[];
   /** Uuids of versions that are no longer in the warehouse. */
   readonly removed: readonly string[];
-  /** JSON text of an object; null if the job wrote no metrics, or invalid ones. */
+  /** JSON object as text; null if the job wrote no metrics, or invalid ones. */
   readonly metrics: string | null;
 }
 
-/** Thrown when a job did more than the registry can record. The message is for the job's owner. */
+/** Thrown when a job changed more than the registry can record. The message is for the job's owner. */
 export class TooMuch extends Error {}
 
 /** Maximum length of a field that has no limit of its own, in characters. */
@@ -38,17 +38,20 @@ const textLimit = 64 * 1024;
 const documentLimit = 256 * 1024;
 /** Maximum length of a script, in characters. */
 const scriptLimit = 1024 * 1024;
-/** Maximum length of a field that is read for lists of datasets, in characters. */
+/** Maximum length of a field that is read for every list of datasets, in characters. */
 const listedLimit = 8 * 1024;
 /** Maximum number of versions that one job may create or reuse. */
 const versionsLimit = 2000;
 /** Maximum number of dependencies of one version. */
 const needsOfOneLimit = 1000;
-/** Maximum number of dependencies of all versions of one job. One transaction records them, and other writers wait. */
+/**
+ * Maximum number of dependencies of all versions of one job together. They are recorded in one transaction, while other
+ * writers wait.
+ */
 const needsLimit = 20_000;
 /**
- * Maximum length of one line, in bytes. The child process drops texts beyond their limits, so a valid line is always
- * shorter.
+ * Maximum length of one line of the child process's output, in bytes. The child process leaves out texts that are too
+ * long, so a valid line is always shorter.
  */
 const lineLimit = 16 * 1024 * 1024;
 /** Maximum number of versions that one job may remove. */
@@ -57,8 +60,8 @@ const removedLimit = 100_000;
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * Parses the output of the child process that read the team's warehouse: the first line says what the job did, each
- * other line is a version. It yields to the event loop between lines, because jobs decide how long lines are.
+ * Parses the output of the child process that read the team's warehouse. The first line says what the job did, and each
+ * other line is a version. Lines may be long, so the event loop can handle other work between them.
  */
 export async function readCollected(lines: readonly Buffer[]): Promise<Collected> {
   const [head, ...rest] = lines;
@@ -76,7 +79,7 @@ export async function readCollected(lines: readonly Buffer[]): Promise<Collected
     needs += version?.needs.length ?? 0;
     if (needs > needsLimit)
       throw new TooMuch(
-        `The dataset versions of the job have more than ${needsLimit} dependencies. Split the job into several ones.`,
+        `The dataset versions of the job have more than ${needsLimit} dependencies. Split the job into several jobs.`,
       );
     if (version) versions.push(version);
   }
@@ -115,7 +118,7 @@ function listOf(value: unknown, most: number, tooMany: (most: number) => TooMuch
   return value;
 }
 
-/** Validates a version; returns undefined if its name, version number, uuid or creation time is invalid. */
+/** Validates a version. Returns undefined if a name, the version number, a uuid or the creation time is invalid. */
 function readFound(row: Fields): FoundVersion | undefined {
   const { namespace, project, name, version, uuid } = row;
   const dataset = fieldsOf(row["dataset"]);
@@ -164,7 +167,10 @@ const isName = (value: unknown): value is string => isText(value) && value !== "
 const isUuid = (value: unknown): value is string =>
   typeof value === "string" && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(value);
 
-/** Returns whether a text is a JSON object or array. The library writes bare NaN and Infinity, which are accepted. */
+/**
+ * Returns whether a value is the text of a JSON object or of a JSON array, as `kind` says. Bare NaN and Infinity, which
+ * the library writes, are accepted.
+ */
 function isJson(value: unknown, kind: "object" | "array", limit = documentLimit): value is string {
   if (!isText(value, limit)) return false;
   try {

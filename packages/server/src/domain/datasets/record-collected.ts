@@ -18,15 +18,21 @@ import { fullName, readVersion } from "./dataset-names.ts";
 import type { Collected, FoundVersion } from "./parse-collected.ts";
 import { type NewVersion, noticeVersions } from "./version-notices.ts";
 
-/** Versions that were found in a team's warehouse, and the jobs behind them. */
+/** Versions that were found in a team's warehouse, and the jobs that created or reused them. */
 export interface Found {
   readonly versions: readonly FoundVersion[];
-  /** Which job created (`isCreator`) or reused which version, by uuid of the version. */
+  /**
+   * Pairs of a job and a version, by the version's uuid: the job created the version (`isCreator` is true) or reused
+   * it.
+   */
   readonly jobs: readonly { readonly jobId: string; readonly uuid: string; readonly isCreator: boolean }[];
 }
 
 interface Recorded {
-  /** Full names of versions that were not recorded, because an external producer had registered their numbers. */
+  /**
+   * Full names of versions that were not recorded, because an external producer had registered the same version
+   * numbers.
+   */
   readonly refused: string[];
   /** Versions that the registry did not have before. */
   readonly recorded: NewVersion[];
@@ -51,8 +57,8 @@ export async function recordCollected(
 }
 
 /**
- * Adds versions, their dependencies and their jobs to the registry. It is idempotent: a version whose uuid is already
- * known is skipped, because versions never change, and because it may have been removed since the warehouse was read.
+ * Adds versions, their dependencies and their jobs to the registry. A version whose uuid is already in the registry is
+ * skipped: versions never change, and a version that was removed meanwhile must stay removed.
  */
 export async function recordVersions(db: Db, teamId: number, found: Found): Promise<Recorded> {
   const ids = new Map<string, number>();
@@ -98,9 +104,9 @@ async function needsOf({ needs }: FoundVersion, idOf: (uuid: string) => Promise<
 }
 
 /**
- * Records one version and returns its id. Returns undefined if an external producer has registered this version number,
- * which is never overwritten. A version of the team's own warehouse with the same number is replaced: after a restore,
- * jobs use numbers again.
+ * Records one version and returns its id. If an external producer has registered a version with this number, returns
+ * undefined and changes nothing. If the number belongs to a version of the team's warehouse, that version is replaced:
+ * after a restore, jobs use numbers again.
  */
 async function recordVersion(
   db: Db,
@@ -110,7 +116,7 @@ async function recordVersion(
 ): Promise<number | undefined> {
   const { namespace, project, name, dataset, needs: _, ...row } = found;
   const numbers = readVersion(row.version);
-  if (!numbers) throw new Error(`${row.version} is no version number`);
+  if (!numbers) throw new Error(`Expected a version number such as 1.0.2, got ${row.version}.`);
   const full = { ...row, ...numbers, dataset_id: datasetId, team_id: teamId };
   const there = await versionNumbered(db, full);
   if (!there) return insertVersion(db, full);
@@ -119,7 +125,7 @@ async function recordVersion(
   return there.id;
 }
 
-/** Returns the id of the version's dataset, which is looked up only once for all versions of the dataset. */
+/** Returns the id of the version's dataset, which is created if it is missing. `places` caches the ids by full name. */
 function placeOf(db: Db, teamId: number, found: FoundVersion, places: Map<string, Promise<number>>): Promise<number> {
   const name = fullName(found);
   const place = places.get(name) ?? putPlace(db, teamId, found);
@@ -128,8 +134,8 @@ function placeOf(db: Db, teamId: number, found: FoundVersion, places: Map<string
 }
 
 /**
- * Creates the dataset with its namespace and project where they are missing. New namespaces and projects get the
- * dataset's uuid.
+ * Creates or updates the dataset, and returns its id. A missing namespace or project is created, with the same uuid as
+ * the dataset.
  */
 async function putPlace(db: Db, teamId: number, found: FoundVersion): Promise<number> {
   const { namespace, project, name, dataset, created_at } = found;

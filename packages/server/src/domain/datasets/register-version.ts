@@ -1,5 +1,6 @@
 /**
- * Registers a version of an external producer. The version's rows are stored elsewhere; its lineage is recorded here.
+ * Registers dataset versions of external producers. The rows of such a version are stored elsewhere; its description
+ * and lineage are recorded here.
  */
 import { randomUUID } from "node:crypto";
 import { ApiError, invalid, parseExactly, type RouteInput, type routes, versionStatus } from "@millrace/contract";
@@ -44,13 +45,12 @@ export interface Registration {
   readonly principal: Principal;
   readonly actor: Actor;
   readonly input: Input;
-  /** Body as it was received; parsed numbers of the preview could lose digits. */
+  /** Request body as it was received. `input` is parsed from it, and may have lost digits of large numbers. */
   readonly text: string;
 }
 
 /**
- * Registers a version. Its dependencies are looked up before the transaction, so that other writers do not wait for
- * that.
+ * Registers a version. Its dependencies are looked up before the transaction begins, so that other writers wait less.
  */
 export async function registerVersion(store: Store, registration: Registration, quotas: DiskQuotas, now: number) {
   checkPlace(readNamed(registration.input, registration.principal.username));
@@ -91,7 +91,10 @@ async function register(
   return answerOf(db, id, reference);
 }
 
-/** Returns the answer for a registered version. Throws if the uuid belongs to a version of another dataset. */
+/**
+ * Returns the API's answer for a registered version. Throws if the version with this id belongs to another dataset than
+ * the request names.
+ */
 async function answerOf(db: Db, id: number, reference: Reference) {
   const row = await getVersion(db, id);
   const dataset = row && (await placedDataset(db, row.dataset_id));
@@ -99,13 +102,13 @@ async function answerOf(db: Db, id: number, reference: Reference) {
   if (!row || !named || fullName(named) !== fullName(reference))
     throw new ApiError(
       "wrong_state",
-      "uuid: another version already has this uuid. Leave it out, or choose a new one.",
+      "uuid: a version of another dataset already has this uuid. Leave uuid out, or choose a new one.",
     );
   return { dataset_name: fullName(named), version: row.version, uuid: row.uuid };
 }
 
 /**
- * Throws if a part of the name is invalid, or the namespace is reserved: the library keeps its listings in `system`,
+ * Throws if a part of the name is invalid, or if the namespace is reserved. The library keeps its listings in `system`,
  * and never asks a server for datasets in `local`.
  */
 function checkPlace({ namespace, project, name }: Reference): void {
@@ -117,8 +120,9 @@ function checkPlace({ namespace, project, name }: Reference): void {
 }
 
 /**
- * Returns the job that created the version; undefined if the request names none. Throws if the job belongs to somebody
- * else, because a pipeline that rebuilds the version runs that job again in the name of its creator.
+ * Returns the job that created the version; undefined if the request names none. Only an admin of the team may name the
+ * job of somebody else, because a pipeline that rebuilds the version runs this job again with the rights of its
+ * creator.
  */
 async function jobOf(db: Db, { team, principal: { userId, via }, input }: Registration) {
   const given = input.job_id?.toLowerCase();
@@ -135,13 +139,13 @@ async function jobOf(db: Db, { team, principal: { userId, via }, input }: Regist
   if (job.user_id !== userId && team.role !== "admin")
     throw new ApiError(
       "forbidden",
-      `job_id: the job ${id} is ${await usernameOf(db, job.user_id)}'s. Only its owner, the job itself and admins of the team may register versions for it.`,
+      `job_id: the job ${id} belongs to ${await usernameOf(db, job.user_id)}. Only its owner, the job itself and admins of the team may register versions for it.`,
     );
   const isWhole = !job.cut.includes('"query"');
   return { id, query: isWhole ? readSpec(job).query : "" };
 }
 
-/** Resolves the dependencies of a request to versions and storage URIs; throws if one does not exist. */
+/** Converts the dependencies in a request to versions and storage URIs. Throws if a version does not exist. */
 async function readNeeds(db: Db, { team, principal, input }: Registration): Promise<Need[]> {
   const texts = [...new Set(input.dependencies ?? [])];
   const uris = texts.filter(isUri);
@@ -179,8 +183,8 @@ async function datasetOf(db: Db, { team, input }: Registration, reference: Refer
 }
 
 /**
- * Returns the number of the new version: the requested one or the next free one. Numbers of removed versions stay
- * taken.
+ * Returns the number of the new version: the requested number, or the next free one if none is requested. Numbers of
+ * removed versions are not free.
  */
 function chooseVersion(versions: readonly ListedVersionRow[], reference: Reference): Version {
   const name = fullName(reference);
@@ -195,18 +199,21 @@ function chooseVersion(versions: readonly ListedVersionRow[], reference: Referen
   const taken = versions.find((row) => row.version === writeVersion(version));
   if (!taken) return version;
   const why = taken.removed_at ? "was removed, and its number stays taken" : "already exists";
-  throw new ApiError("wrong_state", `${name}@${taken.version} ${why}. Leave the version out to take the next one.`);
+  throw new ApiError(
+    "wrong_state",
+    `${name}@${taken.version} ${why}. Leave the version out to get the next free number.`,
+  );
 }
 
 function next({ major, minor, patch }: Version): Version {
   if (patch < 2_147_483_647) return { major, minor, patch: patch + 1 };
   throw new ApiError(
     "wrong_state",
-    `version: the newest version, ${major}.${minor}.${patch}, has the largest possible patch number, so there is no next one. Name the new version.`,
+    `version: the newest version, ${major}.${minor}.${patch}, has the largest possible patch number, so the server cannot choose the next one. Send a version with a new major or minor number.`,
   );
 }
 
-/** Maximum size of a schema, and of a preview, in bytes. Every answer about the dataset includes both. */
+/** Maximum size of a schema, in bytes. A preview has the same limit. Answers about the dataset include both. */
 const mostBytes = 256 * 1024;
 
 function limited(field: string, json: string): string {

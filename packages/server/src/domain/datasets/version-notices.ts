@@ -1,7 +1,8 @@
 /**
- * Notices that fire schedules on new dataset versions. A new version writes a notice for each schedule that its dataset
- * triggers, in the same transaction. The notice is due once the dataset has had no new version for the schedule's quiet
- * time. To prevent loops, each run carries the chain of schedules that led to it, and its versions fire none of them.
+ * Fires schedules on new dataset versions. The transaction that registers a version also writes a notice (a row in
+ * `schedule_notices`) for each schedule that the dataset triggers. The notice is due once the dataset has had no new
+ * version for the schedule's `quiet_seconds`. To prevent loops, each run records the schedules that led to it, called
+ * its chain; versions that the run creates do not fire these schedules.
  */
 
 import type { Db } from "../../store/drivers/store.ts";
@@ -9,9 +10,9 @@ import { chainOfJob } from "../../store/queries/jobs/chains.ts";
 import { putNotice, schedulesFiredBy } from "../../store/queries/schedules/schedule-notices.ts";
 import { iso } from "../time/clock.ts";
 
-/** Parses the chain column: ids of the schedules that led to a run. */
+/** Parses the column `chain`, which has the ids of the schedules that led to a run. */
 export const readChain = (chain: string | null): number[] => (chain ? (JSON.parse(chain) as number[]) : []);
-/** Returns the chain column for these schedule ids, without duplicates. */
+/** Returns the value of the column `chain` for these schedule ids, without duplicates. */
 export const writeChain = (ids: readonly number[]): string => JSON.stringify([...new Set(ids)]);
 
 /** A version that has just been registered. */
@@ -22,8 +23,8 @@ export interface NewVersion {
 }
 
 /**
- * Writes the notices for new versions, in the transaction that registers the versions. `jobId` is the job that created
- * them; null if an external producer registered them without a job.
+ * Writes a notice for each schedule that the new versions trigger. Call it in the transaction that registers the
+ * versions. `jobId` is the job that created them; null if an external producer registered them without a job.
  */
 export async function noticeVersions(
   db: Db,

@@ -5,12 +5,12 @@ import { type SizedVersionRow, schemasOf, textsOf } from "../../store/queries/da
 import { nextStretch, stretchesOf } from "../../turns/large-answers.ts";
 import { type VersionText, versionText } from "./dataset-documents.ts";
 
-/** Maximum size of all schemas in one answer, in bytes. Previews and scripts together have the same limit. */
+/** Maximum size of all schemas in one answer, in bytes. All previews and scripts in one answer have the same limit. */
 const mostBytes = 8 * 1024 ** 2;
 
 /**
  * Returns the JSON of the versions in the given order, oldest first. Schemas, previews and scripts are included as far
- * as they fit: first those of the named version, then those of newer versions before older ones.
+ * as they fit: those of the named version first of all, then those of newer versions before those of older ones.
  */
 export async function versionTexts(
   db: Db,
@@ -38,7 +38,8 @@ export async function versionTexts(
 const smallBytes = 512;
 
 /**
- * Returns the ids of the first versions whose fields fit into the limit together; the very first is always included.
+ * Returns the ids of the versions whose schemas (or texts) fit into `mostBytes` together, counted from the first. The
+ * first version is always included.
  */
 function fitting(versions: readonly SizedVersionRow[], size: "schema_bytes" | "text_bytes"): Set<number> {
   let total = 0;

@@ -1,5 +1,6 @@
 /**
- * Attempts to deliver a message to a receiver: takes a due delivery, and records the result with retries and back-off.
+ * Attempts to deliver a message to a receiver. Claims a delivery that is due, records the result, and plans a retry
+ * with back-off after a failure.
  */
 import { webhookLimits } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
@@ -20,26 +21,30 @@ import { day, iso } from "../time/clock.ts";
 /** The result of one attempt to send a message. */
 export interface AttemptResult {
   readonly ok: boolean;
-  /** Status code of the receiver's answer; null if there was none. */
+  /** Status code of the receiver's answer; null if the receiver did not answer. */
   readonly status: number | null;
   /** Why the attempt failed, as a sentence; null if it succeeded. */
   readonly error: string | null;
   /**
-   * False if something other than the receiver caused the failure. Such a failure does not count against the receiver.
+   * False if the receiver did not cause the failure. The failure is then not counted for the receiver. Undefined means
+   * true.
    */
   readonly isReceivers?: boolean;
 }
 
-/** Maximum back-off in milliseconds. */
+/** Maximum back-off of a delivery or a receiver, in milliseconds. */
 const longest = 8 * 3_600_000;
 
-/** Returns the back-off after this many failures, in milliseconds. Each failure triples it. */
+/**
+ * Returns the back-off after this many failures, in milliseconds. Each further failure triples the back-off, up to
+ * `longest`.
+ */
 const pauseAfter = (failures: number, firstSeconds: number) =>
   Math.min(firstSeconds * 1000 * 3 ** (failures - 1), longest);
 
 /**
- * Returns until when a receiver is in back-off; undefined if it is not. A time beyond the longest back-off was written
- * by a wrong clock and is ignored.
+ * Returns the time at which the back-off of a receiver ends; undefined if the receiver is not in back-off. A time that
+ * is further away than the maximum back-off was written by a wrong clock, and is ignored.
  */
 export function restOf({ rests_until }: Pick<ReceiverRow, "rests_until">, now: number): string | undefined {
   const isResting = rests_until !== null && rests_until > iso(now) && rests_until <= iso(now + longest);
@@ -47,14 +52,14 @@ export function restOf({ rests_until }: Pick<ReceiverRow, "rests_until">, now: n
 }
 
 /**
- * Returns the limits for finding due deliveries: those before `now`, and those after `far`. A time after `far` is
- * beyond the longest back-off, so a wrong clock wrote it, and the delivery is due at once.
+ * Returns the two times by which due deliveries are found. A delivery is due if its time is before `now`. It is also
+ * due if its time is after `far`: no back-off is that long, so a wrong clock wrote that time.
  */
 export const dueTimes = (now: number): DueTimes => ({ now: iso(now), far: iso(now + day) });
 
 /**
- * Takes a due delivery for an attempt. If the server dies, the delivery is due again after `seconds`, the longest time
- * that an attempt takes. Returns undefined if another server has taken it.
+ * Claims a due delivery for an attempt. If the server dies, the delivery is due again after `seconds`, the longest time
+ * that an attempt takes. Returns undefined if another server has claimed the delivery, or if it was deleted.
  */
 export const beginAttempt = (db: Db, due: DueDelivery, seconds: number, now: number) =>
   takeDelivery(db, due, iso(now + seconds * 1000), iso(now));
@@ -63,8 +68,9 @@ export const beginAttempt = (db: Db, due: DueDelivery, seconds: number, now: num
 export type AttemptOutcome = "delivered" | "retried" | "failed";
 
 /**
- * Records the result of an attempt, and plans the next one if it failed. `firstPause` is the first back-off in seconds.
- * Returns undefined if the delivery or its receiver is gone, or somebody else has recorded a result.
+ * Records the result of an attempt, and plans the next attempt if this one failed. `firstPause` is the first back-off
+ * in seconds. Returns undefined if the delivery or its receiver was deleted, or if another server has claimed the
+ * delivery meanwhile.
  */
 export async function endAttempt(
   transaction: Transaction,
@@ -91,7 +97,7 @@ export async function endAttempt(
   return outcome.status === "pending" ? "retried" : outcome.status;
 }
 
-/** Resets the failures of a receiver that answers again, and makes its waiting deliveries due. */
+/** Resets the failure count of a receiver that answers again, and makes its waiting deliveries due now. */
 async function countSuccess({ db, now }: Transaction, { id, failures, disabled_at }: ReceiverRow): Promise<void> {
   if (failures === 0 || disabled_at !== null) return;
   await updateReceiver(db, id, { failures: 0, rests_until: null });
@@ -99,8 +105,8 @@ async function countSuccess({ db, now }: Transaction, { id, failures, disabled_a
 }
 
 /**
- * Counts a failure of a receiver and starts its back-off. Failures during a back-off are not counted: they have the
- * same cause.
+ * Counts a failure of a receiver and starts the receiver's back-off. Failures during a back-off are not counted,
+ * because they have the same cause.
  */
 async function countFailure(
   transaction: Transaction,
@@ -120,7 +126,10 @@ async function countFailure(
   await putOff(db, id, rest);
 }
 
-/** Disables a receiver after too many failures. Its waiting deliveries are kept until somebody enables it again. */
+/**
+ * Disables a receiver after too many failures in a row. Its waiting deliveries are kept, and are sent once somebody
+ * enables the receiver again.
+ */
 async function disable({ db, now }: Transaction, receiver: ReceiverRow, error: string | null): Promise<void> {
   const { id, team_id, kind, address } = receiver;
   const failures = receiver.failures + 1;

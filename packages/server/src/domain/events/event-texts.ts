@@ -6,16 +6,19 @@ import type { ToldEvent, WebhookFormat } from "@millrace/contract";
 import type { DeliveryRow } from "../../store/queries/events/deliveries.ts";
 import type { OutboxRow } from "../../store/queries/events/outbox.ts";
 
-/** An event of the outbox, with the data that its message needs. */
+/** A row of the outbox, with the further data that its message needs. */
 export interface Told extends OutboxRow {
   /** ISO time of the event. */
   readonly at: string;
-  /** Event that receivers subscribe to; undefined if only the state of a job or pipeline has changed. */
+  /** Event that receivers can subscribe to; undefined if the row stands for none, for example if a job has begun. */
   readonly event: ToldEvent | undefined;
   readonly team: string;
   /** URL of the job's page; null if the event is not about a job. */
   readonly url: string | null;
-  /** Name of the schedule that started the pipeline; null if there is none. */
+  /**
+   * Name of the schedule that started the pipeline; null if no schedule started it, or if the event is not about a
+   * pipeline.
+   */
   readonly schedule: string | null;
 }
 
@@ -91,7 +94,7 @@ function sentence(told: Told): string {
   return told.status === "FAILED" ? `${what} failed${why}` : `${what} is ${told.status}.`;
 }
 
-/** Returns the exact text that is sent. It is stored with the delivery, so every attempt sends the same bytes. */
+/** Returns the body to send. It is stored with the delivery, so that every attempt sends the same bytes. */
 export function bodyText(notice: Notice, id: string, format: WebhookFormat | "mail"): string {
   if (format === "mail") return `${notice.body["text"]}\n\nEvent ${notice.event}, ${notice.body["timestamp"]}\n`;
   if (format === "slack") return JSON.stringify({ text: escapeSlack(String(notice.body["text"])) });
@@ -99,5 +102,5 @@ export function bodyText(notice: Notice, id: string, format: WebhookFormat | "ma
   return format === "form" ? new URLSearchParams({ payload: json }).toString() : json;
 }
 
-/** Escapes the characters that begin links and commands in Slack. */
+/** Escapes the characters that have a special meaning in Slack messages. */
 const escapeSlack = (text: string) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");

@@ -1,4 +1,4 @@
-/** Functions that webhooks and e-mail addresses share: their state, deliveries, tests and redelivery. */
+/** Functions for receivers, which are webhooks and e-mail addresses: their state, deliveries, tests and redelivery. */
 import { ApiError, type Delivery, invalid, type RouteInput, type routes, toldEvents } from "@millrace/contract";
 import type { Db, Store } from "../../store/drivers/store.ts";
 import {
@@ -32,14 +32,14 @@ export interface ReceiversContext {
   readonly signals: Signals;
 }
 
-/** The actor of a change, the team of the receiver, and the time. */
+/** The team of the receiver, the actor who changes it, and the time. */
 export interface ReceiverChange {
   readonly team: Team;
   readonly actor: Actor;
   readonly now: number;
 }
 
-/** Returns the columns of a new receiver. It subscribes to every event. */
+/** Returns the columns of a new receiver, which subscribes to every event. */
 export const newReceiver = (team: Team, kind: ReceiverKind, address: string, now: number) =>
   ({
     team_id: team.id,
@@ -73,8 +73,8 @@ export const stateOf = async (db: Db, row: ReceiverRow) => ({
 });
 
 /**
- * Enables or disables a receiver; null and undefined change nothing. Waiting deliveries are kept and sent once the
- * receiver is enabled.
+ * Enables or disables a receiver. If `enabled` is null or undefined, nothing changes. Waiting deliveries are kept, and
+ * are sent once the receiver is enabled.
  */
 export async function setEnabled(
   db: Db,
@@ -108,10 +108,12 @@ export async function addPing(db: Db, receiver: ReceiverRow, team: Team, now: nu
   return ping.id;
 }
 
-/** Maximum number of deliveries that may wait for a receiver when a test is added. */
+/** If at least this many deliveries wait for a receiver, no test message is added. */
 const mostTests = 100;
 
-/** Sends a PING message to a receiver and returns the delivery. `find` locks and returns the receiver. */
+/**
+ * Queues a PING message for a receiver, and returns the new delivery. `find` locks the receiver's row and returns it.
+ */
 export async function testReceiver(
   { store, signals }: ReceiversContext,
   find: (db: Db) => Promise<ReceiverRow>,
@@ -122,7 +124,7 @@ export async function testReceiver(
     if ((await waitingFor(db, receiver.id)) >= mostTests)
       throw new ApiError(
         "wrong_state",
-        `${mostTests} deliveries already wait for this receiver. List them to see why they fail, and test it again later.`,
+        `No test message was sent: ${mostTests} or more deliveries already wait for this receiver. List them to see why they fail, and test the receiver again later.`,
       );
     const id = await addPing(db, receiver, team, now);
     const action = receiver.kind === "webhook" ? "webhook.test" : "notification.test";
@@ -159,7 +161,7 @@ const shownDelivery = (row: ListedDelivery): Delivery => ({
   finished_at: row.finished_at,
 });
 
-/** Sends a delivery again, with the same id and the same body. */
+/** Makes a delivery due again. It is sent with the same id and the same body. */
 export async function redeliver(
   { store, signals }: ReceiversContext,
   id: string,
@@ -192,7 +194,7 @@ export async function listTeamDeliveries(
   const { db } = store;
   const { webhook_id, mail_address: address, limit = 20 } = query;
   if (webhook_id !== undefined && address !== undefined)
-    throw invalid("mail_address", "a webhook_id or a mail_address, not both", address);
+    throw invalid("mail_address", "no mail_address together with a webhook_id", address);
   const filter = {
     teamId: team.id,
     id: query.delivery_id?.toLowerCase(),
@@ -205,7 +207,7 @@ export async function listTeamDeliveries(
   return { deliveries: rows.map(shownDelivery), next: rows.length < limit ? undefined : rows.at(-1)?.id };
 }
 
-/** Returns the id of the webhook or address that the query names; undefined if it names none. */
+/** Returns the receiver's id for the webhook or the e-mail address in a query; undefined if the query has neither. */
 async function receiverIdOf(
   db: Db,
   team: Team,

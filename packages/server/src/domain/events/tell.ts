@@ -1,6 +1,6 @@
 /**
- * Turns events into deliveries. One transaction takes the events out of the outbox and writes their deliveries, so that
- * each event becomes deliveries exactly once, even if the server is killed.
+ * Turns events into deliveries. One transaction takes events out of the outbox and writes their deliveries. So each
+ * event leads to its deliveries exactly once, even if the server is killed.
  */
 import { type JobStatus, type ToldEvent, webhookLimits } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
@@ -23,8 +23,8 @@ export interface TellContext {
 }
 
 /**
- * Turns the oldest events of a team, at most `limit`, into deliveries, and returns the number of events. A receiver
- * that has too many waiting deliveries gets no more; these are only counted (`dropped`).
+ * Turns the oldest events of a team, at most `limit`, into deliveries, and returns the number of these events. If too
+ * many deliveries already wait for a receiver, further ones are only counted (`dropped`) and not sent.
  */
 export async function tellTeam(
   { db, now }: Transaction,
@@ -55,7 +55,7 @@ export async function tellTeam(
   return rows.length;
 }
 
-/** Returns a delivery of a message to a receiver, due now or when the receiver's back-off ends. */
+/** Returns a new delivery of a message to a receiver. It is due now, or when the receiver's back-off ends. */
 export function newDelivery(receiver: ReceiverRow, notice: Notice, now: number): NewDelivery {
   const id = newJobId(now);
   const isMail = receiver.kind === "mail";
@@ -105,8 +105,8 @@ async function toldOf(db: Db, row: OutboxRow, { team, publicUrl, now }: Frame): 
 }
 
 /**
- * Returns the event of an outbox row; undefined if the row is neither a failure nor a recovery. It remembers failures,
- * so that the next success of the same subject is a recovery.
+ * Returns the event that an outbox row stands for; undefined if it stands for none, such as a success without an
+ * earlier failure. A failure is stored, so that the next success of the same job, pipeline or schedule is a recovery.
  */
 async function eventOf(db: Db, row: OutboxRow, scheduleId: number | null, now: number): Promise<ToldEvent | undefined> {
   const { kind, status, team_id } = row;
@@ -121,15 +121,15 @@ async function eventOf(db: Db, row: OutboxRow, scheduleId: number | null, now: n
 }
 
 /**
- * Returns the key under which failures are remembered. All runs of a schedule share one key; any other pipeline has its
- * own.
+ * Returns the key under which a failure of a pipeline or a schedule is stored. All pipelines that one schedule started
+ * share a key.
  */
 const subjectOf = ({ kind, subject }: OutboxRow, scheduleId: number | null) =>
   scheduleId === null ? `${kind} ${subject}` : `runs of schedule ${scheduleId}`;
 
 /**
- * Returns the key under which failures of a job are remembered. Jobs of one task share a key, and so do a job and its
- * reruns. Returns undefined for a job of a pipeline, because the pipeline has an event of its own.
+ * Returns the key under which a failure of a job is stored. Jobs of one task share a key, and so do a job and its
+ * reruns. Returns undefined for a job of a pipeline, because the pipeline has events of its own.
  */
 async function whatRuns(db: Db, id: string): Promise<string | undefined> {
   const job = await getShortJob(db, id);

@@ -1,4 +1,4 @@
-/** Creates, changes, lists and deletes webhooks. The loop deliver-events sends their messages. */
+/** Creates, changes, lists and deletes webhooks. The server's loop `deliver-events` sends the messages. */
 import {
   ApiError,
   type CreateWebhookInput,
@@ -86,7 +86,7 @@ export async function createWebhook(
 
 type Choices = Pick<UpdateWebhookInput, "format" | "method" | "verify_tls" | "events" | "job_statuses">;
 
-/** Returns the columns that a request sets; fields that it leaves out keep the value of the row. */
+/** Returns the columns with the values of a request. A field that the request leaves out keeps its value from `row`. */
 function choicesOf(row: ReceiverRow, input: Choices) {
   const events = input.events ? [...new Set(input.events)] : (JSON.parse(row.events) as ToldEvent[]);
   const statuses = input.job_statuses
@@ -113,7 +113,10 @@ function readUrl(text: string): string {
 
 const originOf = (url: string) => new URL(url).origin;
 
-/** Checks a secret that a user chose; undefined if there is none. The error does not repeat the secret. */
+/**
+ * Returns the secret that a user chose; undefined if the user chose none. Throws if the secret is too short; the error
+ * does not contain the secret.
+ */
 function readSecret(secret: string | null | undefined): string | undefined {
   if (secret === null || secret === undefined || secret === "") return undefined;
   if (secret.length < shortestSecret) throw invalid("secret", `at least ${shortestSecret} characters`);
@@ -126,7 +129,8 @@ export async function listWebhooks({ store, keys }: ReceiversContext, team: Team
 }
 
 /**
- * Returns a webhook for the API. If its URL cannot be decrypted it shows only the origin, so that the list still works.
+ * Returns a webhook as the API shows it. If its URL cannot be decrypted, only the origin of the URL is shown, so that
+ * listing webhooks still works.
  */
 async function shown(db: Db, keys: KeyRing, row: ReceiverRow): Promise<Webhook> {
   let url = row.address;

@@ -1,4 +1,4 @@
-/** Clusters: choosing one for a job, and listing them with their free and busy slots. */
+/** Chooses a cluster for a job, and lists clusters with their free and busy slots. */
 import { type Cluster, invalid, type JobInput } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { busySlots } from "../../store/queries/jobs/attempts.ts";
@@ -6,7 +6,10 @@ import { activeClusters, allClusters, type ClusterRow } from "../../store/querie
 
 type Wanted = Pick<JobInput, "compute_cluster_id" | "compute_cluster_name">;
 
-/** Returns the cluster that a job names, or the default one. Throws if the job needs more slots than the cluster has. */
+/**
+ * Returns the cluster that a job names, or the default cluster if it names none. Throws if the job needs more slots
+ * than the cluster has.
+ */
 export async function resolveCluster(db: Db, wanted: Wanted, slots: number): Promise<ClusterRow> {
   const cluster = chooseCluster(await activeClusters(db), wanted);
   if (slots > cluster.max_workers) {
@@ -37,7 +40,7 @@ function chooseCluster(
   throw invalid(field, `one of ${clusters.map((c) => `${c.name} (${c.id})`).join(", ")}`, name ?? id);
 }
 
-/** Finds a cluster by name or id, including clusters that no longer accept jobs. */
+/** Returns the cluster with this name or id, even if it no longer accepts jobs. Throws if there is none. */
 export async function findCluster(db: Db, text: string): Promise<ClusterRow> {
   const clusters = await allClusters(db);
   const found = clusters.find(({ name }) => name === text) ?? clusters.find(({ id }) => String(id) === text);
@@ -46,8 +49,8 @@ export async function findCluster(db: Db, text: string): Promise<ClusterRow> {
 }
 
 /**
- * Lists the clusters that accept jobs. A paused cluster starts no jobs now: its disk is low, or its engine cannot be
- * reached.
+ * Lists the clusters that accept jobs. A cluster is shown as paused while it starts no jobs, because its disk is low or
+ * its engine cannot be reached.
  */
 export async function listClusters(db: Db, isPaused: (cluster: ClusterRow) => boolean): Promise<Cluster[]> {
   const clusters = await activeClusters(db);

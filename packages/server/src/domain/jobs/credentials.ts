@@ -39,8 +39,8 @@ export const ofTeam = ({ id }: Pick<Team, "id">): CredentialsOwner => ({ team_id
 export const ofUser = (userId: number): CredentialsOwner => ({ team_id: null, user_id: userId });
 
 /**
- * Returns the caller as the owner of personal credentials, which the caller's jobs in all teams use. Throws if the
- * token is limited to some of these teams.
+ * Returns the caller as the owner of personal credentials. Throws if the token is limited to some of the caller's
+ * teams, because the caller's jobs in all teams can use these credentials.
  */
 export async function ownerOfOwn({ db }: Store, principal: Principal): Promise<CredentialsOwner> {
   const all = await teamsOf(db, principal.userId);
@@ -63,7 +63,7 @@ export async function listCredentials(context: CredentialsContext, team: Team, u
   return sets;
 }
 
-/** Names of variables as stored: a text if the value is secret, an object if it is not. */
+/** The stored names of variables: a string if the variable's value is secret, an object if it is not. */
 type StoredVariables = readonly (string | { readonly plain: string })[];
 
 /** Returns the names of all variables of a set (`all`), and of those whose values are not secret (`plain`). */
@@ -78,7 +78,7 @@ export function namesOf({ variables }: Pick<CredentialsRow, "variables">) {
 type Values = Readonly<Record<string, string>>;
 
 /**
- * Decrypts the values of a set of credentials. Throws if the key is missing, or if the ciphertext was stored for
+ * Decrypts the values of a set of credentials. Throws if the server lacks the key, or if the ciphertext was stored for
  * another row.
  */
 export const valuesOf = (keys: KeyRing, { id, secret }: Pick<CredentialsRow, "id" | "secret">): Values =>
@@ -88,8 +88,8 @@ const pick = (values: Values, names: readonly string[]): Record<string, string> 
   Object.fromEntries(names.map((name) => [name, values[name] ?? ""]));
 
 /**
- * Returns the values that are not secret. Values that cannot be decrypted are left out, so that the list still works; a
- * job that uses them fails with the reason.
+ * Returns the values of a set that are not secret. If the set cannot be decrypted, returns none, so that listing
+ * credentials still works. A job that uses the set fails with the reason.
  */
 async function plainOf({ store, keys }: CredentialsContext, owner: CredentialsOwner, listed: ListedCredentials) {
   const { plain } = namesOf(listed);
@@ -127,7 +127,11 @@ export async function setCredentials(
     const isNew = await insertCredentials(db, owner, input.name, iso(now));
     if (isNew) await checkCount(db, owner);
     const row = await findOwned(db, owner, input.name);
-    if (!row) throw new ApiError("wrong_state", `The credentials ${input.name} were deleted just now. Try again.`);
+    if (!row)
+      throw new ApiError(
+        "wrong_state",
+        `The credentials ${input.name} were not saved, because they were deleted at the same moment. Try again.`,
+      );
     const secret = await encryptCredentials(db, keys, row.id, JSON.stringify(values));
     const changes = { variables: JSON.stringify(stored), secret, updated_at: iso(now) };
     await updateCredentials(db, row.id, changes);
@@ -137,11 +141,14 @@ export async function setCredentials(
   });
 }
 
-/** Returns the target of an audit entry. The entry belongs to a team only if the set belongs to the team. */
+/**
+ * Returns the team and the target of an audit entry. The entry has a team only if the credentials belong to the team,
+ * not to a user.
+ */
 const auditTarget = (owner: CredentialsOwner, team: Team, name: string) =>
   owner.team_id === null ? { target: `${name} (own)` } : { team, target: name };
 
-/** Reads and checks the variables of a set. Error messages never contain values. */
+/** Returns the variables of a set, after checking them. Error messages never contain values. */
 function readValues({ values = {}, dotenv }: CredentialsInput): Record<string, string> {
   const all = { ...(dotenv ? readEnvironment(dotenv, "dotenv") : {}), ...checkVariables(values, "values") };
   const { variables, bytes } = credentialLimits;
@@ -149,11 +156,20 @@ function readValues({ values = {}, dotenv }: CredentialsInput): Record<string, s
   if (count === 0) throw invalid("values", "at least one variable, in `values` or in `dotenv`");
   if (count > variables) throw invalid("values", `at most ${variables} variables, got ${count}`);
   const size = Object.entries(all).reduce((sum, [name, value]) => sum + Buffer.byteLength(name + value), 0);
-  if (size > bytes) throw tooLong("values", `${bytes} bytes together`, size, "Divide them into several sets.");
+  if (size > bytes)
+    throw tooLong(
+      "values",
+      `${bytes} bytes of names and values together`,
+      size,
+      "Divide the variables into several sets.",
+    );
   return all;
 }
 
-/** Returns the variables that are not secret. Their size is limited, since lists show their values. */
+/**
+ * Returns the variables that the request marks as not secret. Their total size is limited, because lists show their
+ * values.
+ */
 function readPlain({ plain }: CredentialsInput, values: Values): Record<string, string> {
   const names = [...new Set(plain ?? [])];
   const unknown = names.find((name) => !Object.hasOwn(values, name));
@@ -169,7 +185,7 @@ async function checkCount(db: Db, owner: CredentialsOwner): Promise<void> {
   if ((await countOwned(db, owner)) > credentialLimits.sets) {
     throw new ApiError(
       "wrong_state",
-      `There are already ${credentialLimits.sets} sets of credentials, which is the maximum. Delete one first.`,
+      `No further set of credentials can be created: a team or a user can have at most ${credentialLimits.sets} sets. Delete one first.`,
     );
   }
 }
@@ -187,7 +203,7 @@ export async function removeCredentials(
   });
 }
 
-/** Sets the default credentials of a team, for jobs that name none. Null removes the default. */
+/** Sets the default credentials of a team, for jobs that name no credentials. Null removes the default. */
 export async function chooseDefault(
   { store }: CredentialsContext,
   name: string | null,
@@ -204,6 +220,6 @@ async function requireOwned(db: Db, owner: CredentialsOwner, name: string): Prom
   const row = await findOwned(db, owner, name);
   if (row) return row;
   const names = (await listOwned(db, owner)).map((other) => other.name).join(", ") || "none";
-  const whose = owner.team_id === null ? "of your own" : "of the team";
-  throw new ApiError("not_found", `There are no credentials ${name} ${whose}. Existing ones: ${names}.`);
+  const whose = owner.team_id === null ? "You have" : "The team has";
+  throw new ApiError("not_found", `${whose} no credentials named ${name}. Existing ones: ${names}.`);
 }

@@ -1,4 +1,4 @@
-/** Files attached to jobs: safe file names, and checks of file ids. */
+/** Files that are attached to jobs: makes file names safe, and checks file ids. */
 import { invalid } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { type FileRow, filesByIds, markAttached } from "../../store/queries/jobs/files.ts";
@@ -14,7 +14,7 @@ export function safeFilename(name: string): string {
   return clean === "" || clean === "." || clean === ".." ? "file" : shorten(clean);
 }
 
-/** Shortens a name to 255 bytes, the limit of file systems. The extension is kept. */
+/** Shortens a name to 255 bytes, the maximum of most file systems. A short extension is kept. */
 function shorten(name: string): string {
   if (Buffer.byteLength(name) <= 255) return name;
   const dot = name.lastIndexOf(".");
@@ -39,7 +39,10 @@ export function readFileIds(ids: readonly (string | number)[]): number[] {
   ];
 }
 
-/** Marks files as used by a job. Throws if a file does not exist in the team, or if two have the same name. */
+/**
+ * Marks files as used by a job. Throws if the team has no file with one of these ids, or if two of the files have the
+ * same name.
+ */
 export async function attachFiles(db: Db, teamId: number, ids: readonly number[], now: string): Promise<void> {
   if (ids.length === 0) return;
   const rows = await filesByIds(db, ids);

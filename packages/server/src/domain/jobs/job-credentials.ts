@@ -1,4 +1,4 @@
-/** The credentials that a job names, and the variables that the job gets from them when it begins. */
+/** Looks up the credentials that a job names, and decrypts their variables when the job begins. */
 import { invalid, type JobInput } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import {
@@ -12,8 +12,8 @@ import type { KeyRing } from "../secrets/key-ring.ts";
 import { namesOf, ofTeam, ofUser, valuesOf } from "./credentials.ts";
 
 /**
- * The user and team whose credentials a job may use. A user's own set takes precedence over a team's with the same
- * name.
+ * The user and the team whose credentials a job may use. If both have a set with the same name, the job gets the user's
+ * set.
  */
 export interface Holder {
   readonly team_id: number;
@@ -26,8 +26,8 @@ const findFor = async (db: Db, holder: Holder, name: string) =>
 type CredentialsFields = Pick<JobSpecFields, "credentials_name" | "credentials_names">;
 
 /**
- * Returns the fields that name the credentials of a job. The list `credentials_names` is present only if there are
- * several.
+ * Returns the fields that name the credentials of a job. `credentials_name` has the first name; `credentials_names` has
+ * all names, and is left out if there are fewer than two.
  */
 const credentialsFields = (names: readonly string[]): CredentialsFields => ({
   credentials_name: names[0] ?? null,
@@ -35,8 +35,8 @@ const credentialsFields = (names: readonly string[]): CredentialsFields => ({
 });
 
 /**
- * Returns the credentials of a new job: those that the input names, or the team's default. An empty name or list means
- * none.
+ * Returns the fields that name the credentials of a new job: those in the input, or the team's default if the input
+ * names none. With an empty name or an empty list, the job gets no credentials.
  */
 export async function resolveCredentials(db: Db, holder: Holder, input: JobInput): Promise<CredentialsFields> {
   const { credentials_name: name, credentials_names: names } = input;
@@ -50,7 +50,7 @@ export async function resolveCredentials(db: Db, holder: Holder, input: JobInput
   return credentialsFields(usual === undefined ? [] : [usual]);
 }
 
-/** Checks that the credentials exist and that no two sets define the same variable. Returns each name once. */
+/** Throws if a set of credentials does not exist, or if two sets define the same variable. Returns each name once. */
 export async function requireCredentials(
   db: Db,
   holder: Holder,
@@ -74,8 +74,8 @@ async function known(db: Db, { team_id, user_id }: Holder): Promise<string> {
 }
 
 /**
- * Records which set defines which variable. Returns an error text if an earlier set defines one of this set's
- * variables.
+ * Records in `sources` which set defines which variable. Returns an error text if an earlier set already defines a
+ * variable of this set; otherwise undefined.
  */
 function clashOf(sources: Map<string, string>, row: CredentialsRow): string | undefined {
   const { name } = row;
@@ -93,7 +93,7 @@ function clashOf(sources: Map<string, string>, row: CredentialsRow): string | un
  */
 export class CredentialsUnavailable extends Error {}
 
-/** Variables from all credentials of a job. */
+/** The variables of all credentials of a job. */
 export interface Gathered {
   readonly variables: Readonly<Record<string, string>>;
   /** Values to mask in the job's log: all except those that are marked as plain. */
@@ -103,9 +103,9 @@ export interface Gathered {
 }
 
 /**
- * Decrypts the variables of all these credentials, when the job begins, so that the job gets the current values. The
- * credentials may have changed since the job was created, so this checks again that no two sets define the same
- * variable.
+ * Returns the decrypted variables of all these credentials. Called when the job begins, so that the job gets the
+ * current values. The sets may have changed since the job was created, so this checks again that no two sets define the
+ * same variable.
  */
 export async function gatherCredentials(
   db: Db,

@@ -1,4 +1,4 @@
-/** Turns the input of a request into a new job: checks it, and fills in defaults. */
+/** Creates a new job from the input of a request: checks the input, and fills in defaults. */
 import { basename, normalize } from "node:path";
 import { ApiError, invalid, type JobInput } from "@millrace/contract";
 import { checkLibrary } from "../../datachain/requirements.ts";
@@ -24,7 +24,7 @@ import { checkParams, checkRequirements, checkTogether, environmentRoom } from "
 export interface JobInputContext {
   readonly store: Store;
   readonly keys: KeyRing;
-  /** Time zone of a `start_after` without an offset. */
+  /** Time zone for a `start_after` without an offset, if the request names no time zone. */
   readonly timezone: string;
   /** Host folders that jobs may use. A file:// repository must be inside one of them. */
   readonly jobPaths: readonly string[];
@@ -81,8 +81,8 @@ export async function newJob(context: JobInputContext, { principal, team, input 
 }
 
 /**
- * Returns the time limit and the retry settings that the input or the script gives. For those that neither gives, each
- * attempt uses the team's defaults of that time.
+ * Returns the time limit and the retry settings that the input or the script sets. A setting that neither sets is left
+ * out; each attempt then uses the default that the team has at that time.
  */
 function ownRules(input: JobInput, found: ScriptMetadata): Pick<JobSpecFields, "timeout" | "retries" | "retry_delay"> {
   const rules = {
@@ -93,7 +93,10 @@ function ownRules(input: JobInput, found: ScriptMetadata): Pick<JobSpecFields, "
   return Object.fromEntries(Object.entries(rules).filter(([, value]) => value !== undefined));
 }
 
-/** Returns the checked environment, not yet encrypted; an empty text if it sets no variables (only comments, say). */
+/**
+ * Checks an environment and returns it, not yet encrypted. Returns an empty text if it sets no variables, for example
+ * if it has only comments.
+ */
 export function checkedEnvironment(text: string | null | undefined): string {
   if (!text) return "";
   const values = checkTogether(readEnvironment(text), "environment", environmentRoom);
@@ -143,8 +146,8 @@ function readTimes(input: JobInput, serverTimezone: string) {
 }
 
 /**
- * Returns the fields that link a job to the one that it reruns. The client sends the last job that ran the same script
- * on any server, so an unknown id is ignored.
+ * Returns the fields that link a job to the earlier job that it reruns. The client sends the id of the last job that
+ * ran the same script, even if that was on another server. So an unknown id is ignored.
  */
 async function rerunOf(db: Db, team: Team, input: JobInput, ownId: string) {
   const sourceId = input.rerun_from_job_id;
@@ -155,8 +158,8 @@ async function rerunOf(db: Db, team: Team, input: JobInput, ownId: string) {
 }
 
 /**
- * Throws if the input repeats a field that retention has shortened. The client copies fields from the job that it
- * shows, and would otherwise run only the beginning of a script.
+ * Throws if the input repeats a field of the earlier job that the server has shortened since, because that job ended
+ * long ago. The client copies the fields that it is shown, and would otherwise run only the beginning of a script.
  */
 function requireWhole(source: ShortJob, input: JobInput): void {
   const spec = readSpec(source) as unknown as Record<string, unknown>;
@@ -177,7 +180,7 @@ function requireWhole(source: ShortJob, input: JobInput): void {
 }
 
 /**
- * Checks that the path of a script stays inside the repository. Symbolic links are checked later, in the cloned
+ * Throws unless the path of a script stays inside the repository. Symbolic links are checked later, in the cloned
  * repository.
  */
 function checkScript({ script: given, query, repository }: JobInput): string | null {
@@ -201,8 +204,8 @@ function checkScript({ script: given, query, repository }: JobInput): string | n
 }
 
 /**
- * Checks a Python version: `3.12`, `3.12.1`, or conditions such as `>=3.10,<3.13`. The engine finds an interpreter
- * later.
+ * Returns a Python version after checking its form: `3.12`, `3.12.1`, or conditions such as `>=3.10,<3.13`. Whether an
+ * interpreter of that version exists is checked later, by the engine.
  */
 export function checkVersion(text: string | undefined): string | null {
   if (!text) return null;
@@ -221,8 +224,8 @@ function decoded(path: string): string {
 }
 
 /**
- * Checks a repository: a URL or an scp-like address that git understands. Refuses text that git would parse as an
- * option.
+ * Returns the address of a repository after checking that it is a URL or an address such as `git@host:path`. Throws if
+ * git would parse a part of the text as an option.
  */
 export function checkRepository(text: string | null | undefined, jobPaths: readonly string[]): string | null {
   const repository = text?.trim();

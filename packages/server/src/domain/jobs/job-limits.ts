@@ -1,12 +1,12 @@
 /**
- * Limits that the schemas of the API cannot check: bytes of JSON, lines, and variables in total. Values from script
- * metadata count, too.
+ * Limits of jobs that the schemas of the API cannot check: the bytes of `params` as JSON, the lines of requirements,
+ * and the size of all variables together. Values from the metadata of the script are checked too.
  */
 import { ApiError, environmentBytes, fieldLimits, processLimits } from "@millrace/contract";
 
 /**
- * Maximum size of one `environment`, in bytes. It leaves room in the process's environment for `params` and for one set
- * of credentials of the same size. Several sets, or the variables of a pipeline, may still exceed the limit of a process.
+ * Maximum size of one `environment`, in bytes. It is half of what a process can get, so that `params` and one set of
+ * credentials also fit. Several sets, or the variables of a pipeline, may still exceed the limit of a process.
  */
 export const environmentRoom = processLimits.variables / 2;
 
@@ -22,12 +22,13 @@ export function checkParams<T extends object>(params: T): T {
 }
 
 /**
- * Control characters except tab and line breaks. Python treats some of them as line breaks, so a path could be hidden in
- * what looks like a comment.
+ * Control characters and Unicode line separators, which requirements must not contain. Tabs and ordinary line breaks
+ * are allowed. Python ends a line at some of these characters, so a requirement that installs a local path could be
+ * hidden in what looks like a comment here.
  */
 const unseen = /(?![\t\r\n])[\p{Cc}\p{Zl}\p{Zp}]/u;
 
-/** Checks requirements, which may come from the request or from the metadata of the script. */
+/** Returns the requirements after checking them. They come from the request or from the metadata of the script. */
 export function checkRequirements(text: string | null): string | null {
   const instead = "Attach a requirements file and name it with `-r FILE`.";
   if (text === null) return text;
@@ -48,7 +49,7 @@ export function checkRequirements(text: string | null): string | null {
   return text;
 }
 
-/** Throws if the variables are larger than `most` bytes in total; otherwise returns them. */
+/** Returns the variables. Throws if they have more than `most` bytes together. */
 export function checkTogether(
   values: Record<string, string>,
   field: string,

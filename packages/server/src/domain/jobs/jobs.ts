@@ -1,4 +1,4 @@
-/** Jobs: the rules for creating, listing and canceling them, and for the jobs that a task creates. */
+/** Creates, lists and cancels jobs, and creates the jobs of a task. */
 
 import {
   ApiError,
@@ -63,7 +63,10 @@ export interface JobsContext extends JobInputContext {
   readonly publicUrl: () => string;
 }
 
-/** Creates a job, or finds the one that an earlier request with the same idempotency key created. Returns its JSON. */
+/**
+ * Creates a job and returns its JSON. If an earlier request with the same idempotency key has created a job, returns
+ * that job instead.
+ */
 export async function createJob(context: JobsContext, creation: Creation, now: number): Promise<string> {
   const { store, signals, keys } = context;
   const { principal, team } = creation;
@@ -96,7 +99,7 @@ export async function createJob(context: JobsContext, creation: Creation, now: n
   return text ?? "null";
 }
 
-/** Returns the JSON of a job; undefined if the team has no such job. */
+/** Returns the JSON of a job; undefined if the team has no job with this id. */
 async function jobText(db: Db, context: JobsContext, team: Team, id: string): Promise<string | undefined> {
   const row = await findJob(db, team.id, id);
   return (await jobTexts(db, row ? [row] : [], frameOf(context, team)))[0];
@@ -112,8 +115,8 @@ const frameOf = (context: JobsContext, team: Team, includeSteps = false, many = 
 });
 
 /**
- * Returns when a task first fires: at the first tick of its cron expression that is not before start_after; without a
- * cron expression, at start_after itself.
+ * Returns the time at which a task first fires. With a cron expression, this is the first tick that is not before
+ * `start_after`; otherwise it is `start_after` itself.
  */
 function firstFiring(spec: JobSpecFields, now: number): string {
   const start = spec.start_after ? Date.parse(spec.start_after) : now;
@@ -122,8 +125,8 @@ function firstFiring(spec: JobSpecFields, now: number): string {
 }
 
 /**
- * Creates and enqueues the job for one tick of a task. The job shares the long texts of the task, and the task is
- * its parent. Call this in the transaction that advances the task to its next tick.
+ * Creates and enqueues the job for one tick of a task (a time at which it is due). The task is the parent of the job,
+ * and the job shares its long texts. Call this in the transaction that advances the task to its next tick.
  */
 export async function fireTask({ db, now }: Transaction, keys: KeyRing, task: ShortJob, moment: Moment): Promise<void> {
   const id = newJobId(now);
@@ -157,7 +160,7 @@ export async function getTeamJob(context: JobsContext, team: Team, id: string): 
   return JSON.parse(text) as Job;
 }
 
-/** Throws if the team has no such job. It reads the state only, since a whole job may be large. */
+/** Throws if the team has no job with this id. Only the job's state is read, because a whole job may be large. */
 export async function requireTeamJob({ store }: Pick<JobsContext, "store">, team: Team, id: string): Promise<void> {
   const job = await getJobState(store.db, id);
   if (job?.team_id !== team.id) throw noJob(team, id);
@@ -181,7 +184,10 @@ export async function searchTeamJobs(context: JobsContext, team: Team, query: Li
 /** Default number of jobs on a page. */
 const shortList = 20;
 
-/** Returns a page of jobs. It has fewer than `limit` if their texts exceed the size of one answer; `next` continues. */
+/**
+ * Returns a page of jobs. The page has fewer than `limit` jobs if they exceed the size of one answer; `next` is then
+ * the cursor of the next page.
+ */
 export async function listTeamJobs(context: JobsContext, team: Team, query: ListJobsQuery): Promise<JobTexts> {
   const { db } = context.store;
   const filter = await readFilter(context, team, query);
@@ -221,7 +227,10 @@ async function readFilter(context: JobsContext, team: Team, query: ListJobsQuery
   };
 }
 
-/** Parses states and groups of states. Letter case is ignored; values may be repeated or separated by commas. */
+/**
+ * Parses the `status` of a query: states and groups of states, as several values or separated by commas. Letter case is
+ * ignored.
+ */
 function readStatuses(texts: readonly string[]): JobStatus[] {
   const names = texts.flatMap((text) => text.split(",")).map((name) => name.trim().toUpperCase());
   const found = names.flatMap((name) => {
@@ -232,7 +241,7 @@ function readStatuses(texts: readonly string[]): JobStatus[] {
   return [...new Set(found)];
 }
 
-/** Cancels a job, and returns a message that says whether it has ended or is still being stopped. */
+/** Cancels a job. Returns a message that says whether the job is canceled or is still being stopped. */
 export async function cancelJob(
   context: JobsContext,
   { actor, team }: TeamCall,
@@ -251,7 +260,10 @@ export async function cancelJob(
   return status === "CANCELED" ? `Job ${id} is canceled.` : `Job ${id} is being canceled.`;
 }
 
-/** Cancels a job, and returns its new state. Tries again if another transaction changes the state in between. */
+/**
+ * Cancels a job, and returns its new state. If another transaction changes the state meanwhile, tries again, three
+ * times in all.
+ */
 async function cancel(db: Db, team: Team, id: string, now: number): Promise<JobStatus> {
   for (let tries = 1; ; tries++) {
     const job = await getJob(db, id);
@@ -273,7 +285,10 @@ async function cancel(db: Db, team: Team, id: string, now: number): Promise<JobS
   }
 }
 
-/** Returns the new state; undefined if the job is not, or no longer, in a state that can be canceled. */
+/**
+ * Cancels a job that is in state `status`, and returns its new state. Returns undefined if a job in this state cannot
+ * be canceled, or if it has left this state.
+ */
 async function cancelFrom(db: Db, { id, status }: JobRow, now: number): Promise<JobStatus | undefined> {
   if (isIn("canceling", status)) return status;
   if (status === "TASK") {

@@ -6,7 +6,10 @@ import { atLeastSchedules } from "../../store/queries/schedules/schedules.ts";
 import { atLeastTasks } from "../../store/queries/schedules/tasks.ts";
 import type { Team } from "../access/principals.ts";
 
-/** Default quotas, for teams without quotas of their own. */
+/**
+ * Default quotas, for teams without quotas of their own: the maximum number of tasks and of schedules. 0 means no
+ * limit.
+ */
 export interface TaskQuotas {
   readonly tasks: number;
   readonly schedules: number;
@@ -20,7 +23,7 @@ export async function requireRoomForTask(db: Db, team: NamedTeam, defaults: Task
   if (await hasRoom(db, team, limit, atLeastTasks)) return;
   throw new ApiError(
     "wrong_state",
-    `The team ${team.name} has ${limit} tasks (jobs with a cron expression or a start time), as many as its quota allows (max_tasks, MILLRACE_TEAM_TASKS). Cancel tasks that are no longer needed, or ask an administrator of the server for more.`,
+    `No further task can be created: the team ${team.name} has ${limit} tasks (jobs with a cron expression or a start time), as many as its quota allows (max_tasks, MILLRACE_TEAM_TASKS). Cancel tasks that are no longer needed, or ask an administrator of the server for more.`,
     { hint: "list_tasks" },
   );
 }
@@ -31,14 +34,14 @@ export async function requireRoomForSchedule(db: Db, team: NamedTeam, defaults: 
   if (await hasRoom(db, team, limit, atLeastSchedules)) return;
   throw new ApiError(
     "wrong_state",
-    `The team ${team.name} has ${limit} schedules, as many as its quota allows (max_schedules, MILLRACE_TEAM_SCHEDULES). Delete schedules that have ended or are no longer needed, or ask an administrator of the server for more.`,
+    `No further schedule can be created: the team ${team.name} has ${limit} schedules, as many as its quota allows (max_schedules, MILLRACE_TEAM_SCHEDULES). Delete schedules that have ended or are no longer needed, or ask an administrator of the server for more.`,
     { hint: "list_schedules" },
   );
 }
 
 /**
- * Returns whether the team is below the limit. Locks the team, since concurrent transactions do not see each other's
- * rows on PostgreSQL.
+ * Returns whether the team is below the limit. The team is locked first, because on PostgreSQL concurrent transactions
+ * do not see each other's rows.
  */
 async function hasRoom(db: Db, { id }: NamedTeam, limit: number, atLeast: typeof atLeastTasks): Promise<boolean> {
   if (limit === 0) return true;

@@ -1,9 +1,9 @@
 /**
  * Ends jobs: no other file moves a job to a final state. The transaction that ends a run of a pipeline also starts or
- * cancels the runs that wait for it, so that no run is forgotten if the server crashes. Ending a run takes time in
- * proportion to its children, not to all runs of the pipeline. Every caller has locked the pipeline of the job before
- * it touched the queue, attempts or jobs (`lockPipelinesOf`): otherwise the caller and a transaction that cancels the
- * pipeline could deadlock.
+ * cancels the runs that wait for it, so that no run is forgotten if the server crashes. The time that this takes
+ * depends on the number of waiting runs, not on the size of the pipeline. Every caller must lock the job's pipeline
+ * (`lockPipelinesOf`) before it changes the queue, attempts or jobs. Otherwise it could deadlock with a transaction
+ * that cancels the pipeline.
  */
 import { jobStates } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
@@ -22,7 +22,7 @@ import { iso } from "../time/clock.ts";
 import { beginDrafts, isLive, jobsOfRuns, live, setOpenRuns, settle } from "./pipeline-progress.ts";
 import { recordEnd } from "./schedule-record.ts";
 
-/** Ends a job. Returns false if the job was in none of the `from` states. */
+/** Ends a job. Returns false, and changes nothing, if the job is in none of the states `end.from`. */
 export async function endJob(db: Db, end: JobEnd, now: number): Promise<boolean> {
   const job = await finishJob(db, end);
   if (job?.pipeline_id) await runEnded(db, job.pipeline_id, job, now);
@@ -35,7 +35,7 @@ export async function cancelWaiting(db: Db, id: string, now: number): Promise<bo
   return endJob(db, { id, from: ["CANCELING_SCHEDULED"], to: "CANCELED", changes: { finished_at: iso(now) } }, now);
 }
 
-/** Removes jobs from the queue, so that no server starts them any more. Returns the ids of those that were in the queue. */
+/** Removes jobs from the queue, so that no server starts them. Returns the ids of the jobs that were in the queue. */
 async function takeOffQueue(db: Db, ids: readonly string[]): Promise<string[]> {
   const taken = await dequeueAll(db, ids);
   await moveJobs(db, { ids: taken, from: jobStates.waiting, to: "CANCELING_SCHEDULED" });
@@ -43,15 +43,18 @@ async function takeOffQueue(db: Db, ids: readonly string[]): Promise<string[]> {
 }
 
 /**
- * Cancels those of these jobs that are drafts (PENDING), and returns their number. The caller updates `open_runs` of
- * the pipeline.
+ * Cancels the drafts (jobs in state PENDING) among these jobs, and returns the number of canceled jobs. The caller
+ * updates `open_runs` of the pipeline.
  */
 export async function cancelDrafts(db: Db, ids: readonly string[], now: number): Promise<number> {
   const changes = { finished_at: iso(now) };
   return (await finishJobs(db, { ids, from: jobStates.draft, to: "CANCELED", changes })).length;
 }
 
-/** Cancels the runs that have not begun, and returns their number. The caller updates `open_runs` of the pipeline. */
+/**
+ * Cancels the runs that have not begun, and returns the number of canceled runs. The caller updates `open_runs` of the
+ * pipeline.
+ */
 async function cancelUnbegun(db: Db, runs: readonly RunState[], now: number): Promise<number> {
   const drafts = await cancelDrafts(db, jobsOfRuns(runs, "draft"), now);
   const taken = await takeOffQueue(db, jobsOfRuns(runs, "waiting"));
@@ -60,7 +63,7 @@ async function cancelUnbegun(db: Db, runs: readonly RunState[], now: number): Pr
   return drafts + waiting.length;
 }
 
-/** Updates a pipeline after one of its runs has ended: starts the next runs, or ends the pipeline. */
+/** Updates a pipeline after one of its runs has ended: starts the runs that waited for it, or ends the pipeline. */
 async function runEnded(db: Db, pipelineId: string, job: JobRow, now: number): Promise<void> {
   const pipeline = await countEndedRun(db, pipelineId, iso(now));
   if (!pipeline) return;
@@ -83,7 +86,7 @@ function describeEnd(job: JobRow): string {
 
 type PipelineFailure = { readonly error_message: string; readonly error_stack: string | null };
 
-/** Fails a pipeline: cancels the runs that have not begun, and lets those that have begun finish. */
+/** Ends a pipeline as FAILED. Runs that have not begun are canceled; runs that have begun go on. */
 export async function failPipeline(
   db: Db,
   pipeline: PipelineRow,
@@ -98,7 +101,9 @@ export async function failPipeline(
     await recordEnd(db, pipeline, failure.error_message);
 }
 
-/** Cancels a pipeline that the caller has locked: stops the runs that have begun, and cancels the others. */
+/**
+ * Cancels a pipeline: stops the runs that have begun, and cancels the others. The caller must have locked the pipeline.
+ */
 export async function cancelPipelineRuns(db: Db, id: string, now: number): Promise<void> {
   await cancelUnbegun(db, await runsOf(db, id), now);
   // Reread: a run that waited in the queue a moment ago may have begun.

@@ -20,13 +20,13 @@ export async function prepareStore(store: Store, now: number): Promise<void> {
   });
 }
 
-/** Makes the ids of new jobs sort after all ids in the store. */
+/** Makes the ids of new jobs sort after all job ids in the store. */
 export async function continueJobIds({ db }: Store): Promise<void> {
   const newest = await newestJobId(db);
   if (newest !== undefined) continueAfter(newest);
 }
 
-/** Returns true if nobody has ever signed in, with a browser or a token. The server then prints how to sign in. */
+/** Returns true if nobody has ever signed in, by browser or token. The server then prints how to sign in. */
 export const isUntouched = async ({ db }: Store): Promise<boolean> => !(await anybodySignedIn(db));
 
 export const prepareLocalCluster = (store: Store, maxWorkers: number, isolation: ClusterRow["isolation"]) =>

@@ -1,7 +1,7 @@
 /**
- * Jobs as the API shows them, as JSON text. The column `spec` stores, as JSON, the fields that no longer change, so the text
- * of a job is its state followed by its spec. The state is concatenated by hand, for speed: a serializer that visits every
- * field takes four times as long for a list of twenty jobs.
+ * Builds the JSON text of jobs for the API. The column `spec` stores, as JSON, the fields that no longer change, so the
+ * text of a job is its state followed by its spec. The state is concatenated by hand, for speed: a serializer that
+ * visits every field takes four times as long for a list of twenty jobs.
  */
 import { answerLimits, type Job } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
@@ -14,7 +14,7 @@ import { decryptEnvironment } from "../secrets/encryption.ts";
 import { parseEnvironment } from "../secrets/environment-text.ts";
 import type { KeyRing } from "../secrets/key-ring.ts";
 
-/** The fields of a job that no longer change once it has begun. */
+/** The fields of a job that no longer change once the job has begun. */
 export type JobSpecFields = Pick<
   Job,
   | "tags"
@@ -69,7 +69,9 @@ export interface Frame {
 }
 
 const quoted = (text: string | null) => (text === null ? "null" : JSON.stringify(text));
-/** Quotes a text that the server generated: an id, a state or a time. It needs no escaping. */
+/**
+ * Returns a text in quotes, without escaping. Use it only for texts that the server generated: ids, states and times.
+ */
 const plain = (text: string | null) => (text === null ? "null" : `"${text}"`);
 
 /** Returns the JSON texts of jobs of one team. */
@@ -103,7 +105,7 @@ export async function jobTexts(db: Db, rows: readonly ListedJob[], frame: Frame)
   return texts;
 }
 
-/** Returns a map from ids to names, as quoted JSON. Each name is queried once. */
+/** Returns the names of users or clusters by their ids, as quoted JSON strings. Each name is queried once. */
 async function names(
   rows: readonly ListedJob[],
   idOf: (row: ListedJob) => number,
@@ -117,7 +119,7 @@ async function names(
   return found;
 }
 
-/** Returns the environment variables of a job as JSON. */
+/** Returns the environment variables of a job as a JSON object. Their values are hidden unless `showsValues` is set. */
 function environmentText({ id, environment }: ListedJob, { keys, showsValues }: Frame): string {
   if (environment === "" || environment === null) return "{}";
   const values = parseEnvironment(decryptEnvironment(keys, id, environment));
@@ -134,7 +136,10 @@ function stateText(row: ListedJob, frame: Frame): string {
   );
 }
 
-/** Returns the JSON of `cut`, the names of the fields that are not shown in full; an empty text if there are none. */
+/**
+ * Returns the field `cut` of a job as JSON: the names of the fields that are not shown in full. Returns an empty text
+ * if there are none.
+ */
 function cutText(row: ListedJob, { many }: Frame): string {
   // A single job is shown in full, except for the fields that retention shortened.
   if (!many) return row.cut === "" ? "" : `"cut":${row.cut},`;

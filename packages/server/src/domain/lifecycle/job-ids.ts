@@ -1,14 +1,17 @@
 /**
  * Ids of jobs: UUIDv7 that sort in the order of creation, even within a millisecond and after the clock was set back.
- * If the clock was ahead and is then set right, the time in new ids stays ahead, to keep that order; `created_at` has
- * the right time.
+ * If the clock was ahead and is set right, new ids go on from the later time, to keep that order; `created_at` has the
+ * right time.
  */
 import { randomUUID } from "node:crypto";
 
 let lastTime = 0;
 let counter = 0;
 
-/** Returns a bound for filters by time: larger than all ids created before this time, smaller than all others. */
+/**
+ * Returns a bound for filters by time: it sorts after all ids that were created before `time`, and before all others.
+ * `time` is in milliseconds since the epoch.
+ */
 export function jobIdAt(time: number): string {
   const hex = Math.max(0, Math.floor(time)).toString(16).padStart(12, "0");
   return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;
@@ -17,7 +20,7 @@ export function jobIdAt(time: number): string {
 /** Returns the creation time in a job id, in milliseconds since the epoch. */
 export const timeOfJobId = (id: string) => Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 
-/** Makes new ids sort after this one, even if the clock was ahead when this one was created. */
+/** Makes new ids sort after `id`, even if the clock was ahead when `id` was created. */
 export function continueAfter(id: string): void {
   const time = timeOfJobId(id);
   if (time < lastTime) return;

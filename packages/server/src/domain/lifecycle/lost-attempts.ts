@@ -1,5 +1,6 @@
 /**
- * Ends lost attempts. Their results will never be known, for example because the data folder of their server is gone.
+ * Ends lost attempts. An attempt is lost if its result will never be known, for example because the data folder of its
+ * server is gone.
  */
 import type { Db, Store } from "../../store/drivers/store.ts";
 import { type allAttempts, closeAttempt, foreignAttempts } from "../../store/queries/jobs/attempts.ts";
@@ -23,7 +24,10 @@ interface Loss {
   readonly retries: boolean;
 }
 
-/** Closes a lost attempt, and fails its job or plans a retry. A job that had been told to stop is canceled instead. */
+/**
+ * Closes a lost attempt, and fails its job or plans a retry. If the job was being canceled and its processes had been
+ * told to stop, the job is canceled instead.
+ */
 export async function endLostAttempt(db: Db, lost: LostAttempt, loss: Loss, now: number): Promise<void> {
   const { job_id: id, attempt, status, signalled_at } = lost;
   if (!(await closeAttempt(db, id, attempt))) return;
@@ -45,8 +49,8 @@ export async function endLostAttempt(db: Db, lost: LostAttempt, loss: Loss, now:
 }
 
 /**
- * Ends the attempts that were started by a server with another data folder. Only one server uses a database at a time,
- * so no other server is watching these attempts.
+ * Ends the attempts that a server with another data folder started. Only one server uses a database at a time, so no
+ * other server watches these attempts.
  */
 export async function endForeignAttempts(store: Store, serverId: string, now: number): Promise<void> {
   const error_message = "The job was lost: the data folder of the server that ran it is gone. Run the job again.";

@@ -22,11 +22,11 @@ export const { live } = pipelineStates;
 export const isLive = ({ status }: PipelineRow) => (live as readonly PipelineStatus[]).includes(status);
 export const isComplete = ({ status }: Pick<RunState, "status">) => status === "COMPLETE";
 
-/** Returns the ids of the jobs of those runs whose state is in this group. */
+/** Returns the job ids of the runs whose state is in this group of states. */
 export const jobsOfRuns = (runs: readonly RunState[], group: keyof typeof jobStates): string[] =>
   runs.flatMap(({ created_job_id, status }) => (created_job_id !== null && isIn(group, status) ? created_job_id : []));
 
-/** Puts drafts in the queue, except those that were removed or canceled in the meantime. */
+/** Puts drafts in the queue. Drafts that were removed or canceled meanwhile are left out. */
 export async function beginDrafts(db: Db, ids: readonly string[]): Promise<void> {
   const begun = await beginDraftJobs(db, ids);
   await enqueueAll(
@@ -36,7 +36,8 @@ export async function beginDrafts(db: Db, ids: readonly string[]): Promise<void>
 }
 
 /**
- * Ends a pipeline if all its runs have ended (`open_runs` is 0): COMPLETED if every run is complete, FAILED otherwise.
+ * Ends a pipeline if all its runs have ended (`open_runs` is 0). Its state is then COMPLETED if every run is complete,
+ * otherwise FAILED.
  */
 export async function settle(db: Db, pipeline: PipelineRow, now: number): Promise<void> {
   const { id, open_runs } = pipeline;
@@ -52,7 +53,7 @@ export async function settle(db: Db, pipeline: PipelineRow, now: number): Promis
     await recordEnd(db, pipeline, error_message);
 }
 
-/** Stores how many of the runs have not ended, and returns that number. */
+/** Counts the runs that have not ended, stores the count in `open_runs` of the pipeline, and returns it. */
 export async function setOpenRuns(db: Db, id: string, runs: readonly RunState[], now: number): Promise<number> {
   const open_runs = runs.filter(({ status }) => status !== null && !isIn("final", status)).length;
   await updatePipeline(db, id, { open_runs, updated_at: iso(now) });

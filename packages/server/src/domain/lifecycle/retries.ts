@@ -1,7 +1,7 @@
 /**
- * Time limits and retries. A failed job with retries left waits in the queue for its next attempt, with the same id.
- * Such a job has not ended, so its pipeline and the clients that follow its log keep waiting. One transaction closes an
- * attempt and plans the next.
+ * Time limits and retries of jobs. A failed job with retries left waits in the queue for its next attempt, with the
+ * same id. The job has not ended, so its pipeline and the clients that follow its log keep waiting. One transaction
+ * closes an attempt and plans the next.
  */
 import { durationWords, type JobAttempts, retryWait, usualRetryDelay } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
@@ -16,10 +16,13 @@ import { iso } from "../time/clock.ts";
 import { readSpec } from "./job-documents.ts";
 import { queueRow } from "./job-queue.ts";
 
-/** Time limit (0: none) and delay before the first retry, both in seconds, and the number of retries. */
+/** Time limit in seconds (0 means none), number of retries, and delay before the first retry in seconds. */
 type Rules = Pick<JobAttempts, "timeout" | "retries" | "retry_delay">;
 
-/** Returns the time limit and the retries of a job: its own, or the current defaults of its team. */
+/**
+ * Returns the time limit and the retry settings of a job. A setting that the job does not have is taken from the
+ * present defaults of its team.
+ */
 export async function rulesOf(db: Db, job: Pick<JobRow, "team_id" | "spec">): Promise<Rules> {
   const own = readSpec(job);
   const team = await teamRetriesOf(db, job.team_id);
@@ -34,15 +37,15 @@ export async function rulesOf(db: Db, job: Pick<JobRow, "team_id" | "spec">): Pr
 export const overTime = (seconds: number) =>
   `The job ran longer than its limit of ${durationWords(seconds)}. The end of its log shows how far it came. To give it more time, set a larger \`timeout\`; 0 means no limit.`;
 
-/** Exit code, error and time of a failed attempt. */
+/** Exit code, error and end time of a failed attempt. */
 export type Failure = Pick<JobRow, "exit_code" | "error_message" | "error_stack" | "finished_at">;
 
-/** Fields that a retry resets: a job shows its newest attempt only. */
+/** Columns that a retry resets, because a job shows its newest attempt only. */
 const fresh = { started_at: null, exit_code: null, error_message: null, error_stack: null, steps: null, metrics: "{}" };
 
 /**
- * Puts a failed job back in the queue for its next attempt, in the transaction that closed the failed one. Returns
- * false if the job has no retries left, is being canceled, or belongs to a pipeline that has ended.
+ * Puts a failed job back in the queue for its next attempt. Call it in the transaction that closed the failed attempt.
+ * Returns false if the job has no retries left, is being canceled, or belongs to a pipeline that has ended.
  */
 export async function planRetry(db: Db, job: JobRow, failure: Failure, now: number): Promise<boolean> {
   const { id, attempt, retried } = job;
@@ -64,10 +67,10 @@ export async function planRetry(db: Db, job: JobRow, failure: Failure, now: numb
   return true;
 }
 
-/** Cuts a long text, since one answer shows all attempts of a job. */
+/** Shortens a long text, because one answer shows the texts of all attempts of a job. */
 const shortened = (text: string | null) => text && beginningOf(text);
 
-/** Returns the attempts of a job, oldest first; undefined if there is no such job. */
+/** Returns the attempts of a job, oldest first; undefined if there is no job with this id. */
 export async function readAttempts(db: Db, id: string): Promise<JobAttempts | undefined> {
   const job = await getJob(db, id);
   if (!job) return undefined;
@@ -86,7 +89,10 @@ export async function readAttempts(db: Db, id: string): Promise<JobAttempts | un
   return { attempts, next_attempt_at, waits_for: waitTexts[waits_for], ...(await rulesOf(db, job)) };
 }
 
-/** What a queued job waits for, as its owner reads it. */
+/**
+ * Texts that tell the owner of a queued job what it waits for, by the value of `waits_for`. The value "" means that
+ * nothing special holds the job up.
+ */
 const waitTexts = {
   "": null,
   files: "The files of the job are being fetched from the server's storage.",

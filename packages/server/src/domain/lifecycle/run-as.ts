@@ -1,7 +1,7 @@
 /**
- * Says as which users the runs of a pipeline, or the jobs of a task, run after a handover to another user. Each of them
- * repeats a job, its original. The column `run_as` stores a `RunAs` as JSON; if it is empty, each job runs as the user
- * who created its original.
+ * Decides as which users the runs of a pipeline, or the jobs of a task, run after a handover to another user. Each of
+ * them repeats an earlier job, here called its original. The column `run_as` stores a `RunAs` as JSON. If the column is
+ * empty, each run or job runs as the user who created its original.
  */
 import { allScopes, permits, type Scope } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
@@ -10,14 +10,17 @@ import { usernameOf } from "../../store/queries/people/users.ts";
 import { readSpec } from "./job-documents.ts";
 
 export interface RunAs {
-  /** Id of the user as whom all jobs run. */
+  /** Id of the user as whom all jobs run. If it is undefined, see `of`. */
   readonly all?: number;
   /**
-   * Scopes of the token with which the new owner took over; the jobs lose all others. Undefined if the jobs keep the
-   * scopes of their originals.
+   * Scopes of the token with which the new owner took over; the jobs have no other scopes. Undefined if they keep the
+   * scopes of the jobs that they repeat.
    */
   readonly scopes?: readonly Scope[];
-  /** Used without `all`: the id of the user who took over, by the id of the user who created the original. */
+  /**
+   * Used if `all` is undefined. The key is the id of a user who created jobs; the value is the id of the user as whom
+   * repetitions of these jobs run. Without an entry, repetitions run as the user who created the job.
+   */
   readonly of?: Readonly<Record<string, number>>;
 }
 
@@ -28,10 +31,12 @@ export interface HandedOver {
 
 export const readRunAs = ({ run_as }: HandedOver): RunAs => (run_as === "" ? {} : (JSON.parse(run_as) as RunAs));
 
-/** Returns the id of the user as whom jobs run that repeat a job of the given user. */
+/** Returns the id of the user as whom repetitions of a job run. `userId` is the user who created that job. */
 export const runsAs = ({ all, of = {} }: RunAs, userId: number): number => all ?? of[userId] ?? userId;
 
-/** Returns a `RunAs` in which all jobs that ran as user `from` run as user `to`. */
+/**
+ * Returns a new `RunAs`, with which jobs that ran as the user `from` run as the user `to`. Other jobs run as before.
+ */
 export function succeed({ all, scopes, of = {} }: RunAs, from: number, to: number): RunAs {
   if (all !== undefined) return all === from ? { all: to } : { all, ...(scopes ? { scopes } : {}) };
   const moved = Object.entries(of).map(([maker, user]) => [maker, user === from ? to : user] as const);

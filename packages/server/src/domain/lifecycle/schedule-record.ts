@@ -1,7 +1,7 @@
 /**
- * Records what happens at each tick of a schedule (a time at which it is due) and how its runs end: as firings, and in
- * the counters from which its health is computed. All are written in the transaction that fires the tick or ends the
- * run.
+ * Records what happens at each tick of a schedule (a time at which it is due), and how its runs end. Each tick gets a
+ * row, called a firing. Counters in the row of the schedule tell its health. Both are written in the transaction that
+ * fires the tick or ends the run.
  */
 import type { ScheduleFiring } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
@@ -24,7 +24,7 @@ import { iso } from "../time/clock.ts";
 import { noteSchedule } from "./told-events.ts";
 import { tellSkip } from "./told-skips.ts";
 
-/** The tick of a firing, or several ticks if some were missed and one run makes up for all of them. */
+/** The tick that a firing records. If ticks were missed and one run makes up for all of them, there are several. */
 export interface Meant {
   /** Time of the first tick. */
   readonly tick: string;
@@ -40,14 +40,14 @@ export interface Unfired extends Meant {
 /** Maximum length of a stored reason, in characters. */
 const mostReason = 1000;
 
-/** Records a tick that is skipped, because the last run is still going or another tick waits. */
+/** Records a tick that is skipped, because the last run has not ended or another tick already waits. */
 export async function recordSkip(db: Db, row: ScheduleRow, skipped: Unfired, now: number): Promise<void> {
   const { ticks, reason } = skipped;
   await insert(db, row, skipped, { outcome: "skipped", at: iso(now), reason, pipeline_id: null });
   await tellSkip(db, { ...row, ...(await countSkips(db, row.id, ticks, reason)) }, skipped, now);
 }
 
-/** Records ticks that no server fired in time, and that `catch_up` does not make up for. */
+/** Records ticks that no server fired in time, and for which `catch_up` starts no run later. */
 export async function recordMissed(db: Db, row: ScheduleRow, meant: Meant, now: number): Promise<void> {
   const reason = `it was not fired in time: no server ran, the server's disk was nearly full, or its clock could not be trusted (catch_up is ${row.catch_up}).`;
   await insert(db, row, meant, { outcome: "missed", at: iso(now), reason, pipeline_id: null });
@@ -59,7 +59,7 @@ export const recordWait = (db: Db, row: ScheduleRow, waiting: Unfired, now: numb
   insert(db, row, waiting, { outcome: "waits", at: iso(now), reason: waiting.reason, pipeline_id: null });
 
 interface Begun {
-  /** Ticks that the firing makes up for; undefined for the tick that waited for the end of the last run. */
+  /** Ticks to record; undefined for the tick that waited for the end of the last run, because it already has a row. */
   readonly meant: Meant | undefined;
   readonly outcome: "fired" | "failed";
   readonly pipelineId: string;
@@ -67,7 +67,7 @@ interface Begun {
   readonly reason: string | null;
 }
 
-/** Records that a tick created a pipeline, which has begun or has failed at once. */
+/** Records that a tick created a pipeline. The pipeline has begun (`fired`) or has failed at once (`failed`). */
 export async function recordBegun(
   db: Db,
   row: ScheduleRow,
@@ -80,7 +80,7 @@ export async function recordBegun(
 }
 
 interface Refused {
-  /** Ticks that the firing makes up for; undefined for the tick that waited for the end of the last run. */
+  /** Ticks to record; undefined for the tick that waited for the end of the last run, because it already has a row. */
   readonly meant: Meant | undefined;
   readonly reason: string;
 }
@@ -91,15 +91,18 @@ export async function recordRefused(db: Db, row: ScheduleRow, { meant, reason }:
   await countFailure(db, row.id, beginningOf(reason, mostReason));
 }
 
-/** Records that the waiting tick is skipped, because the schedule was paused or changed. */
+/**
+ * Records that the tick which waited for the end of the last run is skipped, because the schedule was paused or
+ * changed.
+ */
 export async function dropWaiting(db: Db, row: ScheduleRow, reason: string, now: number): Promise<void> {
   await record(db, row, undefined, { outcome: "skipped", at: iso(now), reason, pipeline_id: null });
   await countSkips(db, row.id, 1, reason);
 }
 
 /**
- * Counts the end of a pipeline for the health of its schedule. `reason` says why the pipeline failed, and is null if it
- * completed. A canceled pipeline is not counted.
+ * Counts the end of a pipeline for the health of its schedule. `reason` says why the pipeline failed; it is null if the
+ * pipeline completed. Do not call it for a canceled pipeline.
  */
 export async function recordEnd(
   db: Db,
@@ -111,7 +114,7 @@ export async function recordEnd(
   else await countFailure(db, id, beginningOf(`${name}: ${reason}`, mostReason));
 }
 
-/** Writes the firing of a tick. If the tick waited, it already has a row, which is updated. */
+/** Writes the outcome of a tick. If `meant` is undefined, the tick waited and already has a row, which is updated. */
 async function record(db: Db, row: ScheduleRow, meant: Meant | undefined, settled: Settled): Promise<void> {
   if (meant) return insert(db, row, meant, settled);
   const reason = settled.reason && beginningOf(settled.reason, mostReason);

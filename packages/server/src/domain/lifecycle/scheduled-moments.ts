@@ -1,6 +1,6 @@
 /**
- * The scheduled time of a run: the tick of its schedule or task, however late the run began. A rerun keeps that time. A
- * run that somebody started by hand has no scheduled time.
+ * The scheduled time of a run: the time at which its schedule or task was due, however late the run began. A rerun
+ * keeps that time. A run that somebody started by hand has no scheduled time.
  */
 import type { Job } from "@millrace/contract";
 import type { PipelineRow } from "../../store/queries/pipelines/pipelines.ts";
@@ -15,15 +15,17 @@ export function momentOfPipeline(row: Pick<PipelineRow, "scheduled_at" | "schedu
   return scheduled_at === null ? undefined : { scheduled_at, scheduled_timezone: scheduled_timezone ?? "UTC" };
 }
 
-/** Replaces the scheduled time in the spec of a repeated job; undefined removes it. */
+/**
+ * Replaces the scheduled time in the spec of a repeated job. If `moment` is undefined, the scheduled time is removed.
+ */
 export function withMoment(spec: JobSpecFields, moment: Moment | undefined): JobSpecFields {
   const { scheduled_at: _at, scheduled_timezone: _zone, ...rest } = spec;
   return { ...rest, ...moment };
 }
 
 /**
- * Returns the scheduled time as environment variables and as parameters for a job; both are empty if it has none. They
- * take precedence over the job's own.
+ * Returns the scheduled time of a job as environment variables and as parameters. Both are empty if the job has no
+ * scheduled time. They override the job's own variables and parameters of the same names.
  */
 export function momentTold({ scheduled_at, scheduled_timezone = "UTC" }: JobSpecFields) {
   if (scheduled_at === undefined) return { variables: {}, params: {} };

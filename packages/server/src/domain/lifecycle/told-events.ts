@@ -8,7 +8,10 @@ import { noteEvent } from "../../store/queries/events/outbox.ts";
 import type { ScheduleRow } from "../../store/queries/schedules/schedules.ts";
 import { iso } from "../time/clock.ts";
 
-/** The outbox entries that each event is computed from. A recovery is a success after a failure, so it needs both. */
+/**
+ * The outbox entries from which each event is computed. A recovery is a success after a failure, so it needs the
+ * entries of both.
+ */
 const wordsOf: Record<ToldEvent, readonly string[]> = {
   "job.failure": ["job:FAILED"],
   "job.recovery": ["job:FAILED", "job:COMPLETE"],
@@ -21,21 +24,24 @@ const wordsOf: Record<ToldEvent, readonly string[]> = {
 };
 
 /**
- * Returns the outbox entries that a receiver needs, such as `job:FAILED`, each between spaces, so that a LIKE pattern
- * can find one of them.
+ * Returns the outbox entries that a receiver needs, such as `job:FAILED`, as one text. There is a space before and
+ * after each entry, so that a LIKE pattern can find it.
  */
 export function wantedWords(events: readonly ToldEvent[], statuses: readonly JobStatus[]): string {
   const words = new Set([...events.flatMap((event) => wordsOf[event]), ...statuses.map((status) => `job:${status}`)]);
   return ` ${[...words].join(" ")} `;
 }
 
-/** An event of a schedule: a tick fired, failed or was skipped, or it did not fire in time (`overdue`). */
+/** An event of a schedule: a tick fired, failed or was skipped, or a tick did not fire in time (`overdue`). */
 export interface ScheduleEvent {
   readonly event: "failure" | "fired" | "skip" | "overdue";
   readonly message: string | null;
 }
 
-/** Writes an event to the outbox, in the transaction that causes it. Returns false if no receiver subscribes to it. */
+/**
+ * Writes an event of a schedule to the outbox. Call it in the transaction that causes the event. Returns false if no
+ * receiver subscribes to the event, or if the outbox is full.
+ */
 export const noteSchedule = (
   db: Db,
   { team_id, id, name, created_at }: Pick<ScheduleRow, "team_id" | "id" | "name" | "created_at">,

@@ -1,7 +1,7 @@
 /**
- * Decides which skipped ticks of a schedule are reported: the first of a series, and then the first of each day.
- * Otherwise a schedule that runs every five minutes, and whose run hangs, would report it 288 times a day. `forgetSkips`
- * ends a series.
+ * Decides which skipped ticks of a schedule are reported: the first of a series, and after that the first of each day.
+ * If a schedule fires every five minutes and its run hangs, reporting every skip would send 288 messages a day.
+ * `forgetSkips` ends a series.
  */
 
 import type { Db } from "../../store/drivers/store.ts";
@@ -15,8 +15,8 @@ interface Skip {
 }
 
 /**
- * Reports a skipped tick, unless another tick of the same day was already reported. `row` has the counters with this
- * skip included.
+ * Reports a skipped tick, unless a tick of the same day was already reported. The counters in `row` already include
+ * this skip.
  */
 export async function tellSkip(db: Db, row: ScheduleRow, { tick, reason }: Skip, now: number): Promise<void> {
   const date = dateAt(Date.parse(tick), row.timezone);

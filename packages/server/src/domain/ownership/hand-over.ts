@@ -1,4 +1,4 @@
-/** Hands over one schedule, pipeline or task: from then on its jobs run as the new owner. */
+/** Hands over one schedule, pipeline or task to a new owner. From then on, its jobs run as the new owner. */
 import { ApiError } from "@millrace/contract";
 import { getShortJob } from "../../store/queries/jobs/jobs.ts";
 import { lockPipeline, updatePipeline } from "../../store/queries/pipelines/pipelines.ts";
@@ -15,17 +15,17 @@ import { runsWithOriginals } from "../pipelines/update-pipeline-settings.ts";
 import { allAs, requireNewOwner, requireSets, setRunAs } from "./new-owner.ts";
 import { credentialsOf, namesIn } from "./work.ts";
 
-/** The new owner that a request names. */
+/** The new owner, as a request names it. */
 export interface Wish {
   /** Username of the new owner. */
   readonly owner: string;
-  /** Hands over even if the new owner lacks credentials that the runs need. */
+  /** Whether to hand over even if the new owner lacks credentials that the runs need. */
   readonly force: boolean;
 }
 
 /**
- * Gives a schedule to a new owner. The caller has locked the schedule's row. Pipelines that the schedule has already
- * started keep their owner.
+ * Gives a schedule to a new owner. The caller must have locked the schedule's row. Pipelines that the schedule has
+ * already started keep their owner.
  */
 export async function giveSchedule(
   { db, now }: Transaction,
@@ -72,7 +72,7 @@ export async function giveTask(
   await store.write(async (db) => {
     const task = await getShortJob(db, id);
     if (task?.team_id !== team.id)
-      throw new ApiError("not_found", `There is no job ${id} in the team ${team.name}.`, { hint: "list_tasks" });
+      throw new ApiError("not_found", `There is no task ${id} in the team ${team.name}.`, { hint: "list_tasks" });
     const to = await existingUser(db, owner);
     await requireNewOwner(db, team, principal, to);
     await requireSets(db, to, ofTeam(team.id, namesIn(readSpec(task))), force);

@@ -1,7 +1,8 @@
 /**
- * Checks who may become the owner of a schedule, pipeline or task, and changes the owner. The new owner lends rights
- * and credentials to scripts that others wrote. So users take over work themselves, admins of a team give it to the
- * team's service account, and only administrators of the server give it to anybody.
+ * Checks who may become the owner of a schedule, pipeline or task, and changes the owner. Scripts that others wrote
+ * then run with the rights and credentials of the new owner. So a user may take over work, but not give it to another
+ * user. An admin of a team may also give it to the team's service account. Only an administrator of the server may give
+ * it to anybody.
  */
 import { ApiError, isIn, jobStates, roleIncludes, type Scope } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
@@ -34,7 +35,7 @@ export async function requireNewOwner(db: Db, team: Team, giver: Principal, to: 
   if (to.service_team_id !== team.id)
     throw new ApiError(
       "forbidden",
-      `The work would run with ${to.username}'s own rights and credentials, which only ${to.username} can lend. ${to.username} must take it over personally, or an administrator of the server must hand it over. An admin of the team can give it to the team's service account.`,
+      `You cannot give this work to ${to.username}: it would run with ${to.username}'s own rights and credentials, which only ${to.username} can lend. ${to.username} must take it over personally, or an administrator of the server must hand it over. An admin of the team can give it to the team's service account.`,
     );
   if (!roleIncludes(team.role, "admin"))
     throw new ApiError(
@@ -43,7 +44,7 @@ export async function requireNewOwner(db: Db, team: Team, giver: Principal, to: 
     );
 }
 
-/** Throws if the new owner lacks one of the credential sets that the runs name, unless `force` is set. */
+/** Throws if the new owner lacks one of the credential sets that the runs use, unless `force` is set. */
 export async function requireSets(
   db: Db,
   to: NewOwner,
@@ -73,8 +74,8 @@ export const allAs = (giver: Principal, to: NewOwner): RunAs => ({
 });
 
 /**
- * Sets the user as whom a pipeline runs: its runs that have not begun, and all that are created later. The caller has
- * locked the pipeline's row.
+ * Sets the user as whom the runs of a pipeline run, for the runs that have not begun and for all later ones. The caller
+ * must have locked the pipeline's row.
  */
 export async function setRunAs(db: Db, pipeline: PipelineRow, runAs: RunAs, now: number): Promise<void> {
   const run_as = JSON.stringify(runAs);
@@ -84,8 +85,8 @@ export async function setRunAs(db: Db, pipeline: PipelineRow, runAs: RunAs, now:
 }
 
 /**
- * Gives the job of a run to its new owner, unless the job has begun. For a queued job it locks the queue row first, so
- * that dispatch cannot start the job with the old owner's rights.
+ * Gives the job of a run to its new owner, unless the job has begun. If the job is queued, its queue row is locked
+ * first, so that no server starts the job with the old owner's rights meanwhile.
  */
 async function reassignDraft(db: Db, { run, original }: Repeated): Promise<void> {
   const { created_job_id: id, status } = run;

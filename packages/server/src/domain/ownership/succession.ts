@@ -24,16 +24,16 @@ type Leaver = Pick<UserRow, "id" | "username">;
 /** A user who leaves a team or the whole server. */
 interface Departure {
   readonly leaver: Leaver;
-  /** Id of the team that the user leaves; undefined: the whole server. */
+  /** Id of the team that the user leaves; undefined if the user leaves the whole server. */
   readonly teamId: number | undefined;
   /** Username of the user who takes over the work; undefined while nobody is chosen. */
   readonly successor: string | undefined;
 }
 
-/** A departure in which all work of the leaver changes hands. */
+/** A departure in which all work of the leaver is handed over to the successor. */
 interface Handover extends Departure {
   readonly successor: string;
-  /** Hands over even if the successor lacks credentials that the work needs. */
+  /** Whether to hand over even if the successor lacks credentials that the work needs. */
   readonly force: boolean;
 }
 
@@ -45,7 +45,7 @@ async function newOwnerOf(db: Db, leaver: Leaver, username: string): Promise<Use
   return to;
 }
 
-/** Throws unless `to` may take over work in every team that the found work belongs to. */
+/** Throws unless `to` may take over work in every team that has some of the found work. */
 async function requireOwnerOfAll(db: Db, found: FoundWork, principal: Principal, to: UserRow): Promise<void> {
   const { tasks, schedules, pipelines } = found;
   const rows = [...tasks, ...schedules.map(({ row }) => row), ...pipelines.map(({ row }) => row)];
@@ -53,7 +53,10 @@ async function requireOwnerOfAll(db: Db, found: FoundWork, principal: Principal,
     await requireNewOwner(db, { id, name: await teamNameOf(db, id), role: "admin" }, principal, to);
 }
 
-/** Returns what runs in the leaver's name, and why the successor, if one is named, could not take it over. */
+/**
+ * Returns the work that runs in the leaver's name. If a successor is named who could not take it over,
+ * `transfer_refused` says why.
+ */
 export async function readWork(
   db: Db,
   principal: Principal,
@@ -78,8 +81,8 @@ async function refusalOf(ask: () => Promise<void>): Promise<string | undefined> 
 }
 
 /**
- * Hands over all work of the leaver, in the transaction that removes or disables the leaver. It searches for the work
- * again, because more may run by now than the caller was shown.
+ * Hands over all work of the leaver, in the transaction that removes or disables the leaver. The work is searched for
+ * again, because more may have started since it was shown to the caller.
  */
 export async function handOverWork(
   edit: Edit,

@@ -1,6 +1,6 @@
 /**
- * Finds everything that runs in a user's name, and which credentials it needs. Used before a user leaves, and while the
- * user is removed.
+ * Finds the tasks, schedules and pipelines that run in a user's name, and the credentials that they need. They are
+ * shown before the user leaves, and handed over when the user is removed.
  */
 import type { Work } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
@@ -28,15 +28,15 @@ import { iso } from "../time/clock.ts";
 
 type TaskRow = Awaited<ReturnType<typeof tasksOf>>[number];
 
-/** The credentials that a piece of work needs. */
+/** The credentials that a task, schedule or pipeline needs. */
 interface Need {
   /** Names of the credential sets. */
   readonly credentials: readonly string[];
 }
 
-/** The work of one user that can be handed over. */
+/** The tasks, schedules and pipelines of one user that can be handed over. */
 export interface FoundWork {
-  /** The user, and the team that was searched (undefined: all teams). */
+  /** The user, and the team that was searched. If the team is undefined, all teams were searched. */
   readonly whose: Whose;
   readonly tasks: readonly (TaskRow & Need)[];
   /** `runs` is the number of runs that run as this user; 0 if the user only owns the schedule. */
@@ -74,7 +74,7 @@ export async function findWork(db: Db, whose: Whose): Promise<FoundWork> {
 export const namesIn = ({ credentials_name: name, credentials_names: names }: JobSpecFields): readonly string[] =>
   names ?? (name === null || name === undefined ? [] : [name]);
 
-/** Counts the runs of a pipeline that run as this user, and collects the credential sets that they name. */
+/** Counts the runs of a pipeline that run as this user, and collects the credential sets that these runs use. */
 async function runsOfUser(
   db: Db,
   pipeline: PipelineRow,
@@ -92,13 +92,13 @@ export function credentialsOf(pipeline: PipelineRow, runs: readonly Repeated[]):
   return [...new Set(runs.flatMap(({ original }) => namesIn(withSettings(readSpec(original), settings))))];
 }
 
-/** The name of a credential set, and the team in which work names it. */
+/** The name of a credential set that tasks, schedules or pipelines use, and their team. */
 export interface NamedCredentials {
   readonly teamId: number;
   readonly name: string;
 }
 
-/** Returns the credential sets that the found work names, without duplicates. */
+/** Returns the credential sets that these tasks, schedules and pipelines use, without duplicates. */
 export function namedBy({ tasks, schedules, pipelines }: FoundWork): NamedCredentials[] {
   const found = new Map<string, NamedCredentials>();
   const all = [
@@ -112,18 +112,21 @@ export function namedBy({ tasks, schedules, pipelines }: FoundWork): NamedCreden
 
 export type Replacement = NonNullable<Work["credentials"][number]["replaced_by"]>;
 
-/** Returns whose credential set the user would get under this name. The user's own set wins over the team's. */
+/**
+ * Returns which credential set jobs of this user get under this name: the user's own if there is one, otherwise the
+ * team's. Returns `missing` if there is neither.
+ */
 export async function replacementFor(db: Db, userId: number, { teamId, name }: NamedCredentials): Promise<Replacement> {
   if (await findOwned(db, ofUser(userId), name)) return "own";
   return (await findOwned(db, ofTeam({ id: teamId }), name)) ? "team" : "missing";
 }
 
-/** Maximum number of jobs, of pipelines and of tokens in one answer. */
+/** Maximum number of jobs in one answer. Pipelines and tokens have the same limit. */
 const mostShown = 100;
-/** Maximum number of tasks and of schedules in one answer. */
+/** Maximum number of tasks in one answer. Schedules have the same limit. */
 const mostListed = 1000;
 
-/** Builds the answer of the API: the work, and which credentials a new owner would have or lack. */
+/** Builds the API's answer: the work, and which of its credentials a new owner would have or lack. */
 export async function describeWork(
   db: Db,
   found: FoundWork,
@@ -179,7 +182,10 @@ export async function describeWork(
   };
 }
 
-/** Returns the user's own credential sets that the work names, and for each what the new owner would use instead. */
+/**
+ * Returns the user's own credential sets that the work uses. `replaced_by` tells which set the new owner would use
+ * instead; it is null if no new owner is given.
+ */
 async function ownCredentials(db: Db, found: FoundWork, newOwner: number | undefined) {
   const own: (NamedCredentials & { readonly replaced_by: Replacement | null })[] = [];
   for (const named of namedBy(found)) {
