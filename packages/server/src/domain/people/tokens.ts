@@ -37,7 +37,7 @@ interface Grant {
 
 /**
  * Creates a token and stores its hash. Returns the token itself, which cannot be read again later. `team` is the team
- * of the audit entry; undefined for a token that does not belong to a team's service account.
+ * of a service account's token, for the audit entry; undefined for other tokens.
  */
 export async function mintToken({ db, actor, now }: Edit, grant: Grant, team?: { readonly id: number }) {
   const secret = newSecret("isat_");
@@ -65,7 +65,7 @@ export interface AdminTokenOptions {
   readonly expiresInDays?: number | undefined;
 }
 
-/** Creates a token for a user and returns it. For admin commands that open the store directly. */
+/** Creates a token for a user and returns it. Used by admin commands, which open the store directly. */
 export async function createAdminToken(store: Store, options: AdminTokenOptions, now: number): Promise<string> {
   const username = options.user ?? "admin";
   const user = await findUser(store.db, username);
@@ -103,7 +103,10 @@ export function readScopes(texts: readonly string[]): Scope[] {
 type TokenWishes = RouteInput<typeof routes.createToken>["body"];
 type TokenQuery = RouteInput<typeof routes.listTokens>["query"];
 
-/** Creates a token for the caller. It gets no more scopes and teams than the token in use, and expires no later. */
+/**
+ * Creates a token for the caller. It gets no more scopes and teams than the token that the caller uses, and expires no
+ * later.
+ */
 export async function createToken(
   store: Store,
   { principal, actor }: Caller,
@@ -164,7 +167,10 @@ export function teamsWithin({ teams, via }: Principal, names: readonly string[])
   return all ? null : teams.map(({ id }) => id);
 }
 
-/** Returns when a new token expires: after `days`, but not later than the token in use; null if it does not expire. */
+/**
+ * Returns the time at which a new token expires: after `days`, but no later than the token that the caller uses. Null
+ * if it never expires.
+ */
 export function endWithin({ via }: Principal, days: number | undefined, now: number): string | null {
   const own = via.kind === "token" ? via.expiresAt : null;
   if (days === undefined) return own;

@@ -45,7 +45,7 @@ export const readSettings = ({ settings }: Pick<PipelineRow, "settings">): Pipel
 export const readVariables = (keys: KeyRing, { id, environment }: Pick<PipelineRow, "id" | "environment">) =>
   parseEnvironment(decryptPipelineEnvironment(keys, id, environment));
 
-/** Returns the spec of a job with the settings that are not null. */
+/** Returns a job's spec in which the settings that are not null replace the job's own values. */
 export function withSettings(spec: JobSpecFields, settings: PipelineSettings): JobSpecFields {
   const { credentials_names, ...rest } = settings;
   const set = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== null));
@@ -54,7 +54,9 @@ export function withSettings(spec: JobSpecFields, settings: PipelineSettings): J
   return { ...spec, ...set, ...credentials };
 }
 
-/** Adds the pipeline's variables to the environment of a job. They take precedence over the job's own. */
+/**
+ * Returns a job's environment with the pipeline's variables added. They take precedence over the job's own variables.
+ */
 export function withVariables(environment: string, variables: Readonly<Record<string, string>>): string {
   if (Object.keys(variables).length === 0) return environment;
   return writeEnvironment({ ...parseEnvironment(environment), ...variables });
