@@ -51,8 +51,8 @@ export async function readPieces(
 }
 
 /**
- * Returns the ends of as many pieces as surely fit a JSON frame of 1 MiB, because clients drop larger frames. A byte
- * takes at most six bytes as JSON (a control character); 48 more are for the object around each piece.
+ * Returns the ends of as many pieces as certainly fit in a JSON frame of 1 MiB, because clients drop larger frames. A
+ * byte takes at most six bytes in JSON (a control character), and each piece takes 48 more for the object around it.
  */
 function limitJson(ends: readonly number[]): readonly number[] {
   let size = 0;

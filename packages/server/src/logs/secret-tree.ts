@@ -10,7 +10,7 @@ export class SecretTree {
   readonly #fail: Int32Array;
   /** Length in bytes of the longest secret that ends at the node; 0 if none does. */
   readonly #ending: Int32Array;
-  /** How many bytes a secret longer than `whole` continues after the node. */
+  /** For a secret longer than `whole`: how many of its bytes follow after the node; otherwise 0. */
   readonly #ahead: Int32Array;
   /** Children of the root by byte, for fast lookup: most bytes of a log match nothing. */
   readonly #first = new Int32Array(256);

@@ -74,8 +74,8 @@ async function refuse({ store, signals, clock }: DispatchContext, job: RefusedJo
 }
 
 /**
- * Claims jobs and records their attempts in `signals.starting` before other loops can read the rows. Until an attempt
- * is submitted, its engine does not know it.
+ * Claims jobs and records their attempts in `signals.starting` before other loops can read the new rows. Other loops
+ * must ignore these attempts: an engine knows an attempt only after it was submitted.
  */
 async function claimAll(context: DispatchContext, cluster: ClusterRow): Promise<Claims> {
   const { store, signals } = context;

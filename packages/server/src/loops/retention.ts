@@ -36,7 +36,10 @@ const batch = 500;
 const textsAtOnce = 20;
 const keyDays = 7;
 const invitationDays = 30;
-/** Days after which a failure that never recovered is deleted: a later success no longer counts as its recovery. */
+/**
+ * The record of a failure that never recovered is deleted after this many days. A later success no longer counts as its
+ * recovery.
+ */
 const failingDays = 365;
 
 export async function removeOldRows({ store, clock, auditDays, deliveryDays }: RetentionContext): Promise<void> {

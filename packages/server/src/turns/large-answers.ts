@@ -1,7 +1,7 @@
 /**
  * Builds large answers in stretches of limited size, so that they do not block the event loop. In each iteration of the
- * event loop only one stretch of all answers is built, and callers take turns. So a small request waits for one stretch
- * at most.
+ * event loop only one stretch is built, for one of the answers, and callers take turns. So a small request waits for at
+ * most one stretch.
  */
 import { type Asker, askedBy, currentAsker, requireStillThere } from "./asker.ts";
 import { Turns } from "./turns.ts";
