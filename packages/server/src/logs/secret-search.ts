@@ -62,8 +62,8 @@ class PlainSearch implements SecretSearch {
 }
 
 /**
- * Returns the ranges of `bytes` that the secret covers, each as start and exclusive end. Overlapping ranges are merged, so
- * that a log full of them takes no longer.
+ * Returns the ranges of `bytes` that a secret covers, each as start and exclusive end. Overlapping ranges are merged,
+ * so that a log full of them takes no longer to mask.
  */
 function occurrences(bytes: Buffer, secret: Buffer): [number, number][] {
   const found: [number, number][] = [];

@@ -24,7 +24,9 @@ export interface KeepEnvironmentsContext extends Omit<EnvironmentsContext, "envD
  * recorded its use yet.
  */
 const settling = 60_000;
-/** The same limit when the disk is nearly full, in milliseconds. It is shorter, because the space is needed soon. */
+/**
+ * A virtualenv that a job took less than this many milliseconds ago is not deleted, even if the disk is nearly full.
+ */
 const aboutToBegin = 5000;
 
 export function keepEnvironments(context: KeepEnvironmentsContext): Loop {

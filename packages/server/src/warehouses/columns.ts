@@ -1,7 +1,7 @@
 /** Reads the columns of a version's rows from the schema that the dataset library wrote. */
 import { WarehouseUnusable } from "./warehouse-processes.ts";
 
-/** A column type by the library's name for it; lists also have an item type. */
+/** A column type. `type` is the library's name for it; lists also have the type of their items. */
 export interface ColumnType {
   readonly type: string;
   readonly itemType?: ColumnType;

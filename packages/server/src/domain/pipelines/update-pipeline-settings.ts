@@ -1,6 +1,6 @@
 /**
  * Changes the settings of a pipeline. They apply to runs that have not begun and, if the pipeline is a template, to
- * later runs of its schedule.
+ * later runs of its schedule or backfill.
  */
 import {
   ApiError,

@@ -84,7 +84,7 @@ function seconds(value: Value): number | undefined {
 }
 
 /**
- * Adds microseconds to seconds without falling below the exact time. The reader truncates to microseconds, so a double
+ * Returns the sum as a double that is not below the exact time. The reader rounds down to microseconds, so a double
  * slightly below the time would lose one.
  */
 function notBefore(whole: number, microseconds: number): number {

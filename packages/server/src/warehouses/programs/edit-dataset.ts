@@ -1,4 +1,4 @@
-/** Edits a dataset in a team's warehouse, so that jobs see the same as the registry. */
+/** Edits a dataset in a team's warehouse, so that jobs see the same values as the registry shows. */
 import type { DatabaseSync } from "node:sqlite";
 import { rowsTable } from "../../datachain/rows-table.ts";
 import { versionStates } from "../../datachain/statuses.ts";
@@ -57,7 +57,7 @@ function renameTables(metadata: DatabaseSync, rows: DatabaseSync, dataset: Datas
   const same = metadata
     .prepare("select id from datasets where project_id = ? and name = ?")
     .get(dataset.project_id, name);
-  if (same) throw new Error(`The team's warehouse already has a dataset ${name}`);
+  if (same) throw new Error(`The team's warehouse already has a dataset ${name}. Choose another name.`);
   const versions = metadata
     .prepare("select version from datasets_versions where dataset_id = ? and status not in (?, ?)")
     .all(dataset.id, versionStates.removing, versionStates.removed) as { version: string }[];
