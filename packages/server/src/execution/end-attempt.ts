@@ -1,6 +1,6 @@
 /**
- * Ends attempts: with a result from the engine, as failed without one, or by putting the job back in the queue if the
- * attempt never started.
+ * Ends attempts. An attempt ends with a result from the engine, or as failed if there is no result. If it never
+ * started, its job goes back to the queue.
  */
 import type { JobStatus } from "@millrace/contract";
 import type { Updateable } from "kysely";

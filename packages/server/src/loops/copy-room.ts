@@ -1,6 +1,6 @@
 /**
- * Reserves disk space for local copies of the files that jobs need. All downloads in progress together leave the
- * minimum of free space. If space is needed, copies that no job uses are deleted.
+ * Reserves disk space for local copies of the files that jobs need. Downloads in progress never reduce the free space
+ * below its minimum. If space is needed, copies that no job uses are deleted.
  */
 import type { Blobs, Copy } from "../blobs/blobs.ts";
 import type { Disk } from "../machine/disk.ts";

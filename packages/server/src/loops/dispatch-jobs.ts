@@ -44,8 +44,8 @@ export function dispatchJobs(context: DispatchContext, kind = localKind): Loop {
 }
 
 /**
- * Returns a function that tells whether enough disk space is free to start jobs. Below the configured minimum, the rest
- * is reserved for running jobs. Each change is logged once.
+ * Returns a function that tells whether enough disk space is free to start jobs. If less than the configured minimum is
+ * free, no job starts, and the rest is left to running jobs. Each change is logged once.
  */
 function diskWatcher({ disk, log }: DispatchContext) {
   let low = false;

@@ -88,8 +88,8 @@ export function followAttempts(given: FollowContext, kind = localKind): Loop {
 }
 
 /**
- * Signals to other loops that the ends of all attempts that ended while no server ran are recorded. An end is recorded
- * only after the attempt's datasets were read from the warehouse, so this waits for such reads in progress.
+ * Tells other loops that all attempts that ended while no server ran are now recorded as ended. An end is recorded only
+ * after the attempt's datasets were read from the warehouse, so this waits for such reads in progress.
  */
 function tellEndsSeen({ signals, collecting }: Observing): void {
   void Promise.all(collecting.values()).then(() => {

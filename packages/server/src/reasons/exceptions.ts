@@ -33,7 +33,7 @@ export function raisedIn(plain: string, cut: boolean): Raised | undefined {
   };
 }
 
-/** Number of lines before a traceback that name its thread or process. */
+/** Maximum number of lines before a traceback that name its thread or process. */
 const introduction = 2;
 
 /** Counts the lines between the tracebacks and after the last one. */

@@ -43,8 +43,8 @@ export async function nextStretch(): Promise<void> {
 }
 
 /**
- * Yields to the event loop during a long search that needs little memory, and thus no slot. Throws if the caller has
- * disconnected.
+ * Yields to the event loop during a long search. The search needs little memory, so it takes none of the slots for
+ * large answers. Throws if the caller has disconnected.
  */
 export async function nextLook(): Promise<void> {
   const asker = currentAsker();

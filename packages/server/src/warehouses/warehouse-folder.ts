@@ -88,7 +88,7 @@ export class WarehouseFolder {
   }
 }
 
-/** Returns the group ids of the other teams' warehouses, since no two may share one. */
+/** Returns the group ids that other teams' warehouses use. Each warehouse needs a group id of its own. */
 const groupsBelow = (warehousesDir: string) =>
   new Set(
     readdirSync(warehousesDir).flatMap(

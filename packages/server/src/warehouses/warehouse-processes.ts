@@ -35,7 +35,10 @@ export interface Task {
   readonly data?: string;
   /** Time limit in seconds. */
   readonly seconds: number;
-  /** Maximum length in bytes of a file that the program writes, so that copying a manipulated warehouse cannot fill the disk. */
+  /**
+   * Maximum length of a file that the program writes, in bytes. Otherwise copying a manipulated warehouse could fill
+   * the disk.
+   */
   readonly longestFile?: number;
 }
 

@@ -6,7 +6,7 @@
 import { ApiError } from "@millrace/contract";
 import { Turns } from "../../turns/turns.ts";
 
-/** The caller whose password is hashed. It decides in which of the two queues the hash waits. */
+/** The caller whose password is hashed. Known callers and strangers wait in different queues. */
 export interface Hasher {
   /**
    * For a stranger: key of the caller, so that callers take turns in the strangers' queue. Undefined for a caller who

@@ -10,7 +10,7 @@ import { type Hasher, hashInTurn } from "./password-turns.ts";
 
 const derive = promisify(argon2);
 
-/** Memory of one hash in KiB: 19 MiB. With two passes, this is the minimum that OWASP recommends; it takes about 30 ms. */
+/** Memory of one hash in KiB: 19 MiB. With two passes, OWASP recommends at least this. A hash takes about 30 ms. */
 const memory = 19_456;
 const passes = 2;
 const parallelism = 1;

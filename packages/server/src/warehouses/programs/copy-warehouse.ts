@@ -43,7 +43,7 @@ export async function copyWarehouse(files: WarehouseFiles, { to, registered }: C
   return registered.length === 0 ? { missing: [], renamed: [] } : compare(source, registered);
 }
 
-/** Files up to this size in bytes may be sparse. */
+/** Files up to this size in bytes are not checked for holes (sparse files). */
 const dense = 64 * 1024 * 1024;
 
 /**

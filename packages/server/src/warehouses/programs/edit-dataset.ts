@@ -52,7 +52,7 @@ const findDataset = (metadata: DatabaseSync, version: string) =>
     )
     .get(version) as Dataset | undefined;
 
-/** Renames the rows tables of all versions that were not removed; removed ones have none. */
+/** Renames the tables with the rows of all versions. Removed versions have no such table. */
 function renameTables(metadata: DatabaseSync, rows: DatabaseSync, dataset: Dataset, name: string): void {
   const same = metadata
     .prepare("select id from datasets where project_id = ? and name = ?")
@@ -69,6 +69,6 @@ function renameTables(metadata: DatabaseSync, rows: DatabaseSync, dataset: Datas
 
 function renameTable(rows: DatabaseSync, from: string, to: string): void {
   const [isThere, isDone] = [isRealTable(rows, from), isRealTable(rows, to)];
-  if (isThere && isDone) throw new Error(`The team's warehouse already has a table ${to}`);
+  if (isThere && isDone) throw new Error(`The team's warehouse already has a table ${to}, so the dataset cannot get this name. Choose another name.`);
   if (isThere) rows.exec(`alter table ${quoted(from)} rename to ${quoted(to)}`);
 }
