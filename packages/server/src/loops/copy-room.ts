@@ -5,7 +5,9 @@
 import type { Blobs, Copy } from "../blobs/blobs.ts";
 import type { Disk } from "../machine/disk.ts";
 
-/** Milliseconds after its last use during which a copy is not deleted, because a queued job may be about to need it. */
+/**
+ * A copy is not deleted for this many milliseconds after its last use, because a queued job may be about to need it.
+ */
 const recentMs = 10_000;
 
 export class CopyRoom {

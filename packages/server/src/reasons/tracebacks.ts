@@ -172,7 +172,10 @@ function continuation(lines: readonly string[], from: number): string[] {
   return more.slice(0, messageLines);
 }
 
-/** Reads from the lines before a traceback where it was raised, and whether it is chained to the previous traceback. */
+/**
+ * Finds out from the lines before a traceback where its exception was raised, and whether it is chained to the previous
+ * traceback.
+ */
 function origin(lines: readonly string[], index: number): { start: number; of: Traceback["of"]; chained: boolean } {
   const [first, second] = spokenBefore(lines, index);
   const line = lines[first] ?? "";

@@ -202,7 +202,7 @@ export class WarehouseProcesses {
     child.on("close", forget);
   }
 
-  /** Kills the spare child of a warehouse that was replaced, because it would still see the old files. */
+  /** Kills the spare child of a warehouse that was replaced, because that child would still see the old files. */
   forget(folder: WarehouseFolder): void {
     this.#spares.get(folder.path)?.kill("SIGKILL");
     this.#spares.delete(folder.path);

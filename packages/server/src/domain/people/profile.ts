@@ -30,7 +30,7 @@ export async function describePrincipal(db: Db, principal: Principal): Promise<W
 
 async function ownRow(db: Db, { userId, username }: Principal): Promise<UserRow> {
   const row = await getUser(db, userId);
-  if (!row) throw new ApiError("unauthorized", `The user ${username} no longer exists.`);
+  if (!row) throw new ApiError("unauthorized", `The user ${username} no longer exists. Sign in as another user.`);
   return row;
 }
 

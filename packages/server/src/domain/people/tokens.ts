@@ -149,8 +149,8 @@ export function scopesWithin({ scopes }: Principal, texts: readonly string[]): S
 }
 
 /**
- * Returns the ids of the named teams. Without names it returns the teams of the token in use; null means all teams
- * of the user, including future ones.
+ * Returns the ids of the named teams. If no team is named, returns the teams of the token that the caller uses; null if
+ * that token is valid in all teams of the user, including future ones.
  */
 export function teamsWithin({ teams, via }: Principal, names: readonly string[]): number[] | null {
   if (names.length > 0)
@@ -159,7 +159,7 @@ export function teamsWithin({ teams, via }: Principal, names: readonly string[])
       if (!team)
         throw new ApiError(
           "forbidden",
-          `Not authorized for the team ${name}: you are not a member, or this token does not cover it.`,
+          `Not authorized for the team ${name}: you are not a member of it, or your token is not valid in it. Use another token, or ask an admin of the team to add you.`,
         );
       return team.id;
     });

@@ -1,4 +1,4 @@
-/** Settings of a pipeline. In every run, they override fields of the original job. */
+/** Settings of a pipeline. In every run, they override the fields of the job that the run repeats. */
 import type { Pipeline } from "@millrace/contract";
 import type { PipelineRow } from "../../store/queries/pipelines/pipelines.ts";
 import type { JobSpecFields } from "../lifecycle/job-documents.ts";
@@ -19,7 +19,7 @@ type SettingName =
   | "retries"
   | "retry_delay";
 
-/** Settings for all runs. Null means that each run keeps the value of its original job. */
+/** Settings for all runs of a pipeline. Null means that each run keeps the value of the job that it repeats. */
 export type PipelineSettings = Pick<Pipeline, SettingName>;
 
 export const noSettings: PipelineSettings = {

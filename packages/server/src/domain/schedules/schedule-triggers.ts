@@ -69,7 +69,10 @@ export async function shownTriggers(db: Db, rows: readonly ScheduleRow[]): Promi
 
 type Fired = Pick<ScheduleRow, "id" | "name" | "pipeline_id" | "trigger_dataset_id">;
 
-/** A schedule in a chain of triggers, and the step before it, whose dataset fires the schedule. */
+/**
+ * One step in a chain of triggers: a schedule, and the step before it, whose runs create the dataset that fires this
+ * schedule.
+ */
 interface Step {
   readonly schedule: Fired;
   readonly before: Step | undefined;

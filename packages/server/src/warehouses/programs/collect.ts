@@ -110,7 +110,9 @@ function needsOf(db: DatabaseSync, ids: readonly number[]): Needed[] {
   );
 }
 
-/** Returns what the registry stores of a version; undefined if the version is incomplete or internal to the library. */
+/**
+ * Returns what the registry stores about a version; undefined if the version is incomplete or internal to the library.
+ */
 function describe(db: DatabaseSync, id: number) {
   const query = db.prepare(
     `select v.*, d.uuid as dataset_uuid, d.name, d.description, d.attrs, p.name as project, n.name as namespace

@@ -5,7 +5,10 @@ import { versionStates } from "../../datachain/statuses.ts";
 import { columnsOf, isRealTable, quoted, realTable, transaction } from "./tables.ts";
 
 export interface EditRequest {
-  /** Uuid of one of the dataset's versions, because the name may differ between registry and warehouse. */
+  /**
+   * Uuid of any version of the dataset. It identifies the dataset, because the name may differ between registry and
+   * warehouse.
+   */
   readonly version: string;
   /** Fields that are undefined stay unchanged. */
   readonly name?: string;
