@@ -128,7 +128,7 @@ for (const level of ["bwrap", "uid"] as const) {
         const told = `${next.error_message}\n${await readLog(client, next.id)}`;
         assert.match(
           told,
-          /The team's warehouse (cannot be used|is damaged|is gone|could not be read).*bring back last night's copy/s,
+          /The team's warehouse (cannot be used|is damaged|is gone|could not be read).*replace the warehouse with its newest daily copy/s,
         );
 
         await client.call(routes.restoreDatasetCopy, { params: { team_name: name }, body: {} });

@@ -3,18 +3,21 @@
 export const uploadsFolder = "files/";
 export const exportsFolder = "exports/";
 export const logsFolder = "logs/";
-/** Folder of the blob `owner`, which contains the id of the server that owns all blobs at this location. */
+/** Folder of the blob `ownerName`. */
 export const serverFolder = "server/";
-/** Name of the blob that contains the id of the server that owns all blobs at this location. */
+/** Name of the blob with the id of the server that owns this location. No other server may use the blobs here. */
 export const ownerName = `${serverFolder}owner`;
 
-/** Uploads are spread over subfolders, because file systems are slow with a hundred thousand files in one folder. */
+/**
+ * Returns the blob name of an upload. Uploads are spread over subfolders, because file systems are slow with a hundred
+ * thousand files in one folder.
+ */
 export const uploadName = (id: string) => `${uploadsFolder}${id.slice(0, 2)}/${id}`;
 
 export const exportFolder = (id: string) => `${exportsFolder}${id}/`;
 export const exportName = (id: string, file: number) => `${exportFolder(id)}${file}`;
 
-/** Name of an attempt's log, by the key of the attempt. */
+/** Returns the blob name of an attempt's log. `key` is the attempt's key (see `attemptKey`). */
 export const logName = (key: string) => `${logsFolder}${key.slice(0, 2)}/${key}`;
 
 /** Returns the last part of a blob's name: the id of an upload, or the key of an attempt. */

@@ -43,9 +43,9 @@ export interface Copy {
 }
 
 export interface FetchOptions {
-  /** Time limit of a download in milliseconds. */
+  /** Time limit of the download in milliseconds; no limit if undefined. */
   readonly atMost?: number;
-  /** Expected size in bytes. */
+  /** Expected size in bytes. A download of another size fails. Not checked if undefined. */
   readonly size?: number;
 }
 
@@ -53,11 +53,14 @@ export interface Blobs {
   /** Whether the blobs are files on this machine, below the data folder. */
   readonly isLocal: boolean;
   /**
-   * Stores the content, replacing any blob of this name. If `content` fails, nothing is stored. If it is longer than
-   * `limit` bytes, throws BlobTooLong.
+   * Stores the content, replacing any blob of this name. Throws BlobTooLong if the content is longer than `limit`
+   * bytes. If reading the content fails, nothing is stored.
    */
   put(name: string, content: AsyncIterable<Uint8Array>, options?: { readonly limit?: number }): Promise<Measured>;
-  /** Stores the local file that `write` creates at the given path. Returns its size in bytes. */
+  /**
+   * Calls `write` with the path of a local file, and stores the file that `write` creates there. Returns the file's
+   * size in bytes.
+   */
   make(name: string, write: (path: string) => Promise<void>): Promise<number>;
   /** Opens a blob for reading. Throws BlobMissing if it does not exist. */
   open(name: string): Promise<OpenBlob>;
@@ -69,11 +72,14 @@ export interface Blobs {
   list(folder: string): AsyncIterable<BlobEntry>;
   /**
    * Returns the path of a read-only local file with the content: the blob itself or a cached copy. Throws BlobMissing
-   * if it does not exist, and BlobsUnavailable if a download takes longer than `atMost` milliseconds or returns another
-   * number of bytes than `size`.
+   * if the blob does not exist. Throws BlobsUnavailable if a download takes longer than `atMost` milliseconds, or does
+   * not have `size` bytes.
    */
   fetch(name: string, options?: FetchOptions): Promise<string>;
-  /** Returns the path that `fetch` returns, without a request to the storage; undefined if the file is not here. */
+  /**
+   * Returns the path of the local file with the content, without a request to the storage. Returns undefined if there
+   * is no such file on this machine: `fetch` then downloads it.
+   */
   copyOf(name: string): Promise<string | undefined>;
   /** Lists the cached copies; none if the blobs are files on this machine. */
   copies(): Promise<Copy[]>;
@@ -117,8 +123,8 @@ const folderPattern = new RegExp(`^[a-z]{1,20}/(?:${part}/){0,2}$`);
 export const draftEnd = ".part";
 
 /**
- * Returns a blob name after checking it. Throws if it could lead outside the folder: names can come from database rows,
- * which may come from a backup.
+ * Returns the name if it is a valid blob name, and throws otherwise. An invalid name could lead outside the folder:
+ * names come from database rows, which may come from a foreign backup.
  */
 export function checkName(name: string): string {
   if (!namePattern.test(name) || name.endsWith(draftEnd))

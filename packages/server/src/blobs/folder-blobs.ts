@@ -1,4 +1,4 @@
-/** Blobs as files in folders. `put` returns after the file was synced to disk. */
+/** Stores blobs as files in local folders. `put` returns after the file was synced to disk. */
 import { randomUUID } from "node:crypto";
 import { constants, createWriteStream } from "node:fs";
 import { lstat, mkdir, open, readdir, rename, rm, rmdir } from "node:fs/promises";
@@ -18,7 +18,7 @@ import {
   type OpenBlob,
 } from "./blobs.ts";
 
-/** Paths of the folders for blobs, by the first part of the blob's name. */
+/** Path of the folder for each kind of blob. The kind is the first part of the blob's name. */
 export interface BlobFolders {
   readonly files: string;
   readonly exports: string;
@@ -32,7 +32,7 @@ export class FolderBlobs implements Blobs {
     this.#folders = folders;
   }
 
-  /** Returns the folder for a name's first part; undefined if blobs of this kind are not stored here. */
+  /** Returns the folder for this kind of blob; undefined if blobs of this kind are not stored here. */
   #folder(name: string): string | undefined {
     return Object.entries(this.#folders).find(([top]) => top === topOf(name))?.[1];
   }
@@ -154,8 +154,8 @@ const topOf = (name: string) => name.slice(0, name.indexOf("/"));
 const restOf = (name: string) => name.slice(name.indexOf("/") + 1);
 
 /**
- * Moves a finished file to its final path. Retries, because a concurrent `remove` may delete the folder while it is
- * still empty.
+ * Moves a finished file to its final path. Retries, because a concurrent `remove` may delete the new folder while the
+ * folder is still empty.
  */
 async function place(draft: string, path: string, tries = 5): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });

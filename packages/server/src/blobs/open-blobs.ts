@@ -11,7 +11,7 @@ export interface BlobsLocation extends LocalFiles {
   readonly uri: string;
   /** Environment variables with the credentials and parameters of the storage library. */
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Paths of the local folders for blobs, by the first part of the blob's name; used if `uri` is empty. */
+  /** Path of the local folder for each kind of blob; used if `uri` is empty. */
   readonly folders: BlobFolders;
 }
 

@@ -23,7 +23,7 @@ import {
   type OpenBlob,
 } from "./blobs.ts";
 
-/** Bytes to read ahead; logs are read sequentially. */
+/** Number of bytes that a read requests in advance, because logs are read sequentially. */
 const readAhead = 256 * 1024;
 
 /** Files on this machine that belong to blobs at a URI. */
@@ -168,7 +168,7 @@ export class UriBlobs implements Blobs {
     try {
       await this.#storage.download(name, draft, { signal });
     } catch (error) {
-      if (late?.aborted) throw new BlobsUnavailable(new Error("a download took too long"));
+      if (late?.aborted) throw new BlobsUnavailable(new Error(`the download of ${name} took longer than ${atMost} milliseconds`));
       throw await this.#reason(name, error);
     }
     const { size: found } = await lstat(draft);
@@ -183,8 +183,8 @@ export class UriBlobs implements Blobs {
   }
 
   /**
-   * Returns the reason of a failed read. A blob is missing only if the owner blob is there: a wrong bucket, or one that
-   * is not mounted, would have neither.
+   * Returns the error for a failed read: BlobMissing or BlobsUnavailable. If the owner blob is missing too, the bucket
+   * is probably the wrong one or not mounted, so the storage counts as unavailable.
    */
   async #reason(name: string, error: unknown): Promise<unknown> {
     if (!isStorageError(error, "not_found")) return unavailable(error);
@@ -229,7 +229,7 @@ export class UriBlobs implements Blobs {
     }
   }
 
-  /** Options of every storage call, so that closing aborts calls that are still waiting. */
+  /** Options for every storage call. They let `close` abort calls that are still waiting. */
   get #call() {
     return { signal: this.#closing.signal };
   }

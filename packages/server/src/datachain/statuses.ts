@@ -1,6 +1,6 @@
 /**
- * The datachain library's numeric codes for states and query types. The child process that reads a warehouse imports this
- * file at every start. Only types are imported from the contract, because that package is slow to load.
+ * The datachain library's numeric codes for states and query types. The child process that reads a warehouse loads this
+ * file at every start, so it imports only types from the contract package, which is slow to load.
  */
 import type { versionStatus } from "@millrace/contract";
 
@@ -9,7 +9,10 @@ export const jobRuns = 4;
 /** The library's codes for the final states of a job. */
 export const jobEnds = { COMPLETE: 5, FAILED: 6, CANCELED: 8 } as const;
 
-/** The library's codes for the states of a dataset version. The contract repeats those that API responses contain. */
+/**
+ * The library's codes for the states of a dataset version. The contract package also declares those that API responses
+ * contain.
+ */
 export const versionStates = { created: 1, failed: 3, complete: 4, removing: 7, removed: 8 } as const satisfies Record<
   string,
   number

@@ -10,7 +10,9 @@ export interface WarehouseFiles {
 /** Turns off the library's usage reports to its vendor. */
 export const noAnalytics = { DATACHAIN_NO_ANALYTICS: "1" };
 
-/** Points the library at the team's warehouse. The library keeps the files of this process below `root`. */
+/**
+ * Returns variables that make the library use the team's warehouse. Other files of the library are kept below `root`.
+ */
 export const warehouseVariables = ({ metadata, rows }: WarehouseFiles, root: string) => ({
   DATACHAIN_METASTORE_ARG_DB_FILE: metadata,
   DATACHAIN_WAREHOUSE_ARG_DB_FILE: rows,

@@ -82,7 +82,10 @@ const datasetAccess = (job: JobRow, spec: JobSpecFields, username: string): Data
   ...(job.pipeline_id === null ? {} : { listingsSince: spec.reuse_listings ? null : job.started_at }),
 });
 
-/** Returns the variables from the job's credentials, the job's own, and this server's URL and token. Later ones win. */
+/**
+ * Returns the job's environment variables: from its credentials, its own, and this server's URL and token. If two have
+ * the same name, the later in this order wins.
+ */
 async function environmentOf(
   { store, keys, publicUrl }: BundleContext,
   { job, credentials }: Claimed,
@@ -99,7 +102,7 @@ async function environmentOf(
   };
 }
 
-/** Decrypts the job's own variables, and says whether any of them is a secret. */
+/** Decrypts the job's own variables, and returns whether any of them is a secret. */
 function ownEnvironment({ keys }: BundleContext, { id, environment }: JobRow) {
   try {
     const text = environment === "" ? "" : decryptEnvironment(keys, id, environment);

@@ -34,11 +34,11 @@ export interface Claimed {
 type QueueRow = Awaited<ReturnType<typeof headOfQueue>>[number];
 
 /**
- * This many jobs per slot of the cluster may overtake a job that needs more slots than are free. After that, the cluster
- * starts no other job until this one fits.
+ * If a job needs more slots than are free, smaller jobs may overtake it, but at most this many per slot of the cluster.
+ * After that, the cluster starts no other job until this job fits.
  */
 const overtakings = 4;
-/** How many extra queue entries are read, so that jobs that do not fit can be skipped. */
+/** Number of extra queue entries that are read, so that jobs that do not fit can be skipped. */
 const lookAhead = 16;
 
 /** A queued job that cannot start. It stays in the queue until `failRefused` ends it. */
@@ -56,8 +56,8 @@ export interface Claims {
 }
 
 /**
- * Claims as many queued jobs of a cluster as fit. It reads the queue inside the transaction: earlier reads may be stale.
- * It does not end jobs: ending one locks its pipeline, and pipelines must be locked before jobs.
+ * Claims as many queued jobs of a cluster as fit. Reads the queue inside the transaction, because an earlier read may
+ * be stale. Does not end refused jobs: that would lock their pipelines, and pipelines must be locked before jobs.
  */
 export async function claimJobs(db: Db, context: ClaimContext, cluster: ClusterRow): Promise<Claims> {
   let free = cluster.max_workers - (await busySlots(db, cluster.id));
@@ -114,8 +114,9 @@ export async function failRefused(db: Db, { id, why }: RefusedJob, now: number):
 }
 
 /**
- * Takes a job off the queue and opens its attempt. Returns undefined if another caller took the job, and the reason if it
- * cannot start: its credentials are missing, or the creator of a pipeline run has left since the run was requested.
+ * Takes a job off the queue and opens its attempt. Returns undefined if another caller took the job. Returns a refusal
+ * with the reason if the job cannot start: its credentials are missing, or the creator of a pipeline run has left since
+ * the run was requested.
  */
 async function claimJob(
   db: Db,
@@ -161,7 +162,10 @@ async function claimJob(
   return { job: { ...job, ...changes, status: "INIT" }, credentials };
 }
 
-/** Reads the job's credentials. Returns CredentialsUnavailable instead of throwing it, so that other jobs still start. */
+/**
+ * Reads the job's credentials. If they cannot be read, returns the error CredentialsUnavailable instead of throwing it,
+ * so that other jobs still start.
+ */
 async function credentialsOf(db: Db, { keys }: ClaimContext, job: JobRow) {
   const { credentials_name: name, credentials_names: names = name === null ? [] : [name] } = readSpec(job);
   try {
@@ -176,6 +180,9 @@ async function credentialsOf(db: Db, { keys }: ClaimContext, job: JobRow) {
 const secretsBefore = ({ keys }: ClaimContext, { id, retried, secrets }: JobRow): string[] =>
   retried === 0 || secrets === "" ? [] : (JSON.parse(decryptJobSecrets(keys, id, secrets)) as string[]);
 
-/** Encrypts secrets for the job's row. The log masks them even after the credentials have changed or been deleted. */
+/**
+ * Encrypts a job's secrets for its row. With them, the log is masked even after the credentials were changed or
+ * deleted.
+ */
 const encryptSecrets = async (db: Db, { keys }: ClaimContext, id: string, values: readonly string[]) =>
   encryptJobSecrets(db, keys, id, values.length === 0 ? "" : JSON.stringify([...new Set(values)]));

@@ -1,6 +1,6 @@
 /**
- * Cleans up after attempts that are closed: their row has been deleted. It checks the row instead of the result of the
- * deleting transaction, because that result can be lost although the transaction was committed.
+ * Cleans up after closed attempts. An attempt is closed when its row has been deleted. The row is checked, and not the
+ * result of the transaction that deletes it, because a transaction may be committed although its result is lost.
  */
 import { attemptKey } from "../engines/engine.ts";
 import type { Engines, OnCluster } from "../engines/registry.ts";
@@ -26,8 +26,8 @@ export class ClosedAttempts {
   }
 
   /**
-   * Cleans up attempts that were open at the last check and are not among `rows`, which are open now. It skips an attempt
-   * while `isEnding` returns true for its key.
+   * Cleans up attempts that were open at the last check and are not in `rows`, the attempts that are open now. An
+   * attempt is skipped while `isEnding` returns true for its key.
    */
   async compare(rows: readonly OpenAttempt[], isEnding: (key: string) => boolean): Promise<void> {
     const open = new Map(rows.map((row) => [attemptKey(row.job_id, row.attempt), row]));
@@ -60,7 +60,10 @@ export class ClosedAttempts {
       );
   }
 
-  /** Whether the engine says that the attempt has ended. After a restore, a running attempt may have no row; it is kept. */
+  /**
+   * Whether the engine reports that the attempt has ended. If it still runs, nothing is cleaned up: after the restore
+   * of a backup, a running attempt may have no row.
+   */
   async #isOver(key: string, row: OpenAttempt): Promise<boolean> {
     try {
       const seen = await this.#context.engines.of(this.#on).observe([attemptOf(row)]);

@@ -1,6 +1,7 @@
 /**
- * Reads which dataset versions a job created, before the job's result is accepted. So a client that sees the job's end also
- * sees its datasets. If the server dies meanwhile, it repeats this after its restart, because the attempt is still open.
+ * Reads which dataset versions a job created, before the job's result is stored. So a client that sees the job's end
+ * also sees its datasets. If the server dies meanwhile, it repeats this after its restart, because the attempt is still
+ * open.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { jobEnds } from "../datachain/statuses.ts";

@@ -16,16 +16,19 @@ interface FailureContext extends JobLogContext {
   readonly disk: Disk;
 }
 
-/** Sizes, in bytes, of the end of the log that is searched. The larger is tried if the smaller has no reason. */
+/**
+ * Sizes in bytes of the end of the log that is searched. The larger size is tried if no reason was found in the smaller
+ * one.
+ */
 const tails = [64 * 1024, 256 * 1024];
 
 /** A job whose newest attempt failed. */
 interface FailedJob {
   readonly jobId: string;
-  /** Undefined if the job has been deleted. */
+  /** Query type of the job; undefined if the job has been deleted. */
   readonly queryType: QueryType | undefined;
   readonly exit: Exit;
-  /** The exceeded limit that ended the attempt, in words for the job's owner; null if the attempt ended by itself. */
+  /** The exceeded limit that ended the attempt, as a sentence for the job's owner; null if no limit ended it. */
   readonly overLimit: string | null;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Ends attempts: with a result from the engine, as failed without one, or by putting the job back in the queue if the
- * attempt never started.
+ * Ends attempts. An attempt ends with a result from the engine, or as failed if there is no result. If it never
+ * started, its job goes back to the queue.
  */
 import type { JobStatus } from "@millrace/contract";
 import type { Updateable } from "kysely";
@@ -23,7 +23,10 @@ import type { ExecutionContext } from "./execution-context.ts";
 
 export type EndContext = Pick<ExecutionContext, "store" | "signals" | "clock" | "log" | "metrics">;
 
-/** Names one attempt of a job. A write with it applies only while that attempt is the job's newest. */
+/**
+ * Identifies one attempt of a job. A write that is guarded by a fence applies only while that attempt is the job's
+ * newest.
+ */
 export interface Fence {
   readonly id: string;
   readonly attempt: number;
@@ -32,7 +35,7 @@ export interface Fence {
 export interface Result {
   readonly fence: Fence;
   readonly status: "COMPLETE" | "FAILED";
-  /** Whether this end counts as the effect of a cancellation, so that a job in CANCELING becomes CANCELED. */
+  /** Whether a cancellation may have caused this end. If true, a job in CANCELING becomes CANCELED. */
   readonly signalled: boolean;
   /** Whether the job is part of a pipeline, so that its end may start other jobs; undefined if that is not known. */
   readonly inPipeline?: boolean;
@@ -46,8 +49,9 @@ export interface Result {
 }
 
 /**
- * Writes the results of ended attempts, at most one per attempt, in one transaction. If that fails, it writes them one
- * by one, so that one bad result does not block the others. Returns the results that are stored, now or earlier.
+ * Writes the results of ended attempts in one transaction. If that fails, it writes them one by one, so that one bad
+ * result does not block the others. Returns the results that are now stored, including those that were stored before.
+ * Each attempt gets at most one result.
  */
 export async function acceptResults(context: EndContext, results: readonly Result[]): Promise<readonly Result[]> {
   const { store, signals } = context;
@@ -80,7 +84,7 @@ export async function acceptResults(context: EndContext, results: readonly Resul
   return accepted;
 }
 
-/** Returns the jobs that are runs of a pipeline, or may be. */
+/** Returns the ids of the jobs that are, or may be, runs of a pipeline. */
 const runsIn = (results: readonly Result[]): string[] =>
   results.flatMap(({ inPipeline, fence }) => (inPipeline === false ? [] : fence.id));
 
@@ -99,7 +103,7 @@ async function acceptOneByOne(context: EndContext, results: readonly Result[]): 
   return accepted;
 }
 
-/** The end of a job, with the values that metrics record; `seconds` is its run time. */
+/** The end of a job, with the values for metrics; `seconds` is the run time. */
 interface JobEnd {
   readonly status: Exclude<JobStatus, "QUEUED">;
   readonly team: string;
@@ -131,7 +135,7 @@ function announce(
   signals.jobChanged(fence.id);
 }
 
-/** Logs and counts the end of a job whose commit succeeded, although the database's response to it was lost. */
+/** Logs and counts the end of a job if the end was committed but the database's response was lost. */
 export async function announceFound(context: EndContext, fence: Fence): Promise<void> {
   const job = await getJob(context.store.db, fence.id);
   if (!job || job.attempt !== fence.attempt || job.finished_at === null || job.status === "QUEUED") return;
@@ -143,7 +147,7 @@ function endOf(status: JobEnd["status"], job: JobRow | undefined, finishedAt: st
   return { status, team: String(job?.team_id ?? 0), seconds: Math.max(0, ran || 0) / 1000 };
 }
 
-/** Stores one result and ends or retries its job. Returns undefined if the attempt was closed before. */
+/** Stores one result, and ends the job or plans its retry. Returns undefined if the attempt was already closed. */
 async function acceptResult(
   db: Db,
   { clock }: EndContext,
@@ -182,7 +186,8 @@ export async function failAttempt(context: EndContext, fence: Fence, message: st
 }
 
 /**
- * Closes an attempt that was withdrawn before it started. Its job goes back to the queue, or is canceled if requested.
+ * Closes an attempt that was withdrawn before it started. Its job goes back to the queue; if a cancellation was
+ * requested, the job is canceled.
  */
 export async function requeueAttempt(context: EndContext, { id, attempt: fence }: Fence): Promise<void> {
   await context.store.write(async (db) => {

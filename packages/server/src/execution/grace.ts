@@ -1,6 +1,6 @@
 /**
- * Measures the grace period of attempts that were asked to end, by the monotonic clock. It starts again when the server
- * restarts.
+ * Measures the grace period of attempts that were asked to end, with the monotonic clock. If the server restarts, the
+ * grace period starts again.
  */
 import type { Clock } from "../domain/time/clock.ts";
 

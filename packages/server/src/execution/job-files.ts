@@ -1,6 +1,6 @@
 /**
- * Files attached to a job. A job needs them on this machine, so files at a storage URI are downloaded before the job is
- * claimed: a job takes no slot while the storage is unreachable.
+ * Files attached to a job. A job needs them on this machine. Files at a storage URI are downloaded before the job is
+ * claimed, so that the job takes no slot while the storage is unreachable.
  */
 import { uploadName } from "../blobs/blob-names.ts";
 import type { Blobs } from "../blobs/blobs.ts";
@@ -14,7 +14,10 @@ import { fileAt } from "./job-file.ts";
 
 export const fileGone = "A file attached to the job no longer exists. Upload it again and create a new job.";
 
-/** Error of a start whose downloaded files were deleted from this machine. They are downloaded again. */
+/**
+ * Thrown if a job's downloaded files were deleted from this machine before the job started. The job is queued again and
+ * the files are downloaded again.
+ */
 export class FilesNotHere extends Error {
   constructor() {
     super("The copies of the job's files were deleted before it started.");
@@ -37,9 +40,9 @@ async function filesOf(db: Db, jobId: string): Promise<FileRow[]> {
   return job ? filesOfJob(db, readSpec(job).files) : [];
 }
 
-/** The time limit of a download is this many milliseconds, plus the time its bytes take at `slowRate`. */
+/** Minimum time limit of a download in milliseconds. The time that its bytes take at `slowRate` is added. */
 const leastMs = 60_000;
-/** Bytes per millisecond. */
+/** Slowest accepted download rate, in bytes per millisecond. */
 const slowRate = 256;
 
 /** Downloads the files of a queued job to this machine. Throws BlobMissing if one does not exist. */
@@ -56,7 +59,9 @@ export async function missingBytes(db: Db, blobs: Blobs, jobId: string): Promise
   return bytes;
 }
 
-/** Returns the files for the start, in the order in which the job lists them. Makes no request to the storage. */
+/**
+ * Returns the files for the start of a job, in the order in which the job lists them. Makes no request to the storage.
+ */
 export const localFiles = (blobs: Blobs, files: readonly FileRow[]): Promise<JobFile[]> =>
   Promise.all(
     files.map(async ({ blob, filename }) => {

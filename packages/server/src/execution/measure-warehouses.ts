@@ -1,6 +1,7 @@
 /**
- * Measures the teams' warehouses. The growth of a warehouse is divided among the jobs that used it meanwhile and counts
- * toward their disk limits. If the team's quota is exceeded, the job with the largest share is ended.
+ * Measures the teams' warehouses. If a warehouse has grown, the growth is divided among the jobs that used it
+ * meanwhile, and counts toward their disk limits. If the team's quota is exceeded, the job with the largest share of
+ * the growth is ended.
  */
 import { type DiskQuotas, diskQuota, overDatasets } from "../domain/access/quotas.ts";
 import type { Engines } from "../engines/registry.ts";
@@ -46,7 +47,10 @@ const workingWith = async (db: Store["db"], serverId: string, teamId: number) =>
     .filter((attempt) => attempt.team_id === teamId && worksWithWarehouse(attempt))
     .sort((a, b) => (a.created_at < b.created_at ? -1 : 1));
 
-/** The pause after a measurement is this many times its duration, so that large warehouses are measured less often. */
+/**
+ * After a measurement, the pause is this many times as long as the measurement took, so that large warehouses are
+ * measured less often. It is at least `shortestPauseMs`.
+ */
 const measuringShare = 20;
 const shortestPauseMs = 1000;
 
@@ -60,7 +64,7 @@ export class WarehouseMeasures {
     this.#context = context;
   }
 
-  /** Measures a warehouse now. It does not reuse a measurement in progress, which may have read an older size. */
+  /** Measures a warehouse now. A measurement in progress is not reused, because it may have read an older size. */
   async measure(teamId: number): Promise<void> {
     const before = this.#underWay.get(teamId) ?? Promise.resolve();
     const measuring = before.catch(() => {}).then(() => this.#measure(teamId));

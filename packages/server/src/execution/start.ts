@@ -54,7 +54,7 @@ async function takeBack(context: BundleContext, cluster: ClusterRow, job: JobRow
   await failAttempt(context, job, `The job could not be started: ${error.message}`);
 }
 
-/** Returns how often the job has been submitted since its last attempt that ran. */
+/** Returns how often the job was submitted since its last attempt that really ran. */
 async function startsOf({ store }: BundleContext, { id, attempt, retried }: JobRow): Promise<number> {
   const ran = retried === 0 ? undefined : (await endedAttempts(store.db, id)).at(-1);
   return attempt - (ran?.attempt ?? 0);

@@ -27,8 +27,9 @@ interface Opened<Log> {
 }
 
 /**
- * Opens the logs of all attempts as one log. After each retried attempt, lines say why it failed and when the next one
- * was due. If the job is settled at the time of the call, the log is complete.
+ * Opens the logs of all attempts as one log. After the log of each retried attempt, lines say why the attempt failed
+ * and when the next attempt was due. If the job is settled (ended for good) at the time of the call, the log is
+ * complete.
  */
 export async function openJobLog(context: JobLogContext, id: string): Promise<Opened<GrowingLog>> {
   const job = await presentJob(context, id);

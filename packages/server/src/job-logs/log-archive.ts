@@ -1,7 +1,7 @@
 /**
- * Archives the logs of ended attempts as blobs at a storage URI. With blobs in the data folder, logs stay where the
- * engine wrote them and there is no archive. A log is uploaded completely before the engine's file is deleted, so after
- * a crash the next start finds the file and uploads it again.
+ * Archives the logs of ended attempts as blobs, if blobs are kept at a storage URI. If blobs are kept in the data
+ * folder, logs stay where the engine wrote them and there is no archive. A log is uploaded completely before the
+ * engine's file is deleted, so after a crash the next start finds the file and uploads it again.
  */
 import { createReadStream } from "node:fs";
 import { lstat, unlink } from "node:fs/promises";
@@ -28,7 +28,10 @@ export class LogArchive {
     this.#onStored = onStored;
   }
 
-  /** Queues the log of an attempt that has ended, so that nothing writes to it any more. */
+  /**
+   * Queues the log of an attempt for upload. The attempt must have ended, because nothing may write to the log any
+   * more.
+   */
   add(key: string): void {
     this.pending.add(key);
     this.signal.wake();
@@ -46,8 +49,8 @@ export class LogArchive {
   }
 
   /**
-   * Opens the engine's log while it has content, and otherwise the blob. `isOver` tells whether the attempt has ended
-   * by now.
+   * Opens the log of an attempt. Reads from the engine's file while that has content. Once the attempt has ended
+   * (`isOver`) and the file is empty or deleted, reads from the blob.
    */
   open(key: string, live: LogSource, isOver: () => Promise<boolean>): LogSource {
     let kept: OpenBlob | undefined;

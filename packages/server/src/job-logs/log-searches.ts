@@ -1,6 +1,6 @@
 /**
- * Cache of search structures for the secrets in logs. Building one can take a tenth of a second, so it is shared by the
- * readers of a log, and at most one is built per round of the event loop.
+ * Cache of search structures that find secrets in logs. Building one can take a tenth of a second, so the readers of a
+ * log share it, and at most one is built per iteration of the event loop.
  */
 import { decryptEnvironment, decryptJobSecrets } from "../domain/secrets/encryption.ts";
 import { tokensOfJob } from "../domain/secrets/job-tokens.ts";
@@ -19,7 +19,10 @@ interface Kept {
 
 /** Largest number of cached searches; each may take a few megabytes. */
 const most = 16;
-/** Milliseconds that a search is cached. They are few, because the keys that decrypt the secrets may be rotated. */
+/**
+ * Milliseconds for which a search is cached. The time is short, because the keys that decrypt the secrets may be
+ * rotated.
+ */
 const keptMs = 60_000;
 
 /** Cached searches by key ring and attempt; the least recently used is first. */

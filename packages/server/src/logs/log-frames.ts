@@ -7,13 +7,14 @@ import type { LogPiece } from "@millrace/contract";
 import { type ByteSource, readPieces } from "./read-pieces.ts";
 
 const grid = 64 * 1024;
-/** Limits in bytes on the frames cached for followers that are slightly behind: per log, and for all logs together. */
+/** Maximum bytes of cached frames of one log, for followers that are slightly behind. */
 const keptBytes = 4 * 1024 * 1024;
+/** Maximum bytes of cached frames of all logs together. */
 const keptOfAll = 64 * 1024 * 1024;
 
 /**
- * Tracks the cached bytes of all logs. Over the limit, the log whose cache changed least recently drops its oldest
- * frame first.
+ * Tracks the cached bytes of all logs. If they exceed `keptOfAll`, oldest frames are dropped, beginning with the log
+ * whose cache changed least recently.
  */
 export class KeptFrames {
   #bytes = 0;
@@ -46,7 +47,7 @@ export class LogFrames {
   /** Cached frames by offset, oldest first. */
   readonly #kept = new Map<number, Frame>();
   readonly #reading = new Map<string, Promise<Frame | undefined>>();
-  /** Reads that have found nothing since the log last changed, each as text: the offset and `ended`. */
+  /** Reads that have found nothing since the log last changed. Each is a text of the offset and `ended`. */
   #nothing = new Set<string>();
   readonly #all: KeptFrames;
   #keptBytes = 0;
@@ -109,7 +110,7 @@ export class LogFrames {
     return frame;
   }
 
-  /** Reads pieces up to a multiple of `grid` bytes. A piece that is longer is read alone. */
+  /** Reads pieces up to the next multiple of `grid` bytes. A piece that is longer than that is read alone. */
   async #pieces(offset: number, ended: boolean): Promise<{ pieces: LogPiece[]; next: number }> {
     // A frame covers more than `grid / 2` bytes. Otherwise every second frame would hold only the piece that crosses a
     // multiple of `grid`.

@@ -16,7 +16,10 @@ export class MaskedLog implements RawLog {
   readonly #search: SecretSearch;
   #ended: boolean;
 
-  /** `secrets` is a list, or a search that was already built. `ended` says that no byte will follow. */
+  /**
+   * `secrets` is a list of secrets, or a search that was already built for them. `ended` tells whether the log is
+   * complete.
+   */
   constructor(raw: RawLog, secrets: readonly Buffer[] | SecretSearch, ended: boolean) {
     this.#raw = raw;
     this.#search = "mask" in secrets ? secrets : searchFor(secrets);
@@ -48,7 +51,8 @@ export class MaskedLog implements RawLog {
   }
 
   /**
-   * Masks text that was taken from a log and changed: removing escape sequences can make a split secret whole again.
+   * Masks text that was taken from this log and then changed. For example, removing escape sequences can join the parts
+   * of a split secret.
    */
   mask(text: string): string {
     return this.#search.mask(Buffer.from(text)).toString("utf8");
@@ -59,5 +63,8 @@ export class MaskedLog implements RawLog {
   }
 }
 
-/** Masks secrets in bytes that are complete. */
+/**
+ * Returns the bytes with secrets masked. The bytes must be complete: a secret that is cut off at the end is not
+ * recognized.
+ */
 export const maskBytes = (bytes: Buffer, secrets: readonly Buffer[]): Buffer => searchFor(secrets).mask(bytes);

@@ -10,8 +10,8 @@ const lf = 10;
 const cr = 13;
 
 /**
- * Returns the end of each piece, as an index in `bytes`, which must begin at the start of a piece. `ended` says that no
- * byte will follow.
+ * Returns the end of each piece, as an index in `bytes`. `bytes` must begin at the start of a piece. `ended` tells
+ * whether the log is complete.
  */
 export function cutPieces(bytes: Buffer, ended: boolean): number[] {
   const ends: number[] = [];
@@ -60,7 +60,9 @@ function utf8Boundary(bytes: Buffer, end: number): number {
   return end;
 }
 
-/** Converts bytes to pieces; a piece's id is its offset plus one. Invalid UTF-8 becomes U+FFFD. */
+/**
+ * Converts bytes to pieces. The id of a piece is the offset of its first byte, plus one. Invalid UTF-8 becomes U+FFFD.
+ */
 export function toPieces(bytes: Buffer, offset: number, ends: readonly number[]): LogPiece[] {
   let start = 0;
   return ends.map((end) => {

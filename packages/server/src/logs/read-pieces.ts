@@ -3,8 +3,8 @@ import type { LogPiece } from "@millrace/contract";
 import { cutPieces, pieceLimit, toPieces } from "./pieces.ts";
 
 /**
- * Number of bytes to read at once: enough for one whole piece of any kind. Larger reads increased garbage collection
- * costs of followers.
+ * Number of bytes to read at once: enough for one whole piece of any kind. Larger reads would cost followers more time
+ * for garbage collection.
  */
 const chunk = pieceLimit + 4;
 
@@ -25,7 +25,7 @@ export interface PieceBatch {
 interface BatchSize {
   /** Largest number of pieces; unlimited by default. */
   readonly maxPieces?: number;
-  /** Bytes to read. A read shorter than the default may contain no whole piece. */
+  /** Number of bytes to read; by default enough for one whole piece. A shorter read may contain no whole piece. */
   readonly length?: number;
 }
 
@@ -51,8 +51,8 @@ export async function readPieces(
 }
 
 /**
- * Returns the ends of as many pieces as surely fit a JSON frame of 1 MiB, because clients drop larger frames. A byte
- * takes at most six bytes as JSON (a control character); 48 more are for the object around each piece.
+ * Returns the ends of as many pieces as certainly fit in a JSON frame of 1 MiB, because clients drop larger frames. A
+ * byte takes at most six bytes in JSON (a control character), and each piece takes 48 more for the object around it.
  */
 function limitJson(ends: readonly number[]): readonly number[] {
   let size = 0;

@@ -2,9 +2,12 @@
 import { SecretTree } from "./secret-tree.ts";
 
 export interface SecretSearch {
-  /** Maximum number of bytes by which a secret that reaches into a range may start before the range. */
+  /**
+   * Number of bytes before a range that must also be read to mask the range, because a secret that starts there may
+   * reach into it.
+   */
   readonly before: number;
-  /** How many bytes after a range are needed to recognize a secret that starts in the range. */
+  /** Number of bytes after a range that must also be read to recognize a secret that starts in the range. */
   readonly behind: number;
   /** Replaces each byte of a secret with a star. Copies `bytes` only if something is masked. */
   mask(bytes: Buffer): Buffer;
@@ -13,13 +16,13 @@ export interface SecretSearch {
 }
 
 /**
- * Longest secret that is compared completely, in bytes. Anything that starts with this many bytes of a longer secret
+ * Maximum number of bytes of a secret that are compared. A text that starts with this many bytes of a longer secret
  * counts as that secret.
  */
 const wholeBytes = 250;
 
 /**
- * Up to this many secrets, searching with Node's own search once per secret is faster than our search. The time is
+ * Up to this number of secrets, one search per secret with Node's `indexOf` is faster than `SecretTree`. Its time is
  * linear in the bytes of the log, because these secrets are short.
  */
 const few = 16;
@@ -59,8 +62,8 @@ class PlainSearch implements SecretSearch {
 }
 
 /**
- * Returns the ranges of `bytes` that the secret covers, each as start and exclusive end. Overlapping ranges are merged, so
- * that a log full of them takes no longer.
+ * Returns the ranges of `bytes` that a secret covers, each as start and exclusive end. Overlapping ranges are merged,
+ * so that a log full of them takes no longer to mask.
  */
 function occurrences(bytes: Buffer, secret: Buffer): [number, number][] {
   const found: [number, number][] = [];

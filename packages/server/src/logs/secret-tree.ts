@@ -10,7 +10,10 @@ export class SecretTree {
   readonly #fail: Int32Array;
   /** Length in bytes of the longest secret that ends at the node; 0 if none does. */
   readonly #ending: Int32Array;
-  /** How many bytes a secret longer than `whole` continues after the node. */
+  /**
+   * Maximum number of bytes by which a secret continues after the node, for secrets longer than `whole`; 0 if none
+   * does.
+   */
   readonly #ahead: Int32Array;
   /** Children of the root by byte, for fast lookup: most bytes of a log match nothing. */
   readonly #first = new Int32Array(256);

@@ -26,7 +26,7 @@ export interface ArchiveContext {
 
 /** Maximum number of parallel uploads: in total, and for one team. */
 const bounds = { atOnce: 8, perTeam: 1 } as const;
-/** Delays in milliseconds before the next upload after a failed one. */
+/** After a failed upload, the next upload waits this many milliseconds; the delay grows from `first` to `longest`. */
 const pauses = { first: 250, longest: 4000 } as const;
 /** Number of jobs whose teams one statement reads. */
 const page = 500;

@@ -24,8 +24,8 @@ export class BackOff {
   }
 
   /**
-   * Starts the next delay. Returns true if no failure came before. A failure during a delay does not count, so that
-   * parallel requests that fail together count once.
+   * Records a failure and starts the next delay. Returns true if it is the first failure in a row. A failure during a
+   * delay does not count, so that parallel requests that fail together count once.
    */
   fail(): boolean {
     if (!this.isOver) return false;
@@ -34,7 +34,7 @@ export class BackOff {
     return this.#failures++ === 0;
   }
 
-  /** Resets the delay. Returns true if failures came before. */
+  /** Records a success and resets the delay. Returns true if the last result was a failure. */
   succeed(): boolean {
     const failed = this.#failures > 0;
     this.#failures = 0;

@@ -1,6 +1,6 @@
 /**
- * Decides whether a loop may act on the wall clock now, and keeps the latest time that has certainly passed. Ticks up
- * to that time do not fire again.
+ * Decides whether a loop may fire by the wall clock now. For this it keeps the latest time that has certainly passed;
+ * ticks up to that time do not fire again.
  */
 import { day, iso } from "../domain/time/clock.ts";
 import { ClockWatch } from "../domain/time/clock-watch.ts";
@@ -13,9 +13,9 @@ const hour = 3_600_000;
 export type ClockContext = Pick<ExecutionContext, "store" | "clock" | "log">;
 
 /**
- * Makes a loop wait right after the wall clock was set, and while the wall clock is behind a time that has certainly
- * passed. That time advances with the monotonic clock. It is stored before a tick of the loop fires, and it follows the
- * wall clock only while the wall clock is trusted.
+ * Makes a loop wait right after the wall clock was set, and while the wall clock is behind the latest time that has
+ * certainly passed. That time follows the wall clock while the wall clock is trusted, and the monotonic clock
+ * otherwise. It is stored before ticks fire.
  */
 export class ClockAdvice {
   readonly #context: ClockContext;
@@ -34,10 +34,10 @@ export class ClockAdvice {
   }
 
   /**
-   * Returns false if the loop must wait. If it returns true, the caller must read the time at once, before its next
-   * await. At the start, after each clock step, and every hour, `mend` runs first: a wrong clock, perhaps on another
-   * server, may have written times that need correction. `mend` gets the current time, never one before a time that has
-   * certainly passed.
+   * Returns false if the loop must wait. If it returns true, the caller must read the time before its next await,
+   * because the clock may be set meanwhile. At the start, after each clock step and every hour, `mend` runs first,
+   * because a wrong clock may have stored times that need correction. `mend` gets the current time, or the latest time
+   * that has certainly passed if that is later.
    */
   async mayAct(mend: (now: number) => Promise<void> = async () => {}): Promise<boolean> {
     const { clock } = this.#context;
@@ -59,8 +59,8 @@ export class ClockAdvice {
   }
 
   /**
-   * Stores the trusted time (clock mark) before ticks fire, so that they do not fire again; `tick` is the newest of them.
-   * Does nothing while the wall clock is not trusted.
+   * Stores the trusted time (the clock mark) before ticks fire, so that they do not fire again. `tick` is the time of
+   * the newest of these ticks. Does nothing while the wall clock is not trusted.
    */
   async note(tick: string): Promise<void> {
     if (this.#isBelieved && Date.parse(tick) > this.#stored) await this.#write();
@@ -75,9 +75,9 @@ export class ClockAdvice {
   }
 
   /**
-   * Decides whether the wall clock is trusted, and returns how many milliseconds it is ahead of the latest time that has
-   * certainly passed. A clock within an hour of that time is trusted at once. A clock that is less than a week ahead,
-   * for example after an outage, is trusted after a steady hour; any other after a steady day.
+   * Decides whether the wall clock is trusted. Returns by how many milliseconds it is ahead of the latest time that has
+   * certainly passed. A clock within an hour of that time is trusted at once. A clock that is further ahead, but less
+   * than a week, is trusted once it has been steady for an hour. Any other clock must be steady for a day.
    */
   #believe(steadyFor: number): number {
     const { clock } = this.#context;

@@ -7,22 +7,21 @@ import { readClockMark, writeClockMark } from "../store/queries/schedules/clock-
 const hour = 3_600_000;
 
 /**
- * A clock that is this many milliseconds or more ahead of its last trusted time, or an hour or more behind that time,
- * must first be steady for a day.
+ * The wall clock must be steady for a day before it is trusted again if it is ahead of its last trusted time by this
+ * many milliseconds or more, or behind that time by an hour or more.
  */
 export const mostAheadMs = 7 * day;
 
 /**
- * Milliseconds that the clock must be steady after a step, for example after the machine slept. It is shorter than the
- * pause between two sweeps, so that the second sweep can proceed.
+ * The clock must be steady for this many milliseconds after a step, for example after the machine slept. This is
+ * shorter than the pause between two sweeps, so that the second sweep after the step can delete.
  */
 const settledMs = 55 * 60_000;
 
 /**
- * Returns a function that tells whether the wall clock is trusted for deletions. A clock that continues from its last
- * trusted time is trusted at once, even after a restart. If it was set since the start, it must be steady for almost an
- * hour. A clock that jumped further must be steady for a day, so that nothing is deleted by a clock that is wrong for
- * hours.
+ * Returns a function that tells whether the wall clock is trusted for deletions. A clock near its last trusted time is
+ * trusted at once, or after almost a steady hour if it was set since the server's start. A clock that is far from that
+ * time (see `mostAheadMs`) must be steady for a day, so that a clock that is wrong for hours deletes nothing.
  */
 export function clockBelief(store: Store, clock: Clock): () => Promise<boolean> {
   const watch = new ClockWatch(clock);

@@ -1,11 +1,13 @@
 /**
- * Disk space for copies of files that jobs need. Downloads in progress never use the minimum of free space together,
- * and copies that no job uses are deleted if the space is needed.
+ * Reserves disk space for local copies of the files that jobs need. Downloads in progress never reduce the free space
+ * below its minimum. If space is needed, copies that no job uses are deleted.
  */
 import type { Blobs, Copy } from "../blobs/blobs.ts";
 import type { Disk } from "../machine/disk.ts";
 
-/** Milliseconds after its last use during which a copy is not deleted, because a queued job may be about to need it. */
+/**
+ * A copy is not deleted for this many milliseconds after its last use, because a queued job may be about to need it.
+ */
 const recentMs = 10_000;
 
 export class CopyRoom {
@@ -19,8 +21,8 @@ export class CopyRoom {
   }
 
   /**
-   * Reserves space for downloads of a job, and deletes unused copies if that makes enough room. Returns false if it does
-   * not; then nothing is deleted.
+   * Reserves space for a job's downloads, and deletes unused copies if necessary. Returns false, and deletes nothing,
+   * if the space is not enough even without the unused copies.
    */
   async reserve(jobId: string, bytes: number): Promise<boolean> {
     const shortage = await this.#disk.shortage(bytes + this.#sum());
@@ -33,7 +35,7 @@ export class CopyRoom {
     this.#reserved.delete(jobId);
   }
 
-  /** Deletes unused copies while free space is below the minimum, whether or not that is enough. */
+  /** Deletes unused copies until the disk has its minimum of free space, or until no unused copy is left. */
   async keepMinimum(): Promise<void> {
     const shortage = await this.#disk.shortage();
     if (shortage > 0) await this.#remove(await this.#unused(), shortage);
@@ -59,7 +61,10 @@ export class CopyRoom {
     }
   }
 
-  /** Lists copies that no running job uses, least recently used first. A time in the future counts as long ago. */
+  /**
+   * Lists copies that no running job uses and that were not used in the last seconds (`recentMs`), least recently used
+   * first.
+   */
   async #unused(): Promise<Copy[]> {
     const now = Date.now();
     const copies = await this.#blobs.copies();

@@ -1,7 +1,7 @@
 /**
- * Delivers events: turns the outbox into deliveries and sends those that are due, taking teams in turn. An attempt is
- * stored before it is sent, and it runs outside the loop, so that a slow receiver delays nobody else. After a crash in
- * between, the delivery is sent again with the same id.
+ * Delivers events: creates deliveries from the events in the outbox and sends those that are due, taking teams in turn.
+ * An attempt is stored before it is sent, and runs outside the loop, so that a slow receiver delays nobody else. After
+ * a crash in between, the delivery is sent again with the same id.
  */
 import type { Logger } from "pino";
 import { type AttemptResult, beginAttempt, dueTimes, endAttempt } from "../domain/events/delivery-attempts.ts";

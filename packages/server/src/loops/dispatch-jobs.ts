@@ -44,8 +44,8 @@ export function dispatchJobs(context: DispatchContext, kind = localKind): Loop {
 }
 
 /**
- * Returns a function that tells whether enough disk space is free to start jobs. Below the configured minimum, the rest
- * is reserved for running jobs. Each change is logged once.
+ * Returns a function that tells whether enough disk space is free to start jobs. If less than the configured minimum is
+ * free, no job starts, and the rest is left to running jobs. Each change is logged once.
  */
 function diskWatcher({ disk, log }: DispatchContext) {
   let low = false;
@@ -74,8 +74,8 @@ async function refuse({ store, signals, clock }: DispatchContext, job: RefusedJo
 }
 
 /**
- * Claims jobs and records their attempts in `signals.starting` before other loops can read the rows. Until an attempt
- * is submitted, its engine does not know it.
+ * Claims jobs and records their attempts in `signals.starting` before other loops can read the new rows. Other loops
+ * must ignore these attempts: an engine knows an attempt only after it was submitted.
  */
 async function claimAll(context: DispatchContext, cluster: ClusterRow): Promise<Claims> {
   const { store, signals } = context;

@@ -54,8 +54,8 @@ async function endInTime(engine: Engine, clock: Clock, attempt: OpenAttempt): Pr
 }
 
 /**
- * Returns the age of the attempt in milliseconds, for engines that do not report it. The age is measured with the wall
- * clock, from the first step in the store; undefined before that step.
+ * Returns the age of the attempt in milliseconds, for engines that do not report it. The age is measured by the wall
+ * clock since the attempt's first step; undefined if no step is stored yet.
  */
 function ageBySteps(clock: Clock, { steps }: OpenAttempt): number | undefined {
   const [first] = JSON.parse(steps ?? "[]") as { readonly started_at: string }[];

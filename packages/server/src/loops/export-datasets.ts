@@ -36,7 +36,7 @@ export interface ExportsContext {
 
 /** Maximum number of files that are written in parallel, each of a different team. */
 const atOnce = 4;
-/** Expected size of one file, in bytes. */
+/** Expected size of one file in bytes. No file is begun if the disk has no room for it. */
 const roomForFile = 64 * 1024 ** 2;
 
 interface ExportLoop extends Loop {
@@ -82,8 +82,8 @@ export function exportDatasets(context: ExportsContext): ExportLoop {
 }
 
 /**
- * Returns a function that picks the next export: teams in turn, and the exports of a team in turn. The last positions
- * are only in memory, so a restart begins anew.
+ * Returns a function that picks the next export. Teams take turns, and so do the exports of a team. The order is kept
+ * in memory only, so it begins anew after a restart.
  */
 function takeTurns(): (db: Db, busy: ReadonlyMap<number, unknown>) => Promise<ExportRow | undefined> {
   let lastTeam = 0;
@@ -103,7 +103,7 @@ async function writeNext(context: ExportsContext, row: ExportRow): Promise<void>
   const { store, log } = context;
   const version = await getVersion(store.db, row.version_id);
   try {
-    if (!version?.rows_table) throw new WarehouseUnusable("The dataset version was deleted");
+    if (!version?.rows_table) throw new WarehouseUnusable("The dataset version was deleted, so its rows can no longer be exported.");
     const full = await whyNoExports(store.db, row.team_id, context.quotas);
     if (full !== undefined) throw new WarehouseUnusable(full);
     const rows = { table: version.rows_table, columns: columnsOfSchema(version.schema) };
@@ -118,7 +118,7 @@ async function writeNext(context: ExportsContext, row: ExportRow): Promise<void>
     const why =
       error instanceof WarehouseUnusable
         ? error.message
-        : "The server could not write the file; the log of the server has the reason";
+        : "The server could not write a file of the export. The server's log has the reason.";
     await store.write((db) => failExport(db, row.id, why));
     // The next run of the loop `sweep` deletes the files that could not be deleted here.
     await removeFiles(context.blobs, row.id).catch(() => {});

@@ -33,9 +33,12 @@ export interface FetchContext extends Pick<ExecutionContext, "store" | "signals"
 
 /** Maximum number of jobs whose files are downloaded in parallel: in total, and for one team. */
 const bounds = { atOnce: 8, perTeam: 4 } as const;
-/** Delays in milliseconds between two tries for the same job. */
+/** Delays in milliseconds between two tries for the same job. The delay grows from `first` to `longest`. */
 const ofJob = { first: 1000, longest: 15_000 } as const;
-/** Delays in milliseconds after a failed download, before a download for any job starts. */
+/**
+ * After a failed download, no download for any job starts for this many milliseconds. The delay grows from `first` to
+ * `longest`.
+ */
 const ofAll = { first: 250, longest: 4000 } as const;
 /** Maximum number of waiting jobs that one run reads and makes due for the next try. */
 const page = 500;
@@ -84,7 +87,7 @@ async function tryAgain({ store, waits, clock }: Fetching): Promise<void> {
   });
 }
 
-/** Starts downloads up to the limits. The query skips teams that have reached theirs. */
+/** Starts downloads up to the limits. The query skips teams that have reached the limit per team. */
 async function beginAll(context: Fetching, clusterId: number): Promise<void> {
   const { pool, store } = context;
   while (!pool.isFull) {
@@ -98,7 +101,7 @@ async function beginAll(context: Fetching, clusterId: number): Promise<void> {
   }
 }
 
-/** Reserves disk space for the files of a job. Postpones the job and returns false if there is none. */
+/** Reserves disk space for the files of a job. If there is not enough space, postpones the job and returns false. */
 async function reserve(context: Fetching, jobId: string): Promise<boolean> {
   const { store, blobs, room, log } = context;
   if (await room.reserve(jobId, await missingBytes(store.db, blobs, jobId))) return true;

@@ -35,8 +35,8 @@ export interface SchedulesContext
 const mostTries = 5;
 
 /**
- * Maximum milliseconds to wait, after the server's start, until the ends of jobs that ended while no server ran are
- * recorded. This is less than the delay at which a tick counts as late.
+ * After its start, the server first records jobs that ended while no server ran. Schedules wait for that, but at most
+ * this many milliseconds. This is less than the delay at which a tick counts as late.
  */
 const endPatience = 30_000;
 
@@ -71,14 +71,14 @@ export function fireSchedules(context: SchedulesContext): Loop {
 }
 
 /**
- * Fires a tick. Without `tick`, starts the run that was waiting for the previous run to end. Returns false if nothing
- * happened.
+ * Fires a tick of a schedule. If `tick` is undefined, fires the tick that waited for the previous run to end. Returns
+ * false if nothing happened.
  */
 type Fire = (id: number, now: number, tick?: string) => Promise<boolean>;
 
 /**
- * Returns the function that fires one schedule. A refusal is recorded at once; any other failure only after several
- * attempts, and until then the tick stays due.
+ * Returns the function that fires one schedule. A refusal is recorded at once. Any other failure is recorded only after
+ * `mostTries` attempts; until then the tick stays due.
  */
 function firing(context: SchedulesContext): Fire {
   const { store, log } = context;

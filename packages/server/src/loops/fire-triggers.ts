@@ -1,6 +1,6 @@
 /**
- * Fires schedules whose dataset got a new version, once no further version has arrived for the configured time. Each
- * fires once, even with several servers.
+ * Fires schedules whose trigger dataset got a new version, once no further version has arrived for the configured time.
+ * Each schedule fires once for these versions, even with several servers.
  */
 import { ApiError } from "@millrace/contract";
 import { type FiringContext, fireTrigger, recordTriggerFailure } from "../domain/schedules/schedule-firings.ts";
@@ -41,8 +41,8 @@ export function fireTriggers(context: TriggersContext): Loop {
 }
 
 /**
- * Fires the schedule to which a notice of a new dataset version belongs. If the run cannot start, the reason is stored
- * and the notice is tried again later, because no second notice comes for the same version.
+ * Fires the schedule that a notice names; a notice is a stored row about a new dataset version. If the run cannot
+ * start, the reason is stored and the notice is tried again later, because no second notice comes for the same version.
  */
 async function fire(context: TriggersContext, notice: DueNotice, now: number): Promise<boolean> {
   const { store, log, metrics, signals } = context;

@@ -88,8 +88,8 @@ export function followAttempts(given: FollowContext, kind = localKind): Loop {
 }
 
 /**
- * Signals that all attempts that had ended before the server's start are recorded as ended. An end is recorded only after
- * the attempt's datasets were read from the warehouse, so this waits for the reads in progress.
+ * Tells other loops that all attempts that ended while no server ran are now recorded as ended. An end is recorded only
+ * after the attempt's datasets were read from the warehouse, so this waits for such reads in progress.
  */
 function tellEndsSeen({ signals, collecting }: Observing): void {
   void Promise.all(collecting.values()).then(() => {
@@ -113,8 +113,8 @@ async function look(context: Observing, attempts: readonly OpenAttempt[]): Promi
 }
 
 /**
- * Queries the engine. Returns an empty map while the engine is unreachable; the part that pauses the engine's clusters
- * logs this.
+ * Queries the engine. Returns an empty map while the engine is unreachable. That is logged elsewhere, by the code that
+ * pauses the engine's clusters.
  */
 async function observe({ engines, on }: Observing, attempts: readonly OpenAttempt[]) {
   try {
@@ -223,8 +223,8 @@ async function finish(context: Observing, all: readonly Ended[]): Promise<void> 
 }
 
 /**
- * Stores results, and deletes the working files of those that were accepted. The others keep their folder and are
- * checked again.
+ * Stores results, and deletes the working files of the attempts whose result was stored. The other attempts keep their
+ * folders and are checked again.
  */
 async function accept(context: Observing, results: readonly Result[]): Promise<void> {
   if (results.length === 0) return;

@@ -19,9 +19,14 @@ export interface KeepEnvironmentsContext extends Omit<EnvironmentsContext, "envD
   readonly serverId: string;
 }
 
-/** Milliseconds after which a job that took a virtualenv has certainly recorded this in its folder. */
+/**
+ * A virtualenv that a job took less than this many milliseconds ago is not deleted, because the job may not have
+ * recorded its use yet.
+ */
 const settling = 60_000;
-/** Milliseconds, used instead of `settling` when the disk is nearly full and a longer wait is not possible. */
+/**
+ * A virtualenv that a job took less than this many milliseconds ago is not deleted, even if the disk is nearly full.
+ */
 const aboutToBegin = 5000;
 
 export function keepEnvironments(context: KeepEnvironmentsContext): Loop {
@@ -94,6 +99,6 @@ async function makeRoom(
   }
 }
 
-/** Deletes a virtualenv unless a job has taken it since it was listed. */
+/** Deletes a virtualenv, unless a job has taken it since the list was read. */
 const removeUnused = (keeper: EnvironmentKeeper, environment: KeptEnvironment) =>
   keeper.remove(environment, environment.used + 1000);

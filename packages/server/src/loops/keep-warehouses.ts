@@ -1,7 +1,7 @@
 /**
- * Maintains the warehouses of teams: copies each once a day while jobs continue, and runs the library's garbage
- * collection, which needs exclusive access. A team that is never idle is paused for the collection after a configured
- * number of days; its jobs wait meanwhile.
+ * Maintains the warehouses of teams. Copies each one once a day while jobs continue. Runs the library's garbage
+ * collection, which needs exclusive access: if a team is never idle, it is paused after a configured number of days,
+ * and its jobs wait until the collection is done.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
@@ -87,7 +87,7 @@ export function tidyWarehouses(context: KeepWarehousesContext & Measuring): Loop
   const advice = new ClockAdvice(context);
   let first = true;
   /**
-   * Decides again in each run whether the team is paused: the clock may have been wrong at the last decision, or the
+   * Decides in each run anew whether the team is paused: the clock may have been wrong at the last decision, or the
    * database may have rejected the change.
    */
   const goOn = async (row: WarehouseRow, wasPaused: boolean) => {
@@ -118,7 +118,7 @@ export function tidyWarehouses(context: KeepWarehousesContext & Measuring): Loop
   };
 }
 
-/** Pauses the team if it is idle, or if its garbage collection is overdue. Returns false if the team is not paused. */
+/** Pauses the team if it is idle, or if its garbage collection is overdue. Returns whether the team is paused now. */
 const pause = (context: KeepWarehousesContext, row: WarehouseRow): Promise<boolean> =>
   context.store.write(async (db) => {
     if (!isOverdue(context, row) && (await isTeamBusy(db, row.team_id))) return false;

@@ -15,8 +15,8 @@ export interface OldExportsContext {
 const batch = 500;
 
 /**
- * Deletes the rows first, because a file without a row is not served. Files that a crash in between leaves are found by
- * the next pass.
+ * Deletes expired exports. The rows are deleted before the files, because a file without a row is not served. If a
+ * crash in between leaves files, the next pass deletes them.
  */
 export async function removeOldExports({ store, clock, exports, blobs }: OldExportsContext): Promise<void> {
   const before = iso(clock.now() - exports.life);

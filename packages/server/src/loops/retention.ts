@@ -36,7 +36,10 @@ const batch = 500;
 const textsAtOnce = 20;
 const keyDays = 7;
 const invitationDays = 30;
-/** Days after which a failure that never recovered is deleted: a later success no longer counts as its recovery. */
+/**
+ * The record of a failure that never recovered is deleted after this many days. A later success no longer counts as its
+ * recovery.
+ */
 const failingDays = 365;
 
 export async function removeOldRows({ store, clock, auditDays, deliveryDays }: RetentionContext): Promise<void> {
@@ -54,8 +57,8 @@ export async function removeOldRows({ store, clock, auditDays, deliveryDays }: R
 }
 
 /**
- * Deletes logs of jobs past their retention period. The log is deleted before the job is marked: after a crash in
- * between, the next pass marks the job. In the reverse order, a crash would leave logs that no pass looks for.
+ * Deletes logs of jobs past their retention period. A log is deleted before its job is marked as without a log: after a
+ * crash in between, the next pass marks the job. In the reverse order, a crash would leave logs that no pass looks for.
  */
 export async function removeOldLogs(context: RetentionContext): Promise<void> {
   const { store, clock, logDays } = context;

@@ -97,7 +97,7 @@ async function sweepLogs({ store, blobs }: SweepContext, begun: number): Promise
   }
 }
 
-/** Deletes what engines still have of attempts that are over. */
+/** Deletes folders and other remains that engines still have of closed attempts. */
 async function sweepAttempts({ store, engines, serverId, log }: SweepContext): Promise<void> {
   for (const engine of engines.all()) {
     // The engine is queried first: an attempt that starts in between is then in the second list.

@@ -20,8 +20,8 @@ export interface Firing<Due> {
 export class TeamsInTurn<Due extends { readonly next_run: string }> {
   readonly #firing: Firing<Due>;
   /**
-   * Last item that was read, by team. Items that stay due for any reason are skipped until the pass over the team's
-   * items begins anew.
+   * Last item that was read, by team. An item that stays due after it fired is not read again before the other due
+   * items of its team were read.
    */
   readonly #places = new Map<number, Due>();
 
@@ -30,8 +30,8 @@ export class TeamsInTurn<Due extends { readonly next_run: string }> {
   }
 
   /**
-   * Fires a share of each team's due items, all with the same time `now`. Returns whether another round may find more;
-   * the caller then runs one without a pause.
+   * Fires a share of each team's due items, all with the same time `now`. Returns whether more items may be due; if so,
+   * the caller starts the next round at once.
    */
   async round(now: number): Promise<boolean> {
     const teams = await this.#firing.teams(now);
@@ -60,7 +60,10 @@ export class TeamsInTurn<Due extends { readonly next_run: string }> {
     return found;
   }
 
-  /** Fires a batch and waits for all of it. A failure of one item does not affect the others. */
+  /**
+   * Fires a batch of items and waits until all are done. A failure of one item does not affect the others. Returns
+   * whether anything happened.
+   */
   async #fireAll(batch: readonly Due[], now: number): Promise<boolean> {
     const newest = batch
       .map(({ next_run }) => next_run)
@@ -72,7 +75,7 @@ export class TeamsInTurn<Due extends { readonly next_run: string }> {
   }
 }
 
-/** Waits for all promises, then throws the first failure, if any. Returns whether anything happened. */
+/** Waits for all promises, then throws the first failure, if any. Returns true if any of them resolved to true. */
 export async function settled(firings: readonly Promise<boolean>[]): Promise<boolean> {
   const results = await Promise.allSettled(firings);
   for (const result of results) if (result.status === "rejected") throw result.reason;

@@ -1,7 +1,7 @@
 /**
- * Tells when the delays of queued jobs are over. The remaining delay is read from the store once, when the loop first
- * sees the job, and is then counted by the monotonic clock. It is capped at the longest delay that can be configured, so
- * a wrong wall clock neither loses a job nor delays it for long.
+ * Tells when the delays of queued jobs are over. When the loop first sees a job, it reads the remaining delay from the
+ * store. From then on the monotonic clock counts. The delay is capped at the longest that can be configured, so a wrong
+ * wall clock cannot delay a job for long.
  */
 import type { Clock } from "../domain/time/clock.ts";
 

@@ -57,7 +57,7 @@ export class DataFolder {
     return join(this.path, "restore.unfinished");
   }
 
-  /** Where blobs are kept: in these folders, or at the storage URI if one is set. */
+  /** Returns where blobs are kept: in these folders, or at the storage URI if one is set. */
   blobs({ data: { blobs: uri }, storageEnvironment: environment }: BlobSettings) {
     return {
       uri,

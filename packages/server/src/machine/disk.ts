@@ -50,7 +50,10 @@ export class Disk {
     return (await this.free()) - more < Math.max(this.#floor, least);
   }
 
-  /** Returns how many bytes are missing to keep the minimum free after writing `more` bytes; measured now. */
+  /**
+   * Measures the disk, and returns how many bytes must be freed so that the minimum stays free after `more` bytes are
+   * written; 0 if none.
+   */
   async shortage(more = 0): Promise<number> {
     return Math.max(0, Math.max(this.#floor, least) + more - (await this.#ask()));
   }

@@ -8,7 +8,7 @@ const waitBounds = [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600, 14_4
 const runBounds = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600, 14_400, 86_400];
 
 export class ServerMetrics {
-  /** The label is the team id, which is replaced by the team's name at each scrape. */
+  /** The label `team` is the team's id; each scrape replaces it by the team's name. */
   readonly jobsEnded = new Counter("millrace_jobs_ended_total", "Jobs that ended since the server started.");
   readonly jobsRetried = new Counter(
     "millrace_jobs_retried_total",

@@ -16,8 +16,8 @@ export interface Raised {
 }
 
 /**
- * Returns the exception that ended the program; undefined if the log has none. `cut`: the text is only the end of the
- * log.
+ * Returns the exception that ended the program; undefined if the log has none. `cut` tells whether the text is only the
+ * end of the log.
  */
 export function raisedIn(plain: string, cut: boolean): Raised | undefined {
   const lines = separateHeaders(linesOf(plain));
@@ -33,7 +33,7 @@ export function raisedIn(plain: string, cut: boolean): Raised | undefined {
   };
 }
 
-/** Number of lines before a traceback that name its thread or process. */
+/** Maximum number of lines before a traceback that name its thread or process. */
 const introduction = 2;
 
 /** Counts the lines between the tracebacks and after the last one. */
@@ -57,9 +57,9 @@ function textOf(lines: readonly string[], { start, end, message }: Traceback): s
 const deepest = 8;
 
 /**
- * Returns a traceback and the tracebacks that caused it, oldest first. The library runs functions in worker processes
- * behind an intermediate process, and both only report that a process failed. The exception in the worker is the real
- * reason.
+ * Returns a traceback and the tracebacks that caused it, oldest first. The library runs a function in a worker process,
+ * which an intermediate process starts. Both parents only report that a process failed; the real reason is the
+ * exception in the worker.
  */
 function causes(lines: readonly string[], told: readonly Traceback[], last: number): Traceback[] {
   const chain: Traceback[] = [];
@@ -69,7 +69,7 @@ function causes(lines: readonly string[], told: readonly Traceback[], last: numb
   return chain;
 }
 
-/** Returns the index of the traceback that caused this one; -1 if no other did. */
+/** Returns the index of the traceback that caused this one; -1 if no other traceback did. */
 function causeOf(lines: readonly string[], told: readonly Traceback[], index: number): number {
   const { start, message } = told[index] as Traceback;
   const [line = ""] = message;

@@ -66,7 +66,7 @@ function unbounded(ending: Ending, { plain, cut }: Tail): Reason {
   return { ...byExit(ending, plain, ended ? raised.stack : undefined), found: ended || !cut };
 }
 
-/** Returns how many lines may follow the traceback that ended a script. */
+/** Returns how many log lines may follow a traceback for it to count as the reason of the failure. */
 const patience = ({ runtime, code }: Ending) => runtime?.linesAfterException(code) ?? 0;
 
 function byExit(ending: Ending, plain: string, traceback: string | undefined): Omit<Reason, "found"> {
@@ -99,7 +99,8 @@ function fatalError(plain: string): string | undefined {
 }
 
 /**
- * Returns the error that an installer or git reports, with its indented lines; or else the last line that is not blank.
+ * Returns the error that an installer or git reports, with the indented lines below it. If there is none, returns the
+ * last line that is not blank.
  */
 function lastError(plain: string): string | undefined {
   const lines = lastLines(plain, Number.POSITIVE_INFINITY).filter(

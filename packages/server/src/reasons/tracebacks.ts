@@ -3,7 +3,9 @@ import { isSilent } from "./log-lines.ts";
 
 /** A traceback in the lines of a log. */
 export interface Traceback {
-  /** Index of the first line. For a chained traceback this is the first line of the first one in the chain. */
+  /**
+   * Index of the first line. If the traceback is chained to earlier ones, this is the first line of the whole chain.
+   */
   readonly start: number;
   /** Index after the line that names the exception. */
   readonly end: number;
@@ -47,8 +49,8 @@ export function separateHeaders(lines: readonly string[]): string[] {
 }
 
 /**
- * Returns all tracebacks in order. `cut`: the lines begin in the middle of the log, so the first one may lack its
- * header.
+ * Returns all tracebacks in order. `cut` tells whether the lines begin in the middle of the log; if so, the first
+ * traceback may lack its header.
  */
 export function findTracebacks(lines: readonly string[], cut: boolean): Traceback[] {
   const found: Traceback[] = [];
@@ -92,7 +94,10 @@ class FoundTraceback implements Traceback {
   }
 }
 
-/** Lines that look like a traceback. A block without a message is none, because no line of it names an exception. */
+/**
+ * Lines that look like a traceback. `message` is the line that names the exception; if it is undefined, the lines are
+ * not a traceback.
+ */
 interface Block {
   readonly end: number;
   readonly message: string | undefined;
@@ -153,8 +158,8 @@ function behindMargin(line: string): string {
 }
 
 /**
- * Returns the lines that may belong to the message of an exception. Later output of the program looks the same, so it
- * may be included.
+ * Returns the lines that may belong to the message of an exception. They may include later output of the program, which
+ * looks the same.
  */
 function continuation(lines: readonly string[], from: number): string[] {
   const more: string[] = [];
@@ -167,7 +172,10 @@ function continuation(lines: readonly string[], from: number): string[] {
   return more.slice(0, messageLines);
 }
 
-/** Reads from the lines before a traceback where it was raised, and whether it is chained to the previous traceback. */
+/**
+ * Finds out from the lines before a traceback where its exception was raised, and whether it is chained to the previous
+ * traceback.
+ */
 function origin(lines: readonly string[], index: number): { start: number; of: Traceback["of"]; chained: boolean } {
   const [first, second] = spokenBefore(lines, index);
   const line = lines[first] ?? "";

@@ -1,7 +1,10 @@
 /** The interface of a runtime: how scripts of one query type are started, and how their metadata and failures are read. */
 import type { ScriptMetadata } from "./script-metadata.ts";
 
-/** Placeholder in a command for the Python of the job's virtualenv or of the machine. The engine replaces it by the path. */
+/**
+ * Placeholder in a command. The engine replaces it by the path of the Python in the job's virtualenv, or of the
+ * machine's Python.
+ */
 export const jobPython = Symbol("the job's Python");
 
 type Word = string | typeof jobPython;
@@ -24,6 +27,9 @@ export interface Runtime {
   readonly libraryKind: number;
   /** Whether the script may import the dataset library. `query` is undefined if the script is in a repository. */
   mayImportLibrary(query: string | undefined): boolean;
-  /** Maximum number of log lines after the traceback of the exception that ended the script with this exit code. */
+  /**
+   * Returns how many log lines may follow a traceback for it to count as the exception that ended the script with this
+   * exit code.
+   */
   linesAfterException(exitCode: number): number;
 }

@@ -11,7 +11,10 @@ const runtimes: Readonly<Record<QueryType, Runtime | string>> = {
   TYPESCRIPT: "a script whose name ends with .ts",
 };
 
-/** Returns the runtime of a query type. Throws a request error if no engine runs that type; no such job is ever stored. */
+/**
+ * Returns the runtime of a query type. Throws a request error if no engine runs that type; jobs of such a type are
+ * never stored.
+ */
 export function runtimeOf(queryType: QueryType): Runtime {
   const runtime = runtimes[queryType];
   if (typeof runtime === "object") return runtime;

@@ -49,7 +49,7 @@ const messageOf = ({ to, subject, text, deliveryId }: Mail, from: string) => ({
   headers: { "x-millrace-delivery": deliveryId, "auto-submitted": "auto-generated" },
 });
 
-/** Rejects when the signal aborts. */
+/** Returns a promise that rejects when the signal aborts. */
 const aborted = (signal: AbortSignal, seconds: number) =>
   new Promise<never>((_, reject) => {
     const stop = () => reject(new Error(`no answer within ${seconds} seconds`));
@@ -61,8 +61,8 @@ const aborted = (signal: AbortSignal, seconds: number) =>
 const notSent = (error: string): AttemptResult => ({ ok: false, status: null, error, isReceivers: false });
 
 /**
- * Returns the result of a failed attempt. It counts against the receiver only if the mail server rejects the address
- * permanently.
+ * Returns the result of a failed attempt. The failure counts against the receiver only if the mail server rejects the
+ * receiver's address permanently.
  */
 function failure(error: unknown): AttemptResult {
   const { code, responseCode, message } = error as { code?: string; responseCode?: number; message: string };

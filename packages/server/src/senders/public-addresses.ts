@@ -1,4 +1,7 @@
-/** Checks whether webhooks may connect to an IP address: public ones, and private ones that the operator allows. */
+/**
+ * Checks whether webhooks may connect to an IP address. They may connect to public addresses, and to private ones that
+ * the operator allows.
+ */
 import { BlockList, isIP, isIPv4, isIPv6 } from "node:net";
 
 /** Networks that are not public, and IPv6 networks that embed or tunnel other addresses. */

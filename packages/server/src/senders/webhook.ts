@@ -194,7 +194,7 @@ function countAnswer(asking: ClientRequest): Sent {
   return sent;
 }
 
-/** Reads an answer. If it is too long, returns the part that was received until then. */
+/** Reads the receiver's answer. If the answer is too long, returns its beginning. */
 async function readAnswer(response: IncomingMessage, sent: Sent): Promise<Answer> {
   const chunks: Buffer[] = [];
   try {

@@ -1,8 +1,8 @@
-/** The HTTP request that the current code works for. Loops work for no request. */
+/** Keeps the HTTP request on whose behalf the current code runs. Loops run on behalf of no request. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { ApiError } from "@millrace/contract";
 
-/** The request that code works for. It is passed implicitly through all asynchronous calls of that code. */
+/** The HTTP request on whose behalf code runs. It is passed implicitly through all asynchronous calls. */
 export interface Asker {
   /** Key of the caller; callers take turns on scarce resources. */
   readonly caller: unknown;
@@ -21,7 +21,7 @@ const askers = new AsyncLocalStorage<Asker>();
 /** Runs code on behalf of a request. */
 export const askedBy = <T>(asker: Asker, work: () => Promise<T>): Promise<T> => askers.run(asker, work);
 
-/** Returns the request that the current code works for; undefined in a loop. */
+/** Returns the request on whose behalf the current code runs; undefined in a loop. */
 export const currentAsker = (): Asker | undefined => askers.getStore();
 
 /** Throws if the caller has closed the connection, so that no more work is done for the request. */

@@ -1,7 +1,7 @@
 /**
  * Builds large answers in stretches of limited size, so that they do not block the event loop. In each iteration of the
- * event loop only one stretch of all answers is built, and callers take turns. So a small request waits for one stretch
- * at most.
+ * event loop only one stretch is built, for one of the answers, and callers take turns. So a small request waits for at
+ * most one stretch.
  */
 import { type Asker, askedBy, currentAsker, requireStillThere } from "./asker.ts";
 import { Turns } from "./turns.ts";
@@ -43,8 +43,8 @@ export async function nextStretch(): Promise<void> {
 }
 
 /**
- * Yields to the event loop during a long search that needs little memory, and thus no slot. Throws if the caller has
- * disconnected.
+ * Yields to the event loop during a long search. The search needs little memory, so it takes none of the slots for
+ * large answers. Throws if the caller has disconnected.
  */
 export async function nextLook(): Promise<void> {
   const asker = currentAsker();

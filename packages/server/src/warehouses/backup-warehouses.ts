@@ -75,8 +75,8 @@ export class BackupWarehouses {
   }
 
   /**
-   * Throws if the disk has no space for a copy. A job can make a sparse file far longer than its data, and a copy would
-   * take the full length.
+   * Throws if the disk has no space for a copy. Jobs can make sparse files, which are far longer than their data, and a
+   * copy would take the full length.
    */
   async #requireRoom({ path, data }: WarehouseFolder): Promise<void> {
     const { bavail, bsize } = await statfs(path);
@@ -96,8 +96,8 @@ export class BackupWarehouses {
   }
 
   /**
-   * Creates the warehouse of a team that has none, from the files that `fill` writes to a folder. Then reads it
-   * completely and compares it with the registry.
+   * Creates the warehouse of a team that has none. `fill` writes its files to a folder. Then the files are read
+   * completely and compared with the registry.
    */
   async place(
     teamId: number,
@@ -139,8 +139,8 @@ export class BackupWarehouses {
   }
 
   /**
-   * Reads what a job had done in the warehouse when the warehouse was copied, and marks the job there as failed. The
-   * answer is untrusted.
+   * Reads what a job had done in the warehouse at the time of the copy, and marks the job there as failed. The answer
+   * is untrusted.
    */
   async collect(teamId: number, request: CollectRequest): Promise<Buffer[]> {
     const task = { program: "collect", request, seconds: patience.least };
@@ -153,8 +153,8 @@ export class BackupWarehouses {
 }
 
 /**
- * Throws if the server does not run as root but this process does: the child process, which switches to the warehouse's
- * group, could not read files owned by the server's user.
+ * Throws if this command runs as root but the server does not. The child process switches to the warehouse's group, and
+ * could not read files that belong to the server's user.
  */
 function requireOwner(folder: WarehouseFolder): void {
   const { uid, gid } = lstatSync(folder.data);
@@ -164,7 +164,7 @@ function requireOwner(folder: WarehouseFolder): void {
   );
 }
 
-/** Reads a child's answer. Only the requested uuids are accepted, because the answer is untrusted. */
+/** Parses a child's answer. It is untrusted, so only uuids that were requested are accepted. */
 function readCompared(answer: unknown, registered: readonly Registered[]): Compared {
   const { missing, renamed } = (answer ?? {}) as Record<string, unknown>;
   const asked = new Set(registered.map(({ uuid }) => uuid));

@@ -24,8 +24,8 @@ interface Told {
 const opened = ({ metadata, rows }: Told) => [openDatabase(metadata, "write"), openDatabase(rows, "write")] as const;
 
 /**
- * The exporter is imported on demand, because its Parquet writer takes longer to load than collecting a job's result
- * may take.
+ * The exporter is imported only when needed: loading its Parquet writer takes longer than many other tasks of this
+ * process.
  */
 const exporter = () => import("./programs/export-rows.ts");
 
@@ -50,7 +50,7 @@ const linesOf = ({ versions, ...rest }: ReturnType<typeof collect>) =>
 const passing = [5, 6, 10, 13];
 const isPassing = (error: unknown) => passing.includes(((error as { errcode?: number }).errcode ?? 0) & 0xff);
 
-/** Returns an error message for the team; undefined for a bug in the program. */
+/** Returns an error message for the team; undefined if the error is a bug in the program. */
 function reasonOf(error: unknown): string | undefined {
   // Programs throw plain errors with messages for the team; any other class of error is a bug.
   if (error instanceof Unusable || (error as Error).constructor === Error) {
@@ -58,7 +58,7 @@ function reasonOf(error: unknown): string | undefined {
     if (code === undefined) return (error as Error).message;
   }
   const { code, errstr = "", message } = error as { code?: string; errstr?: string; message: string };
-  if (isPassing(error)) return `The team's warehouse cannot be reached just now: ${errstr}.`;
+  if (isPassing(error)) return `The team's warehouse cannot be reached just now: ${errstr}. Try again later.`;
   return code === "ERR_SQLITE_ERROR" ? unusable(errstr || message).message : undefined;
 }
 

@@ -1,7 +1,7 @@
 /** Reads the columns of a version's rows from the schema that the dataset library wrote. */
 import { WarehouseUnusable } from "./warehouse-processes.ts";
 
-/** A column type by the library's name for it; lists also have an item type. */
+/** A column type. `type` is the library's name for it; lists also have the type of their items. */
 export interface ColumnType {
   readonly type: string;
   readonly itemType?: ColumnType;
@@ -26,7 +26,7 @@ function parse(schema: string): Record<string, SchemaType | null> {
   try {
     return JSON.parse(schema) as Record<string, SchemaType | null>;
   } catch {
-    throw new WarehouseUnusable("The schema of the dataset version is not valid JSON");
+    throw new WarehouseUnusable("The rows cannot be exported: the schema of the dataset version is not valid JSON.");
   }
 }
 

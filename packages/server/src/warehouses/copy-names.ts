@@ -1,13 +1,13 @@
 /**
- * Names of warehouse copies. A name is the time of the copy, so names sort by age. Copies that a wrong clock dated too
- * late are renamed.
+ * Names of warehouse copies. A name is the time of the copy, so names sort by age. If a wrong clock gave a copy a time
+ * in the future, the copy is renamed.
  */
 import { readdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
 
 /**
- * Renames copies that a fast clock dated after `moment`, to times just before it, so that a copy made now is the
- * newest.
+ * Renames copies that a fast clock dated after `moment`. They get times just before `moment`, so that a copy made at
+ * `moment` has the newest name.
  */
 export function makeRoomFor(moment: string, folder: string): void {
   const renamed: [from: string, to: string][] = [];

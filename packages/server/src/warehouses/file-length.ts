@@ -1,10 +1,13 @@
-/** Lengths of a database's files, as the upper limit of a copy's size. */
+/** Measures the files of a database. A copy of the database is at most this long. */
 import { lstatSync } from "node:fs";
 
 /** Returns the path of a database's write-ahead log. */
 export const walOf = (path: string) => `${path}-wal`;
 
-/** Returns the length of a database file and its write-ahead log, which has the pages that are not in the file yet. */
+/**
+ * Returns the length in bytes of a database file plus its write-ahead log, which holds pages that are not in the file
+ * yet.
+ */
 export const lengthWithLog = (path: string): number =>
   [path, walOf(path)].reduce((sum, file) => sum + (lstatSync(file, { throwIfNoEntry: false })?.size ?? 0), 0);
 

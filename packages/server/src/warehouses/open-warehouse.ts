@@ -7,7 +7,7 @@ import { unusable } from "./unusable.ts";
 /** Condition for views, triggers and virtual tables. The library never creates any, and reading them could run code. */
 const foreign = "type in ('view', 'trigger') or (type = 'table' and sql like 'create virtual%')";
 
-/** Largest size of a single value in bytes: a computed column could be of any size. */
+/** Maximum size of a single value in bytes. Without it, a computed column could be of any size. */
 const limits = { length: 256 * 1024 * 1024 };
 /** How long to wait for a job that is writing, in milliseconds. */
 const patience = 60_000;
@@ -15,7 +15,7 @@ const patience = 60_000;
 export function openDatabase(path: string, access: "read" | "write"): DatabaseSync {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (!found) throw unusable("its file is missing");
-  if (!found.isFile()) throw unusable("its path is not a plain file");
+  if (!found.isFile()) throw unusable("its file is not a plain file");
   const readOnly = access === "read";
   const db = new DatabaseSync(path, { readOnly, timeout: patience, defensive: true, allowExtension: false, limits });
   db.exec(`pragma trusted_schema = off; pragma synchronous = normal; pragma cell_size_check = on;`);

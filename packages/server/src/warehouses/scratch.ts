@@ -5,11 +5,11 @@ import { dirname } from "node:path";
 import type { WarehouseFolder } from "./warehouse-folder.ts";
 import { WarehouseUnusable } from "./warehouse-processes.ts";
 
-/** Creates an empty folder with the permissions of the warehouse, replacing one of the same name. */
+/** Creates an empty folder with the permissions of the warehouse. An existing folder of the same name is replaced. */
 export async function openScratch(folder: WarehouseFolder, name: string): Promise<string> {
   if (!folder.exists())
     throw new WarehouseUnusable(
-      "The team's warehouse is missing. An admin of the team can bring back last night's copy of the datasets.",
+      "The team's warehouse is missing. An admin of the team can replace the warehouse with its newest daily copy (millrace team restore-datasets).",
     );
   const path = folder.file(name);
   await rm(path, { recursive: true, force: true });
@@ -35,7 +35,7 @@ export function replaceWarehouse(folder: WarehouseFolder, fresh: string, old: st
   putInPlace(folder, fresh);
 }
 
-/** Moves a folder into place as the warehouse; there must be none yet. */
+/** Makes a folder the team's warehouse. The team must have no warehouse yet. */
 export function putInPlace(folder: WarehouseFolder, fresh: string): void {
   renameSync(fresh, folder.data);
   chmodSync(folder.data, folder.group() === undefined ? 0o700 : 0o2770);

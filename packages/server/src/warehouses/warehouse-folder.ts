@@ -14,10 +14,13 @@ export const warehouseFiles = (data: string) => ({ metadata: join(data, "metadat
 /** File that names the library version which last wrote the warehouse; jobs maintain it. */
 export const libraryMark = "library";
 
-/** Files in a copy of a warehouse. */
+/** Names of the files in a copy of a warehouse. */
 export const copyNames = ["metadata.db", "rows.db", libraryMark] as const;
 
-/** Folder with the warehouses of all teams, and folder with the compile cache of the child process. */
+/**
+ * The folder with the warehouses of all teams (`teams`), and the folder with the compile cache of the child processes
+ * (`compiled`).
+ */
 export interface WarehouseFolders {
   readonly teams: string;
   readonly compiled: string;
@@ -51,8 +54,8 @@ export class WarehouseFolder {
   }
 
   /**
-   * Returns the group id of the warehouse, which is chosen when the folder is created. Undefined if the server does not
-   * run as root; its own user then owns the warehouse.
+   * Returns the group id of the warehouse, which is chosen when the folder is created. Returns undefined if the server
+   * does not run as root: then the server's own user owns the warehouse.
    */
   group(): number | undefined {
     return isRoot ? lstatSync(this.data).gid : undefined;
@@ -67,7 +70,10 @@ export class WarehouseFolder {
     if (!this.isMade()) writeFileSync(this.file("made"), "", { mode: 0o600 });
   }
 
-  /** Creates the folder. It gets its final name only after its permissions are set, so that nobody sees it before. */
+  /**
+   * Creates the folder. It gets its final name only after its permissions are set, so that nobody uses it with wrong
+   * permissions.
+   */
   make(): void {
     if (this.exists()) return;
     mkdirSync(this.path, { recursive: true, mode: 0o711 });
@@ -82,7 +88,7 @@ export class WarehouseFolder {
   }
 }
 
-/** Returns the group ids of the other teams' warehouses, since no two may share one. */
+/** Returns the group ids that other teams' warehouses use. Each warehouse needs a group id of its own. */
 const groupsBelow = (warehousesDir: string) =>
   new Set(
     readdirSync(warehousesDir).flatMap(

@@ -12,7 +12,7 @@ import type { StrangersPlace, WarehouseView } from "../engines/warehouse-view.ts
 import { busyExit, unusableExit } from "./exit-codes.ts";
 import { type WarehouseFolder, warehouseFiles } from "./warehouse-folder.ts";
 
-/** Returns the command prefix of a sandbox in which one of our own programs can access only the paths in `view`. */
+/** Returns the command prefix for a sandbox in which one of our own programs can access only the paths in `view`. */
 export type Confine = (view: WarehouseView) => string[];
 
 /** Creates a sandbox for a command that may run the team's code. */
@@ -25,15 +25,20 @@ export class WarehouseUnusable extends Error {}
 export class WarehouseBusy extends WarehouseUnusable {}
 
 export interface Task {
-  /** Name of one of our programs, and its input. */
+  /** Name of one of the programs in child.ts. */
   readonly program: string;
+  /** Input of the program. */
   readonly request: unknown;
   /** Further folders that the program may write to. */
   readonly writable?: readonly string[];
-  /** Folder of the warehouse's files; undefined means the usual one. */
+  /** Folder of the warehouse's files; undefined means the team's current warehouse. */
   readonly data?: string;
+  /** Time limit in seconds. */
   readonly seconds: number;
-  /** Longest file in bytes that the program may write, so that copying a manipulated warehouse cannot fill the disk. */
+  /**
+   * Maximum length of a file that the program writes, in bytes. Otherwise copying a manipulated warehouse could fill
+   * the disk.
+   */
   readonly longestFile?: number;
 }
 
@@ -41,11 +46,9 @@ const fromSource = import.meta.filename.endsWith(".ts");
 const packageRoot = join(import.meta.dirname, fromSource ? "../.." : "..");
 const contractRoot = join(fileURLToPath(import.meta.resolve("@millrace/contract")), "../..");
 const script = join(import.meta.dirname, fromSource ? "child.ts" : "child.js");
-/**
- * Maximum size in bytes of an answer that is read at once, and of one that is read line by line. No valid warehouse
- * exceeds them.
- */
+/** Maximum size in bytes of an answer that is parsed at once. No valid warehouse exceeds it. */
 const answerBytes = 16 * 1024 * 1024;
+/** Maximum size in bytes of an answer that is parsed line by line. No valid warehouse exceeds it. */
 const linesBytes = 64 * 1024 * 1024;
 /** Maximum number of characters of a command's output that are kept. */
 const saidLength = 4000;
@@ -55,13 +58,14 @@ const childOptions = [
   ...(fromSource ? ["--conditions=millrace-source"] : []),
 ];
 
-/** Seconds that a spare child waits for a task, and the maximum time limit in seconds of a task that it may get. */
+/** Seconds that a spare child (see `expect`) waits for a task before it is killed. */
 const spareSeconds = 15;
+/** A task with a longer time limit than this, in seconds, gets a new child instead of the spare one. */
 const longestTask = 120;
 
 /**
- * Command prefix that limits memory to 2 GB (ulimit counts KiB) and the length of written files (in blocks of 512
- * bytes). A child that exceeds them ends.
+ * Returns a command prefix that limits a child's memory to 2 GB (ulimit counts KiB) and the length of files that it
+ * writes (ulimit counts blocks of 512 bytes).
  */
 const withLimits = (longestFile: number | undefined) => {
   const file = longestFile === undefined ? "unlimited" : Math.ceil(longestFile / 512);
@@ -78,7 +82,10 @@ function codeFolders(): string[] {
   return folders;
 }
 
-/** Links the server's compile cache for the warehouse's user, since Node keeps one cache folder per user id. */
+/**
+ * Links the server's compile cache for the warehouse's user, because Node uses a separate cache folder for each user
+ * id.
+ */
 function shareCache(folder: string, user: number): void {
   const own = `-${process.getuid?.()}`;
   for (const name of readdirSync(folder).filter((entry) => entry.endsWith(own))) {
@@ -114,7 +121,7 @@ export class WarehouseProcesses {
 
   /**
    * Fills the compile cache once, because compiling takes a child longer than its actual work. If this fails, children
-   * are only slower.
+   * only start more slowly.
    */
   prepare(): Promise<void> {
     const words = [process.execPath, ...childOptions, script];
@@ -181,8 +188,8 @@ export class WarehouseProcesses {
   }
 
   /**
-   * Starts a spare child while a short job runs, so that it is ready when the job ends. It is killed if nobody needs it
-   * soon.
+   * Starts a spare child while a short job runs: a child that is ready for a task when the job ends. If no task comes
+   * within `spareSeconds`, the child is killed.
    */
   expect(folder: WarehouseFolder): void {
     if (this.#closed || this.#spares.has(folder.path)) return;
@@ -195,7 +202,7 @@ export class WarehouseProcesses {
     child.on("close", forget);
   }
 
-  /** Kills the spare child of a warehouse that was replaced, because it would still see the old files. */
+  /** Kills the spare child of a warehouse that was replaced, because that child would still see the old files. */
   forget(folder: WarehouseFolder): void {
     this.#spares.get(folder.path)?.kill("SIGKILL");
     this.#spares.delete(folder.path);

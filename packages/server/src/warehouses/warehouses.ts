@@ -25,7 +25,7 @@ export { WarehouseBusy, WarehouseUnusable } from "./warehouse-processes.ts";
 /** Time limits of the child processes in seconds. */
 const patience = { collect: 120, copy: 3600, tidy: 900, list: 300, export: 600, change: 120 };
 
-/** A warehouse that can be restored: a daily copy, or one that a restore replaced. */
+/** A copy that can be restored: a daily copy, or a warehouse that an earlier restore replaced. */
 export interface WarehouseCopy {
   readonly moment: string;
   readonly kind: "daily" | "replaced";
@@ -74,8 +74,8 @@ export class Warehouses implements WarehousePlaces {
   }
 
   /**
-   * Records in the warehouse how a job ended, and returns what the job did according to the warehouse. The answer is
-   * untrusted.
+   * Records in the warehouse how a job ended, and returns what the job did there. The answer is untrusted, because jobs
+   * can write anything to the warehouse.
    */
   async collect(teamId: number, request: CollectRequest): Promise<Buffer[]> {
     const folder = this.#folder(teamId);
@@ -92,7 +92,7 @@ export class Warehouses implements WarehousePlaces {
     const folder = this.#folder(teamId);
     if (!folder.exists())
       throw new WarehouseUnusable(
-        "The rows cannot be exported: the team's warehouse is missing. An admin of the team can bring back last night's copy of the datasets.",
+        "The rows cannot be exported: the team's warehouse is missing. An admin of the team can replace the warehouse with its newest daily copy (millrace team restore-datasets).",
       );
     await this.#processes.fill(folder, task, path);
   }
@@ -105,7 +105,7 @@ export class Warehouses implements WarehousePlaces {
     await this.#change(teamId, "remove-versions", request);
   }
 
-  /** Runs a change of the warehouse; does nothing if the team has no warehouse. */
+  /** Runs a program that changes the warehouse. Does nothing if the team has no warehouse. */
   async #change(teamId: number, program: string, request: unknown): Promise<void> {
     const folder = this.#folder(teamId);
     const task = { program, request, seconds: patience.change };
@@ -125,8 +125,8 @@ export class Warehouses implements WarehousePlaces {
   }
 
   /**
-   * Returns the length of the warehouse's files in bytes, which is what a copy may take on disk. It can exceed the disk
-   * usage, because jobs can create sparse files.
+   * Returns the length of the warehouse's files in bytes, which is what a copy may take on disk. Jobs can create sparse
+   * files, which take less disk space than their length.
    */
   length(teamId: number): number {
     const { metadata, rows } = this.#folder(teamId);
@@ -134,8 +134,8 @@ export class Warehouses implements WarehousePlaces {
   }
 
   /**
-   * Copies the warehouse. The copy is named by its time, `moment`; copies with later names are renamed, so that it is the
-   * newest. Deletes all copies but the newest `keep`.
+   * Copies the warehouse, and deletes all copies but the newest `keep`. The copy is named by its time, `moment`. Copies
+   * with later names, which a fast clock made, are renamed, so that the new copy is the newest.
    */
   async copy(teamId: number, moment: string, keep: number): Promise<void> {
     const folder = this.#folder(teamId);
@@ -172,8 +172,8 @@ export class Warehouses implements WarehousePlaces {
   }
 
   /**
-   * Replaces the warehouse by a copy; no job may be using it. Keeps the old warehouse as the one replaced at `now`.
-   * Returns the uuids of the versions in the copy.
+   * Replaces the warehouse by a copy, and returns the uuids of the versions in the copy. No job may be using the
+   * warehouse. The old warehouse is kept as a replaced one with the time `now`.
    */
   async restore(teamId: number, { moment, kind }: WarehouseCopy, now: string): Promise<string[]> {
     const folder = this.#folder(teamId);
@@ -230,7 +230,7 @@ export class Warehouses implements WarehousePlaces {
   }
 }
 
-/** Returns the interpreter that last used the warehouse; undefined if it no longer exists. */
+/** Returns the Python interpreter that last used the warehouse; undefined if it is not known or no longer exists. */
 function readPython(folder: WarehouseFolder): Python | undefined {
   const path = folder.file("python");
   if (!existsSync(path)) return undefined;

@@ -276,7 +276,7 @@ describe("the warehouse of a team", { skip }, () => {
     await promisify(execFile)("mkfifo", [mark]);
     const { job, log } = await runJob(client, save("piped"));
     assert.equal(job.status, "FAILED");
-    assert.match(log, /library is not a plain file.*bring back last night's copy/);
+    assert.match(log, /library is not a plain file.*replace the warehouse with its newest daily copy/);
     await rm(mark);
     const db = new DatabaseSync(data("metadata.db"));
     const { id } = await createJob(client, python("if False:\n    import datachain\nimport time\ntime.sleep(1)\n"));

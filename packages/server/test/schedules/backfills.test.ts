@@ -110,7 +110,7 @@ describe("a backfill", () => {
     assert.deepEqual([done.status, ...countsOf(done)], ["COMPLETED", 0, 0, 4, 0]);
     assert.deepEqual(await lines(), [...days("01"), "begin 2026-01-02", ...days("02", "03", "04")]);
     assert.notEqual(done.moments[1]?.pipeline_id, stopped.moments[1]?.pipeline_id, "a new run");
-    await refused(retry(id), "wrong_state", /is COMPLETED, and none of its moments has failed/);
+    await refused(retry(id), "wrong_state", /is COMPLETED, and none of its runs has failed/);
   });
 
   it("continues with the other moments if requested, and is FAILED at the end", async () => {
@@ -213,7 +213,7 @@ describe("a backfill", () => {
       [
         { every: "hour", to: "2026-02-11T16:00" },
         "invalid",
-        /at most 1000 moments, and this one would have more\. The last moment that fits is 2026-02-11T15:00/,
+        /at most 1000 moments \(scheduled times\), and this one would have more\. The last moment that fits is 2026-02-11T15:00/,
       ],
       [{ pipeline_name: "nobody" }, "not_found", /no pipeline nobody/],
     ];

@@ -33,7 +33,10 @@ export class PlugIns {
     this.#listings = listings;
   }
 
-  /** Returns file contents by path below the job's input. `listings` adds the plug-in that refreshes storage listings. */
+  /**
+   * Returns the plug-in files of a job: their contents by path below the job's input. `listings` adds the plug-in that
+   * refreshes storage listings.
+   */
   files(record: string, listings: boolean): Files {
     return {
       ...packaged("datasets", "millrace", this.#datasets),

@@ -139,7 +139,7 @@ export async function denyLogin(
   await store.write((db) => answer({ db, actor, now }, normaliseCode(userCode), refusal));
 }
 
-/** Records the answer to a device login, unless it has expired or was answered before. */
+/** Records the answer to a device login. Throws if the login has expired or was answered before. */
 async function answer({ db, actor, now }: Edit, userCode: string, given: Answer): Promise<void> {
   if (!(await answerDeviceLogin(db, userCode, iso(now), given))) throw unknownCode(userCode);
   const action = given.status === "approved" ? "device-login.approve" : "device-login.deny";
@@ -150,7 +150,10 @@ async function answer({ db, actor, now }: Edit, userCode: string, given: Answer)
 export const isDeviceCode = async (db: Db, deviceCode: string) =>
   (await findDeviceLogin(db, hashSecret(deviceCode))) !== undefined;
 
-/** Returns the token of an approved login, only once. Throws an error that says why there is no token (yet). */
+/**
+ * Returns the token of an approved login. This works only once per login. Otherwise throws an error that says why there
+ * is no token, or no token yet.
+ */
 export async function collectToken(store: Store, deviceCode: string, address: string, now: number): Promise<string> {
   const hash = hashSecret(deviceCode);
   const token = await giveToken(store, hash, address, now);
@@ -159,8 +162,8 @@ export async function collectToken(store: Store, deviceCode: string, address: st
 }
 
 /**
- * Creates the token of an approved login; returns undefined if the login is not approved. Polls before that cost no
- * write.
+ * Creates the token of an approved login. Returns undefined if the login is not approved; such a poll writes nothing to
+ * the store.
  */
 async function giveToken(store: Store, hash: string, address: string, now: number): Promise<string | undefined> {
   if ((await findDeviceLogin(store.db, hash))?.status !== "approved") return undefined;
@@ -196,8 +199,8 @@ function whyNoToken(login: { status: string; expires_at: string } | undefined, n
 type Approval = NonNullable<Awaited<ReturnType<typeof useDeviceLogin>>>;
 
 /**
- * Returns the user who approved the login; undefined if that user is disabled or the approving token is no longer
- * valid.
+ * Returns the user who approved the login. Returns undefined if that user is disabled, or if the token that the user
+ * approved with is no longer valid.
  */
 async function approverOf(db: Db, { user_id, granted_by }: Approval, now: number) {
   if (granted_by !== null && !(await findToken(db, granted_by, iso(now)))) return undefined;

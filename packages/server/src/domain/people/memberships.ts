@@ -116,13 +116,19 @@ export async function changeRole(
 
 interface MemberRemoval {
   readonly username: string;
-  /** Username of the user who takes over the member's work in the team; undefined if the member keeps the work. */
+  /**
+   * Username of the user who takes over the member's tasks, schedules and pipelines in the team; undefined if the
+   * member keeps them.
+   */
   readonly transferTo: string | undefined;
-  /** Hands over even if the new owner lacks credentials that the work needs. */
+  /** Whether to hand the work over even if the new owner lacks credentials that the work needs. */
   readonly force: boolean;
 }
 
-/** Removes a user from a team. With `transferTo`, the user's work in the team changes hands in the same transaction. */
+/**
+ * Removes a user from a team. With `transferTo`, that user takes over the member's tasks, schedules and pipelines in
+ * the same transaction.
+ */
 export async function removeMember(
   store: Store,
   { principal, actor, team }: Call,

@@ -37,8 +37,8 @@ const fewestCharacters = 5;
 const longest = 128;
 
 /**
- * Returns why a password is too easy to guess, or undefined. `about` has names and addresses of the owner that others
- * know.
+ * Returns why a password is too easy to guess; undefined if it is not. `about` has the owner's names and addresses,
+ * which others may know.
  */
 export function whyGuessable(password: string, about: readonly string[]): string | undefined {
   const text = password.normalize("NFC").toLowerCase().slice(0, longest);
@@ -52,13 +52,13 @@ export function whyGuessable(password: string, about: readonly string[]): string
 const namesIn = (text: string) => [text.toLowerCase(), ...text.toLowerCase().split(/[^\p{L}\p{N}]+/u)];
 
 /**
- * Returns the smallest number of independent choices that make up the text. A well-known word, a run of keys, a
- * repetition, a date and any single character count as one choice each. An ordinary word counts as two, so that three
- * of them are enough.
+ * Returns the smallest number of independent choices that produce the text. A common word, a run of keys, a repetition,
+ * a date and any other single character count as one choice each. An ordinary word counts as two, so that three
+ * ordinary words are enough.
  */
 function countChoices(text: string, known: ReadonlySet<string>): number {
   const plain = withoutDisguise(text);
-  /** Minimum number of choices for the rest of the text, by the index at which the rest begins. */
+  /** For each index, the minimum number of choices in the text from that index on. */
   const fewest = new Array<number>(text.length + 1).fill(0);
   for (let at = text.length - 1; at >= 0; at--) {
     const from = (length: number, choices: number) => choices + (fewest[at + length] ?? 0);
@@ -114,8 +114,8 @@ function walkAt(text: string, at: number): number {
 }
 
 /**
- * Returns the number of characters from this index on that repeat the characters just before it, once or more; 0 if
- * none do.
+ * Returns the length of the text from this index on that repeats the characters directly before the index, once or
+ * several times. Returns 0 if nothing is repeated.
  */
 function repetitionAt(text: string, at: number): number {
   let longest = 0;
@@ -127,7 +127,7 @@ function repetitionAt(text: string, at: number): number {
   return longest;
 }
 
-/** Letters for which people write these digits. */
+/** Digits that people write instead of letters, each with the letter that it replaces. */
 const disguises: Readonly<Record<string, string>> = { "0": "o", "1": "i", "3": "e", "4": "a", "5": "s", "7": "t" };
 const withoutDisguise = (text: string) =>
   [...text.replaceAll("@", "a").replaceAll("$", "s").replaceAll("!", "i")]

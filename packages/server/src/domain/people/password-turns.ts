@@ -6,10 +6,11 @@
 import { ApiError } from "@millrace/contract";
 import { Turns } from "../../turns/turns.ts";
 
-/** Whose password is hashed, which selects the queue. */
+/** The caller whose password is hashed. Known callers and strangers wait in different queues. */
 export interface Hasher {
   /**
-   * Key of the caller's place in the strangers' queue; undefined for a caller known by a session, browser or secret.
+   * For a stranger: key of the caller, so that callers take turns in the strangers' queue. Undefined for a caller who
+   * is known by a session, a browser cookie or a secret.
    */
   readonly stranger?: string | undefined;
 }
@@ -20,7 +21,10 @@ const strangers = new Turns(1);
 const mostWaiting = 64;
 let waiting = 0;
 
-/** Runs a password hash when it is the caller's turn. */
+/**
+ * Runs a password hash when it is the caller's turn. Throws if the caller is a stranger and the strangers' queue is
+ * full.
+ */
 export async function hashInTurn<T>({ stranger }: Hasher, hash: () => Promise<T>): Promise<T> {
   if (stranger === undefined) return known.run(hash);
   if (waiting >= mostWaiting)

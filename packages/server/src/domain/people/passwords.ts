@@ -1,6 +1,6 @@
 /**
- * Passwords, stored as argon2id hashes in the usual text form, which includes the parameters. When the parameters are
- * raised later, a hash with other parameters is replaced at the next sign-in of its owner.
+ * Passwords, stored as argon2id hashes in the usual text form, which includes the parameters. If a later release
+ * changes the parameters, an older hash is replaced when its owner next signs in.
  */
 import { argon2, randomBytes, timingSafeEqual } from "node:crypto";
 import { promisify } from "node:util";
@@ -10,9 +10,7 @@ import { type Hasher, hashInTurn } from "./password-turns.ts";
 
 const derive = promisify(argon2);
 
-/**
- * Memory of one hash in KiB. 19 MiB and two passes are the minimum that OWASP recommends; a sign-in takes about 30 ms.
- */
+/** Memory of one hash in KiB: 19 MiB. With two passes, OWASP recommends at least this. A hash takes about 30 ms. */
 const memory = 19_456;
 const passes = 2;
 const parallelism = 1;
@@ -50,7 +48,10 @@ export async function hashPassword(password: string, owner: Owner): Promise<stri
   return hashAgain(password);
 }
 
-/** Hashes a password without checking it: for one that is already in use, which may predate today's rules. */
+/**
+ * Hashes a password without checking its strength. Used for a password that is already in use: it may be older than the
+ * current rules.
+ */
 export async function hashAgain(password: string): Promise<string> {
   const nonce = randomBytes(16);
   const parameters = { message: bytesOf(password), nonce, memory, passes, parallelism, tagLength };
@@ -61,8 +62,8 @@ export async function hashAgain(password: string): Promise<string> {
 const form = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([\w+/]+)\$([\w+/]+)$/;
 
 /**
- * Returns whether the password matches the hash. Without a hash it takes as long, so that timing does not reveal who
- * exists.
+ * Returns whether the password matches the hash. A missing hash takes as long as a wrong password, so that the response
+ * time does not reveal which users exist.
  */
 export async function verifyPassword(
   password: string,

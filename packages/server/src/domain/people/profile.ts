@@ -30,7 +30,7 @@ export async function describePrincipal(db: Db, principal: Principal): Promise<W
 
 async function ownRow(db: Db, { userId, username }: Principal): Promise<UserRow> {
   const row = await getUser(db, userId);
-  if (!row) throw new ApiError("unauthorized", `The user ${username} no longer exists.`);
+  if (!row) throw new ApiError("unauthorized", `The user ${username} no longer exists. Sign in as another user.`);
   return row;
 }
 
@@ -52,8 +52,8 @@ export async function changeProfile(
 }
 
 /**
- * Changes the caller's password. The current password is required; a first password needs a token with all rights of
- * the user.
+ * Changes the caller's password. The caller must know the current password. A user without a password can set the first
+ * one in a browser, or with a token that has all rights of the user.
  */
 export async function changePassword(
   store: Store,
@@ -83,7 +83,8 @@ export async function changePassword(
 }
 
 /**
- * Throws if the token is limited to scopes or teams: the password would give its holder more rights than the token has.
+ * Throws if the token is limited to scopes or teams: with the new password, the token's holder would get more rights
+ * than the token has.
  */
 function refuseLimitedToken({ via, scopes }: Principal): void {
   const limited = via.kind === "token" && !(via.allTeams && allScopes.every((scope) => scopes.includes(scope)));

@@ -65,8 +65,8 @@ export async function readServiceTokens(store: Store, { principal, team }: Call,
 }
 
 /**
- * Creates a token of the service account. It gets no more scopes than the caller's token has, never ADMIN, and expires
- * no later.
+ * Creates a token of the service account. The new token never has the scope ADMIN, gets no scope that the caller's
+ * token lacks, and expires no later than the caller's token.
  */
 export async function createServiceToken(
   store: Store,
@@ -78,7 +78,7 @@ export async function createServiceToken(
   if (scopes.length === 0)
     throw new ApiError(
       "forbidden",
-      "A service account's token needs at least one scope other than ADMIN, and your token has none of those that were requested. Request others, or use a token with more scopes.",
+      "The token was not created: your token has none of the requested scopes, apart from ADMIN, which a service account cannot have. Request scopes that your token has, or use a token with more scopes.",
     );
   const expiresAt = endWithin(principal, expires_in_days ?? undefined, now);
   return store.write(async (db) => {

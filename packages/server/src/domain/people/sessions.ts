@@ -35,7 +35,7 @@ const linkHours = 24;
 /** Days for which a session is valid. */
 export const sessionDays = 14;
 
-/** Creates a sign-in link and returns its secret part. For admin commands that open the store directly. */
+/** Creates a sign-in link and returns its secret part. Used by admin commands, which open the store directly. */
 export async function createSignInLink(store: Store, username: string, now: number): Promise<string> {
   const user = await findUser(store.db, username);
   if (!user) throw new Error(`There is no user ${username}.`);
@@ -51,8 +51,8 @@ export async function createSignInLink(store: Store, username: string, now: numb
 }
 
 /**
- * Starts a session with a sign-in link, which works only once. An invalid link costs no write, because strangers may
- * try many.
+ * Starts a session with a sign-in link, which works only once. An invalid link causes no write, because strangers may
+ * try many links.
  */
 export async function beginSession(store: Store, linkSecret: string, entrance: Entrance, now: number): Promise<Entry> {
   const hash = hashSecret(linkSecret);

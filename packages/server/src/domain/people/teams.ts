@@ -34,7 +34,7 @@ export async function readTeams(db: Db, principal: Principal): Promise<TeamDocum
 
 export async function readTeam(db: Db, principal: Principal, teamId: number): Promise<TeamDocument> {
   const [row] = await listTeams(db, [teamId]);
-  if (!row) throw new ApiError("not_found", "There is no such team.");
+  if (!row) throw new ApiError("not_found", `There is no team with the id ${teamId}.`);
   const { id, ...fields } = row;
   return { ...fields, role: principal.teams.find((team) => team.id === id)?.role ?? null };
 }

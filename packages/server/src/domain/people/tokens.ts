@@ -37,7 +37,7 @@ interface Grant {
 
 /**
  * Creates a token and stores its hash. Returns the token itself, which cannot be read again later. `team` is the team
- * of the audit entry; undefined for a token that does not belong to a team's service account.
+ * of a service account's token, for the audit entry; undefined for other tokens.
  */
 export async function mintToken({ db, actor, now }: Edit, grant: Grant, team?: { readonly id: number }) {
   const secret = newSecret("isat_");
@@ -65,7 +65,7 @@ export interface AdminTokenOptions {
   readonly expiresInDays?: number | undefined;
 }
 
-/** Creates a token for a user and returns it. For admin commands that open the store directly. */
+/** Creates a token for a user and returns it. Used by admin commands, which open the store directly. */
 export async function createAdminToken(store: Store, options: AdminTokenOptions, now: number): Promise<string> {
   const username = options.user ?? "admin";
   const user = await findUser(store.db, username);
@@ -103,7 +103,10 @@ export function readScopes(texts: readonly string[]): Scope[] {
 type TokenWishes = RouteInput<typeof routes.createToken>["body"];
 type TokenQuery = RouteInput<typeof routes.listTokens>["query"];
 
-/** Creates a token for the caller. It gets no more scopes and teams than the token in use, and expires no later. */
+/**
+ * Creates a token for the caller. It gets no more scopes and teams than the token that the caller uses, and expires no
+ * later.
+ */
 export async function createToken(
   store: Store,
   { principal, actor }: Caller,
@@ -146,8 +149,8 @@ export function scopesWithin({ scopes }: Principal, texts: readonly string[]): S
 }
 
 /**
- * Returns the ids of the named teams. Without names it returns the teams of the token in use; null means all teams
- * of the user, including future ones.
+ * Returns the ids of the named teams. If no team is named, returns the teams of the token that the caller uses; null if
+ * that token is valid in all teams of the user, including future ones.
  */
 export function teamsWithin({ teams, via }: Principal, names: readonly string[]): number[] | null {
   if (names.length > 0)
@@ -156,7 +159,7 @@ export function teamsWithin({ teams, via }: Principal, names: readonly string[])
       if (!team)
         throw new ApiError(
           "forbidden",
-          `Not authorized for the team ${name}: you are not a member, or this token does not cover it.`,
+          `Not authorized for the team ${name}: you are not a member of it, or your token is not valid in it. Use another token, or ask an admin of the team to add you.`,
         );
       return team.id;
     });
@@ -164,7 +167,10 @@ export function teamsWithin({ teams, via }: Principal, names: readonly string[])
   return all ? null : teams.map(({ id }) => id);
 }
 
-/** Returns when a new token expires: after `days`, but not later than the token in use; null if it does not expire. */
+/**
+ * Returns the time at which a new token expires: after `days`, but no later than the token that the caller uses. Null
+ * if it never expires.
+ */
 export function endWithin({ via }: Principal, days: number | undefined, now: number): string | null {
   const own = via.kind === "token" ? via.expiresAt : null;
   if (days === undefined) return own;

@@ -98,7 +98,10 @@ export async function addUser({ db, actor, now }: Edit, user: Addition): Promise
   return id;
 }
 
-/** Changes a user. With `transfer_to`, all work of the user changes hands in the same transaction. */
+/**
+ * Changes a user. With `transfer_to`, that user takes over all tasks, schedules and pipelines of the changed user in
+ * the same transaction.
+ */
 export async function changeUser(
   store: Store,
   { actor, principal }: Caller,
@@ -165,7 +168,10 @@ async function setDisabled({ db, actor, now }: Edit, row: UserRow, disabled: boo
   await audit(db, actor, { action: disabled ? "user.disable" : "user.enable", target: row.username }, now);
 }
 
-/** Sets a password and ends all sessions of the user, except `keptSession`, the hash of the caller's own. */
+/**
+ * Sets a password and ends all sessions of the user, except the one whose hash is `keptSession`: the caller's own
+ * session.
+ */
 export async function setPassword(
   { db, actor, now }: Edit,
   { id, username }: UserRow,
@@ -177,7 +183,7 @@ export async function setPassword(
   await audit(db, actor, { action: "user.password", target: username }, now);
 }
 
-/** Sets the password of a user. For admin commands that open the store directly. */
+/** Sets the password of a user. Used by admin commands, which open the store directly. */
 export async function setAdminPassword(store: Store, username: string, password: string, now: number) {
   const user = await existingUser(store.db, username);
   refusePerson(user, user.service_team_id === null ? {} : { password });

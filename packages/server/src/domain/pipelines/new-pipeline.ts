@@ -1,4 +1,7 @@
-/** Creates pipelines: with drafts for their runs, as the template of a schedule or backfill, and from such a template. */
+/**
+ * Creates the rows of pipelines and their runs. A template is a pipeline that never runs: a schedule or a backfill runs
+ * copies of it.
+ */
 
 import type { Db } from "../../store/drivers/store.ts";
 import { getShortJobs } from "../../store/queries/jobs/jobs.ts";
@@ -63,7 +66,7 @@ export async function insertRunsWithDrafts(
 
 type RunOf = (jobId: string) => { readonly created_job_id: string | null; readonly name: string };
 
-/** Returns the rows of the runs of a graph, and of the edges between them. */
+/** Returns the rows for the runs of a graph and for the edges between them. */
 export const graphRows = (pipeline_id: string, nodes: readonly GraphNode[], runOf: RunOf) => ({
   runs: nodes.map(({ jobId, parents }, position) => ({
     pipeline_id,
@@ -82,7 +85,10 @@ function insertGraph(db: Db, pipelineId: string, nodes: readonly GraphNode[], ru
   return insertRuns(db, runs, edges);
 }
 
-/** Copies a pipeline to a template, which never runs itself: a schedule or a backfill runs copies. Returns its id. */
+/**
+ * Creates a template from a pipeline and returns the template's id. A template never runs: a schedule or a backfill
+ * runs copies of it.
+ */
 export async function makeTemplate(
   transaction: Transaction,
   keys: KeyRing,
@@ -101,12 +107,13 @@ export async function makeTemplate(
   return template.id;
 }
 
-/** The scheduled time of a pipeline, and the chain of schedules that led to it. */
+/** The scheduled time of a pipeline, and the ids of the schedules that led to it one after another (`chain`). */
 type Occasion = Partial<Moment & Pick<PipelineRow, "chain">>;
 
 /**
- * Creates a pipeline from a template, with new drafts, and begins it at once. If a job can no longer be repeated, the new
- * pipeline fails with the reason. The caller checks the quota of texts afterwards, with the returned bytes (`added`).
+ * Creates a pipeline from a template, with new drafts, and begins it at once. If a job can no longer be repeated, the
+ * new pipeline fails with the reason. Returns in `added` the bytes of texts that were added; the caller checks the
+ * quota with it.
  */
 export async function runTemplate(
   transaction: Transaction,
@@ -138,8 +145,8 @@ export async function runTemplate(
 }
 
 /**
- * Returns a copy of a pipeline's row. The environment is encrypted again, since a ciphertext is bound to the id of its
- * row.
+ * Returns a copy of a pipeline's row with a new id. The environment is encrypted again, since a ciphertext is valid
+ * only for the id of its own row.
  */
 async function copyOf({ db, now }: Transaction, keys: KeyRing, source: PipelineRow): Promise<Named> {
   const { name: _, ...rest } = source;

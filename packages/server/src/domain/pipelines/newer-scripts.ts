@@ -1,4 +1,7 @@
-/** Finds jobs that made a dataset of a schedule with a newer script than the one that the schedule runs. */
+/**
+ * Finds newer scripts for schedules. A script is newer if its job created a dataset of the schedule later than the job
+ * that the schedule repeats.
+ */
 import type { NewerScript } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { type NewestMade, newestMade } from "../../store/queries/datasets/newest-made.ts";
@@ -17,7 +20,7 @@ const mostRuns = 20_000;
 /** Maximum number of newer scripts that are listed for one schedule. */
 const mostListed = 20;
 
-/** A run of a template, and the newer job that has made its dataset since. */
+/** A run of a schedule's template, and the newer job that has created the dataset of that run since. */
 interface Outdated {
   readonly template: string;
   /** Id of the job that the schedule repeats. */
@@ -26,8 +29,8 @@ interface Outdated {
 }
 
 /**
- * Returns a function from the id of a template to its newer scripts. It returns null for templates that were not
- * compared, because they name versions or have too many runs.
+ * Returns a function that returns the newer scripts of a template, by its id. The function returns null for templates
+ * that were not compared: those that rebuild a fixed version, and those beyond the limit of `mostRuns` runs.
  */
 export async function newerScripts(
   db: Db,
@@ -73,7 +76,10 @@ async function withNewScript(db: Db, outdated: readonly Outdated[]): Promise<Map
   return found;
 }
 
-/** Returns the parts of a job that make up its script, without its variables and parameters. */
+/**
+ * Returns a text for comparing scripts. It has the script, repository and requirements of a job, but not its variables
+ * and parameters.
+ */
 function scriptOf(job: ShortJob): string {
   const { query, query_type, requirements, repository, script } = readSpec(job);
   const { texts } = job;

@@ -27,19 +27,19 @@ export interface DraftFrame {
 }
 
 /**
- * Maximum size of the drafts of one pipeline in bytes, without long texts, which are shared. One transaction writes
- * them all.
+ * Maximum total size of the drafts of one pipeline in bytes, because one transaction writes all of them. Long texts do
+ * not count, because the drafts share them.
  */
 export const mostDraftText = 8 * 1024 * 1024;
 
 interface Drafts {
-  /** Ids of the drafts, by the ids of their originals. */
+  /** Ids of the drafts, by the ids of the jobs that they repeat. */
   readonly ids: ReadonlyMap<string, string>;
   /** Bytes of long texts that were added to the store: the texts of the pipeline's settings. */
   readonly added: number;
 }
 
-/** Inserts a draft for each original job, which the draft repeats. */
+/** Inserts one draft for each of these jobs. The draft repeats the job. */
 export async function insertDrafts(
   transaction: Transaction,
   originals: Iterable<ShortJob>,
@@ -55,7 +55,10 @@ export async function insertDrafts(
   return { ids: new Map([...drafts].map(([jobId, { id }]) => [jobId, id])), added };
 }
 
-/** Returns a draft that runs from scratch: with a new run group and no job to rerun, it finds no checkpoint. */
+/**
+ * Returns a draft that repeats a job from the beginning. Its run group is new and it reruns no job, so the library
+ * finds no checkpoints.
+ */
 async function newDraft({ db, now }: Transaction, original: ShortJob, frame: DraftFrame): Promise<NewJob> {
   const id = newJobId(now);
   const own = { id, created_at: iso(now) };
@@ -80,8 +83,8 @@ async function newDraft({ db, now }: Transaction, original: ShortJob, frame: Dra
 }
 
 /**
- * Returns the spec, texts and encrypted environment of a draft. Called again if the settings change before the draft
- * begins.
+ * Returns the spec, texts and encrypted environment of a draft. If the pipeline's settings change before the draft
+ * begins, this is called again.
  */
 export async function draftContent(
   db: Db,
@@ -102,6 +105,6 @@ export async function draftContent(
   };
 }
 
-/** Leaves out the original's texts that a setting of the pipeline replaces. */
+/** Returns the long texts of the repeated job, without those that a setting of the pipeline replaces. */
 const withoutSet = (texts: TextRefs, settings: PipelineSettings): TextRefs =>
   Object.fromEntries(Object.entries(texts).filter(([field]) => settings[field as keyof PipelineSettings] == null));

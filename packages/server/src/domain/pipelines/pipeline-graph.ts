@@ -1,4 +1,7 @@
-/** Turns lineage into a graph of jobs. Each node is a job that made a needed version; its parents made what it read. */
+/**
+ * Turns lineage into a graph of jobs. Each node is a job that created a needed version. Its parents are the jobs that
+ * created what it read.
+ */
 import type { SourceVersion, VersionNeed } from "../../store/queries/pipelines/pipeline-sources.ts";
 
 export interface GraphNode {
@@ -6,7 +9,9 @@ export interface GraphNode {
   readonly parents: readonly string[];
 }
 
-/** Maximum number of dependencies in one graph, when it is built from lineage and when a run is removed from it. */
+/**
+ * Maximum number of dependencies in one graph. It applies when the graph is built, and when a run is removed from it.
+ */
 export const mostNeeds = 100_000;
 
 export type Graph =
@@ -52,8 +57,8 @@ function sorted(parents: ReadonlyMap<string, ReadonlySet<string>>): Graph {
 }
 
 /**
- * Returns a cycle among the unsorted jobs. Each of them has an unsorted parent, so a walk along parents meets a job
- * twice.
+ * Returns a cycle among the jobs that are not in `done`. Each of them has a parent that is not in `done` either, so a
+ * walk from parent to parent meets a job twice.
  */
 function cycleIn(parents: ReadonlyMap<string, ReadonlySet<string>>, done: ReadonlySet<string>): string[] {
   const path = new Set<string>();

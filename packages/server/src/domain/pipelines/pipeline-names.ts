@@ -12,7 +12,7 @@ const second =
 
 const oneOf = (words: readonly string[]) => words[randomInt(words.length)] as string;
 
-/** Number of tries without a number in the name. Later tries append a number with more and more digits. */
+/** The first this many tries use a name without a number. Later tries append a number, with more and more digits. */
 const plainTries = 5;
 
 /** Returns a random name. `tries` is how many names were taken already. */

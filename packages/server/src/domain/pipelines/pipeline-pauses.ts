@@ -39,7 +39,7 @@ export async function resumeRuns(db: Db, { id, name }: PipelineRow, now: number)
 const pendingDrafts = async (db: Db, id: string): Promise<ShortJob[]> =>
   getShortJobs(db, jobsOfRuns(await runsOf(db, id), "draft"));
 
-/** Puts those drafts in the queue that wait for no other run. */
+/** Puts the drafts that wait for no other run in the queue. */
 export const beginReady = (db: Db, runs: readonly RunState[]): Promise<void> =>
   beginDrafts(
     db,

@@ -1,4 +1,4 @@
-/** Settings of a pipeline. In every run, they override fields of the original job. */
+/** Settings of a pipeline. In every run, they override the fields of the job that the run repeats. */
 import type { Pipeline } from "@millrace/contract";
 import type { PipelineRow } from "../../store/queries/pipelines/pipelines.ts";
 import type { JobSpecFields } from "../lifecycle/job-documents.ts";
@@ -19,7 +19,7 @@ type SettingName =
   | "retries"
   | "retry_delay";
 
-/** Settings for all runs. Null means that each run keeps the value of its original job. */
+/** Settings for all runs of a pipeline. Null means that each run keeps the value of the job that it repeats. */
 export type PipelineSettings = Pick<Pipeline, SettingName>;
 
 export const noSettings: PipelineSettings = {
@@ -45,7 +45,7 @@ export const readSettings = ({ settings }: Pick<PipelineRow, "settings">): Pipel
 export const readVariables = (keys: KeyRing, { id, environment }: Pick<PipelineRow, "id" | "environment">) =>
   parseEnvironment(decryptPipelineEnvironment(keys, id, environment));
 
-/** Returns the spec of a job with the settings that are not null. */
+/** Returns a job's spec in which the settings that are not null replace the job's own values. */
 export function withSettings(spec: JobSpecFields, settings: PipelineSettings): JobSpecFields {
   const { credentials_names, ...rest } = settings;
   const set = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== null));
@@ -54,7 +54,9 @@ export function withSettings(spec: JobSpecFields, settings: PipelineSettings): J
   return { ...spec, ...set, ...credentials };
 }
 
-/** Adds the pipeline's variables to the environment of a job. They take precedence over the job's own. */
+/**
+ * Returns a job's environment with the pipeline's variables added. They take precedence over the job's own variables.
+ */
 export function withVariables(environment: string, variables: Readonly<Record<string, string>>): string {
   if (Object.keys(variables).length === 0) return environment;
   return writeEnvironment({ ...parseEnvironment(environment), ...variables });

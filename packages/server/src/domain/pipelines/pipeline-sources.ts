@@ -24,7 +24,7 @@ import { mostDraftText } from "./pipeline-drafts.ts";
 import { type GraphNode, mostNeeds } from "./pipeline-graph.ts";
 import { mostUpstream, type UpstreamTarget, upstreamGraph } from "./pipeline-upstream.ts";
 
-/** A team without the caller's role, since a schedule has no role. */
+/** A team, without the caller's role: schedules, which have no role, also find sources. */
 export type SourceTeam = Pick<Team, "id" | "name">;
 
 /** A dataset version to rebuild. */
@@ -74,7 +74,7 @@ export async function findSources(
   const graph = await upstreamGraph(db, targets);
   if ("tooLarge" in graph)
     throw refusal(
-      `more than ${mostUpstream.versions} versions, or more than ${mostNeeds} dependencies between them, are upstream. Trigger the upstream part separately, or name fewer datasets.`,
+      `these datasets depend on more than ${mostUpstream.versions} versions, or the versions have more than ${mostNeeds} dependencies between them. Trigger the upstream part separately, or name fewer datasets.`,
     );
   if ("unmade" in graph)
     throw refusal(
@@ -104,8 +104,8 @@ export async function findSources(
 }
 
 /**
- * Returns the versions that the references mean, without duplicates. A reference without a version means the version
- * that the newest job made.
+ * Returns the versions that the references name, without duplicates. A reference without a version means the version
+ * that the newest job created.
  */
 async function findTargets(db: Db, team: SourceTeam, references: readonly Reference[]): Promise<Target[]> {
   const found = await findLiveVersions(db, team.id, references);
@@ -130,7 +130,7 @@ async function noTarget(db: Db, team: SourceTeam, reference: Reference): Promise
   const wanted = reference.version ? `version ${writeVersion(reference.version)}` : "version";
   return new ApiError(
     "not_found",
-    `The dataset ${name} has no usable ${wanted}: there is none, or it is incomplete or was removed.`,
+    `The dataset ${name} has no usable ${wanted}: none exists, or it is incomplete or was removed. Create it with a job first.`,
   );
 }
 

@@ -1,6 +1,7 @@
 /**
- * Finds the jobs upstream of dataset versions. A version that the request named (a pinned one) keeps its recorded lineage.
- * Every other dataset is rebuilt once, by the newest job that made it, whichever of its versions the lineage contains.
+ * Finds the jobs upstream of dataset versions. A version that the request named (a pinned version) is rebuilt from its
+ * recorded lineage. Every other dataset is rebuilt once, by the newest job that created it, even if the lineage has
+ * several of its versions.
  */
 
 import type { Db } from "../../store/drivers/store.ts";
@@ -51,8 +52,8 @@ export async function upstreamGraph(
 }
 
 /**
- * Replaces each dependency by the chosen version of its dataset. Adds new choices to `chosen`, so that all later
- * dependencies use the same.
+ * Replaces each dependency by the chosen version of its dataset. Adds new choices to `chosen`, so that later
+ * dependencies on the same dataset use the same version.
  */
 async function chooseMakers(
   db: Db,

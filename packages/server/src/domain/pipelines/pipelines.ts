@@ -141,7 +141,7 @@ export async function readPipeline(context: JobsContext, team: Team, input: Pipe
 const mostListedRuns = 20_000;
 /** Number of pipelines in one query of a list. */
 const listPart = 50;
-/** Number of runs after which a list lets other requests have the event loop. */
+/** Number of runs that a list builds before it yields to the event loop. */
 const stretchRuns = 200;
 
 interface PipelineTexts {
@@ -150,7 +150,10 @@ interface PipelineTexts {
   readonly next: string | undefined;
 }
 
-/** Returns a page of pipelines, newest first, as JSON texts. It has fewer than `limit` if they are large. */
+/**
+ * Returns a page of pipelines, newest first, as JSON texts. If the pipelines are large, the page has fewer than
+ * `limit`.
+ */
 export async function readPipelines(
   context: JobsContext,
   team: Team,
@@ -263,8 +266,8 @@ export const cancelPipeline = (context: JobsContext, call: Call, input: Pipeline
   });
 
 /**
- * Returns the jobs that these runs repeat, each with the user as whom the run would run now. Throws if one of the jobs
- * no longer exists.
+ * Returns the jobs that these runs repeat, each with the user whose rights the run would have now. Throws if one of the
+ * jobs no longer exists.
  */
 async function originalsOf(db: Db, pipeline: PipelineRow, runs: readonly RunState[]): Promise<ShortJob[]> {
   const ids = runs.map(({ job_id }) => job_id);
@@ -274,7 +277,7 @@ async function originalsOf(db: Db, pipeline: PipelineRow, runs: readonly RunStat
   if (gone)
     throw new ApiError(
       "wrong_state",
-      `The pipeline cannot run again: the job ${gone}, which it repeats, no longer exists.`,
+      `The pipeline cannot run again: it repeats the job ${gone}, which no longer exists. Trigger a new pipeline.`,
     );
   return allInNameOf(db, pipeline, jobs);
 }
@@ -290,7 +293,7 @@ async function findRun(db: Db, pipeline: PipelineRow, jobId: string): Promise<Ru
   throw new ApiError("not_found", `The pipeline ${pipeline.name} has no run of a job ${jobId}.`, { hint: "list_runs" });
 }
 
-/** Removes a draft from a paused pipeline. Runs that waited for it wait for its parents instead. */
+/** Removes a draft from a paused pipeline. Runs that waited for the draft wait for its parents instead. */
 export const removeJob = (context: JobsContext, call: Call, input: JobInPipeline, now: number) =>
   changePipeline(context, call, { action: "remove-job", input, now }, async ({ db, pipeline }) => {
     const run = await findRun(db, pipeline, input.job_id);
@@ -306,7 +309,10 @@ export const removeJob = (context: JobsContext, call: Call, input: JobInPipeline
     return `${run.name} (job ${id})`;
   });
 
-/** Throws if removing a run leaves too many dependencies, since each of its children inherits each of its parents. */
+/**
+ * Throws if the pipeline would have too many dependencies after a run is removed: each child of the run then depends on
+ * each parent of the run.
+ */
 async function requireFewNeeds(db: Db, { id }: PipelineRow, run: RunState): Promise<void> {
   const edges = await edgesOf(db, id);
   const above = edges.filter(({ job_id }) => job_id === run.job_id).length;
@@ -318,7 +324,10 @@ async function requireFewNeeds(db: Db, { id }: PipelineRow, run: RunState): Prom
   );
 }
 
-/** Recounts the unfinished parents of each run and the open runs of the pipeline, and ends it if none is open. */
+/**
+ * Counts again the unfinished parents of each run and the unfinished runs of the pipeline. Ends the pipeline if all its
+ * runs have finished.
+ */
 async function recount(db: Db, pipeline: PipelineRow, now: number): Promise<void> {
   const runs = await runsOf(db, pipeline.id);
   const parents = await parentsOf(db, pipeline.id);
@@ -351,7 +360,7 @@ export const rerunPipeline = (context: JobsContext, call: Call, input: PipelineI
     return undefined;
   });
 
-/** Restarts a single run. The runs after it stay canceled until they are retried as well. */
+/** Restarts a single run. Runs that depend on it stay canceled until they are retried as well. */
 export const retryJob = (context: JobsContext, call: Call, input: JobInPipeline, now: number) =>
   changePipeline(context, call, { action: "retry-job", input, now }, async (edit) => {
     const { db, pipeline } = edit;

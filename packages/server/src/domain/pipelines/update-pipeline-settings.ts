@@ -1,4 +1,7 @@
-/** Changes the settings of a pipeline: for runs that have not begun, and for later runs of a template. */
+/**
+ * Changes the settings of a pipeline. They apply to runs that have not begun and, if the pipeline is a template, to
+ * later runs of its schedule or backfill.
+ */
 import {
   ApiError,
   invalid,
@@ -37,7 +40,7 @@ import { changePipeline, type PipelineEdit } from "./pipelines.ts";
 /** Number of drafts that are rewritten before other work gets the event loop. */
 const atOnce = 100;
 
-/** A run with its state, and the original job that it repeats. */
+/** A run with its state, and the job that it repeats (`original`). */
 export interface Repeated {
   readonly run: RunState;
   readonly original: ShortJob;
@@ -88,7 +91,7 @@ const changedFields = ({
     .filter(([, value]) => value != null)
     .map(([name]) => name);
 
-/** Returns the runs of a pipeline with their originals, each with the user as whom it runs. */
+/** Returns the runs of a pipeline, each with the job that it repeats and the user whose rights the run has. */
 export async function runsWithOriginals(db: Db, pipeline: PipelineRow): Promise<Repeated[]> {
   const runs = await runsOf(db, pipeline.id);
   const originals = await getShortJobs(
@@ -156,7 +159,8 @@ async function checkCredentials(db: Db, names: readonly string[], repeated: read
 }
 
 /**
- * Throws if the variables of a run, with those of its credentials, are too large. Checked again when the run begins.
+ * Throws if the variables of a run and of its credentials are too large together. The check is repeated when the run
+ * begins.
  */
 async function requireRoomForVariables(
   db: Db,
@@ -175,8 +179,8 @@ async function requireRoomForVariables(
 }
 
 /**
- * Throws if the drafts are too large in total. Each of them has a copy of the settings; `added` is the size of one
- * copy.
+ * Throws if the drafts of a pipeline are too large in total. Each draft has its own copy of the settings; `added` is
+ * the size of one copy in bytes.
  */
 function requireShortDrafts(repeated: readonly Repeated[], added: number): void {
   const lengthOf = ({ original: { spec, environment } }: Repeated) =>
@@ -214,8 +218,9 @@ async function requireOwnRuns(db: Db, { principal, team }: Call, repeated: reado
 
 /**
  * Rewrites drafts and waiting jobs with the new settings. Returns the bytes of texts that were added to the store. The
- * queue rows of waiting jobs are locked, so that none starts meanwhile. Jobs that have begun are not changed, nor are
- * jobs that wait for a retry: their current secrets are needed to mask the log of the earlier attempt.
+ * queue rows of waiting jobs are locked, so that none of them starts meanwhile. Jobs that have begun are not changed.
+ * Jobs that wait for a retry are not changed either, because their current secrets are needed to mask the log of the
+ * earlier attempt.
  */
 async function rewriteDrafts(db: Db, repeated: readonly Repeated[], frame: DraftFrame): Promise<number> {
   let added = 0;
@@ -241,7 +246,7 @@ interface Redrafted {
   readonly isWaiting: boolean;
 }
 
-/** Returns the new contents of drafts, without those that wait for a retry. */
+/** Returns the new contents of the drafts that do not wait for a retry. */
 async function redraft(db: Db, repeated: readonly Repeated[], frame: DraftFrame): Promise<Redrafted[]> {
   const ids = repeated.flatMap(({ run }) => run.created_job_id ?? []);
   const found = new Map((await getShortJobs(db, ids)).map((job) => [job.id, job]));
@@ -257,7 +262,8 @@ async function redraft(db: Db, repeated: readonly Repeated[], frame: DraftFrame)
 }
 
 /**
- * Updates the queue rows of waiting drafts. Returns the ids that are still in the queue; the row locks keep them there.
+ * Updates the queue rows of waiting drafts. Returns the ids of the drafts that are still in the queue. Their rows stay
+ * locked, so that they do not start before the transaction ends.
  */
 async function holdWaiting(db: Db, drafts: readonly Redrafted[]): Promise<ReadonlySet<string>> {
   const places = drafts.filter(({ isWaiting }) => isWaiting).map(({ place }) => place);

@@ -1,6 +1,6 @@
 /**
- * Progress of backfills. One transaction creates the pipeline of a moment and marks the moment as begun, so a crash
- * neither loses a moment nor begins one twice. A moment is one scheduled time of the backfill.
+ * Progress of backfills. A moment is one scheduled time of a backfill. One transaction creates the pipeline of a moment
+ * and marks the moment as begun, so a crash neither loses a moment nor begins one twice.
  */
 
 import type { Db } from "../../store/drivers/store.ts";
@@ -30,7 +30,10 @@ export interface BackfillContext {
   readonly quotas: DefaultQuotas & DiskQuotas;
 }
 
-/** Returns the next step of a backfill: begin a moment, end the backfill, or wait for pipelines that still run. */
+/**
+ * Returns the next step of a backfill: begin the pipeline of its next moment (scheduled time), end the backfill, or
+ * wait for pipelines that still run.
+ */
 async function nextOf(db: Db, { id, on_failure, parallel }: BackfillRow): Promise<"begin" | "end" | "wait"> {
   const { waiting, running, failed } = await countMoments(db, id);
   const isOver = waiting === 0 || (on_failure === "stop" && failed > 0);
@@ -39,7 +42,8 @@ async function nextOf(db: Db, { id, on_failure, parallel }: BackfillRow): Promis
 }
 
 /**
- * Takes the next step of a backfill. Returns true if another step may follow, false if the backfill waits or has ended.
+ * Takes the next step of a backfill. Returns true if another step may follow at once. Returns false if the backfill
+ * waits or has ended.
  */
 export async function advanceBackfill(
   db: Db,
@@ -70,7 +74,7 @@ export async function advanceBackfill(
   return true;
 }
 
-/** Ends a backfill: COMPLETED if every moment is complete, FAILED otherwise. */
+/** Ends a backfill. It is COMPLETED if the runs for all its scheduled times are complete, and FAILED otherwise. */
 async function end(db: Db, { id, total }: BackfillRow, now: number): Promise<void> {
   const { completed } = await countMoments(db, id);
   const status = completed === total ? "COMPLETED" : "FAILED";

@@ -1,6 +1,6 @@
 /**
  * Backfills: the rules for creating, reading, canceling and retrying them. A backfill runs a pipeline once for each of
- * a series of past times, its moments; backfill-progress.ts starts these runs.
+ * a series of past times, which are called its moments. The runs are started by backfill-progress.ts.
  */
 import {
   ApiError,
@@ -56,7 +56,10 @@ const intervals: Readonly<Record<string, string>> = {
   month: "@monthly",
 };
 
-/** Returns the moments of a backfill, with the cron expression and the time zone that they are computed from. */
+/**
+ * Returns the moments (scheduled times) of a backfill, with the cron expression and the time zone that they are
+ * computed from.
+ */
 function readMoments({ from, to, every, timezone }: CreateBackfillInput, now: number) {
   const zone = timezone?.trim() ? checkTimezone(timezone) : "UTC";
   const cron = checkEvery(every?.trim() || "day");
@@ -68,7 +71,7 @@ function readMoments({ from, to, every, timezone }: CreateBackfillInput, now: nu
   if (ticks.length > backfillLimits.moments)
     throw new ApiError(
       "invalid",
-      `from, to, every: a backfill has at most ${backfillLimits.moments} moments, and this one would have more. The last moment that fits is ${iso(ticks.at(-2) ?? 0)}. Create several backfills, one after another.`,
+      `from, to, every: a backfill has at most ${backfillLimits.moments} moments (scheduled times), and this one would have more. The last moment that fits is ${iso(ticks.at(-2) ?? 0)}. Create several backfills, one after another.`,
     );
   return { cron, zone, moments: ticks.map(iso) };
 }
@@ -121,8 +124,8 @@ export async function createTeamBackfill(
 }
 
 /**
- * Throws if the team has too many running backfills. Locks the team, since concurrent transactions do not see each
- * other's rows on PostgreSQL.
+ * Throws if the team has too many running backfills. Locks the team first, because on PostgreSQL concurrent
+ * transactions do not see each other's new rows.
  */
 async function requireRoomForBackfill(db: Db, { id, name }: Team): Promise<void> {
   await lockTeam(db, id);
@@ -140,7 +143,10 @@ async function requireBackfill(db: Db, team: Team, id: number): Promise<Backfill
   throw new ApiError("not_found", `There is no backfill ${id} in the team ${team.name}.`, { hint: "list_backfills" });
 }
 
-/** Locks a backfill: until the end of the transaction nobody changes it, and none of its moments begins. */
+/**
+ * Locks a backfill. Until the end of the transaction, nobody else changes the backfill, and no further run of it
+ * begins.
+ */
 async function holdBackfill(db: Db, team: Team, id: number): Promise<BackfillRow> {
   await requireBackfill(db, team, id);
   return (await lockBackfill(db, id)) as BackfillRow;
@@ -160,7 +166,7 @@ export async function listTeamBackfills({ store: { db } }: BackfillsContext, tea
   return { backfills, next: rows.length < listPart ? undefined : rows.at(-1)?.id };
 }
 
-/** Cancels a backfill: its running pipelines are canceled, and moments that have not begun never begin. */
+/** Cancels a backfill. Its running pipelines are canceled, and no further run begins. */
 export async function cancelTeamBackfill(
   { store, signals }: BackfillsContext,
   { actor, team }: Call,
@@ -199,7 +205,10 @@ async function cancelRun({ db, now, actor }: Edit, team: Team, pipelineId: strin
   await audit(db, actor, { action: "pipeline.cancel", team, target: name, detail }, now);
 }
 
-/** Runs failed and canceled moments again, and continues with those that never began. Complete moments stay. */
+/**
+ * Runs a backfill again for the scheduled times whose runs failed or were canceled, and continues with those that never
+ * began. Complete runs are not repeated.
+ */
 export async function retryTeamBackfill(
   { store, signals }: BackfillsContext,
   { actor, team }: Call,
@@ -235,6 +244,6 @@ function requireRetryable({ id, status }: BackfillRow, moments: readonly MomentR
   if (failed > 0 || status === "FAILED" || status === "CANCELED") return;
   throw new ApiError(
     "wrong_state",
-    `The backfill ${id} has nothing to retry: it is ${status}, and none of its moments has failed or was canceled.`,
+    `The backfill ${id} has nothing to retry: it is ${status}, and none of its runs has failed or was canceled.`,
   );
 }

@@ -5,15 +5,17 @@ import { firstTicks } from "../time/ticks.ts";
 import { type Plan, punctual, type ScheduleTimes } from "./schedule-times.ts";
 
 interface MissedTicks {
-  /** Time of the oldest tick that the run makes up for. If there is no run: of the oldest skipped tick. */
+  /** Time of the oldest tick that the run makes up for. If there is no run, time of the oldest skipped tick. */
   readonly first: string;
   /** Number of ticks that the one run makes up for; 0 if there is no run. */
   readonly ticks: number;
-  /** Number of ticks that are skipped. If there is a run, these are the oldest ticks. */
+  /**
+   * Number of ticks that are skipped. If there is a run, the skipped ticks are older than those that it makes up for.
+   */
   readonly dropped: number;
 }
 
-/** Divides the ticks from `tick` until now into those that the next run makes up for and those that are skipped. */
+/** Divides the ticks from `tick` until `now` into those that one run makes up for and those that are skipped. */
 export function missedTicks(
   row: ScheduleTimes & Pick<ScheduleRow, "catch_up">,
   tick: string,

@@ -24,8 +24,8 @@ import { findSources, type SourceTeam } from "../pipelines/pipeline-sources.ts";
 import { iso } from "../time/clock.ts";
 
 /**
- * Rebuilds a template. Returns what changed, for the audit log; undefined if the template already has the newest
- * scripts.
+ * Rebuilds a schedule's template. Returns what changed, for the audit log; undefined if the template already has the
+ * newest scripts.
  */
 export async function refreshTemplate(
   db: Db,
@@ -68,9 +68,9 @@ const askedOf = ({ asked, datasets }: PipelineRow): string[] =>
   asked === null ? (JSON.parse(datasets) as string[]).map(withoutVersion) : (JSON.parse(asked) as string[]);
 
 /**
- * Returns the nodes, with a job of the template in place of each job that repeats the same original. The newest job
- * that made a dataset is usually a run of the schedule itself. If later firings repeated that run, they would inherit
- * the settings of its firing.
+ * Returns the nodes of the new graph, but keeps the template's job wherever a node's job is only a repetition of it.
+ * The newest job that created a dataset is usually a run of the schedule itself. If later firings repeated that run,
+ * they would inherit the settings of its firing.
  */
 async function keepingOwn(db: Db, own: readonly string[], nodes: readonly GraphNode[]): Promise<GraphNode[]> {
   const origins = await originsOf(db, [...own, ...nodes.map(({ jobId }) => jobId)]);
@@ -99,7 +99,7 @@ async function requireOwnCode(db: Db, template: PipelineRow, added: readonly Sho
   const owner = people.get(runsAs(runAs, foreign.user_id));
   throw new ApiError(
     "wrong_state",
-    `${template.name} cannot be updated to the newest scripts: the job ${foreign.name ?? foreign.id} belongs to ${maker} and would run with the rights and credentials of ${owner}, who took over ${template.name}. ${owner} must run its script as a job first, or the schedule must be handed over to the team's service account.`,
+    `${template.name} cannot be updated to the newest scripts: the job ${foreign.name ?? foreign.id} belongs to ${maker} and would run with the rights and credentials of ${owner}, who took over ${template.name}. ${owner} must first run that job's script as a job of their own, or the schedule must be handed over to the team's service account.`,
   );
 }
 

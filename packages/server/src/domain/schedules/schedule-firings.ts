@@ -53,7 +53,7 @@ export interface Firing {
   readonly team: number;
 }
 
-/** The ticks, the scheduled time or the dataset version for which a pipeline is created. */
+/** Why a pipeline is created: the ticks or the dataset version that fired the schedule, and the scheduled time. */
 interface Occasion {
   /** Ticks that this one run makes up for; undefined for the tick that waited for the end of the last run. */
   readonly meant: Meant | undefined;
@@ -88,8 +88,8 @@ export async function fireTick(
 }
 
 /**
- * Fires the tick that waited for the end of the last run. Returns undefined if no tick waits, or if the run has not
- * ended.
+ * Fires the tick that waited for the end of the last run. Returns undefined if no tick waits, or if the last run has
+ * not ended.
  */
 export async function fireWaiting(
   transaction: Transaction,
@@ -103,8 +103,10 @@ export async function fireWaiting(
 }
 
 /**
- * Fires a schedule for a new version of its dataset. Returns undefined if the notice of the version (its row in the
- * store) is gone, or if the schedule has to wait for the end of its last run (which it does unless `overlap` is allow).
+ * Fires a schedule for a new version of its trigger dataset. `due` is the notice: the row in the store that announces
+ * the version. Returns undefined, and fires nothing, in three cases: the schedule was deleted; its last run has not
+ * ended (unless `overlap` is allow); or the notice is no longer due, because another server took it or a further
+ * version postponed it.
  */
 export async function fireTrigger(
   transaction: Transaction,
@@ -120,7 +122,7 @@ export async function fireTrigger(
   return run(transaction, context, row, { meant, moment: notice.due_at, ledTo: readChain(notice.chain) });
 }
 
-/** Returns the last pipeline of a schedule if it has not ended. */
+/** Returns the last pipeline of a schedule if it has not ended; undefined otherwise. */
 async function runUnderWay(db: Db, { latest_pipeline_id: id }: ScheduleRow): Promise<PipelineRow | undefined> {
   const latest = id === null ? undefined : await getPipeline(db, id);
   return latest && isUnfinished(latest.status) ? latest : undefined;
@@ -131,7 +133,7 @@ async function skip({ db, now }: Transaction, row: ScheduleRow, skipped: Unfired
   return { outcome: "skipped", team: row.team_id };
 }
 
-/** Lets a tick wait for the end of the last run. If another tick waits already, this one is skipped. */
+/** Makes a tick wait for the end of the last run. If another tick already waits, this tick is skipped. */
 async function wait(
   transaction: Transaction,
   row: ScheduleRow,
@@ -182,7 +184,10 @@ async function run(
   return { outcome, team: row.team_id };
 }
 
-/** Updates the schedule to the newest scripts. Throws if that fails; otherwise old scripts would run unnoticed. */
+/**
+ * Updates the schedule to the newest scripts. If the update fails, this throws: otherwise old scripts would run
+ * unnoticed.
+ */
 async function followLatest({ db, now }: Transaction, team: SourceTeam, row: ScheduleRow): Promise<void> {
   const detail = await refreshTemplate(db, team, row.pipeline_id, now);
   if (detail === undefined) return;
@@ -193,7 +198,10 @@ async function followLatest({ db, now }: Transaction, team: SourceTeam, row: Sch
 /** Milliseconds until a failed trigger, or a failed schedule without a cron expression, is tried again. */
 const patience = 60_000;
 
-/** Records that a trigger by a dataset failed, and postpones it. Returns undefined if the notice is gone. */
+/**
+ * Records that a schedule could not be fired for a new dataset version, and postpones its notice by `patience`. Returns
+ * undefined if the schedule was deleted or the notice is no longer due.
+ */
 export async function recordTriggerFailure(
   transaction: Transaction,
   notice: DueNotice,
@@ -211,8 +219,8 @@ export async function recordTriggerFailure(
 }
 
 /**
- * Records that a tick failed, and advances the schedule. `tick` is undefined for the tick that waited. Returns
- * undefined if the schedule or the tick is gone.
+ * Records that a tick failed, and advances the schedule to its next tick. `tick` is undefined for the tick that waited
+ * for the end of the last run. Returns undefined if the schedule was deleted or the tick is no longer due.
  */
 export async function recordFailure(
   transaction: Transaction,

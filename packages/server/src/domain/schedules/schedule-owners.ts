@@ -11,7 +11,10 @@ import { readRunAs, runsAs } from "../lifecycle/run-as.ts";
 /** The fields of a schedule about its creator and its owner. */
 export type Owned = Pick<PipelineScheduleItem, "created_by" | "owner" | "owner_problem">;
 
-/** Returns a function from a schedule of the team to its creator, its owner, and why the owner can run no jobs. */
+/**
+ * Returns a function that returns, for a schedule of the team, its creator, its owner, and why the owner cannot run
+ * jobs.
+ */
 export async function ownersOf(
   db: Db,
   teamId: number,

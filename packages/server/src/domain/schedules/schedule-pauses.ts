@@ -1,6 +1,7 @@
 /**
- * Pauses and resumes the pipelines of a schedule together with the schedule. The end of a pipeline writes to its
- * schedule, so the caller's transaction locks the pipelines first (`holdPipelinesOf`) and then the schedule.
+ * Pauses and resumes the pipelines of a schedule together with the schedule. The caller's transaction must lock the
+ * pipelines first (`holdPipelinesOf`) and then the schedule. A pipeline that ends locks both in the same order, so
+ * there is no deadlock.
  */
 
 import type { Db } from "../../store/drivers/store.ts";
@@ -30,9 +31,9 @@ export async function holdPipelinesOf(db: Db, scheduleId: number, isPause: boole
 }
 
 /**
- * Lists the pipelines with this status of a schedule that is locked, so that it starts no more. Throws `WriteAgain`,
- * which retries the transaction, if one of them is not locked: it was started or resumed just before the schedule was
- * locked.
+ * Lists the pipelines of a locked schedule that have this status. The schedule starts no pipeline while it is locked.
+ * If one of the pipelines is not locked, it was started or resumed just before the schedule was locked: then this
+ * throws `WriteAgain`, and the transaction is retried.
  */
 async function pipelinesIn(db: Db, { row, held }: HeldSchedule, status: PipelineRow["status"]): Promise<PipelineRow[]> {
   const rows = await pipelinesOfSchedule(db, row.id, status);

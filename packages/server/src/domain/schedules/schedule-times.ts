@@ -41,8 +41,8 @@ export function readTimes(input: TimesInput, present: ScheduleTimes, hasTrigger:
 }
 
 /**
- * Returns the time of the first run. Without a cron expression that is `start_after`. If `start_after` has passed, the
- * schedule runs at once.
+ * Returns the time of the first run; null if only a dataset triggers the schedule. Without a cron expression, that is
+ * `start_after`, even if it has passed: then the schedule runs at once.
  */
 export function firstRun(times: ScheduleTimes, now: number): string | null {
   if (!times.cron_expression) return times.start_after;
@@ -51,7 +51,7 @@ export function firstRun(times: ScheduleTimes, now: number): string | null {
   throw invalid("cron_expression", "an expression with a tick after start_after and before the year 3000");
 }
 
-/** Returns the first run after this time; null if there is none. */
+/** Returns the time of the first run after `after` (Unix time in milliseconds); null if there is none. */
 export function runAfter({ start_after, cron_expression, timezone }: ScheduleTimes, after: number): string | null {
   const start = start_after ? Date.parse(start_after) : undefined;
   if (!cron_expression) return start !== undefined && start > after ? iso(start) : null;
@@ -69,7 +69,7 @@ export function runsFrom(times: ScheduleTimes, first: string | null, count: numb
 /** A tick counts as on time if it fires within this many milliseconds: the shortest time between two ticks. */
 export const punctual = 60_000;
 
-/** What happens at a tick. */
+/** What happens at a tick that is due. */
 export interface Plan {
   /** Whether a pipeline is created for the tick. */
   readonly isDue: boolean;
@@ -79,7 +79,10 @@ export interface Plan {
   readonly next: string | null;
 }
 
-/** Plans a tick that is due. It may be late, with more ticks after it: then `catch_up` decides which of them run. */
+/**
+ * Plans what happens at a tick that is due. If the tick is late, more ticks may have passed since; `catch_up` decides
+ * which of them run.
+ */
 export function planTick(row: ScheduleTimes & Pick<ScheduleRow, "catch_up">, tick: string, now: number): Plan {
   const next = runAfter(row, now);
   const from = Date.parse(tick);
@@ -95,16 +98,18 @@ export function planTick(row: ScheduleTimes & Pick<ScheduleRow, "catch_up">, tic
 }
 
 /**
- * If the clock is set back by at most this many milliseconds, next_run is kept, so that no tick fires a second time.
+ * If the clock is set back by at most this many milliseconds, a schedule keeps its stored `next_run`, so that no tick
+ * fires a second time.
  */
 const repeatedMs = 3_600_000;
 
-/** Returns the time after which a stored next run may have been computed with a wrong clock. */
+/** Returns a Unix time in milliseconds. A stored next run after that time may have been computed with a wrong clock. */
 export const doubtfulFrom = (now: number) => now + repeatedMs;
 
 /**
- * Returns the right next run if the stored one was computed with a clock that was ahead by more than an hour; undefined
- * if the stored one is right. Ticks that fired with the wrong clock fire again at their time.
+ * Returns the corrected time of the next run if the stored time was computed with a clock that was ahead by more than
+ * an hour. Returns undefined if the stored time is right. Ticks that fired early because of the wrong clock fire again
+ * at their time.
  */
 export function mendedRun(times: ScheduleTimes, run: string, now: number): string | undefined {
   if (!times.cron_expression) {

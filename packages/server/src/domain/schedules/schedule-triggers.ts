@@ -23,7 +23,10 @@ type TriggerInput = Pick<
   "trigger_dataset" | "quiet_seconds"
 >;
 
-/** No trigger. `quiet_seconds` has its default: several versions within that time fire the schedule once. */
+/**
+ * The trigger fields of a schedule without a trigger dataset. `quiet_seconds` has its default: versions that follow
+ * each other within that time fire the schedule only once.
+ */
 export const noTrigger: Trigger = { trigger_dataset_id: null, quiet_seconds: 60 };
 
 /** Returns the trigger after a change. An absent or null field keeps its value; an empty text removes the trigger. */
@@ -49,7 +52,7 @@ export type ShownTrigger = Pick<
   "trigger_dataset" | "quiet_seconds" | "trigger_version" | "trigger_due_at"
 >;
 
-/** Returns a function from a schedule to the fields that show its trigger. */
+/** Returns a function that returns the fields that show the trigger of a schedule. */
 export async function shownTriggers(db: Db, rows: readonly ScheduleRow[]): Promise<(row: ScheduleRow) => ShownTrigger> {
   const ids = rows.filter(({ trigger_dataset_id }) => trigger_dataset_id !== null).map(({ id }) => id);
   const found = await triggersOf(db, ids);
@@ -66,7 +69,10 @@ export async function shownTriggers(db: Db, rows: readonly ScheduleRow[]): Promi
 
 type Fired = Pick<ScheduleRow, "id" | "name" | "pipeline_id" | "trigger_dataset_id">;
 
-/** A schedule in a chain of triggers, and the step before it, whose dataset fires the schedule. */
+/**
+ * One step in a chain of triggers: a schedule, and the step before it, whose runs create the dataset that fires this
+ * schedule.
+ */
 interface Step {
   readonly schedule: Fired;
   readonly before: Step | undefined;

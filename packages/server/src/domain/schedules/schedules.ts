@@ -139,7 +139,7 @@ export async function requirePipeline(db: Db, team: Team, name: string): Promise
 const requireSchedule = async (db: Db, team: Team, id: number): Promise<ScheduleRow> =>
   (await findSchedule(db, team.id, id)) ?? refuseUnknown(team, id);
 
-/** Locks a schedule: until the end of the transaction nobody changes it, and it does not fire. */
+/** Locks a schedule. Until the end of the transaction, nobody else changes the schedule, and it does not fire. */
 async function holdSchedule(db: Db, team: Team, id: number): Promise<ScheduleRow> {
   await requireSchedule(db, team, id);
   return (await lockSchedule(db, id)) ?? refuseUnknown(team, id);
@@ -227,7 +227,10 @@ function changesOf(row: ScheduleRow, input: UpdatePipelineScheduleInput, trigger
   };
 }
 
-/** Returns the next run after a change. New times apply from now on; ticks during a pause are not made up for. */
+/**
+ * Returns the time of the next run after a change. New times apply from now on. Ticks during a pause are not made up
+ * for.
+ */
 function nextRunOf(row: ScheduleRow, times: ScheduleTimes, now: number): string | null {
   const isNew = (field: keyof ScheduleTimes) => times[field] !== row[field];
   if (isNew("start_after") || isNew("cron_expression") || isNew("timezone")) return firstRun(times, now);

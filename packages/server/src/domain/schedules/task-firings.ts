@@ -29,7 +29,7 @@ export interface TaskFiringContext {
   readonly quotas: DefaultQuotas & DiskQuotas;
 }
 
-/** Outcome of a tick. `why` says why no job was created; `next` is the time of the next tick. */
+/** Outcome of a tick. If no job was created, `why` is the reason and `next` is the time of the next tick. */
 export type TaskFiring =
   | { readonly outcome: "fired" }
   | { readonly outcome: "refused"; readonly team: number; readonly why: string; readonly next: string };

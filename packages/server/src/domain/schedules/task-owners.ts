@@ -1,4 +1,4 @@
-/** The user as whom a task fires, and the error if that user may no longer run jobs. */
+/** The user whose rights the jobs of a task have, and the error if that user may no longer run jobs. */
 
 import type { Db } from "../../store/drivers/store.ts";
 import type { ShortJob } from "../../store/queries/jobs/jobs.ts";
@@ -15,7 +15,10 @@ interface TaskOwner {
   readonly absent: string | null;
 }
 
-/** Returns the task with the rights of its owner. `held` is its locked row, so that nobody hands it over meanwhile. */
+/**
+ * Returns the task with the user and the scopes of its owner. `held` is the task's locked row, so that nobody hands the
+ * task over meanwhile.
+ */
 export async function taskOwner(db: Db, task: ShortJob, held: HandedOver): Promise<TaskOwner> {
   const original = await inNameOf(db, held, task);
   const absent = await absentCreator(db, [original]);

@@ -28,7 +28,7 @@ export function taskTimes(job: { readonly spec: string }): ScheduleTimes {
   return { start_after, cron_expression, timezone };
 }
 
-/** Returns a function from a task to the username as whom its jobs run. */
+/** Returns a function that returns, for a task, the name of the user whose rights its jobs have. */
 async function ownersOf(db: Db, rows: readonly ShownTask[]): Promise<(row: ShownTask) => string> {
   const ownerOf = (row: ShownTask) => runsAs(readRunAs(row), row.user_id);
   const others = rows.filter((row) => ownerOf(row) !== row.user_id).map(ownerOf);
@@ -108,8 +108,8 @@ export async function updateTeamTask(
 }
 
 /**
- * Returns the next run after a change; null while paused. New times apply from now on; ticks during a pause are not made
- * up for.
+ * Returns the time of the next run after a change; null while the task is paused. New times apply from now on. Ticks
+ * during a pause are not made up for.
  */
 function nextRunOf(
   row: ShownTask,
@@ -129,7 +129,7 @@ function nextRunOf(
   if (next !== null) return next;
   throw new ApiError(
     "wrong_state",
-    `The start time of the task ${row.job_id}, ${times.start_after}, passed while it was paused. Give it a new start_after, or cancel it.`,
+    `The task ${row.job_id} would never run: its start time, ${times.start_after}, passed while it was paused. Set a new start_after, or cancel the task.`,
   );
 }
 

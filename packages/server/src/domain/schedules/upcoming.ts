@@ -54,7 +54,10 @@ const itemOf = ({ at, kind, id, name }: Firing, times: ScheduleTimes): Upcoming 
   timezone: times.timezone,
 });
 
-/** Parses a cursor. Schedules come before tasks of the same time, so after a task no schedule of that time is left. */
+/**
+ * Parses a cursor. Schedules come before tasks of the same time. So if the cursor is at a task, all schedules of that
+ * time were already listed.
+ */
 function readCursor(cursor: string | undefined) {
   const start = { schedule: { next_run: "", id: 0 }, task: { next_run: "", job_id: "" } };
   if (cursor === undefined) return start;

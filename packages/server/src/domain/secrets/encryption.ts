@@ -15,8 +15,8 @@ import { type KeyRing, keyIdOf } from "./key-ring.ts";
 type Id = EncryptedValue["id"];
 
 /**
- * Returns the authenticated context (AAD) of a value: table, column and row. Changing its form would make all values
- * unreadable.
+ * Returns the authenticated context (AAD) of a value: its table, column and row. If this text changed, no stored value
+ * could be decrypted.
  */
 const purpose = ({ table, column }: EncryptedPlace, id: Id) => `${table} ${column} ${id}`;
 
@@ -47,14 +47,14 @@ export const encryptReceiver = encryptAt(receiverSecret);
 export const decryptReceiver = decryptAt(receiverSecret);
 
 /**
- * Throws if the store has values that are encrypted with an unknown key. Checked at server start, before a job needs
- * such a value.
+ * Throws if the store has values that are encrypted with an unknown key. The server checks this at its start, before a
+ * job needs such a value.
  */
 export async function checkKeys({ db }: Store, hasKey: (id: string) => boolean): Promise<void> {
   for (const id of await usedKeys(db)) {
     if (hasKey(id)) continue;
     throw new Error(
-      `The store holds secrets that are encrypted with the key ${id}, and this server does not have it. Copy the key file (secret.key) from the data folder that this store was used with, or add the key to MILLRACE_SECRET_KEY.`,
+      `The store holds secrets that are encrypted with the key ${id}, and this server does not have it. The server that used this store before has the key, in its key file (secret.key in its data folder) or in MILLRACE_SECRET_KEY. Copy that file to this server's data folder; if there is a key file already, append the lines to it. If MILLRACE_SECRET_KEY is set here, append the key to its value instead, after a comma.`,
     );
   }
 }
@@ -83,7 +83,7 @@ async function* heads(db: Db, place: EncryptedPlace): AsyncGenerator<string> {
 const batchSize = 200;
 
 export interface Reencryption {
-  /** Number of values that were encrypted with the newest key. */
+  /** Number of values that were encrypted again, with the newest key. */
   readonly changed: number;
   /** Values that cannot be decrypted, as table, column and row id. */
   readonly unreadable: readonly string[];
@@ -102,8 +102,9 @@ export const reencrypt = (store: Store, keys: KeyRing, onBatch: () => void): Pro
   encryptWhere(store, keys, (keyId) => keyId !== keys.currentId, onBatch);
 
 /**
- * Encrypts all values whose key id `isDue` selects, in batches, while jobs go on. A value that was changed meanwhile is
- * skipped. If the process is killed, it can simply run again.
+ * Encrypts all values for which `isDue` returns true, in batches, while jobs go on. `isDue` gets the id of the value's
+ * key; undefined for plain text. A value that was changed meanwhile is skipped. If the process is killed, the command
+ * can be run again.
  */
 async function encryptWhere(
   store: Store,

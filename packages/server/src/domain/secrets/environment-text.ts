@@ -19,7 +19,9 @@ const tooMany = (field: string) => invalid(field, `at most ${processLimits.count
 /** Parses stored variables without checks: older versions of Millrace may have stored some that are refused now. */
 export const parseEnvironment = (text: string) => ({ ...parseEnv(text) }) as Record<string, string>;
 
-/** Writes variables as dotenv text, each in the first kind of quotes that reads back as the same value. */
+/**
+ * Writes variables as dotenv text. Each value is put in the first kind of quotes with which it is read back unchanged.
+ */
 export const writeEnvironment = (values: Readonly<Record<string, string>>): string =>
   Object.entries(values)
     .map(([name, value]) => {
@@ -87,8 +89,9 @@ function endOfLine(text: string, from: number): number {
 }
 
 /**
- * Returns the index of the closing quote of a value, which may span lines. Returns undefined if the value is not quoted
- * or the quote is never closed. `unclosed` remembers such quotes, so that the text is searched only once for each.
+ * Returns the index of the closing quote of a value, which may span lines. Returns undefined if the value is not
+ * quoted, or if its quote is never closed. `unclosed` remembers the kinds of quotes that are never closed, so that the
+ * text is searched only once for each kind.
  */
 function endOfQuoted(text: string, from: number, unclosed: Set<string>): number | undefined {
   let start = from;

@@ -34,8 +34,8 @@ const nonceLength = 12;
 const tagLength = 16;
 
 /**
- * Returns the key id of a value; undefined if the value is not encrypted. The first 18 characters of the value are
- * enough.
+ * Returns the id of the key that a value is encrypted with; undefined if the value is not encrypted. `value` may be cut
+ * to its first 18 characters.
  */
 export const keyIdOf = (value: string): string | undefined => /^enc1\.([0-9a-f]{12})\./.exec(value)?.[1];
 
@@ -67,23 +67,25 @@ export class KeyRing {
   /** Decrypts a value. Throws if the key is missing, or the value was modified or encrypted for another purpose. */
   decrypt(value: string, purpose: string): string {
     const [, keyId, body] = form.exec(value) ?? [];
-    if (!keyId || !body) throw new Error(`The ${purpose} is not in the form of an encrypted value.`);
+    if (!keyId || !body) throw new Error(`The stored value (${purpose}) is not in the form of an encrypted value.`);
     const key = this.#source.all().find(({ id }) => id === keyId);
-    if (!key) throw new Error(`The ${purpose} is encrypted with the key ${keyId}, which this server does not have.`);
+    if (!key) throw new Error(`The stored value (${purpose}) is encrypted with the key ${keyId}, which this server does not have.`);
     const sealed = Buffer.from(body, "base64url");
     try {
-      if (sealed.toString("base64url") !== body) throw new Error("another spelling of the same bytes");
+      if (sealed.toString("base64url") !== body) throw new Error("the base64 text is not in its canonical form");
       const decipher = createDecipheriv("aes-256-gcm", key.bytes, sealed.subarray(0, nonceLength), {
         authTagLength: tagLength,
       });
       decipher.setAAD(Buffer.from(purpose)).setAuthTag(sealed.subarray(-tagLength));
       return decipher.update(sealed.subarray(nonceLength, -tagLength), undefined, "utf8") + decipher.final("utf8");
     } catch {
-      throw new Error(`The ${purpose} cannot be decrypted: it was modified, or copied from another row.`);
+      throw new Error(`The stored value (${purpose}) cannot be decrypted: it was modified, or copied from another row.`);
     }
   }
 
-  /** Derives one key from each key of the ring, in the order of the ring, for other uses than encryption. */
+  /**
+   * Derives one key from each key of the ring, for uses other than encryption. The result is in the order of the ring.
+   */
   derive(label: string): Buffer[] {
     return this.#source.all().map((key) => this.#deriveOne(key, label));
   }

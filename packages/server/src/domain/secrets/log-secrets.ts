@@ -2,11 +2,11 @@
 import { parseEnvironment } from "./environment-text.ts";
 
 /**
- * Minimum length of a secret that is masked, in bytes. Shorter texts occur by chance, and masking them would reveal
- * them.
+ * A secret is masked only if it has at least this many bytes. Shorter texts also occur by chance, and the masked places
+ * would reveal them.
  */
 const minBytes = 6;
-/** Minimum length of a line of a multi-line secret that is masked, in characters. */
+/** A line of a multi-line secret is masked only if it has at least this many characters. */
 const minLine = 8;
 
 /** Variable names that indicate a secret: short words only between underscores, longer words anywhere in the name. */

@@ -5,14 +5,17 @@
 import type { Clock } from "./clock.ts";
 
 /**
- * Smallest change against the monotonic clock, in milliseconds, that counts as a step of the wall clock. Smaller ones
- * are normal corrections.
+ * If the wall clock and the monotonic clock diverge by more than this many milliseconds between two looks, the wall
+ * clock was set (a step). Smaller differences are normal corrections.
  */
 const stepMs = 60_000;
-/** Milliseconds after a step during which nothing fires. Short enough that ticks still count as on time afterwards. */
+/**
+ * Nothing fires for this many milliseconds after a step of the clock. Ticks that wait for so short a time still count
+ * as on time.
+ */
 const settleMs = 30_000;
 
-/** Compares the wall clock with the monotonic clock at every look. */
+/** Detects steps by comparing the wall clock with the monotonic clock whenever `look` is called. */
 export class ClockWatch {
   readonly #clock: Clock;
   #offset: number;
@@ -26,8 +29,8 @@ export class ClockWatch {
   }
 
   /**
-   * Returns the number of steps since the start, the milliseconds since the last step, and whether the clock is
-   * settled: no step has happened, or the last one is long enough ago.
+   * Returns the number of steps since the start, the milliseconds since the last step (or since the start), and whether
+   * the clock is settled: there was no step, or the last one was at least `settleMs` ago.
    */
   look(): { readonly steps: number; readonly steadyFor: number; readonly isSettled: boolean } {
     const monotonic = this.#clock.monotonic();

@@ -1,7 +1,6 @@
 /**
- * Parses times that users type, and computes the ticks of cron expressions. The cron library computes the wall-clock
- * times of an expression; this file converts them to moments, also across daylight saving changes. docs/schedules.md
- * has the rules.
+ * Parses times that users type, and computes the ticks of cron expressions. The cron library computes local wall-clock
+ * times; this file converts them to Unix times, also across daylight saving changes. docs/schedules.md has the rules.
  */
 import { invalid } from "@millrace/contract";
 import { Cron } from "croner";
@@ -53,7 +52,10 @@ function nextRunOf(expression: string, expected: string): Date | null {
   }
 }
 
-/** Returns the first tick after this moment; undefined if there is none before the year 3000. */
+/**
+ * Returns the first tick after `after`, both as Unix times in milliseconds; undefined if there is none before the year
+ * 3000.
+ */
 export function nextTick(expression: string, timezone: string, after: number): number | undefined {
   const next = meansEveryHour(expression) ? nextInRhythm : nextByName;
   return next(calendarOf(expression), timezone, after);
@@ -83,8 +85,8 @@ function nextByName(calendar: Cron, timezone: string, after: number): number | u
 }
 
 /**
- * Returns the next tick of an hourly expression. It searches between two changes of the zone's offset, where the offset
- * is constant.
+ * Returns the next tick of an expression for every hour. It searches each period in which the zone's offset from UTC is
+ * constant.
  */
 function nextInRhythm(calendar: Cron, timezone: string, after: number): number | undefined {
   let from = after;

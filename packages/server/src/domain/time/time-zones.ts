@@ -1,6 +1,7 @@
 /**
- * Converts between moments and wall-clock times of a time zone. A wall-clock time is represented as the milliseconds
- * that it would have in UTC. The code assumes that a zone changes its offset at most once in two days.
+ * Converts between moments (Unix times in milliseconds) and wall-clock times of a time zone. A wall-clock time is
+ * represented by the milliseconds that it would have in UTC. The code assumes that a zone changes its offset at most
+ * once in two days.
  */
 import { invalid } from "@millrace/contract";
 import { day, iso } from "./clock.ts";
@@ -51,8 +52,8 @@ export const dateAt = (moment: number, timezone: string): string =>
   iso(moment + offsetAt(moment, timezone)).slice(0, 10);
 
 /**
- * Returns the moment of a wall-clock time: the first one if the clock shows it twice, the end of the gap if the clock
- * skips it.
+ * Returns the moment (Unix time in milliseconds) of a wall-clock time. If the clock shows the time twice, that is the
+ * first of the two moments. If the clock skips the time, it is the end of the gap.
  */
 export function momentOf(wall: number, timezone: string): number {
   const before = offsetAt(wall - day, timezone);
@@ -64,8 +65,8 @@ export function momentOf(wall: number, timezone: string): number {
 }
 
 /**
- * Returns the first moment between `from` and `to` at which the zone's offset differs from `offset`; undefined if it
- * does not change.
+ * Returns the first moment between `from` and `to` at which the zone's offset differs from `offset`. Returns undefined
+ * if the offset does not change.
  */
 export function changeAfter(from: number, offset: number, to: number, timezone: string): number | undefined {
   if (offsetAt(to, timezone) === offset) return undefined;

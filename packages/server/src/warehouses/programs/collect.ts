@@ -23,13 +23,14 @@ export interface CollectRequest {
 
 const { created, failed, complete } = versionStates;
 
-/**
- * Maximum number of characters of the metrics and of any other text; longer ones are not stored. The maximum
- * number of dependencies of a version is one more than the registry accepts, so that the registry rejects a job with
- * too many.
- */
+/** Maximum number of characters of a job's metrics. Longer metrics are not stored. */
 const mostMetrics = 65_536;
+/** Maximum number of characters of any other text. Longer texts are not stored. */
 const mostText = 1_048_576;
+/**
+ * Maximum number of dependencies of a version that are read. It is one more than the registry accepts, so that the
+ * registry rejects a job with too many.
+ */
 const mostNeeds = 1001;
 
 export function collect(files: Pick<WarehouseFiles, "metadata">, request: CollectRequest) {
@@ -57,10 +58,7 @@ function check(db: DatabaseSync): void {
   requireColumns(db, "datasets_dependencies", ["source_dataset_version_id", "dataset_version_id"]);
 }
 
-/**
- * Writes the job's end in one short transaction. The library holds the write lock while it saves a dataset; this
- * program must not hold it long.
- */
+/** Writes the job's end in one short transaction, so that jobs do not wait long for the write lock. */
 function settle(db: DatabaseSync, { jobId, status, finishedAt, errorMessage }: CollectRequest): void {
   db.exec("begin immediate");
   db.prepare("update jobs set status = ?, finished_at = ?, error_message = ? where id = ? and status <> ?").run(
@@ -75,7 +73,8 @@ function settle(db: DatabaseSync, { jobId, status, finishedAt, errorMessage }: C
 }
 
 /**
- * Returns the complete versions of the job, by id: true if the job created the version, false if it reused the version.
+ * Returns the complete versions of the job as a map from the version's id. The value is true if the job created the
+ * version, and false if it reused the version.
  */
 function versionsOfJob(db: DatabaseSync, jobId: string): Map<number, boolean> {
   const known = isRealTable(db, "dataset_version_jobs");
@@ -111,7 +110,9 @@ function needsOf(db: DatabaseSync, ids: readonly number[]): Needed[] {
   );
 }
 
-/** Returns what the registry stores of a version; undefined if the version is incomplete or internal to the library. */
+/**
+ * Returns what the registry stores about a version; undefined if the version is incomplete or internal to the library.
+ */
 function describe(db: DatabaseSync, id: number) {
   const query = db.prepare(
     `select v.*, d.uuid as dataset_uuid, d.name, d.description, d.attrs, p.name as project, n.name as namespace

@@ -22,7 +22,7 @@ export function encoderOf(column: Column): Encoder {
     encode(value) {
       const encoded = encode(value);
       if (encoded === undefined)
-        throw new Error(`The column ${column.name} of type ${column.type} contains a value of another type`);
+        throw new Error(`The column ${column.name} of type ${column.type} contains a value of another type, so the rows cannot be exported`);
       return encoded;
     },
   };
@@ -45,7 +45,9 @@ function elementsOf(name: string, { type, itemType }: ColumnType, isItem: boolea
 
 type Value = NonNullable<SQLOutputValue>;
 
-/** Returns a function that converts a value, or returns undefined if the value does not fit the column type. */
+/**
+ * Returns a function that converts a value. That function returns undefined if the value does not fit the column type.
+ */
 function valueEncoder({ type, itemType = { type: "String" } }: ColumnType): (value: Value) => unknown {
   if (integers.includes(type)) return integer;
   if (floats.includes(type)) return (value) => (isNumber(value) ? Number(value) : undefined);
@@ -84,7 +86,7 @@ function seconds(value: Value): number | undefined {
 }
 
 /**
- * Adds microseconds to seconds without falling below the exact time. The reader truncates to microseconds, so a double
+ * Returns the sum as a double that is not below the exact time. The reader rounds down to microseconds, so a double
  * slightly below the time would lose one.
  */
 function notBefore(whole: number, microseconds: number): number {

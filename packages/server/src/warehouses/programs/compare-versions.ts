@@ -28,7 +28,7 @@ const everyVersion = `select v.uuid, v.version, d.name, p.name as project, n.nam
   from datasets_versions v join datasets d on d.id = v.dataset_id join projects p on p.id = d.project_id
   join namespaces n on n.id = p.namespace_id where v.status = ${versionStates.complete}`;
 
-/** Returns the rows tables of all versions, by the version's uuid. */
+/** Returns the name of the table with the rows of each version, by the version's uuid. */
 function tablesOf(metadata: DatabaseSync): Map<string, string> {
   requireColumns(metadata, "namespaces", ["id", "name"]);
   requireColumns(metadata, "projects", ["id", "name", "namespace_id"]);
@@ -48,7 +48,7 @@ function tablesIn(rows: DatabaseSync): Set<string> {
   return new Set([...found].map(({ name }) => String(name)));
 }
 
-/** Whether every version has its rows table. A version that is being renamed lacks it for a moment. */
+/** Whether every version has its table of rows. While a version is being renamed, the table is missing for a moment. */
 export function isWhole({ metadata, rows }: OpenWarehouse): boolean {
   try {
     const present = tablesIn(rows);

@@ -24,7 +24,10 @@ export interface CopyRequest {
   readonly registered: readonly Registered[];
 }
 
-/** Maximum number of attempts to open both files in a consistent state. After that, they are copied as they are. */
+/**
+ * Maximum number of attempts to open both files in a consistent state. If none succeeds, the files are copied as they
+ * are.
+ */
 const looks = 5;
 
 export async function copyWarehouse(files: WarehouseFiles, { to, registered }: CopyRequest): Promise<Compared> {
@@ -40,18 +43,18 @@ export async function copyWarehouse(files: WarehouseFiles, { to, registered }: C
   return registered.length === 0 ? { missing: [], renamed: [] } : compare(source, registered);
 }
 
-/** Files up to this size in bytes may be sparse. */
+/** Files up to this size in bytes are not checked for holes (sparse files). */
 const dense = 64 * 1024 * 1024;
 
 /**
- * Throws if a file is sparse. A copy has no holes and could take a thousand times the disk space. SQLite creates no
- * holes, so something else wrote the file.
+ * Throws if a file is sparse. A copy has no holes, and could take a thousand times the disk space of the file. SQLite
+ * creates no holes, so another program wrote the file.
  */
 function requireDense(path: string): void {
   const { size, blocks } = lstatSync(path, { throwIfNoEntry: false }) ?? { size: 0, blocks: 0 };
   if (size > dense && size > 4 * blocks * 512)
     throw unusable(
-      "its files are sparse, which the library never produces. A job of the team can repair them with VACUUM",
+      "its files are sparse (they have holes), so a copy could need far more disk space. The datachain library never writes such files. A job of the team can remove the holes with the SQL statement VACUUM",
     );
 }
 
@@ -63,12 +66,12 @@ function requireAllPages(db: DatabaseSync, path: string): void {
   const pragma = (name: string) => Number(Object.values(db.prepare(`pragma ${name}`).get() ?? {})[0]);
   const pages = pragma("page_count") * pragma("page_size");
   if (pages > lengthWithLog(path))
-    throw unusable("it claims more pages than its files contain. A job of the team can repair it with VACUUM");
+    throw unusable("it claims more pages than its files contain. A job of the team can repair it with the SQL statement VACUUM");
 }
 
 /**
- * Copies the file that names the library version which last wrote the warehouse, because older versions must not open
- * it. Jobs can put anything there, so symbolic links and special files are ignored.
+ * Copies the file with the library version that last wrote the warehouse, because older versions of the library must
+ * not open it. Jobs can put anything there, so symbolic links and special files are ignored.
  */
 async function copyMark(from: string, to: string): Promise<void> {
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
@@ -84,8 +87,8 @@ async function copyMark(from: string, to: string): Promise<void> {
 }
 
 /**
- * Opens a read transaction on each file. The two do not start at the same instant: a version that is removed or renamed
- * in between lacks its rows, and then both are opened again.
+ * Opens a read transaction on each of the two files. They cannot start at the same instant. If a version is removed or
+ * renamed in between, its rows are missing; then both files are opened again.
  */
 async function openAtOnce(files: WarehouseFiles): Promise<OpenWarehouse> {
   for (let look = 1; ; look++) {
@@ -97,7 +100,7 @@ async function openAtOnce(files: WarehouseFiles): Promise<OpenWarehouse> {
   }
 }
 
-/** Opens a read transaction; the first read fixes what it sees. */
+/** Opens a read transaction. Its first read decides which state of the database it sees. */
 function openSnapshot(path: string) {
   const db = openDatabase(path, "read");
   db.exec("begin");

@@ -1,11 +1,14 @@
-/** Edits a dataset in a team's warehouse, so that jobs see the same as the registry. */
+/** Edits a dataset in a team's warehouse, so that jobs see the same values as the registry shows. */
 import type { DatabaseSync } from "node:sqlite";
 import { rowsTable } from "../../datachain/rows-table.ts";
 import { versionStates } from "../../datachain/statuses.ts";
 import { columnsOf, isRealTable, quoted, realTable, transaction } from "./tables.ts";
 
 export interface EditRequest {
-  /** Uuid of one of the dataset's versions, because the name may differ between registry and warehouse. */
+  /**
+   * Uuid of any version of the dataset. It identifies the dataset, because the name may differ between registry and
+   * warehouse.
+   */
   readonly version: string;
   /** Fields that are undefined stay unchanged. */
   readonly name?: string;
@@ -52,12 +55,12 @@ const findDataset = (metadata: DatabaseSync, version: string) =>
     )
     .get(version) as Dataset | undefined;
 
-/** Renames the rows tables of all versions that were not removed; removed ones have none. */
+/** Renames the tables with the rows of all versions. Removed versions have no such table. */
 function renameTables(metadata: DatabaseSync, rows: DatabaseSync, dataset: Dataset, name: string): void {
   const same = metadata
     .prepare("select id from datasets where project_id = ? and name = ?")
     .get(dataset.project_id, name);
-  if (same) throw new Error(`The team's warehouse already has a dataset ${name}`);
+  if (same) throw new Error(`The team's warehouse already has a dataset ${name}. Choose another name.`);
   const versions = metadata
     .prepare("select version from datasets_versions where dataset_id = ? and status not in (?, ?)")
     .all(dataset.id, versionStates.removing, versionStates.removed) as { version: string }[];
@@ -69,6 +72,6 @@ function renameTables(metadata: DatabaseSync, rows: DatabaseSync, dataset: Datas
 
 function renameTable(rows: DatabaseSync, from: string, to: string): void {
   const [isThere, isDone] = [isRealTable(rows, from), isRealTable(rows, to)];
-  if (isThere && isDone) throw new Error(`The team's warehouse already has a table ${to}`);
+  if (isThere && isDone) throw new Error(`The team's warehouse already has a table ${to}, so the dataset cannot get this name. Choose another name.`);
   if (isThere) rows.exec(`alter table ${quoted(from)} rename to ${quoted(to)}`);
 }

@@ -56,7 +56,7 @@ const mark = (metadata: DatabaseSync, id: number, status: number, removedAt: str
     .prepare("update datasets_versions set status = ?, removed_at = coalesce(removed_at, ?) where id = ?")
     .run(status, removedAt, id);
 
-/** Deletes a version's row. Older versions of the library do not keep removed versions. */
+/** Deletes a version's row. Used with older versions of the library, which do not keep removed versions. */
 const forget = (metadata: DatabaseSync, id: number) =>
   transaction(metadata, () => {
     const { dataset_id } = metadata.prepare("select dataset_id from datasets_versions where id = ?").get(id) as {

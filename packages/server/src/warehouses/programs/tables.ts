@@ -36,8 +36,8 @@ export const storedColumns = (database: DatabaseSync, table: string): Set<string
   );
 
 /**
- * Runs a short transaction that takes the write lock at the start; upgrading a read transaction later fails if another
- * process is writing.
+ * Runs a short transaction that takes the write lock at its start. A transaction that begins with a read would fail at
+ * its first write if another process is writing.
  */
 export function transaction(database: DatabaseSync, work: () => void): void {
   database.exec("begin immediate");
