@@ -104,7 +104,7 @@ function isNetwork(part: string): boolean {
 
 const networkNames = ["loopback", "linklocal", "uniquelocal"];
 
-/** Parses a number of proxy hops, or a list of addresses, networks and names of networks. */
+/** Parses a number of proxy hops, or a list of addresses, networks and keywords for networks, such as `loopback`. */
 export function trustProxy(given: string): number | string[] {
   if (/^\d{1,3}$/.test(given)) return Number(given);
   const parts = commaSeparated(given);
@@ -115,7 +115,7 @@ export function trustProxy(given: string): number | string[] {
   return parts;
 }
 
-/** Parses a list of addresses and networks; names of networks are not accepted. */
+/** Parses a list of addresses and networks. Keywords for networks, such as `loopback`, are not accepted. */
 export function networks(given: string): string[] {
   const parts = commaSeparated(given);
   if (!parts.every(isNetwork)) throw new Error("expected addresses and networks such as 10.1.0.0/16,fd00::/8");

@@ -77,7 +77,10 @@ async function collectRunning(
   }
 }
 
-/** Returns the missing versions by team, which are then marked as deleted in the store. */
+/**
+ * Returns, by team id, the uuids of versions that the restored warehouse does not have. The restore marks them as
+ * deleted in the store. Warehouses that could not be read are left out.
+ */
 export const lostVersions = (placed: readonly PlacedWarehouse[]) =>
   new Map(placed.filter(({ unreadable }) => unreadable === null).map(({ teamId, missing }) => [teamId, missing]));
 
@@ -119,7 +122,10 @@ async function copyInto(folder: string, target: string, files: readonly Entry[])
   }
 }
 
-/** Renames datasets back that were renamed while the backup was taken. Returns the uuids of missing versions. */
+/**
+ * Gives datasets that were renamed while the backup was taken their earlier names, which the rows of the backup have.
+ * Returns the uuids of versions that are missing or could not be renamed.
+ */
 async function nameAsRegistered(
   stores: BackupWarehouses,
   { teamId, versions }: TeamRegistry,

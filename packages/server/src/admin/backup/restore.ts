@@ -18,7 +18,7 @@ import { lostVersions, type PlacedWarehouse, placeWarehouses } from "./place-war
 import { markUnfinished, refuseUnfinished } from "./unfinished-restore.ts";
 
 export interface RestoreOptions extends FillOptions {
-  /** Opens the warehouses; called once the data folder is locked. */
+  /** Opens the warehouses. Called after the data folder was locked. */
   readonly openStores: () => Promise<BackupWarehouses>;
 }
 
@@ -87,7 +87,7 @@ async function lockAll({ folder: data, store }: DataPlace): Promise<() => Promis
   try {
     if (databaseUrl && !(await isEmptyDatabase(databaseUrl)))
       throw new Error(
-        "The database is not empty, and a backup can only be restored into an empty database. Create a new one.",
+        "The database is not empty, and a backup can only be restored into an empty database. Create a new database, and pass its URL.",
       );
     const database = await lockDatabase(store, { onRival: () => process.exit(1) });
     return async () => {

@@ -125,7 +125,8 @@ export class KeyFile implements KeySource {
   }
 
   /**
-   * Adds a new key in front. Call this, and `keepFirst`, only while nobody else can change the file or encrypt values.
+   * Adds a new key before the others. Call this method and `keepFirst` only while nobody else can change the file or
+   * encrypt values.
    */
   addKey(): void {
     this.#replace([newKey(), ...this.all().map(({ bytes }) => bytes)]);

@@ -18,7 +18,9 @@ import type { Page } from "./html.ts";
 import { field, privatePage, publicPage } from "./page-routes.ts";
 import { ownPath, signInPage } from "./sign-in-form.ts";
 
-/** Sets the session cookie and the cookie that identifies the browser later, and redirects to `path`. */
+/**
+ * Sets the session cookie and the cookie by which the browser is recognized at later sign-ins, and redirects to `path`.
+ */
 export function enter({ publicUrl }: PeopleContext, reply: FastifyReply, entry: Entry, path: string): undefined {
   const secure = publicUrl().startsWith("https:");
   reply.header("set-cookie", [

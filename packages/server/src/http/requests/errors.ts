@@ -69,7 +69,10 @@ function filesUnavailable(error: BlobsUnavailable, request: FastifyRequest): Api
   );
 }
 
-/** Refuses a request whose write kept conflicting with others. The operator is told as well: it should not happen. */
+/**
+ * Returns the error for a write that kept conflicting with others. Also logs a warning for the operator, because this
+ * should not happen.
+ */
 function conflicting(error: WriteConflict, request: FastifyRequest): ApiError {
   request.log.warn({ err: error }, "a write kept conflicting with others");
   const why = "Other requests kept changing the same data at the same time.";

@@ -145,9 +145,11 @@ class FencedDriver extends PostgresDriver {
   }
 }
 
-/** PostgreSQL's error codes for a write that conflicted with another: serialization failure, deadlock. */
+/** PostgreSQL's error codes for a write that conflicted with another one: serialization failure and deadlock. */
 const conflicts: readonly unknown[] = ["40001", "40P01"];
+/** PostgreSQL's error code for a unique key that is already taken. */
 const uniqueViolation = "23505";
+/** Maximum number of times that a write is tried. */
 const mostTries = 5;
 
 /**

@@ -59,7 +59,10 @@ function makePrivate(path: string): void {
   for (const file of [path, `${path}-wal`, `${path}-shm`]) if (existsSync(file)) chmodSync(file, 0o600);
 }
 
-/** Bytes of the write-ahead log that are allocated in advance: as many as the first block of its index covers. */
+/**
+ * Bytes of the write-ahead log that are allocated in advance. SQLite keeps an index of this log; up to this size, the
+ * index needs no more disk space either.
+ */
 const reserved = 16_000_000;
 
 /**

@@ -14,7 +14,10 @@ export const encryptedPlaces = [
 
 export type EncryptedPlace = (typeof encryptedPlaces)[number];
 
-/** SQL for the prefix of a value that names its key. The indexes on jobs use a prefix of the same length. */
+/**
+ * SQL for the first 18 characters of an encrypted value, which say which key encrypted it. The indexes on jobs use a
+ * prefix of the same length.
+ */
 const head = ({ column }: EncryptedPlace) => sql`substr(${sql.ref(column)}, 1, 18)`;
 const filled = ({ column }: EncryptedPlace) => sql`${sql.ref(column)} <> ''`;
 

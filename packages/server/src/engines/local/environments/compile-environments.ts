@@ -78,7 +78,7 @@ export class CompileEnvironments {
     });
   }
 
-  /** Marks a virtualenv as compiled. It touches the .size file, because a changed time there triggers a new disk count. */
+  /** Marks a virtualenv as compiled. Updates the time of its .size file, so that its disk usage is measured again. */
   #settle(environment: string): void {
     rmSync(environment + compileMark, { force: true });
     const now = new Date();

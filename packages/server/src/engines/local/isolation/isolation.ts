@@ -19,8 +19,9 @@ export interface Inside {
   /** Paths that the command may read in addition to the system's folders. */
   readonly readable: readonly string[];
   /**
-   * Set if the command builds the virtualenv $MILLRACE_VENV: it gets only the operator's variables and separate temporary
-   * folders. `files` builds without access to the job's files; `work` builds in the job's working folder, for this job only.
+   * Set if the command builds a virtualenv ($MILLRACE_VENV). The command then gets only the operator's variables, and
+   * separate temporary folders. With `files`, it has no access to the job's files. With `work`, it runs in the job's
+   * working folder, and only this job uses the virtualenv.
    */
   readonly building?: "files" | "work";
   /** Shell word for a folder that the build may write to; absent if it may write only to the virtualenv. */
@@ -43,7 +44,7 @@ interface WarehouseAccess {
 
 export interface Isolation {
   readonly level: IsolationLevel;
-  /** Warnings for the operator about the restrictions with which this isolation level works here. */
+  /** Warnings for the operator about what this isolation level cannot do on this machine. */
   readonly warnings: readonly string[];
   /** Reserves a user id for a new attempt. Returns undefined if jobs run as the server's user. */
   takeUser(folder: AttemptFolder): Promise<number | undefined>;

@@ -29,7 +29,7 @@ export interface JobUsersOptions {
   readonly root: string;
   /** User ids of attempts from before this server's restart, with the attempt keys. */
   readonly inUse: ReadonlyMap<number, string>;
-  /** Returns those of these user ids that must not be taken over from another server, because they still own files. */
+  /** Returns which of these user ids still own files. Such an id is not taken over from another server. */
   readonly avoid?: ((users: readonly number[]) => Promise<ReadonlySet<number>>) | undefined;
   readonly registry?: string;
 }

@@ -65,7 +65,10 @@ const kernelThread = 0x200000;
 
 export interface Found {
   readonly pids: number[];
-  /** Whether a process was in the middle of an `exec` and could not be assigned; the caller should search again. */
+  /**
+   * Whether it is unknown to which attempt a process belongs, because the process was in the middle of an `exec`. The
+   * caller should search again.
+   */
   readonly unclear: boolean;
 }
 
@@ -79,7 +82,7 @@ export type Belonging = "ours" | "foreign" | "stranger" | "unclear";
 export class ProcessSearch {
   #strangers = new Set<number>();
   #strangersSince = 0;
-  /** When each unassignable process was first seen, by process id. */
+  /** By process id, when a process was first found in the middle of an `exec`. */
   #unclear = new Map<number, number>();
 
   all(belongs: (pid: number) => Belonging): Found {

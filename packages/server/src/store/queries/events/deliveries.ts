@@ -69,8 +69,9 @@ export interface DueDelivery {
 }
 
 interface DuePage extends Page<DueDelivery> {
-  /** Only deliveries to receivers of these kinds, and to none in `busy`. */
+  /** Only deliveries to receivers of these kinds are returned. */
   readonly kinds: readonly ReceiverKind[];
+  /** Ids of receivers whose deliveries are left out. */
   readonly busy: readonly number[];
 }
 

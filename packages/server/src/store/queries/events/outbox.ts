@@ -108,8 +108,8 @@ export async function takeOutbox(db: Db, teamId: number, limit: number): Promise
 }
 
 /**
- * Records that the subject failed, so that its next success is reported as a recovery. A subject is whatever shares its
- * failures: a schedule, a task, or a job and its reruns. Returns false if the failure was already recorded.
+ * Records that the subject failed, so that its next success is reported as a recovery. A subject is a schedule, a task,
+ * or a job together with its reruns. Returns false if the failure was already recorded.
  */
 export async function markFailing(db: Db, teamId: number, subject: string, since: string): Promise<boolean> {
   const made = await db

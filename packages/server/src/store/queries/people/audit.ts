@@ -27,7 +27,7 @@ export const insertAudit = (db: Db, row: NewAuditRow) => insert(db, row);
 export interface AuditFilter {
   readonly teamId?: number | undefined;
   readonly username?: string | undefined;
-  /** An action such as `job.create`, or only the noun before the dot. */
+  /** An action such as `job.create`, or only its first part, such as `job`. */
   readonly action?: string | undefined;
   /** Only entries older than this id. */
   readonly before?: number | undefined;

@@ -7,7 +7,10 @@ export type UsageKind = "datasets" | "uploads" | "logs" | "texts" | "exports" | 
 export type UsageRow = { readonly team_id: number } & Readonly<Record<UsageKind, number>>;
 
 const nothing = { datasets: 0, uploads: 0, logs: 0, texts: 0, exports: 0, environments: 0 };
-/** Columns of a new row. Others have defaults, and a migration may insert rows before those columns exist. */
+/**
+ * Columns that an insert sets. The other columns have defaults. They are not named here, because a migration may insert
+ * rows before those columns exist.
+ */
 const newRow = { datasets: 0, uploads: 0, logs: 0 };
 
 const ofTeam = prepared<{ teamId: number }>()((db, value) =>

@@ -25,7 +25,7 @@ export const nextRunOf = async (db: Db, jobId: string): Promise<string | null> =
 export const setTaskError = (db: Db, jobId: string, error_message: string | null) =>
   db.updateTable("jobs").set({ error_message }).where("id", "=", jobId).where("status", "=", "TASK").execute();
 
-/** Sets as which user a task's jobs run. Returns false if the job is no longer a task. */
+/** Sets the user as whom a task's jobs run. Returns false if the job is no longer a task. */
 export async function setTaskRunAs(db: Db, jobId: string, runAs: string): Promise<boolean> {
   const query = db.updateTable("tasks").set({ run_as: runAs }).where("job_id", "=", jobId);
   return (await query.executeTakeFirst()).numUpdatedRows === 1n;
@@ -80,7 +80,7 @@ export const tasksAfter = (db: Db, time: string, afterId: string, limit: number)
     .$narrowType<{ next_run: string }>()
     .execute();
 
-/** A move of a task from the tick that is due to another time. */
+/** Moves a task from its due tick (scheduled time) `from` to the time `to`. */
 interface TickMove {
   readonly jobId: string;
   readonly from: string;
