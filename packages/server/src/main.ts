@@ -62,8 +62,9 @@ const secretFields = [
 ].flatMap((name) => [name, `*.${name}`, `*.*.${name}`]);
 
 /**
- * Exits on an uncaught error, because the state of the server is then unknown. Its supervisor restarts it, and jobs
- * continue. Write errors on standard output and standard error are ignored: they only mean that nobody reads the log.
+ * Exits on an uncaught error, because the state of the server is then unknown. A service manager, such as systemd,
+ * restarts the server, and jobs continue. Write errors on standard output and standard error are ignored: they only
+ * mean that nobody reads the log.
  */
 function endOnFaults(log: Logger): void {
   for (const stream of [process.stdout, process.stderr]) stream.removeAllListeners("error").on("error", () => {});

@@ -56,8 +56,8 @@ export async function placeWarehouses(
 
 /**
  * Collects the datasets that jobs had saved when the backup was taken, and marks these jobs as failed in the warehouse,
- * as a server does when a job ends. So the datasets are kept, and the library's garbage collection can delete what else
- * these jobs left.
+ * as a server does when a job ends. After that, the library's garbage collection keeps these datasets and deletes
+ * everything else that the jobs left.
  */
 async function collectRunning(
   stores: BackupWarehouses,

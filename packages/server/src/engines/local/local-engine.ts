@@ -44,8 +44,8 @@ import { ageOf, bytesInMemory, isAlive, keyVariable, signalAll, usageOf } from "
 import { Starter } from "./processes/starter.ts";
 
 /**
- * Which uv builds virtualenvs: with `auto` the machine's, or else one that the server installs; with `machine` only the
- * machine's. If there is no uv, and always with `never`, pip builds them.
+ * Which uv builds virtualenvs. `auto`: the machine's uv or, if the machine has none, one that the server installs.
+ * `machine`: only the machine's uv. `never`: no uv. Without uv, pip builds them.
  */
 const uvChoices = ["auto", "machine", "never"] as const;
 
@@ -188,7 +188,10 @@ export class LocalEngine implements Engine {
     return new AttemptFolder(this.#jobsDir, key);
   }
 
-  /** Submits an attempt. Concurrent calls with the same key share one submission, because a folder can have only one user. */
+  /**
+   * Submits an attempt. Concurrent calls with the same key share one submission, because an attempt's folder can belong
+   * to only one user id.
+   */
   async submit(spec: JobSpec): Promise<null> {
     const underWay = this.#submitting.get(spec.key);
     if (underWay) return underWay;

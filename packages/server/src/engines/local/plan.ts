@@ -122,7 +122,7 @@ function queryPhase(input: PlanInput): string {
   );
 }
 
-/** Variables that are read-only in bash. If bash is `/bin/sh`, a plain export of one would end the shell. */
+/** Variables that are read-only in bash. If `/bin/sh` is bash, exporting one of them would end the shell. */
 const readOnlyInBash = new Set(["BASHOPTS", "BASH_VERSINFO", "EUID", "PPID", "SHELLOPTS", "UID"]);
 
 /** Returns export commands that a shell reads before it starts a phase. Variables that bash refuses to set are skipped. */

@@ -18,7 +18,10 @@ import { bytesWaiting, largestOf, mostWaiting, type Waiting } from "./waiting-an
 interface ConnectionRules {
   /** Maximum number of connections in total. */
   readonly total: number;
-  /** Maximum number of connections of one address (on this machine: of one user) without a valid token or session. */
+  /**
+   * Maximum number of connections of one address without a valid token or session. For connections within this machine,
+   * the limit applies to each user.
+   */
   readonly perAddress: number;
   /** Maximum number of connections of one authenticated user. */
   readonly perUser: number;

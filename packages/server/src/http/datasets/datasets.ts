@@ -105,7 +105,7 @@ async function rootOf({ store }: DatasetContext, team: Team, { username }: Princ
   return id;
 }
 
-/** Turns an unusable warehouse into an API error, because the team can see and fix the cause. */
+/** Turns the error for an unusable warehouse into an API error, so that the team sees the cause and can fix it. */
 async function usable<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;

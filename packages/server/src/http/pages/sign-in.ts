@@ -68,9 +68,9 @@ export function signInPages(app: FastifyInstance, context: PeopleContext): void 
 }
 
 /**
- * Counts a sign-in attempt against the budget of the browser if it is known, otherwise against the budget of this user
- * and this caller together. A budget of the user alone would let attackers lock the user out. Returns the budget, and
- * the caller if the browser is not known.
+ * Counts a sign-in attempt. A known browser has a budget of its own. For an unknown browser, the budget belongs to this
+ * user and this caller together: a budget of the user alone would let attackers lock the user out. Returns the budget,
+ * and the caller if the browser is unknown.
  */
 async function takeTry(
   { store, clock, limits, callers }: PeopleContext,

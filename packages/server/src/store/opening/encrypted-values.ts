@@ -74,7 +74,10 @@ export async function shareKeys(db: Db): Promise<void> {
   await lockKeys(db, sql`select pg_advisory_xact_lock_shared(${keyLock})`);
   sharing.add(db);
 }
-/** Transactions that already hold the lock, so that one that encrypts thousands of values takes it only once. */
+/**
+ * Transactions that already hold the lock on the keys. With this record, a transaction that encrypts thousands of
+ * values takes the lock only once.
+ */
 const sharing = new WeakSet<Db>();
 
 export const takeKeys = (db: Db) => lockKeys(db, sql`select pg_advisory_xact_lock(${keyLock})`);

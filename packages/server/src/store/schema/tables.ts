@@ -337,8 +337,9 @@ interface QueueTable {
    */
   not_before: Generated<string>;
   /**
-   * `files` if the job's files must be downloaded to this machine first, `storage` if the download failed, `disk` if
-   * there was no space for them; both are retried at `not_before`. Otherwise empty.
+   * What the job waits for besides slots. `files`: its files must first be downloaded to this machine. `storage`: the
+   * download failed. `disk`: there was no space for the files. After `storage` and `disk`, the download is tried again
+   * at `not_before`. Otherwise empty.
    */
   waits_for: Generated<"" | "files" | "storage" | "disk">;
 }
@@ -513,9 +514,12 @@ interface PipelinesTable {
   /** Two short words, unique in the team. */
   name: string;
   status: PipelineStatus;
-  /** 1 for the template of a schedule or backfill, which never runs itself. */
+  /** 1 for a template pipeline, which never runs itself but is copied by a schedule or backfill. */
   is_template: number;
-  /** For a template, the schedule that uses it; otherwise the schedule that fired the pipeline; null if none. */
+  /**
+   * For a template pipeline, the schedule that uses it. For other pipelines, the schedule that fired them. Null if
+   * there is none.
+   */
   schedule_id: number | null;
   /** The scheduled time (moment) that the pipeline runs for; null if a person started it. */
   scheduled_at: string | null;
@@ -531,7 +535,8 @@ interface PipelinesTable {
   /** JSON array of the full names of all targets, including their versions. */
   datasets: string;
   /**
-   * The targets as requested, with a version only where the request named one; null if the request named no version.
+   * The targets as requested: a target has a version here only if the request named one. Null if the request named no
+   * version at all.
    */
   asked: string | null;
   /** JSON object of the settings that apply to all runs. */
@@ -563,7 +568,7 @@ interface PipelineRunsTable {
   position: number;
   /** The job that this run repeats. That job created the dataset. */
   job_id: string;
-  /** The job created for this run; null in a template. */
+  /** The job created for this run; null in a template pipeline. */
   created_job_id: string | null;
   name: string;
   /** Number of parents that have not completed yet; at 0 the run can start. */
@@ -595,7 +600,7 @@ interface SchedulesTable {
   waiting_since: string | null;
   latest_pipeline_id: string | null;
   fired: number;
-  /** Why the newest tick started no pipeline although it was due; null otherwise. */
+  /** Why the newest tick (scheduled time) started no pipeline although it was due; null otherwise. */
   last_error: string | null;
   /**
    * Dataset whose new versions fire the schedule, once no further version has come for `quiet_seconds`. Null if no
@@ -713,7 +718,7 @@ interface OutboxTable {
   /** Id of the job, pipeline or schedule. */
   subject: string;
   name: string | null;
-  /** New status of the job or pipeline; for a schedule, the outcome of the tick. */
+  /** New status of the job or pipeline; for a schedule, the outcome of the tick (scheduled time). */
   status: string;
   message: string | null;
   /** Time of the event; null means the time at which the row is read. */

@@ -10,7 +10,7 @@ import type { WarehouseView } from "../../warehouse-view.ts";
 
 /** Suffix of the file that marks a virtualenv as not compiled yet. The file lists the interpreter and its folders. */
 export const compileMark = ".compile";
-/** Time limit in seconds. Modules that are not compiled by then stay uncompiled. */
+/** Time limit for compiling one virtualenv, in seconds. Modules that are not compiled by then stay uncompiled. */
 const patience = 300;
 const isRoot = process.getuid?.() === 0;
 

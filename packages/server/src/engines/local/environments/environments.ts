@@ -48,7 +48,7 @@ const plainLines = [
   /^[A-Za-z0-9][\w.-]*(\[[\w ,.-]*\])? ?@ ?(https?|git\+https?|git\+ssh):\/\/[\w./:@%?=+~,-]+$/,
 ];
 const archive = /\.(whl|zip|tar|tgz|tbz|txz|tlz)\b/i;
-/** Matches options after a package name, and a line that continues on the next one. */
+/** Matches a requirement line that has options after the package name, or that continues on the next line. */
 const goesOn = /^[^#]*\s-|\\$/;
 /**
  * Matches invisible line separators. pip ends a comment at such a separator, so the text after the separator could be a

@@ -193,7 +193,10 @@ function checkPaths({ jobPaths, folders }: IsolationOptions): void {
   }
 }
 
-/** Returns a function that writes the passwd and group files of a user id once. They list root, the job's user and nobody. */
+/**
+ * Returns a function that writes the passwd and group files for a user id, once per id. The files list the job's user
+ * and the system users root and nobody.
+ */
 function accountFiles(folder: string) {
   mkdirSync(folder, { recursive: true, mode: 0o711 });
   const written = new Map<number, { passwd: string; group: string }>();

@@ -16,7 +16,7 @@ export async function findProgram(name: string, path: string): Promise<string | 
   return undefined;
 }
 
-/** Finds the programs that start jobs. Throws if one that every job needs is missing. */
+/** Finds the programs that start jobs. Throws if a program that every job needs is missing. */
 export async function findPrograms(jobEnvironment: Readonly<Record<string, string>>): Promise<Programs> {
   const path = `/usr/bin:/bin:${jobEnvironment["PATH"] ?? ""}`;
   const setsid = await findProgram("setsid", path);

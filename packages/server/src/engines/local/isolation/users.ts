@@ -161,7 +161,10 @@ export class JobUsers {
       .slice(0, batch);
   }
 
-  /** Reserves those of these user ids that no other server has reserved meanwhile, and returns them. */
+  /**
+   * Reserves these user ids, except those that another server has reserved meanwhile. Returns the ids that were
+   * reserved.
+   */
   #claim(candidates: readonly number[]): number[] {
     this.#registry.exec("begin immediate");
     try {

@@ -90,9 +90,9 @@ export class ProcessSearch {
   }
 
   /**
-   * Finds processes of attempts whose scripts have ended. It runs after every job, so it skips process ids that, within the
-   * last second, were found to belong to no job. That is safe: the kernel does not reuse an id so soon, and only the main process of a
-   * script, which has exited, can change from belonging to no job to belonging to one.
+   * Finds processes of attempts whose scripts have ended. It runs after every job, so it skips process ids that were
+   * found to belong to no job within the last second. That is safe, because the kernel does not reuse an id so soon.
+   * Only the main process of a script, which has exited, belongs to no job at first and to a job later.
    */
   left(belongs: (pid: number) => Belonging): Found {
     if (performance.now() - this.#strangersSince > strangerMs) {

@@ -51,8 +51,8 @@ export const updateWarehouse = (db: Db, teamId: number, changes: Partial<Omit<Wa
   db.updateTable("team_stores").set(changes).where("team_id", "=", teamId).execute();
 
 /**
- * Makes garbage collection of a team's warehouse due: sets the time of the last one to `last`, unless it is earlier
- * already.
+ * Makes garbage collection of a team's warehouse due: sets the time of the last collection to `last`, unless it is
+ * earlier already.
  */
 export const makeTidyingDue = (db: Db, teamId: number, now: string, last: string) =>
   db

@@ -1,7 +1,7 @@
 /**
- * Lists jobs, newest first. An index answers one condition of the filter, in order; the other conditions are checked on
- * batches of a few hundred jobs. SQLite runs on the server's only thread, so a longer statement would block other
- * requests.
+ * Lists jobs, newest first. An index returns the jobs that match one condition of the filter, already in this order;
+ * the other conditions are checked on batches of a few hundred jobs. SQLite runs on the server's only thread, so a
+ * longer statement would block other requests.
  */
 import { setImmediate as others } from "node:timers/promises";
 import type { JobStatus } from "@millrace/contract";
@@ -22,7 +22,7 @@ export interface JobFilter {
   readonly text?: string | undefined;
   /** Only jobs older than this job id. */
   readonly before?: string | undefined;
-  /** Only this job and newer ones. */
+  /** Only the job with this id and newer jobs. */
   readonly from?: string | undefined;
   readonly limit: number;
 }

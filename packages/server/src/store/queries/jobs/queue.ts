@@ -40,8 +40,8 @@ const headOfTeam = prepared<{ clusterId: number; teamId: number; limit: number }
 );
 
 /**
- * Returns the first jobs of the queue as `headOfQueue` does, without those of some teams. Reads team by team, so that a
- * long backlog of those teams costs nothing.
+ * Returns the first jobs of the queue as `headOfQueue` does, without the jobs of these teams. Reads the queue team by
+ * team, so that a long backlog of the excluded teams costs nothing.
  */
 export async function headOfQueueWithout(db: Db, clusterId: number, limit: number, teams: readonly number[]) {
   const others = await db

@@ -1,4 +1,4 @@
-/** Queries on schedules: when they fire next, waiting ticks, and which server claims a tick. */
+/** Queries on schedules: when they fire next, which ticks (scheduled times) wait, and which server claims a tick. */
 import { isUnfinished, pipelineStatuses } from "@millrace/contract";
 import type { Insertable, Selectable, Updateable } from "kysely";
 import { prepared } from "../../drivers/prepared.ts";
@@ -201,7 +201,10 @@ const waiting = prepared<{ limit: number }>()((db, value) =>
     .orderBy("schedules.id")
     .limit(value("limit")),
 );
-/** Returns schedules whose waiting tick can start because the previous run has ended; teams take turns. */
+/**
+ * Returns the ids of schedules with a waiting tick (scheduled time) that can start, because the previous run has ended.
+ * Teams take turns.
+ */
 export const readySchedules = async (db: Db, limit: number): Promise<number[]> =>
   (await waiting(db, { limit })).rows.map(({ id }) => id);
 
