@@ -54,7 +54,7 @@ export function userRange(given: string): UserRange {
   const [first, last] = [Number(match?.[1]), Number(match?.[2])];
   // Jobs never run as root or as an account of a system service.
   if (!match || first < 1000 || last < first || last > 4_294_967_294)
-    throw new Error("expected a range of user ids such as 61000-61999");
+    throw new Error("expected a range of user ids from 1000 on, such as 61000-61999");
   return { first, last };
 }
 

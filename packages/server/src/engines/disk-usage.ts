@@ -26,7 +26,7 @@ async function count(folders: readonly string[]): Promise<{ bytes: number; isDen
     return { stdout: error.stdout, stderr: error.stderr ?? "" };
   });
   const total = /^(\d+)\ttotal$/m.exec(stdout)?.[1];
-  if (total === undefined) throw new Error("du ended before it printed a total");
+  if (total === undefined) throw new Error("the program du ended without a result, so the disk usage is unknown");
   return { bytes: Number(total), isDenied: /Permission denied/.test(stderr) };
 }
 

@@ -87,7 +87,7 @@ async function lockAll({ folder: data, store }: DataPlace): Promise<() => Promis
   try {
     if (databaseUrl && !(await isEmptyDatabase(databaseUrl)))
       throw new Error(
-        "The database is not empty, and a backup can only be restored into an empty database. Create a new database, and pass its URL.",
+        "The database is not empty, and a backup can only be restored into an empty database. Create a new database, and pass its URL with --database-url.",
       );
     const database = await lockDatabase(store, { onRival: () => process.exit(1) });
     return async () => {
