@@ -35,7 +35,10 @@ interface Said {
   readonly stderr: string;
 }
 
-/** Gives the server's user access to its own folders again. `find` changes each folder before it descends into it. */
+/**
+ * Gives the server's user access again to its own folders that a job has made unreadable. `find` changes each folder
+ * before it descends into it.
+ */
 async function openFolders(folders: readonly string[]): Promise<void> {
   const closed = ["-xdev", "-type", "d", "-user", String(process.getuid?.()), "!", "-perm", "-u=rwx"];
   const words = [...folders, ...closed, "-exec", "chmod", "u+rwx", "{}", ";"];

@@ -113,7 +113,10 @@ async function writeRows(snapshot: Snapshot, part: string, { onProgress }: Backu
   return { counts, sha256: await lines.end() };
 }
 
-/** A local file or a blob to back up; if both are given, whichever exists. */
+/**
+ * A file to back up. If both `file` and `blob` are given, the local file is copied if it exists, and otherwise the
+ * blob.
+ */
 interface Wanted {
   readonly file?: string;
   readonly blob?: string;

@@ -23,7 +23,10 @@ export interface PlacedWarehouse {
   readonly unreadable: string | null;
 }
 
-/** What each job that was running when the backup was taken had done to the warehouse of its team, by job id. */
+/**
+ * Datasets that a job had saved in its team's warehouse, by job id, for jobs that were running when the backup was
+ * taken.
+ */
 export type RunningJobs = Map<string, Collected & { readonly teamId: number }>;
 
 interface PlaceOptions {

@@ -28,7 +28,7 @@ export class GrowingDelays {
     this.#free = free;
   }
 
-  /** Number of keys whose wrong attempts are remembered. */
+  /** Number of keys (user and caller, or browser) whose wrong passwords are remembered. */
   get size(): number {
     return this.#tries.size;
   }

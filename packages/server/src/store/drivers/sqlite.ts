@@ -51,8 +51,8 @@ export async function openSqlite(path: string, prepare: Prepare): Promise<Store>
 }
 
 /**
- * Creates the database file readable by its owner only, and tightens existing files. SQLite gives its side files the
- * same permissions.
+ * Creates the database file with access for its owner only, and restricts existing files in the same way. SQLite gives
+ * its side files (-wal and -shm) the same permissions.
  */
 function makePrivate(path: string): void {
   closeSync(openSync(path, "a", 0o600));

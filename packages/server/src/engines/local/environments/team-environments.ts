@@ -41,7 +41,10 @@ export class TeamEnvironments {
     renameSync(draft, this.cache);
   }
 
-  /** Whether the cache exists. A cache that belongs to root has no keeper, so it does not count and is replaced. */
+  /**
+   * Whether the cache exists and belongs to a user id without privileges. A cache that belongs to root does not count
+   * and is replaced.
+   */
   #isMade(): boolean {
     const found = lstatSync(this.cache, { throwIfNoEntry: false });
     return found !== undefined && (!isRoot || found.uid !== 0);

@@ -71,9 +71,15 @@ export interface Isolation {
   enter(inside: Inside): string;
   /** Returns a command prefix that lets a command access only the paths in `view`, as far as the level can. */
   confine(view: WarehouseView): string[];
-  /** Kills processes that a confined command left behind, if they do not end with the command. */
+  /**
+   * Kills processes that a confined command left behind. Does nothing at levels where these end together with the
+   * command.
+   */
   endConfined(view: WarehouseView): Promise<void>;
-  /** Returns a shell command that kills all processes of the attempt's user, if they do not end with the phase. */
+  /**
+   * Returns a shell command that kills all processes of the attempt's user at the end of a phase. It does nothing at
+   * levels that need no such command.
+   */
   evict(folder: AttemptFolder): string;
   close(): void;
 }

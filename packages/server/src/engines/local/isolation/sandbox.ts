@@ -62,8 +62,8 @@ export class Sandbox {
   }
 
   /**
-   * Returns the bubblewrap command line without its last mounts, which only the attempt's shell can add. The job keeps
-   * network access; the operator's firewall decides what it reaches.
+   * Returns the bubblewrap command line without its last mounts. The attempt's shell adds these, because only the shell
+   * knows their paths. The job keeps network access; the operator's firewall decides what it reaches.
    */
   words({ path, passwd, group, readable, shared, own, cwd, tmp }: SandboxedAttempt, filtered: boolean): string[] {
     const { bwrap, folders, jobPaths, hidden, settingFiles, memory } = this.#options;

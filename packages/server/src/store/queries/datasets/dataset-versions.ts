@@ -85,7 +85,7 @@ export async function linkJob(db: Db, jobId: string, versionId: number, isCreato
   if (isCreator) await setOrigin(db, { jobId, versionId });
 }
 
-/** Sets `origin_job_id` of a version without `job_id`, from the job that is linked to it as its creator. */
+/** For a version without `job_id`, sets `origin_job_id` from the job that is linked to the version as its creator. */
 const setOrigin = prepared<{ jobId: string; versionId: number }>()((db, value) =>
   db
     .updateTable("dataset_versions")

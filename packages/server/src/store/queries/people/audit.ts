@@ -21,7 +21,7 @@ const insert = prepared<NewAuditRow>()((db, value) =>
     detail: value("detail"),
   }),
 );
-/** Inserts an audit row. The query is prepared because creating a job runs it. */
+/** Inserts an audit row. The query is compiled in advance, because it runs whenever a job is created. */
 export const insertAudit = (db: Db, row: NewAuditRow) => insert(db, row);
 
 export interface AuditFilter {

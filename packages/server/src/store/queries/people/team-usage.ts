@@ -40,7 +40,7 @@ export async function setDatasetBytes(db: Db, teamId: number, bytes: number): Pr
   return datasets ?? bytes;
 }
 
-/** Sets a usage to the value just measured. */
+/** Sets a team's usage of this kind to the measured number of bytes. */
 export async function setUsage(db: Db, teamId: number, kind: "environments", bytes: number): Promise<void> {
   if ((await foundOrNothing(db, teamId))[kind] === bytes) return;
   await db
@@ -50,7 +50,7 @@ export async function setUsage(db: Db, teamId: number, kind: "environments", byt
     .execute();
 }
 
-/** Adds bytes to a usage; a negative number subtracts, down to 0. */
+/** Adds bytes to a team's usage of this kind; a negative number subtracts, down to 0. */
 export async function addUsage(
   db: Db,
   teamId: number,

@@ -84,7 +84,7 @@ export interface PipelineMove {
 }
 
 /**
- * Changes the status of a pipeline, which no other function does. Allows only the transitions in the contract. Returns
+ * Changes the status of a pipeline; no other function may do so. Allows only the transitions in the contract. Returns
  * false if the pipeline was in none of the `from` states.
  */
 export async function movePipeline(db: Db, { id, from, to, changes }: PipelineMove): Promise<boolean> {
