@@ -51,7 +51,9 @@ export async function restoreBackup(place: DataPlace, folder: string, options: R
   }
 }
 
-/** Throws if the data folder is not empty; files that begin with `own`, the lock of this process, are ignored. */
+/**
+ * Throws if the data folder is not empty. Files whose names begin with `own`, the lock of this process, are ignored.
+ */
 async function requireEmptyFolder(data: DataFolder, own?: string): Promise<void> {
   await refuseUnfinished(data);
   const entries = await readdir(data.path).catch((error: NodeJS.ErrnoException) => {

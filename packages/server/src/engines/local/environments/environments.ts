@@ -100,7 +100,7 @@ function ownUvLines({ uv, ownUv }: PlanInput["tools"]): string {
 
 /**
  * Returns the virtualenv's key: a hash of everything that the build gets, except the files that the requirements name.
- * environment.sh adds those.
+ * environment.sh adds these files to the key.
  */
 function keyOf({ spec, tools, interpreter, requirements, buildSettings: settings }: PlanInput): string {
   const { teamId, person } = spec;

@@ -219,7 +219,10 @@ export class UserIsolation implements Isolation {
     this.#options = options;
   }
 
-  /** Forbids POSIX message queues: they outlive their process, and cannot be listed unless their file system is mounted. */
+  /**
+   * Command prefix that forbids POSIX message queues. These outlive their process, and cannot be listed unless their
+   * file system is mounted.
+   */
   get startWith(): string[] {
     return [this.#options.prlimit, "--msgqueue=0:0"];
   }
