@@ -107,7 +107,10 @@ class FencedDialect extends PostgresDialect {
   }
 }
 
-/** Checks the server's lock in the message that begins a write, and marks commits whose answer was lost. */
+/**
+ * Checks the server's lock in the same message that begins a write. If the answer to a commit was lost, it reports that
+ * it is unknown whether the write happened.
+ */
 class FencedDriver extends PostgresDriver {
   readonly #lock: DatabaseLock | undefined;
 

@@ -222,7 +222,7 @@ async function sharedTexts(db: Kysely<Tables>): Promise<void> {
   await run(db, [`drop table large_specs`]);
 }
 
-/** Adds quotas of tasks and schedules per team, and indexes to find the due ones of a team. */
+/** Adds quotas of tasks and schedules per team, and indexes to find a team's due tasks and schedules. */
 async function taskQuotas(db: Kysely<Tables>): Promise<void> {
   await run(db, [
     `alter table teams add column max_tasks integer`,

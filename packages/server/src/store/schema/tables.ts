@@ -145,12 +145,11 @@ interface TeamsTable {
   default_credentials_id: number | null;
   /** Default version of the dataset library for jobs that pin none; null means the server's default. */
   library_version: string | null;
-  /**
-   * Defaults for jobs that do not set their own; times in seconds. Null means no limit, no retries and the standard
-   * delay.
-   */
+  /** Time limit in seconds of jobs that do not set their own; null means no limit. */
   job_timeout: Generated<number | null>;
+  /** Number of retries of jobs that do not set their own; null means no retries. */
   job_retries: Generated<number | null>;
+  /** Seconds until the first retry of jobs that do not set their own; null means the standard delay. */
   job_retry_delay: Generated<number | null>;
 }
 

@@ -103,7 +103,7 @@ export class JobUsers {
     return this.#holders.get(uid) === key;
   }
 
-  /** Whether jobs may get this user id. The last one of the range is kept for testing what jobs can access. */
+  /** Whether jobs may get this user id. The last id of the range is kept for testing what jobs can access. */
   #inRange(uid: number): boolean {
     return uid >= this.#range.first && uid < this.#range.last;
   }

@@ -63,7 +63,10 @@ const wanting = prepared<{ teamId: number; word: string }>()((db, value) =>
     .limit(1),
 );
 
-/** Inserts any other event, if a receiver of the team subscribed to it. Returns whether it was inserted. */
+/**
+ * Inserts an event that is not a new status of a job or pipeline, if a receiver of the team subscribed to it. Returns
+ * whether it was inserted.
+ */
 export async function noteEvent(db: Db, row: Insertable<Tables["outbox"]>): Promise<boolean> {
   const word = `% ${row.kind}:${row.status} %`;
   if ((await wanting(db, { teamId: row.team_id, word })).rows.length === 0) return false;

@@ -88,8 +88,8 @@ export const waitingByTeam = (db: Db) =>
     .execute();
 
 /**
- * Removes a job from the queue. Returns false if it is not in the queue, or if another write has locked its row: a claim
- * locks rows of many jobs, so it must not wait for a lock.
+ * Removes a job from the queue. Returns false if the job is not in the queue, or if another write has locked its row.
+ * It does not wait for that lock, because the caller may hold locks on the rows of many other jobs.
  */
 export const dequeue = async (db: Db, jobId: string): Promise<boolean> => (await remove(db, { jobId })).affected === 1n;
 const remove = prepared<{ jobId: string }>()((db, value) =>
