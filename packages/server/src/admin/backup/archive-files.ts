@@ -95,7 +95,9 @@ export async function requirePlainFolders(root: string, path: string): Promise<v
   for (let folder = dirname(path); folder !== "."; folder = dirname(folder)) {
     const found = await lstat(join(root, folder)).catch(() => undefined);
     if (!found?.isDirectory())
-      throw new Error(`${folder} in the backup is missing or is not a folder, so the backup is damaged. Use another backup.`);
+      throw new Error(
+        `${folder} in the backup is missing or is not a folder, so the backup is damaged. Use another backup.`,
+      );
   }
 }
 

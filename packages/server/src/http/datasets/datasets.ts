@@ -101,7 +101,8 @@ async function rootOf({ store }: DatasetContext, team: Team, { username }: Princ
     return (await getLiveVersion(store.db, team, reference)).id;
   }
   const id = await versionIdOf(store.db, team.id, String(uuid).toLowerCase());
-  if (id === undefined) throw new ApiError("not_found", `There is no dataset version ${uuid} in the team ${team.name}.`);
+  if (id === undefined)
+    throw new ApiError("not_found", `There is no dataset version ${uuid} in the team ${team.name}.`);
   return id;
 }
 

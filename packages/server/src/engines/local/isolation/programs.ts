@@ -22,7 +22,9 @@ export async function findPrograms(jobEnvironment: Readonly<Record<string, strin
   const setsid = await findProgram("setsid", path);
   const env = await findProgram("env", path);
   if (!setsid || !env)
-    throw new Error("The program setsid or env is missing, and every job needs both. Install the packages util-linux and coreutils.");
+    throw new Error(
+      "The program setsid or env is missing, and every job needs both. Install the packages util-linux and coreutils.",
+    );
   const [setpriv, prlimit, ipcrm, find] = await Promise.all(
     ["setpriv", "prlimit", "ipcrm", "find"].map((name) => findProgram(name, path)),
   );

@@ -83,7 +83,9 @@ export class SharedPlaces {
       return found.size === asked.size;
     });
     if (fault !== undefined)
-      throw new Error(`The server could not search ${this.#folders.join(", ")} for files that jobs left there: ${fault}`);
+      throw new Error(
+        `The server could not search ${this.#folders.join(", ")} for files that jobs left there: ${fault}`,
+      );
     return found;
   }
 
