@@ -299,7 +299,7 @@ describe("millrace backup and restore", () => {
       const databaseUrl = await postgres.createDatabase();
       await cli.print("restore", backup, ...where(join(root, "first"), databaseUrl));
       const again = await cli.refused(1, "restore", backup, ...where(join(root, "second"), databaseUrl));
-      assert.match(again, /The database is not empty.* Create a new one/);
+      assert.match(again, /The database is not empty.* Create a new database/);
       assert.deepEqual(await readdir(join(root, "second")), [], "nothing is left behind");
     });
 

@@ -62,8 +62,9 @@ const secretFields = [
 ].flatMap((name) => [name, `*.${name}`, `*.*.${name}`]);
 
 /**
- * Exits on an uncaught error, because the state of the server is then unknown. Its supervisor restarts it, and jobs
- * continue. Write errors on standard output and standard error are ignored: they only mean that nobody reads the log.
+ * Exits on an uncaught error, because the state of the server is then unknown. A service manager, such as systemd,
+ * restarts the server, and jobs continue. Write errors on standard output and standard error are ignored: they only
+ * mean that nobody reads the log.
  */
 function endOnFaults(log: Logger): void {
   for (const stream of [process.stdout, process.stderr]) stream.removeAllListeners("error").on("error", () => {});
@@ -172,7 +173,9 @@ export const verify = (
     now: systemClock.now,
   });
 
-/** Runs `work` with an opened store. Never creates a store, because no server would use it. */
+/**
+ * Runs `work` with the store. If there is no store yet, it throws instead of creating a store that no server would use.
+ */
 async function withStore<T>(config: Config, work: (store: Store) => Promise<T>): Promise<T> {
   await requireStore(config);
   const store = await openStore(new DataFolder(config.data.dataDir).storeLocation(config.data));
@@ -195,7 +198,7 @@ async function requireStore({ data }: Config): Promise<void> {
     ))
   ) {
     throw new Error(
-      `There is no database in ${dataDir}: no server was ever started with this data folder. Run this command in the folder where the server was started, or pass --data-dir.`,
+      `There is no database in ${dataDir}. A server creates it at its first start, so this is probably not the data folder of your server. Run this command in the folder where the server was started, or pass --data-dir.`,
     );
   }
 }

@@ -29,7 +29,7 @@ export const logArchive = (folder: DataFolder, blobs: Blobs, faults: Faults): Lo
       );
 
 /**
- * Returns a part that closes the blob storage when it stops. It starts after the loops and therefore stops before them:
- * closing interrupts loops that wait for the storage, and they continue at the next start.
+ * Returns a part that closes the blob storage when it stops. It starts after the loops, so it stops before them.
+ * Closing the storage interrupts loops that wait for the storage; the next start of the server continues their work.
  */
 export const closedBlobs = (blobs: Blobs): Part => ({ start: async () => {}, stop: () => blobs.close() });

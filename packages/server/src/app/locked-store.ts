@@ -1,4 +1,4 @@
-/** Locks and opens the data folder and the database, so that no other server uses them meanwhile. */
+/** Locks the data folder and the database, so that no other server uses them, and opens the store. */
 import { mkdir } from "node:fs/promises";
 import type { Logger } from "pino";
 import { refuseUnfinished } from "../admin/backup/unfinished-restore.ts";

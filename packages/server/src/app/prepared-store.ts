@@ -16,7 +16,7 @@ import type { Surroundings } from "./surroundings.ts";
 export interface PreparedStore {
   readonly store: Store;
   readonly keys: KeyRing;
-  /** Id of the data folder; open attempts carry it. */
+  /** Id of the data folder. It is stored with every open attempt. */
   readonly serverId: string;
 }
 
@@ -49,8 +49,8 @@ async function requireAdministrator({ host }: ListeningSettings, store: Store): 
 }
 
 /**
- * Returns the id of the data folder, and creates the id on first use. Open attempts carry this id, so that a server
- * recognizes its own attempts.
+ * Returns the id of the data folder, and creates the id on first use. It is stored with every open attempt, so that a
+ * server recognizes its own attempts.
  */
 async function readServerId(path: string): Promise<string> {
   const known = await readFile(path, "utf8").catch(() => "");

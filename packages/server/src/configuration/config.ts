@@ -1,6 +1,6 @@
 /**
- * Reads the environment; no other file reads it. Settings come in groups and are validated once; `millrace doctor`
- * prints them.
+ * Reads the settings from environment variables; no other file reads these variables. Settings come in groups and are
+ * validated once; `millrace doctor` prints them.
  */
 import { data } from "./groups/data.ts";
 import { exports } from "./groups/exports.ts";

@@ -54,7 +54,7 @@ export function userRange(given: string): UserRange {
   const [first, last] = [Number(match?.[1]), Number(match?.[2])];
   // Jobs never run as root or as an account of a system service.
   if (!match || first < 1000 || last < first || last > 4_294_967_294)
-    throw new Error("expected a range of user ids such as 61000-61999");
+    throw new Error("expected a range of user ids from 1000 on, such as 61000-61999");
   return { first, last };
 }
 
@@ -104,7 +104,7 @@ function isNetwork(part: string): boolean {
 
 const networkNames = ["loopback", "linklocal", "uniquelocal"];
 
-/** Parses a number of proxy hops, or a list of addresses, networks and names of networks. */
+/** Parses a number of proxy hops, or a list of addresses, networks and keywords for networks, such as `loopback`. */
 export function trustProxy(given: string): number | string[] {
   if (/^\d{1,3}$/.test(given)) return Number(given);
   const parts = commaSeparated(given);
@@ -115,7 +115,7 @@ export function trustProxy(given: string): number | string[] {
   return parts;
 }
 
-/** Parses a list of addresses and networks; names of networks are not accepted. */
+/** Parses a list of addresses and networks. Keywords for networks, such as `loopback`, are not accepted. */
 export function networks(given: string): string[] {
   const parts = commaSeparated(given);
   if (!parts.every(isNetwork)) throw new Error("expected addresses and networks such as 10.1.0.0/16,fd00::/8");

@@ -30,7 +30,7 @@ export type Values<G extends Group> = {
   readonly [K in keyof G["settings"]]: ReturnType<G["settings"][K]["parse"]>;
 };
 
-/** Identity function that keeps the type which `parse` returns. */
+/** Returns the definition unchanged. TypeScript infers from it the type of value that `parse` returns. */
 export const setting = <T>(definition: Setting<T>): Setting<T> => definition;
 
 export const group = <S extends Settings>(title: string, settings: S): Group<S> => ({ title, settings });

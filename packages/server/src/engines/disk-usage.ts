@@ -26,7 +26,7 @@ async function count(folders: readonly string[]): Promise<{ bytes: number; isDen
     return { stdout: error.stdout, stderr: error.stderr ?? "" };
   });
   const total = /^(\d+)\ttotal$/m.exec(stdout)?.[1];
-  if (total === undefined) throw new Error("du ended before it printed a total");
+  if (total === undefined) throw new Error("the program du ended without a result, so the disk usage is unknown");
   return { bytes: Number(total), isDenied: /Permission denied/.test(stderr) };
 }
 
@@ -35,7 +35,10 @@ interface Said {
   readonly stderr: string;
 }
 
-/** Gives the server's user access to its own folders again. `find` changes each folder before it descends into it. */
+/**
+ * Gives the server's user access again to its own folders that a job has made unreadable. `find` changes each folder
+ * before it descends into it.
+ */
 async function openFolders(folders: readonly string[]): Promise<void> {
   const closed = ["-xdev", "-type", "d", "-user", String(process.getuid?.()), "!", "-perm", "-u=rwx"];
   const words = [...folders, ...closed, "-exec", "chmod", "u+rwx", "{}", ";"];

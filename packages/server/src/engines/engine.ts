@@ -124,7 +124,10 @@ export interface EnvironmentKeeper {
   bytes(team: number): Promise<number>;
   /** Returns the ids of the virtualenvs in which these attempts run. */
   usedBy(keys: readonly string[]): Promise<ReadonlySet<string>>;
-  /** Removes a virtualenv unless a job has used it since this time or is about to. Returns whether it was removed. */
+  /**
+   * Removes a virtualenv, unless a job has used it since this time or is about to use it. Returns whether it was
+   * removed.
+   */
   remove(environment: KeptEnvironment, unusedSince: number): Promise<boolean>;
   /** Removes every virtualenv, of any team, that no job has used since this time. */
   removeUnused(since: number): Promise<void>;

@@ -6,8 +6,8 @@ import { randomInt } from "node:crypto";
 import { chownSync } from "node:fs";
 
 /**
- * Gives a file to a random user id above all accounts; if the machine does not allow such high ids, to one just below
- * 65536.
+ * Gives a file to a random user id that is higher than the ids of all accounts. If the machine does not allow such high
+ * ids, uses an id just below 65536.
  */
 export function giveToNobody(path: string, taken: ReadonlySet<number> = new Set()): void {
   const choose = (first: number, last: number) => {

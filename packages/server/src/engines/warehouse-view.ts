@@ -27,7 +27,7 @@ export interface Python {
 export interface WarehousePlaces {
   /** Returns the location of a team's warehouse. Creates its folder if there is none. */
   use(teamId: number): WarehousePlace;
-  /** Notes that a job used the warehouse with this interpreter, so that garbage collection uses the same one. */
+  /** Records that a job used the warehouse with this interpreter, so that garbage collection uses the same one. */
   remember(teamId: number, python: Python): void;
 }
 

@@ -208,7 +208,11 @@ describe("lineage", () => {
 
   it("is a 422 for an invalid request and a 404 for an unknown version", async () => {
     await refused(lineage({}), "invalid", /dataset/);
-    await refused(lineage({ dataset: "raw", uuid: randomUUID() }), "invalid", /either a dataset or the uuid/);
+    await refused(
+      lineage({ dataset: "raw", uuid: randomUUID() }),
+      "invalid",
+      /either `dataset` or `uuid`, got both or neither/,
+    );
     await refused(lineage({ dataset: "raw", depth: 0 }), "invalid", /depth/);
     await refused(lineage({ dataset: "raw", direction: "sideways" }), "invalid", /direction/);
     await refused(lineage({ dataset: "nothing" }), "not_found");

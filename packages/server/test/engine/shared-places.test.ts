@@ -122,12 +122,12 @@ describe("what jobs leave in shared places", { skip }, () => {
     await assert.rejects((await open(join(root, "nothing"))).clear([range.first]), /ENOENT/);
     await assert.rejects(
       (await open("/bin/false")).clear([range.first]),
-      /could not find the files that jobs left in .*: find failed with exit code 1/,
+      /could not search .* for files that jobs left there: find failed with exit code 1/,
     );
     const broken = await counted("echo \"find: '/tmp/x': Input/output error\" >&2; exit 1");
     await assert.rejects(
       (await open(broken)).clear([range.first]),
-      /could not find the files that jobs left in .*Input\/output error/,
+      /could not search .* for files that jobs left there: .*Input\/output error/,
     );
   });
 

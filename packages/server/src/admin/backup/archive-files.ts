@@ -28,9 +28,9 @@ async function openPlain(path: string): Promise<FileHandle | undefined> {
 }
 
 /**
- * Copies a file up to the length it has when it is opened, because a job may still write to it. Blocks of zeros become
- * holes: a job can make its log long without using disk space, and the copy must not use more. Returns undefined if
- * there is no regular file.
+ * Copies a file up to the length that it has when it is opened, because a job may still write to it. Blocks of zeros
+ * are not written, so that a sparse file needs no more disk space in the copy. Returns undefined if there is no regular
+ * file at the path.
  */
 export async function copyPlain(source: string, target: string): Promise<Measured | undefined> {
   const from = await openPlain(source);
@@ -58,7 +58,7 @@ export async function digestPlain(path: string): Promise<Measured | undefined> {
   return measure(file, async () => {}).finally(() => file.close());
 }
 
-/** Writes the blocks that are not all zeros. */
+/** Writes `bytes` at an offset, but skips blocks of zeros, which become holes in the file. */
 async function writeData(file: FileHandle, bytes: Buffer, offset: number): Promise<void> {
   const isHole = (at: number) => {
     const part = bytes.subarray(at, at + block);
@@ -90,12 +90,14 @@ async function measure(file: FileHandle, each: (bytes: Buffer, offset: number) =
   return { size: offset, sha256: hash.digest("hex") };
 }
 
-/** Throws if a folder on the path is missing or is a symbolic link. */
+/** Throws if a folder between `root` and the file is missing, or is a symbolic link or a file. */
 export async function requirePlainFolders(root: string, path: string): Promise<void> {
   for (let folder = dirname(path); folder !== "."; folder = dirname(folder)) {
     const found = await lstat(join(root, folder)).catch(() => undefined);
     if (!found?.isDirectory())
-      throw new Error(`${folder} in the backup is not a folder, or is missing. The backup is damaged: use another.`);
+      throw new Error(
+        `${folder} in the backup is missing or is not a folder, so the backup is damaged. Use another backup.`,
+      );
   }
 }
 

@@ -113,7 +113,10 @@ async function writeRows(snapshot: Snapshot, part: string, { onProgress }: Backu
   return { counts, sha256: await lines.end() };
 }
 
-/** A local file or a blob to back up; if both are given, whichever exists. */
+/**
+ * A file to back up. If both `file` and `blob` are given, the local file is copied if it exists, and otherwise the
+ * blob.
+ */
 interface Wanted {
   readonly file?: string;
   readonly blob?: string;
@@ -162,8 +165,8 @@ async function sizeOf(blobs: Blobs, { file, blob }: Wanted): Promise<number> {
 }
 
 /**
- * Copies the files that the rows name. A log or record that does not exist was deleted since the snapshot, or the
- * attempt had none. An upload that does not exist is in `missing`.
+ * Copies the files that the rows name. A log or record that does not exist is skipped: it was deleted after the
+ * snapshot, or the attempt had none. Uploads that do not exist are returned in `missing`.
  */
 async function copyFiles(place: DataPlace, part: string, options: BackupOptions) {
   const { keyFile, onProgress } = options;
@@ -191,8 +194,8 @@ async function copyFiles(place: DataPlace, part: string, options: BackupOptions)
 }
 
 /**
- * Flushes the whole file system with one call. If the command is not available, at least the lists and the manifest are
- * on disk.
+ * Flushes the backup's file system to disk with one call of `sync`. If that command is not available, only the manifest
+ * and the lists of rows and digests are certain to be on disk.
  */
 async function syncAll(folder: string): Promise<void> {
   await promisify(execFile)("sync", ["-f", folder]).catch(() => {});

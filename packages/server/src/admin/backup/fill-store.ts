@@ -24,7 +24,10 @@ export interface FillOptions {
   readonly now: () => number;
 }
 
-/** Numbers of jobs that had not ended when the backup was taken, by what the restore did with them. */
+/**
+ * What the restore did with jobs that had not ended when the backup was taken: the number of jobs that it marked as
+ * failed, left in the queue, and canceled.
+ */
 export interface Settled {
   readonly failed: number;
   readonly queued: number;
@@ -37,18 +40,18 @@ interface OpenedBackup {
   readonly manifest: Manifest;
 }
 
-/** What was restored before the rows, so that rows can be checked against it. */
+/** Data that was restored before the database rows. The rows are checked against it. */
 export interface Present {
   /** Names of restored uploads. */
   readonly blobs: ReadonlySet<string>;
-  /** Uuids of versions whose rows are missing from the restored warehouse, by team. */
+  /** Uuids of dataset versions that are missing from the restored warehouse, by team id. */
   readonly lost: ReadonlyMap<number, readonly string[]>;
   readonly running: RunningJobs;
 }
 
 /**
- * Fills the store in one transaction: creates the schema of the backup, inserts the rows, migrates to the current
- * schema, and settles jobs that were running.
+ * Fills the store in one transaction: creates the schema of the backup, inserts the rows, and migrates to the current
+ * schema. Jobs that were running are marked as failed.
  */
 export async function fillStore(
   location: StoreLocation,
@@ -103,8 +106,8 @@ async function insertAll(db: Db, folder: string, blobs: ReadonlySet<string>, opt
 }
 
 /**
- * Maximum number of attempts of a job. A later backup looks for the files of each attempt, so a damaged row with a huge
- * number would make it run without end.
+ * Largest attempt number that a restore accepts. A backup looks for the files of every attempt, so it would take
+ * forever for a damaged row with a huge number.
  */
 const mostAttempts = 100_000;
 const isAttempt = (value: unknown) =>
@@ -129,8 +132,8 @@ function checkRow(line: unknown): [KeptTable, Row] {
 }
 
 /**
- * Settles jobs that had not ended. Running jobs are marked as failed and never run again by themselves; waiting jobs
- * keep waiting, or are canceled if `cancelQueued` is set.
+ * Sets the status of jobs that had not ended when the backup was taken. Running jobs are marked as failed; the server
+ * does not run them again by itself. Waiting jobs stay in the queue, or are canceled if `cancelQueued` is set.
  */
 async function settleJobs(db: Db, { startedAt }: Manifest, { cancelQueued, now }: FillOptions) {
   const attempts = await allAttempts(db);

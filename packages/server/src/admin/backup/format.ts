@@ -34,11 +34,13 @@ export interface Manifest {
   readonly rows: Readonly<Record<string, number>>;
   readonly files: number;
   readonly bytes: number;
-  /** Warehouses of teams; absent in backups of format 1, which hold daily copies. */
+  /** Warehouses of teams. Absent in backups of format 1, which hold the daily copies of warehouses instead. */
   readonly stores?: readonly WarehousePart[];
   /** Uploads that the rows name and the backup does not have; absent in backups of older versions. */
   readonly uploads?: MissingUploads;
-  /** SHA-256 of the two lists; the list of digests covers all other files. */
+  /**
+   * SHA-256 of the list of rows and of the list of digests. The digests of all other files are in the list of digests.
+   */
   readonly sha256: { readonly rows: string; readonly digests: string };
 }
 
@@ -51,7 +53,7 @@ export interface WarehousePart {
    * there is no daily copy either.
    */
   readonly from: "store" | "daily copy" | "nothing";
-  /** Time whose state the copy has; null if there is no copy. */
+  /** The copy contains the warehouse as of this time; null if there is no copy. */
   readonly takenAt: string | null;
   /** Number of dataset versions of the team that the database rows of the backup name. */
   readonly versions: number;
@@ -74,7 +76,7 @@ export const newManifest = (rest: Omit<Manifest, "format">): Manifest => ({ form
 export async function readManifest(folder: string): Promise<Manifest> {
   const text = await readFile(join(folder, names.manifest), "utf8").catch(() => {
     throw new Error(
-      `There is no backup in ${folder}: it has no ${names.manifest}. The folder of an interrupted backup ends in .part and cannot be restored.`,
+      `There is no backup in ${folder}: it has no ${names.manifest}. Check the path. A folder whose name ends in .part is an interrupted backup, which cannot be restored.`,
     );
   });
   const manifest = parse(text);
@@ -100,8 +102,8 @@ const uuid = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}";
 export const uuidPattern = new RegExp(`^${uuid}$`);
 
 /**
- * Folder in a backup with the copies of warehouses, each named after its time. Old backups also have a file `made` for
- * each team, which is no longer used.
+ * Folder in a backup with the copies of warehouses. Each copy is named after the time at which it was made. Old backups
+ * also have a file `made` for each team, which is no longer used.
  */
 export const warehousesFolder = "team-stores";
 const moment = "\\d{4}-\\d\\d-\\d\\dT[\\d:.]{8,12}Z";

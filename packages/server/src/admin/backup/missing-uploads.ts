@@ -10,7 +10,7 @@ export interface MissingUploads {
   readonly removed: readonly string[];
 }
 
-/** Sorts the names of uploads that could not be copied into lost and removed ones. */
+/** Finds out which of the uploads that could not be copied were lost, and which the server had deleted. */
 export async function sortMissing(location: StoreLocation, names: readonly string[]): Promise<MissingUploads> {
   const ids = names.map(lastPart);
   if (ids.length === 0) return { lost: [], removed: [] };
@@ -18,7 +18,7 @@ export async function sortMissing(location: StoreLocation, names: readonly strin
   return { lost: ids.filter((id) => named.has(id)), removed: ids.filter((id) => !named.has(id)) };
 }
 
-/** Returns those of the given ids that the store names now. */
+/** Returns which of these uploads still have a row in the store. */
 async function namedUploads(location: StoreLocation, ids: ReadonlySet<string>): Promise<Set<string>> {
   const snapshot = await openSnapshot(location);
   const named = new Set<string>();

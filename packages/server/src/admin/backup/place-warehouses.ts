@@ -23,7 +23,10 @@ export interface PlacedWarehouse {
   readonly unreadable: string | null;
 }
 
-/** What each job that was running when the backup was taken had done to the warehouse of its team, by job id. */
+/**
+ * Datasets that a job had saved in its team's warehouse, by job id, for jobs that were running when the backup was
+ * taken.
+ */
 export type RunningJobs = Map<string, Collected & { readonly teamId: number }>;
 
 interface PlaceOptions {
@@ -56,8 +59,8 @@ export async function placeWarehouses(
 
 /**
  * Collects the datasets that jobs had saved when the backup was taken, and marks these jobs as failed in the warehouse,
- * as a server does when a job ends. So the datasets are kept, and the library's garbage collection can delete what else
- * these jobs left.
+ * as a server does when a job ends. After that, the library's garbage collection keeps these datasets and deletes
+ * everything else that the jobs left.
  */
 async function collectRunning(
   stores: BackupWarehouses,
@@ -77,7 +80,10 @@ async function collectRunning(
   }
 }
 
-/** Returns the missing versions by team, which are then marked as deleted in the store. */
+/**
+ * Returns, by team id, the uuids of versions that the restored warehouse does not have. The restore marks them as
+ * deleted in the store. Warehouses that could not be read are left out.
+ */
 export const lostVersions = (placed: readonly PlacedWarehouse[]) =>
   new Map(placed.filter(({ unreadable }) => unreadable === null).map(({ teamId, missing }) => [teamId, missing]));
 
@@ -119,7 +125,10 @@ async function copyInto(folder: string, target: string, files: readonly Entry[])
   }
 }
 
-/** Renames datasets back that were renamed while the backup was taken. Returns the uuids of missing versions. */
+/**
+ * Gives datasets that were renamed while the backup was taken their earlier names, which the rows of the backup have.
+ * Returns the uuids of versions that are missing or could not be renamed.
+ */
 async function nameAsRegistered(
   stores: BackupWarehouses,
   { teamId, versions }: TeamRegistry,

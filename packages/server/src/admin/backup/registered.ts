@@ -1,4 +1,4 @@
-/** Reads from the rows of a backup which versions each team has in its warehouse. */
+/** Reads from the rows of a backup which dataset versions each team has in its warehouse. */
 import { join } from "node:path";
 import type { Row } from "../../store/opening/snapshot.ts";
 import type { Registered } from "../../warehouses/backup-warehouses.ts";

@@ -18,7 +18,7 @@ import { lostVersions, type PlacedWarehouse, placeWarehouses } from "./place-war
 import { markUnfinished, refuseUnfinished } from "./unfinished-restore.ts";
 
 export interface RestoreOptions extends FillOptions {
-  /** Opens the warehouses; called once the data folder is locked. */
+  /** Opens the warehouses. Called after the data folder was locked. */
   readonly openStores: () => Promise<BackupWarehouses>;
 }
 
@@ -51,7 +51,9 @@ export async function restoreBackup(place: DataPlace, folder: string, options: R
   }
 }
 
-/** Throws if the data folder is not empty; files that begin with `own`, the lock of this process, are ignored. */
+/**
+ * Throws if the data folder is not empty. Files whose names begin with `own`, the lock of this process, are ignored.
+ */
 async function requireEmptyFolder(data: DataFolder, own?: string): Promise<void> {
   await refuseUnfinished(data);
   const entries = await readdir(data.path).catch((error: NodeJS.ErrnoException) => {
@@ -87,7 +89,7 @@ async function lockAll({ folder: data, store }: DataPlace): Promise<() => Promis
   try {
     if (databaseUrl && !(await isEmptyDatabase(databaseUrl)))
       throw new Error(
-        "The database is not empty, and a backup can only be restored into an empty database. Create a new one.",
+        "The database is not empty, and a backup can only be restored into an empty database. Create a new database, and pass its URL with --database-url.",
       );
     const database = await lockDatabase(store, { onRival: () => process.exit(1) });
     return async () => {

@@ -23,7 +23,10 @@ export interface VerifyOptions {
 export interface Verified {
   readonly manifest: Manifest;
   readonly stores: readonly PlacedWarehouse[];
-  /** What a restore would lose and the manifest does not list; empty if there is nothing. */
+  /**
+   * Descriptions of data that a restore would lose and that the manifest does not list as missing; empty if there is
+   * none.
+   */
   readonly problems: readonly string[];
 }
 
@@ -72,7 +75,9 @@ async function blobsIn(folder: string): Promise<Set<string>> {
   return blobs;
 }
 
-/** Returns a problem if the rows of the backup name uploads that neither the backup nor its manifest has. */
+/**
+ * Returns a problem if the rows name uploads that are not in the backup and that the manifest does not list as missing.
+ */
 async function uploadProblems(folder: string, { uploads }: Manifest, present: ReadonlySet<string>): Promise<string[]> {
   if (!uploads) return [];
   const told = new Set([...uploads.lost, ...uploads.removed]);

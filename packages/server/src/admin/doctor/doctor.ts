@@ -32,7 +32,10 @@ async function checkRuntime(): Promise<Finding> {
   };
 }
 
-/** Checks the data folder without changing anything: the first start of a server creates it. */
+/**
+ * Checks the data folder without creating or changing it. A folder that does not exist is created by the first start of
+ * a server.
+ */
 async function checkDataFolder({ dataDir }: DataSettings): Promise<Finding> {
   const topic = "data folder";
   const found = await stat(dataDir).catch((error: NodeJS.ErrnoException) => error);

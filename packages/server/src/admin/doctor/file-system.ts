@@ -17,8 +17,8 @@ async function statfsOf(dataDir: string): Promise<StatsFs> {
 }
 
 /**
- * Network file systems by their magic number in the kernel. Locks and SQLite's shared memory do not work across
- * machines.
+ * Network file systems, by the magic number that `statfs` returns. The data folder must not be on one, because locks
+ * and SQLite's shared memory do not work across machines.
  */
 const networkKinds: Record<number, string> = {
   [0x6969]: "NFS",

@@ -41,9 +41,9 @@ export function givenKeys({ secretKey: given }: KeySettings): KeySource | undefi
 }
 
 /**
- * Opens the keys of a store that is about to be used. Throws if the store has values that these keys cannot decrypt:
- * creating a new key would hide that the right one is missing. Encrypts values that an older version stored in plain
- * text.
+ * Opens the keys of a store that a server is about to use. Throws if the store has values that these keys cannot
+ * decrypt. It creates no new key in that case, because that would hide that the right key is missing. Also encrypts
+ * values that an older version of Millrace stored in plain text.
  */
 export async function openKeys(
   location: KeyLocation,
@@ -125,7 +125,8 @@ export class KeyFile implements KeySource {
   }
 
   /**
-   * Adds a new key in front. Call this, and `keepFirst`, only while nobody else can change the file or encrypt values.
+   * Adds a new key before the others. Call this method and `keepFirst` only while nobody else can change the file or
+   * encrypt values.
    */
   addKey(): void {
     this.#replace([newKey(), ...this.all().map(({ bytes }) => bytes)]);

@@ -27,7 +27,7 @@ export interface Rotation {
    * running jobs.
    */
   readonly waitsForJobs: number;
-  /** Descriptions of the values that no key decrypts; the older keys stay because of them. */
+  /** Descriptions of the values that no key decrypts. Because of these values, the older keys are not removed. */
   readonly unreadable: readonly string[];
   /** Path of the key file, or the name of the setting. */
   readonly where: string;
@@ -64,12 +64,13 @@ function openFile(location: KeyLocation): KeyFile {
   });
   if (file) return file;
   throw new Error(
-    `There is no key file ${path}: no server was ever started with it. Check --data-dir or MILLRACE_SECRET_KEY_FILE.`,
+    `There is no key file ${path}. A server creates it at its first start, so this is probably not the path that your server uses: check --data-dir and MILLRACE_SECRET_KEY_FILE. If the file was lost, restore it from a backup.`,
   );
 }
 
 /**
- * Adds a key, unless the file already has several: then an earlier rotation was interrupted, and this one completes it.
+ * Adds a key to the file. If the file already has several keys, an earlier rotation was interrupted, and this rotation
+ * completes it without another key.
  */
 async function addKey(store: Store, file: KeyFile, faults: Faults): Promise<void> {
   await store.write(async (db) => {

@@ -1,5 +1,6 @@
 /**
- * Settings: how the server maintains the warehouses of teams. The variables say STORE, the former word for a warehouse.
+ * Settings: how the server maintains the warehouses of teams. The names of these variables contain STORE, the former
+ * word for a warehouse.
  */
 import { integer } from "../parse.ts";
 import { group, setting, type Values } from "../setting.ts";

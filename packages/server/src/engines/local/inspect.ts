@@ -22,7 +22,7 @@ export interface MachineFacts {
 
 interface IsolationFacts {
   readonly level: IsolationLevel;
-  /** For each stronger isolation level, the reason why it does not work on this machine. */
+  /** For each isolation level that is stronger than the chosen one, the reason why it does not work on this machine. */
   readonly missing: readonly string[];
   readonly warnings: readonly string[];
 }

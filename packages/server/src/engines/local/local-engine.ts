@@ -44,8 +44,8 @@ import { ageOf, bytesInMemory, isAlive, keyVariable, signalAll, usageOf } from "
 import { Starter } from "./processes/starter.ts";
 
 /**
- * Which uv builds virtualenvs: with `auto` the machine's, or else one that the server installs; with `machine` only the
- * machine's. If there is no uv, and always with `never`, pip builds them.
+ * Which uv builds virtualenvs. `auto`: the machine's uv or, if the machine has none, one that the server installs.
+ * `machine`: only the machine's uv. `never`: no uv. Without uv, pip builds them.
  */
 const uvChoices = ["auto", "machine", "never"] as const;
 
@@ -63,12 +63,15 @@ export interface LocalEngineOptions extends Omit<IsolationOptions, "wanted" | "c
   readonly onEnvironmentRemoved: (environment: string, error?: unknown) => void;
 }
 
-/** If no supervisor claims an attempt within this time, its start has failed. */
+/** If no supervisor claims an attempt within this many milliseconds, the start of the attempt has failed. */
 const claimPatienceMs = 30_000;
 
-/** Attempts younger than this are not sampled. */
+/** Milliseconds after the start of an attempt in which its resource usage is not sampled. */
 const youngMs = 500;
-/** Time limit for killing processes. A process may be unkillable, for example while it waits for a dead disk. */
+/**
+ * Time limit for killing processes, in milliseconds. A process may be unkillable, for example while it waits for a dead
+ * disk.
+ */
 const sweepMs = 2000;
 
 /** An attempt that is about to start. */
@@ -92,7 +95,7 @@ export class LocalEngine implements Engine {
   readonly epoch: string;
   readonly environments: KeptEnvironments;
   readonly interpreters: Interpreters;
-  /** For each stronger isolation level, the reason why it does not work on this machine. */
+  /** For each isolation level that is stronger than the chosen one, the reason why it does not work on this machine. */
   readonly missing: readonly string[];
   readonly warnings: readonly string[];
   readonly #options: LocalEngineOptions;
@@ -185,7 +188,10 @@ export class LocalEngine implements Engine {
     return new AttemptFolder(this.#jobsDir, key);
   }
 
-  /** Submits an attempt. Concurrent calls with the same key share one submission, because a folder can have only one user. */
+  /**
+   * Submits an attempt. Concurrent calls with the same key share one submission, because an attempt's folder can belong
+   * to only one user id.
+   */
   async submit(spec: JobSpec): Promise<null> {
     const underWay = this.#submitting.get(spec.key);
     if (underWay) return underWay;
@@ -381,7 +387,10 @@ export class LocalEngine implements Engine {
     return new Map(attempts.map((attempt) => [attempt.key, this.#look(attempt)]));
   }
 
-  /** Observes one attempt. An unreadable folder gives UNKNOWN, so that other attempts are still observed. */
+  /**
+   * Returns the state of one attempt. If its folder cannot be read, the state is UNKNOWN, so that other attempts are
+   * still observed.
+   */
   #look(attempt: Attempt): Observation {
     try {
       return this.#observe(attempt);
@@ -406,8 +415,8 @@ export class LocalEngine implements Engine {
   }
 
   /**
-   * Whether an unclaimed attempt may still start. It cannot if a server has withdrawn it. It cannot either if this process
-   * did not submit it, or did so too long ago, because then no starter is left that would start it.
+   * Whether an attempt that no supervisor has claimed may still start. It may not if a server has withdrawn it. It also
+   * may not if this process did not submit it, or submitted it too long ago: then no starter will start it.
    */
   #mayBegin(folder: AttemptFolder): boolean {
     if (folder.claim() === "server") return false;
@@ -581,8 +590,8 @@ export class LocalEngine implements Engine {
   }
 
   /**
-   * Returns the age of the supervisor process. For an attempt of an earlier boot, which cannot be running any more, it uses
-   * the wall clock.
+   * Returns the milliseconds since the attempt's supervisor started. For an attempt of an earlier boot, whose
+   * supervisor no longer exists, it uses the wall clock.
    */
   #age(folder: AttemptFolder, begun: number): number {
     const supervisor = folder.supervisor();

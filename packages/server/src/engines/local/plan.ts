@@ -95,7 +95,10 @@ const python = ({ requirements, interpreter }: PlanInput) =>
   requirements ? '"$MILLRACE_VENV/bin/python"' : quote(interpreter?.path ?? "");
 const venvOf = ({ requirements }: PlanInput) => (requirements ? "  read -r MILLRACE_VENV <venv || exit\n" : "");
 
-/** Runs the program that prepares the warehouse, with the job's own Python: its library version must match the warehouse. */
+/**
+ * Returns the shell commands that prepare the team's warehouse. They use the job's own Python, because the version of
+ * the dataset library must match the warehouse.
+ */
 function datasetsPhase(input: PlanInput): string {
   const { folder, spec, isolation, interpreter } = input;
   const command = `${python(input)} -I ${words(folder.file(`input/${readyProgram}`))}`;
@@ -119,7 +122,7 @@ function queryPhase(input: PlanInput): string {
   );
 }
 
-/** Variables that are read-only in bash. If bash is `/bin/sh`, a plain export of one would end the shell. */
+/** Variables that are read-only in bash. If `/bin/sh` is bash, exporting one of them would end the shell. */
 const readOnlyInBash = new Set(["BASHOPTS", "BASH_VERSINFO", "EUID", "PPID", "SHELLOPTS", "UID"]);
 
 /** Returns export commands that a shell reads before it starts a phase. Variables that bash refuses to set are skipped. */

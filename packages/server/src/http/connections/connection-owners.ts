@@ -49,8 +49,8 @@ export class Owners {
   }
 
   /**
-   * Picks the connection to close so that a new one can be accepted: of the owners that have one to close, the owner
-   * with the most connections loses it. Returns undefined if all connections are in use.
+   * Picks the connection to close when a new one needs its place. Of the owners that have a connection that may be
+   * closed, it picks the owner with the most connections. Returns undefined if all connections are in use.
    */
   leastMissed(looks: Looks, except: Socket): Socket | undefined {
     let most = 0;
@@ -66,8 +66,8 @@ export class Owners {
 }
 
 /**
- * Picks the connection of an owner that has been idle longest; otherwise the oldest whose caller keeps the server
- * waiting; otherwise one that was just opened.
+ * Picks the connection of this owner to close: the one that has been idle longest. If none is idle, it picks the oldest
+ * connection whose caller keeps the server waiting; if there is none either, one that was just opened.
  */
 export function leastMissedOf({ idle, sockets }: Owner, looks: Looks, except?: Socket): Socket | undefined {
   let coming: Socket | undefined;

@@ -18,7 +18,10 @@ import { bytesWaiting, largestOf, mostWaiting, type Waiting } from "./waiting-an
 interface ConnectionRules {
   /** Maximum number of connections in total. */
   readonly total: number;
-  /** Maximum number of connections of one address (on this machine: of one user) without a valid token or session. */
+  /**
+   * Maximum number of connections of one address without a valid token or session. For connections within this machine,
+   * the limit applies to each user.
+   */
   readonly perAddress: number;
   /** Maximum number of connections of one authenticated user. */
   readonly perUser: number;
@@ -43,8 +46,8 @@ interface ConnectionRules {
 export const leastBytes = 256 * 1024;
 
 /**
- * Number of unauthenticated connections of one address from which on the server looks up whether a user of this machine
- * opened each further one, and which user.
+ * If an address has this many unauthenticated connections, the server looks up for each further one whether a process
+ * of this machine opened it, and as which user.
  */
 const fewStrangers = 48;
 
@@ -52,12 +55,12 @@ const fewStrangers = 48;
 const mostAhead = 16;
 
 /**
- * Factor by which an authenticated caller may stop reading for longer than others, for example while somebody pages
- * through a log.
+ * An authenticated caller may stop reading for this many times as long as other callers, for example while somebody
+ * pages through a log.
  */
 const readerPatience = 5;
 
-/** Milliseconds within which a new connection does not count as idle yet. */
+/** A connection that was opened less than this many milliseconds ago does not count as idle. */
 const comingMs = 1000;
 
 interface Connection {
@@ -328,7 +331,7 @@ export const tooLate = (seconds: number) =>
 
 const proxies = "proxies";
 
-/** Number of connections that are kept free, so that there is time to choose one to close. */
+/** Returns how many connections are kept free, so that there is time to choose one to close. */
 const spare = (total: number) => Math.ceil(total / 32);
 
 const tooMany = (what: string) =>

@@ -8,7 +8,7 @@ import { setBounded } from "./bounded-map.ts";
 
 const firstDelayMs = 1000;
 const longestDelayMs = 15 * 60_000;
-/** Milliseconds without another attempt after which earlier ones are forgotten. */
+/** Wrong passwords are forgotten after this many milliseconds without another attempt. */
 const memoryMs = 60 * 60_000;
 
 interface Tries {
@@ -28,7 +28,7 @@ export class GrowingDelays {
     this.#free = free;
   }
 
-  /** Number of keys whose wrong attempts are remembered. */
+  /** Number of keys (user and caller, or browser) whose wrong passwords are remembered. */
   get size(): number {
     return this.#tries.size;
   }

@@ -2,7 +2,7 @@
 import { isIPv4, isIPv6 } from "node:net";
 import { endianness } from "node:os";
 
-/** Removes the zone, and turns an IPv4-mapped IPv6 address into the IPv4 address. */
+/** Removes the zone of an IPv6 address, such as %eth0, and turns an IPv4-mapped IPv6 address into the IPv4 address. */
 const plainOf = (address: string) => address.replace(/%.*$/, "").replace(/^::ffff:(?=\d+\.)/i, "");
 
 /** Returns the eight 16-bit groups of an IPv6 address. */

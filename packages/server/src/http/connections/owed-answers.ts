@@ -53,7 +53,10 @@ export class OwedAnswers {
     for (const end of ends) end();
   }
 
-  /** Ends all answers of a closed connection. Answers queued behind another get no close event of their own. */
+  /**
+   * Marks all answers of a closed connection as ended. An answer that is queued behind another one gets no close event
+   * of its own.
+   */
   endAll(): void {
     for (const answer of [...this.#owed.keys()]) this.end(answer);
   }

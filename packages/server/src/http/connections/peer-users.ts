@@ -66,7 +66,7 @@ export class PeerUsers {
   }
 
   /**
-   * Answers all waiting lookups. Lookups that arrive during a read, or during the pause after a long one, share the
+   * Answers all waiting lookups. Lookups that arrive during a read, or during the pause after a long read, share the
    * next read.
    */
   async #answerAll(): Promise<void> {

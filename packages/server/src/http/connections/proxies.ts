@@ -2,7 +2,9 @@
 import type { IncomingMessage } from "node:http";
 import { BlockList, isIP, isIPv6 } from "node:net";
 
-/** Trusted proxies: a number of hops, or a list of addresses, networks and names of networks. */
+/**
+ * Trusted proxies: a number of hops, or a list of addresses, networks and keywords for networks, such as `loopback`.
+ */
 type Trust = number | readonly string[];
 
 const networks: Record<string, readonly string[]> = {

@@ -18,7 +18,7 @@ export class RateLimit {
     this.#what = what;
   }
 
-  /** Number of keys whose calls are counted at present. */
+  /** Number of keys, such as addresses, whose calls are counted at present. */
   get size(): number {
     return this.#counts.size;
   }

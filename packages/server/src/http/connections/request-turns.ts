@@ -24,7 +24,10 @@ export class RequestTurns {
   #planned = 0;
   #since: number | undefined;
 
-  /** Calls `go` at once if time is left in this iteration and nobody waits; otherwise queues it. */
+  /**
+   * Calls `go` at once if time is left in this iteration of the event loop and no other request is queued; otherwise
+   * queues it.
+   */
   begin(caller: object, go: () => void, isKnown = false): void {
     if (this.#count === 0 && this.#hasTime()) go();
     else {

@@ -59,8 +59,8 @@ export function datasetCopyRoutes(app: FastifyInstance, context: DatasetContext)
 }
 
 /**
- * Repeats `work` while the database is unreachable, so that a team does not stay paused. When the server stops, it
- * gives up; the next start resumes the team.
+ * Repeats `work`, which lets the team's jobs start again, for as long as the database is unreachable. It gives up when
+ * the server stops; the next start of the server does the same work.
  */
 async function persistently(work: () => Promise<unknown>, stopping: AbortSignal): Promise<void> {
   for (;;) {

@@ -89,20 +89,24 @@ export function datasetRoutes(app: FastifyInstance, context: DatasetContext): vo
 
 type LineageQuery = RouteInput<typeof routes.getLineage>["query"];
 
-/** Resolves the query to the id of a version. A deleted version still has a lineage, and is found by its uuid. */
+/**
+ * Returns the id of the version whose lineage was requested. A deleted version still has a lineage, but is found only
+ * by its uuid.
+ */
 async function rootOf({ store }: DatasetContext, team: Team, { username }: Principal, { dataset, uuid }: LineageQuery) {
   if ((dataset === undefined) === (uuid === undefined))
-    throw new ApiError("invalid", "dataset: expected either a dataset or the uuid of a version");
+    throw new ApiError("invalid", "dataset: expected either `dataset` or `uuid`, got both or neither");
   if (dataset !== undefined) {
     const reference = readReference(dataset.replace(/^ds:\/\//, ""), username, "dataset");
     return (await getLiveVersion(store.db, team, reference)).id;
   }
   const id = await versionIdOf(store.db, team.id, String(uuid).toLowerCase());
-  if (id === undefined) throw new ApiError("not_found", `There is no version ${uuid} in the team ${team.name}.`);
+  if (id === undefined)
+    throw new ApiError("not_found", `There is no dataset version ${uuid} in the team ${team.name}.`);
   return id;
 }
 
-/** Turns an unusable warehouse into an API error, because the team can see and fix the cause. */
+/** Turns the error for an unusable warehouse into an API error, so that the team sees the cause and can fix it. */
 async function usable<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;

@@ -36,7 +36,7 @@ export function exportRoutes(app: FastifyInstance, context: DatasetContext): voi
     if (row.status === "failed" || row.status === "removed")
       throw new ApiError(
         "wrong_state",
-        `The export ${row.status === "failed" ? `failed: ${row.error}` : "was deleted"}`,
+        `The export ${row.status === "failed" ? `failed: ${row.error}` : "was deleted. Request a new export."}`,
       );
     const opened = await context.blobs.open(exportName(id, file)).catch(notReady);
     reply.type("application/octet-stream").header("content-length", opened.size);

@@ -80,7 +80,10 @@ interface Upload {
 
 async function receive(request: FastifyRequest, { blobs, name, limit, check }: Upload) {
   if (!request.isMultipart())
-    throw new ApiError("unsupported_media_type", "Send the file as multipart/form-data, in a part named `file`.");
+    throw new ApiError(
+      "unsupported_media_type",
+      "The upload is not multipart/form-data. Send the file as multipart/form-data, in a part named `file`.",
+    );
   const part = await request.file().catch(unreadable);
   if (!part) throw new ApiError("bad_request", "file: expected a multipart part named `file`, got none");
   if (part.fieldname !== "file")

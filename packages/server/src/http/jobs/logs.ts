@@ -76,7 +76,7 @@ async function* chunks(source: LogSource, start: number, end: number): AsyncGene
     await nextLook();
     const bytes = await source.read(offset, Math.min(256 * 1024, end - offset));
     // The log was truncated in the meantime. The content length was already sent, so the connection must break off.
-    if (bytes.length === 0) throw new Error("the log became shorter while it was sent");
+    if (bytes.length === 0) throw new Error("the log became shorter while it was sent, so the answer is incomplete");
     offset += bytes.length;
     yield bytes;
   }

@@ -18,7 +18,9 @@ import type { Page } from "./html.ts";
 import { field, privatePage, publicPage } from "./page-routes.ts";
 import { ownPath, signInPage } from "./sign-in-form.ts";
 
-/** Sets the session cookie and the cookie that identifies the browser later, and redirects to `path`. */
+/**
+ * Sets the session cookie and the cookie by which the browser is recognized at later sign-ins, and redirects to `path`.
+ */
 export function enter({ publicUrl }: PeopleContext, reply: FastifyReply, entry: Entry, path: string): undefined {
   const secure = publicUrl().startsWith("https:");
   reply.header("set-cookie", [
@@ -66,9 +68,9 @@ export function signInPages(app: FastifyInstance, context: PeopleContext): void 
 }
 
 /**
- * Counts a sign-in attempt against the budget of the browser if it is known, otherwise against the budget of this user
- * and this caller together. A budget of the user alone would let attackers lock the user out. Returns the budget, and
- * the caller if the browser is not known.
+ * Counts a sign-in attempt. A known browser has a budget of its own. For an unknown browser, the budget belongs to this
+ * user and this caller together: a budget of the user alone would let attackers lock the user out. Returns the budget,
+ * and the caller if the browser is unknown.
  */
 async function takeTry(
   { store, clock, limits, callers }: PeopleContext,

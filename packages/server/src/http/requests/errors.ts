@@ -16,7 +16,7 @@ export function sendError(reply: FastifyReply, error: ApiError): FastifyReply {
   return reply.type("application/json; charset=utf-8").send(JSON.stringify(error.toBody()));
 }
 
-/** Sets the status and headers that every error answer has, as JSON or as a page. */
+/** Sets the status and the headers of an error answer, which are the same for JSON and for pages. */
 export function setRefusal(reply: FastifyReply, { status, retryAfter }: ApiError): void {
   reply.code(status);
   if (retryAfter !== undefined) reply.header("retry-after", String(retryAfter));
@@ -69,7 +69,10 @@ function filesUnavailable(error: BlobsUnavailable, request: FastifyRequest): Api
   );
 }
 
-/** Refuses a request whose write kept conflicting with others. The operator is told as well: it should not happen. */
+/**
+ * Returns the error for a write that kept conflicting with others. Also logs a warning for the operator, because this
+ * should not happen.
+ */
 function conflicting(error: WriteConflict, request: FastifyRequest): ApiError {
   request.log.warn({ err: error }, "a write kept conflicting with others");
   const why = "Other requests kept changing the same data at the same time.";
@@ -77,8 +80,8 @@ function conflicting(error: WriteConflict, request: FastifyRequest): ApiError {
 }
 
 /**
- * Describes whether the request took effect, and what to do next. Pages cannot send an Idempotency-Key, so it is not
- * mentioned there.
+ * Describes whether the request took effect, and what to do next. The text for a page does not mention the
+ * Idempotency-Key, because pages cannot send one.
  */
 function fateOf(error: Error, request: FastifyRequest): string {
   if (!mayHaveWritten(error, request)) return nothingChanged;
@@ -87,8 +90,8 @@ function fateOf(error: Error, request: FastifyRequest): string {
 }
 
 /**
- * Tells whether the request may have changed something. A request without a known caller has not. A GET, such as the
- * page that consumes a sign-in link, may have changed something only if the store reports so.
+ * Tells whether the request may have changed something. A GET, such as the page that consumes a sign-in link, may have
+ * only if the store reports so. Any other request may have if its caller is known or its route is public.
  */
 const mayHaveWritten = (error: Error, { method, principal, routeOptions }: FastifyRequest) =>
   (isUnavailable(error) && error.changed === "unknown") ||
@@ -97,7 +100,10 @@ const mayHaveWritten = (error: Error, { method, principal, routeOptions }: Fasti
 export const nothingThere = ({ method, url }: FastifyRequest) =>
   new ApiError("not_found", `There is no route ${method} ${url.split("?")[0]}. See /api/docs.`);
 
-/** Converts errors of the framework by their status; undefined for unexpected failures. */
+/**
+ * Converts an error to an ApiError; errors of the framework keep their status. Returns undefined for unexpected
+ * failures.
+ */
 function toApiError(error: FastifyError, { routeOptions }: FastifyRequest): ApiError | undefined {
   if (error instanceof ApiError) return error;
   if (error.code === "FST_ERR_CTP_BODY_TOO_LARGE") return tooLarge(routeOptions.bodyLimit);

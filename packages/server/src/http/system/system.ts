@@ -27,7 +27,8 @@ export function systemRoutes(app: FastifyInstance, context: SystemContext): void
   register(app, context, routes.healthz, async () => ({ status: "ok" }));
 
   register(app, context, routes.readyz, async () => {
-    if (!context.ready()) throw new ApiError("unavailable", "The server is starting or stopping.");
+    if (!context.ready())
+      throw new ApiError("unavailable", "The server is starting or stopping. Try again in a moment.");
     if (!(await answers(context.store))) throw unavailable();
     return { status: "ready" };
   });

@@ -10,7 +10,8 @@ import { destroySocket, sessionOptions } from "./lock-session.ts";
 import { StoreUnavailable, storeError } from "./unavailable.ts";
 
 /**
- * Multiple of the timeout after which a connection in use counts as hung; no query of a running server takes that long.
+ * A connection that is in use for longer than this many timeouts counts as hung. Only migrations and `queryAtLength`
+ * may take longer.
  */
 const longestUse = 6;
 /** How long closing waits for the database to end its connections, in milliseconds. */
@@ -93,8 +94,8 @@ export class Connections implements PostgresPool {
   }
 
   /**
-   * Runs `close`, which must end the pool, and destroys connections that do not end in time; one that still waits for
-   * an answer would keep the process alive.
+   * Runs `close`, which must end the pool, and destroys connections that have not ended after `farewell` milliseconds.
+   * A connection that still waits for an answer would keep the process alive.
    */
   async closing(close: () => Promise<void>): Promise<void> {
     const hung = setTimeout(() => this.#destroyAll(), farewell);

@@ -17,10 +17,11 @@ export interface LockEvents {
 }
 
 /**
- * How long to wait for another holder, in milliseconds: a server that was just killed may hold the lock until the
- * database notices.
+ * How long to wait if another server holds the lock, in milliseconds. A server that was just killed may hold the lock
+ * until the database notices.
  */
 const rivalPatience = 10_000;
+/** Milliseconds between two calls of `onWaiting`. */
 const tellEvery = 60_000;
 
 export class DatabaseLock {

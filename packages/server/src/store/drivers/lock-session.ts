@@ -98,7 +98,7 @@ export class LockSession {
         "Another Millrace server uses this database, and two servers cannot share a database. Stop that server, or give this one its own database.",
       );
     await this.#ask(`select pg_terminate_backend(${Number(other["pid"])})`);
-    throw new Error("an earlier connection of this server still holds the lock");
+    throw new Error("an earlier connection of this server held the lock; it was ended, and the server tries again");
   }
 
   #askLater(): void {

@@ -107,7 +107,10 @@ class FencedDialect extends PostgresDialect {
   }
 }
 
-/** Checks the server's lock in the message that begins a write, and marks commits whose answer was lost. */
+/**
+ * Checks the server's lock in the same message that begins a write. If the answer to a commit was lost, it reports that
+ * it is unknown whether the write happened.
+ */
 class FencedDriver extends PostgresDriver {
   readonly #lock: DatabaseLock | undefined;
 
@@ -145,9 +148,11 @@ class FencedDriver extends PostgresDriver {
   }
 }
 
-/** PostgreSQL's error codes for a write that conflicted with another: serialization failure, deadlock. */
+/** PostgreSQL's error codes for a write that conflicted with another one: serialization failure and deadlock. */
 const conflicts: readonly unknown[] = ["40001", "40P01"];
+/** PostgreSQL's error code for a unique key that is already taken. */
 const uniqueViolation = "23505";
+/** Maximum number of times that a write is tried. */
 const mostTries = 5;
 
 /**

@@ -51,15 +51,18 @@ export async function openSqlite(path: string, prepare: Prepare): Promise<Store>
 }
 
 /**
- * Creates the database file readable by its owner only, and tightens existing files. SQLite gives its side files the
- * same permissions.
+ * Creates the database file with access for its owner only, and restricts existing files in the same way. SQLite gives
+ * its side files (-wal and -shm) the same permissions.
  */
 function makePrivate(path: string): void {
   closeSync(openSync(path, "a", 0o600));
   for (const file of [path, `${path}-wal`, `${path}-shm`]) if (existsSync(file)) chmodSync(file, 0o600);
 }
 
-/** Bytes of the write-ahead log that are allocated in advance: as many as the first block of its index covers. */
+/**
+ * Bytes of the write-ahead log that are allocated in advance. SQLite keeps an index of this log; up to this size, the
+ * index needs no more disk space either.
+ */
 const reserved = 16_000_000;
 
 /**

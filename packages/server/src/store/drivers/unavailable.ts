@@ -3,8 +3,8 @@
  */
 
 /**
- * Thrown by the store in place of a driver's error, whose code could also come from another socket or file. If there is
- * no `cause`, the store was already known to be unreachable.
+ * Thrown by the store instead of the driver's error, because errors of other sockets and files have the same codes as
+ * the driver's. If there is no `cause`, the store was already known to be unreachable.
  */
 export class StoreUnavailable extends Error {
   /** What the write changed. `nothing`: it was not committed. `unknown`: the answer to its commit was lost. */

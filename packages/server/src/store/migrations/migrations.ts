@@ -159,7 +159,10 @@ async function datasets(db: Kysely<Tables>, { identity }: Dialect): Promise<void
   ]);
 }
 
-/** Adds `large_specs`, which holds full specs apart from what lists show of a job. `sharedTexts` replaces it later. */
+/**
+ * Adds the table `large_specs` for the full specs of jobs, so that `jobs` has only what lists show. The later migration
+ * `sharedTexts` replaces it.
+ */
 async function largeSpecs(db: Kysely<Tables>): Promise<void> {
   await run(db, [
     `create table large_specs (job_id text primary key references jobs, spec text not null)`,
@@ -194,7 +197,10 @@ async function teamUsage(db: Kysely<Tables>): Promise<void> {
   ]);
 }
 
-/** Adds the warehouse size that each attempt has been charged up to. Open attempts start at the last measured size. */
+/**
+ * Adds, for each attempt, the warehouse size up to which growth was charged to it. Open attempts start at the last
+ * measured size.
+ */
 async function warehousePeaks(db: Kysely<Tables>): Promise<void> {
   await run(db, [`alter table attempts add column store_peak bigint`]);
 }
@@ -216,7 +222,7 @@ async function sharedTexts(db: Kysely<Tables>): Promise<void> {
   await run(db, [`drop table large_specs`]);
 }
 
-/** Adds quotas of tasks and schedules per team, and indexes to find the due ones of a team. */
+/** Adds quotas of tasks and schedules per team, and indexes to find a team's due tasks and schedules. */
 async function taskQuotas(db: Kysely<Tables>): Promise<void> {
   await run(db, [
     `alter table teams add column max_tasks integer`,
@@ -240,9 +246,9 @@ async function roomQuotas(db: Kysely<Tables>): Promise<void> {
 }
 
 /**
- * Adds the first job with the script that a job repeats (its origin), so one index lookup finds the newest script of a
- * dataset even if older scripts were repeated later. Also adds the requested targets of pipelines, and whether a
- * schedule follows the newest scripts.
+ * Adds the origin of a job: the first job with the script that the job repeats. With it, one index lookup finds the
+ * newest script of a dataset, even if older scripts were repeated later. Also adds the requested targets of pipelines,
+ * and whether a schedule follows the newest scripts.
  */
 async function scriptsThatMove(db: Kysely<Tables>): Promise<void> {
   const creator = `(select min(job_id) from dataset_version_jobs where version_id = dataset_versions.id and is_creator = 1)`;

@@ -1,4 +1,7 @@
-/** Migration: adds the moment that a pipeline runs for, backfills, and schedules that new dataset versions fire. */
+/**
+ * Migration: adds the scheduled time (moment) that a pipeline runs for, backfills, and schedules that fire when a
+ * dataset gets a new version.
+ */
 import { type Kysely, sql } from "kysely";
 import type { Tables } from "../schema/tables.ts";
 

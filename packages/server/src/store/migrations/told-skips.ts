@@ -1,6 +1,6 @@
 /**
- * Migration: limits notifications about a series of skipped ticks to the first one and then one a day. Earlier skips
- * count as reported.
+ * Migration: limits notifications about a series of skipped ticks (scheduled times) to the first one and then one a
+ * day. Earlier skips count as reported.
  */
 import { type Kysely, sql } from "kysely";
 import type { Tables } from "../schema/tables.ts";

@@ -14,7 +14,10 @@ export const encryptedPlaces = [
 
 export type EncryptedPlace = (typeof encryptedPlaces)[number];
 
-/** SQL for the prefix of a value that names its key. The indexes on jobs use a prefix of the same length. */
+/**
+ * SQL for the first 18 characters of an encrypted value, which say which key encrypted it. The indexes on jobs use a
+ * prefix of the same length.
+ */
 const head = ({ column }: EncryptedPlace) => sql`substr(${sql.ref(column)}, 1, 18)`;
 const filled = ({ column }: EncryptedPlace) => sql`${sql.ref(column)} <> ''`;
 
@@ -71,7 +74,10 @@ export async function shareKeys(db: Db): Promise<void> {
   await lockKeys(db, sql`select pg_advisory_xact_lock_shared(${keyLock})`);
   sharing.add(db);
 }
-/** Transactions that already hold the lock, so that one that encrypts thousands of values takes it only once. */
+/**
+ * Transactions that already hold the lock on the keys. With this record, a transaction that encrypts thousands of
+ * values takes the lock only once.
+ */
 const sharing = new WeakSet<Db>();
 
 export const takeKeys = (db: Db) => lockKeys(db, sql`select pg_advisory_xact_lock(${keyLock})`);

@@ -87,7 +87,10 @@ export interface Tables {
   /** For a job that a scheduled run created: the ids of the schedules that led to it, as in `pipelines.chain`. */
   job_chains: { job_id: string; chain: string };
   backfills: BackfillsTable;
-  /** Moments of a backfill in order. `pipeline_id` is the pipeline started for the moment, or null before that. */
+  /**
+   * The scheduled times (moments) for which a backfill runs a pipeline, in order. `pipeline_id` is the pipeline started
+   * for the moment, or null before that.
+   */
   backfill_moments: { backfill_id: number; position: number; moment: string; pipeline_id: string | null };
   /** Webhooks and e-mail addresses that receive a team's events. */
   receivers: ReceiversTable;
@@ -142,12 +145,11 @@ interface TeamsTable {
   default_credentials_id: number | null;
   /** Default version of the dataset library for jobs that pin none; null means the server's default. */
   library_version: string | null;
-  /**
-   * Defaults for jobs that do not set their own; times in seconds. Null means no limit, no retries and the standard
-   * delay.
-   */
+  /** Time limit in seconds of jobs that do not set their own; null means no limit. */
   job_timeout: Generated<number | null>;
+  /** Number of retries of jobs that do not set their own; null means no retries. */
   job_retries: Generated<number | null>;
+  /** Seconds until the first retry of jobs that do not set their own; null means the standard delay. */
   job_retry_delay: Generated<number | null>;
 }
 
@@ -334,8 +336,9 @@ interface QueueTable {
    */
   not_before: Generated<string>;
   /**
-   * `files` if the job's files must be downloaded to this machine first, `storage` if the download failed, `disk` if
-   * there was no space for them; both are retried at `not_before`. Otherwise empty.
+   * What the job waits for besides slots. `files`: its files must first be downloaded to this machine. `storage`: the
+   * download failed. `disk`: there was no space for the files. After `storage` and `disk`, the download is tried again
+   * at `not_before`. Otherwise empty.
    */
   waits_for: Generated<"" | "files" | "storage" | "disk">;
 }
@@ -378,25 +381,23 @@ interface AttemptsTable {
   timeout: Generated<number | null>;
   /** Bytes of the warehouse's growth that were charged to this attempt. */
   store_bytes: Generated<number>;
-  /** Largest warehouse size in bytes that this attempt has been charged up to; null until the first measurement. */
+  /** Warehouse size in bytes up to which growth was charged to this attempt; null until the first measurement. */
   store_peak: Generated<number | null>;
 }
 
-/** Tasks, which are jobs that create other jobs, with the time of the next one. */
+/** Tasks, which are jobs that create other jobs at set times. */
 interface TasksTable {
   job_id: string;
   team_id: number;
-  /** Null while the task is paused. */
+  /** When the task creates its next job; null while the task is paused. */
   next_run: string | null;
   fired: number;
-  /**
-   * `skips` counts the ticks that created no job. `last_error` says why the newest tick created no job; null if it
-   * created one.
-   */
+  /** Number of ticks (scheduled times) that created no job. */
   skips: Generated<number>;
+  /** Why the newest tick created no job; null if it created one. */
   last_error: Generated<string | null>;
   /**
-   * JSON that says as which user the created jobs run; see domain/lifecycle/run-as.ts. Empty means as the task's
+   * JSON with the user as whom the created jobs run; see domain/lifecycle/run-as.ts. Empty if they run as the task's
    * creator.
    */
   run_as: Generated<string>;
@@ -497,7 +498,9 @@ interface WarehousesTable {
   /** When a job last used the warehouse. */
   used_at: string;
   tidied_at: string | null;
-  /** While set, no job of the team starts, so that garbage collection can run. Null otherwise. */
+  /**
+   * While set, no job of the team starts, so that its warehouse can be garbage-collected or restored. Null otherwise.
+   */
   paused_at: string | null;
   backed_up_at: string | null;
 }
@@ -510,15 +513,16 @@ interface PipelinesTable {
   /** Two short words, unique in the team. */
   name: string;
   status: PipelineStatus;
-  /** 1 for the template of a schedule or backfill, which never runs itself. */
+  /** 1 for a template pipeline, which never runs itself but is copied by a schedule or backfill. */
   is_template: number;
-  /** For a template, the schedule that uses it; otherwise the schedule that fired the pipeline; null if none. */
-  schedule_id: number | null;
   /**
-   * The scheduled time (moment) that the pipeline runs for, and the time zone that determines its date. Null if a
-   * person started it.
+   * For a template pipeline, the schedule that uses it. For other pipelines, the schedule that fired them. Null if
+   * there is none.
    */
+  schedule_id: number | null;
+  /** The scheduled time (moment) that the pipeline runs for; null if a person started it. */
   scheduled_at: string | null;
+  /** Time zone that determines the date of `scheduled_at`; null if a person started the pipeline. */
   scheduled_timezone: string | null;
   /**
    * JSON array of the ids of the schedules that led to this pipeline, including its own; null if none did. Versions
@@ -530,7 +534,8 @@ interface PipelinesTable {
   /** JSON array of the full names of all targets, including their versions. */
   datasets: string;
   /**
-   * The targets as requested, with a version only where the request named one; null if the request named no version.
+   * The targets as requested: a target has a version here only if the request named one. Null if the request named no
+   * version at all.
    */
   asked: string | null;
   /** JSON object of the settings that apply to all runs. */
@@ -542,13 +547,13 @@ interface PipelinesTable {
   error_message: string | null;
   error_stack: string | null;
   /**
-   * Number of runs whose jobs have not ended; at 0 the pipeline is over. The number is stored, so that nothing must be
-   * counted when a job ends.
+   * Number of runs whose jobs have not ended; at 0 the pipeline is over. The number is stored, so that the runs need
+   * not be counted whenever a job ends.
    */
   open_runs: number;
   /**
-   * JSON that says as which user the runs execute; see domain/lifecycle/run-as.ts. Empty means that each run executes
-   * as the creator of the job that it repeats.
+   * JSON with the user as whom the runs execute; see domain/lifecycle/run-as.ts. If empty, each run executes as the
+   * creator of the job that it repeats.
    */
   run_as: Generated<string>;
   created_at: string;
@@ -560,9 +565,9 @@ interface PipelineRunsTable {
   pipeline_id: string;
   /** Topological order: parents come before their children. */
   position: number;
-  /** The job that this run repeats, because it created the dataset. */
+  /** The job that this run repeats. That job created the dataset. */
   job_id: string;
-  /** The job created for this run; null in a template. */
+  /** The job created for this run; null in a template pipeline. */
   created_job_id: string | null;
   name: string;
   /** Number of parents that have not completed yet; at 0 the run can start. */
@@ -590,11 +595,11 @@ interface SchedulesTable {
   is_paused: number;
   /** Next time that the schedule fires; null if it is paused or has ended. */
   next_run: string | null;
-  /** The tick that waits until the newest run ends; null if none waits. */
+  /** Scheduled time (tick) whose run waits for the end of the newest run; null if none waits. */
   waiting_since: string | null;
   latest_pipeline_id: string | null;
   fired: number;
-  /** Why the newest tick started no pipeline although it was due; null otherwise. */
+  /** Why the newest tick (scheduled time) started no pipeline although it was due; null otherwise. */
   last_error: string | null;
   /**
    * Dataset whose new versions fire the schedule, once no further version has come for `quiet_seconds`. Null if no
@@ -604,26 +609,26 @@ interface SchedulesTable {
   quiet_seconds: Generated<number>;
   created_at: string;
   updated_at: string;
-  /**
-   * Skipped ticks: in total, and in a row since the last tick that started a pipeline; and the reason for the newest
-   * skip.
-   */
+  /** Number of skipped ticks (scheduled times) in total. */
   skips: Generated<number>;
+  /** Number of ticks skipped in a row since the last tick that started a pipeline. */
   skips_in_row: Generated<number>;
+  /** Reason for the newest skip; null if the newest tick was not skipped. */
   skip_reason: Generated<string | null>;
   /** Date of the last notification about the current series of skips; null if the next skip starts a new series. */
   skip_told_on: Generated<string | null>;
   /** Value of `skips` at the last notification. */
   skips_told: Generated<number>;
-  /**
-   * Failures (failed runs and ticks that could not run) in a row since the last completed run, and the reason for the
-   * newest one.
-   */
+  /** Number of failures (failed runs and ticks that could not run) since the last completed run. */
   failures_in_row: Generated<number>;
+  /** Reason for the newest of these failures; null if there are none. */
   failure_reason: Generated<string | null>;
 }
 
-/** Outcome of one tick of a schedule, or of several in a row. Only the newest rows of each schedule are kept. */
+/**
+ * Outcome of one tick (scheduled time) of a schedule, or of several in a row. Only the newest rows of each schedule are
+ * kept.
+ */
 interface FiringsTable {
   id: Generated<number>;
   schedule_id: number;
@@ -655,7 +660,7 @@ interface BackfillsTable {
   id: Generated<number>;
   team_id: number;
   user_id: number;
-  /** Template pipeline that is copied for each moment. */
+  /** Template pipeline that is copied for each moment (scheduled time) of the backfill. */
   pipeline_id: string;
   /** Name of the pipeline that the backfill was created from. */
   source_name: string;
@@ -669,7 +674,7 @@ interface BackfillsTable {
   on_failure: BackfillFailurePolicy;
   status: BackfillStatus;
   total: number;
-  /** Why the next moment could not be started; null otherwise. */
+  /** Why the run for the next moment (scheduled time) could not be started; null otherwise. */
   last_error: string | null;
   created_at: string;
   updated_at: string;
@@ -687,8 +692,9 @@ interface ReceiversTable {
   format: WebhookFormat;
   method: WebhookMethod;
   verify_tls: number;
-  /** JSON arrays of the events and job statuses that the receiver subscribed to. */
+  /** JSON array of the events that the receiver subscribed to. */
   events: string;
+  /** JSON array of the job statuses that the receiver subscribed to. */
   job_statuses: string;
   /** The subscription in searchable form, words between spaces: ` job:FAILED pipeline:FAILED `. */
   wanted: string;
@@ -711,7 +717,7 @@ interface OutboxTable {
   /** Id of the job, pipeline or schedule. */
   subject: string;
   name: string | null;
-  /** New status of the job or pipeline; for a schedule, the outcome of the tick. */
+  /** New status of the job or pipeline; for a schedule, the outcome of the tick (scheduled time). */
   status: string;
   message: string | null;
   /** Time of the event; null means the time at which the row is read. */

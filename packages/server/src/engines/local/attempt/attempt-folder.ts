@@ -32,7 +32,10 @@ import type { Python } from "../../warehouse-view.ts";
 import type { Group } from "../processes/cgroups.ts";
 import type { Identity } from "../processes/processes.ts";
 
-/** Phases of an attempt in the order in which they run. The names are used in file names and as functions of the plan. */
+/**
+ * Phases of an attempt in the order in which they run. Each is also the name of a function in the attempt's shell
+ * script and part of the name of a marker file.
+ */
 export const phases = ["repository", "files", "environment", "datasets", "query"] as const;
 export type Phase = (typeof phases)[number];
 
@@ -196,12 +199,18 @@ export class AttemptFolder {
     return name ? { name, oomKills: Number(oomKills), cpuSeconds: Number(cpuSeconds) } : undefined;
   }
 
-  /** Stores the interpreter with which the job uses its team's datasets if the attempt gets no virtualenv. */
+  /**
+   * Stores the Python interpreter with which the team's datasets are read for this job. If the attempt gets a
+   * virtualenv, the virtualenv's interpreter is used instead.
+   */
   writePython({ path, folders }: Python, teamId: number): void {
     this.write("python", JSON.stringify({ path, folders, teamId }));
   }
 
-  /** Returns the interpreter with which the job uses its team's datasets; null if the job does not use the library. */
+  /**
+   * Returns the Python interpreter with which the team's datasets are read for this job; null if the job does not use
+   * the dataset library.
+   */
   python(): { readonly python: Python; readonly teamId: number } | null {
     const text = this.#text("python");
     const venv = this.venv();
@@ -271,7 +280,10 @@ export class AttemptFolder {
     return { code: Number(match[1]), phase: String(match[2]), finishedAt: mtimeMs };
   }
 
-  /** Returns the phases so far. A phase starts when its marker file is created, and ends with the next phase or the attempt. */
+  /**
+   * Returns the phases so far. A phase starts when its marker file is created. It ends when the next phase starts or
+   * the attempt ends.
+   */
   steps(exit: Exit | undefined): Step[] {
     const begun = phases.flatMap((phase) => {
       const marker = statSync(this.file(`step.${phase}`), { throwIfNoEntry: false });
@@ -305,10 +317,10 @@ export class AttemptFolder {
   #readUntrusted(path: string, limit: number): string {
     const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
-      if (!fstatSync(file).isFile()) throw new Error("the file is not a regular file");
+      if (!fstatSync(file).isFile()) throw new Error(`${path} is not a regular file`);
       const bytes = Buffer.alloc(limit + 1);
       const length = readSync(file, bytes, 0, limit + 1, 0);
-      if (length > limit) throw new Error(`the file is larger than ${limit} bytes`);
+      if (length > limit) throw new Error(`${path} is larger than ${limit} bytes`);
       return bytes.toString("utf8", 0, length);
     } finally {
       closeSync(file);

@@ -45,8 +45,12 @@ export const overLog = (folder: AttemptFolder, limits: JobLimits): string | unde
 const cacheOf = (building: ReturnType<AttemptFolder["building"]>) =>
   building?.cacheBytes === undefined ? undefined : join(dirname(building.environment), "cache");
 
-/** The pause after a count is this many times as long as the count took, so that large folders are counted less often. */
+/**
+ * After each measurement of disk usage, the next one waits this many times as long as the measurement took, so that
+ * large folders are measured less often.
+ */
 const countingShare = 20;
+/** Minimum pause between two measurements, in milliseconds. */
 const shortestPauseMs = 2000;
 
 /** Measures the disk usage of attempts. At most one measurement per attempt runs at a time. */

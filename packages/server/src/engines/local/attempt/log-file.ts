@@ -4,8 +4,8 @@ import { type FileHandle, open } from "node:fs/promises";
 export class LogFile {
   readonly #path: string;
   /**
-   * Concurrent reads share one file handle. Nobody would close a second handle, and Node ends a process that leaks a file
-   * handle.
+   * The open file, which concurrent reads share. If two reads opened it, one file handle would never be closed, and
+   * Node ends a process that leaks a file handle.
    */
   #opening: Promise<FileHandle | undefined> | undefined;
   #closed = false;

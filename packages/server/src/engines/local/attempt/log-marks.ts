@@ -21,7 +21,7 @@ const shortened = (end: number) =>
 export class LogMarks {
   readonly #marks = new Map<string, Mark>();
 
-  /** Notes that a reader has seen these bytes. It does nothing for attempts that were never checked. */
+  /** Records that a reader has seen these bytes. Does nothing for an attempt that was never passed to `check`. */
   saw(key: string, offset: number, bytes: Buffer): void {
     // A read past the end of the log shows nothing.
     if (bytes.length === 0) return;
@@ -37,7 +37,10 @@ export class LogMarks {
     else if (mark.end > 0) this.#marks.set(folder.key, this.#restore(folder.log, mark));
   }
 
-  /** Adds the note to the log if needed. It ignores errors: neither a full disk nor a deleted log may block the job's end. */
+  /**
+   * Writes a note to the log if bytes that readers have seen are gone. Ignores errors: neither a full disk nor a
+   * deleted log may block the end of the job.
+   */
   #restore(path: string, mark: Mark): Mark {
     try {
       return restore(path, mark);

@@ -10,7 +10,7 @@ import type { WarehouseView } from "../../warehouse-view.ts";
 
 /** Suffix of the file that marks a virtualenv as not compiled yet. The file lists the interpreter and its folders. */
 export const compileMark = ".compile";
-/** Time limit in seconds. Modules that are not compiled by then stay uncompiled. */
+/** Time limit for compiling one virtualenv, in seconds. Modules that are not compiled by then stay uncompiled. */
 const patience = 300;
 const isRoot = process.getuid?.() === 0;
 
@@ -78,7 +78,7 @@ export class CompileEnvironments {
     });
   }
 
-  /** Marks a virtualenv as compiled. It touches the .size file, because a changed time there triggers a new disk count. */
+  /** Marks a virtualenv as compiled. Updates the time of its .size file, so that its disk usage is measured again. */
   #settle(environment: string): void {
     rmSync(environment + compileMark, { force: true });
     const now = new Date();

@@ -1,6 +1,6 @@
 /**
- * Virtualenvs that jobs share. A virtualenv's key determines its content completely: it is built with the operator's
- * variables, in a folder that contains no files of the job except those that its requirements name.
+ * Builds the virtualenvs that jobs share. Virtualenvs with the same key have the same content: a build gets only the
+ * operator's variables, and no files of the job except those that its requirements name.
  */
 import { createHash } from "node:crypto";
 import type { JobSpec } from "../../engine.ts";
@@ -9,7 +9,10 @@ import { quote, words } from "../processes/shell.ts";
 import type { PlanInput } from "./plan-input.ts";
 import { TeamEnvironments } from "./team-environments.ts";
 
-/** Variables that choose the package index, part of the virtualenv's key. A job may set no others for the build. */
+/**
+ * Variables that choose the package index. They are part of the virtualenv's key. A job may set no other variables for
+ * the build.
+ */
 const indexVariable = /^(PIP|UV)_(DEFAULT_INDEX|INDEX|INDEX_URL|EXTRA_INDEX_URL|NO_INDEX|TRUSTED_HOST|INSECURE_HOST)$/;
 
 /** Returns the variables for a build: the operator's, and the job's choice of a package index. */
@@ -21,7 +24,10 @@ export const buildSettings = (
   ...Object.fromEntries(Object.entries(environment).filter(([name]) => indexVariable.test(name))),
 });
 
-/** Whether the job's package index is a local folder or a `file:` URL: the virtualenv's key cannot include its content. */
+/**
+ * Whether the job's package index is a local folder or a `file:` URL. The virtualenv's key does not include the content
+ * of such an index, so the virtualenv is not shared.
+ */
 export const indexIsLocal = ({ environment }: Pick<JobSpec, "environment">): boolean =>
   Object.entries(environment)
     .filter(([name]) => indexVariable.test(name) && /INDEX(_URL)?$/.test(name) && !name.endsWith("NO_INDEX"))
@@ -42,7 +48,7 @@ const plainLines = [
   /^[A-Za-z0-9][\w.-]*(\[[\w ,.-]*\])? ?@ ?(https?|git\+https?|git\+ssh):\/\/[\w./:@%?=+~,-]+$/,
 ];
 const archive = /\.(whl|zip|tar|tgz|tbz|txz|tlz)\b/i;
-/** Matches options after a package name, and a line that continues on the next one. */
+/** Matches a requirement line that has options after the package name, or that continues on the next line. */
 const goesOn = /^[^#]*\s-|\\$/;
 /**
  * Matches invisible line separators. pip ends a comment at such a separator, so the text after the separator could be a
@@ -94,7 +100,7 @@ function ownUvLines({ uv, ownUv }: PlanInput["tools"]): string {
 
 /**
  * Returns the virtualenv's key: a hash of everything that the build gets, except the files that the requirements name.
- * environment.sh adds those.
+ * environment.sh adds these files to the key.
  */
 function keyOf({ spec, tools, interpreter, requirements, buildSettings: settings }: PlanInput): string {
   const { teamId, person } = spec;

@@ -103,7 +103,7 @@ function ask(path: string, asJob: readonly string[]): Promise<Interpreter | unde
   });
 }
 
-/** Returns the folders that the interpreter needs, except those that are inside another one. */
+/** Returns the folders that the interpreter needs. A folder that is inside another one of them is left out. */
 function foldersOf(executable: string, prefixes: readonly string[]): string[] {
   const all = [...new Set([...prefixes, dirname(executable)])];
   return all.filter((folder) => !all.some((other) => folder.startsWith(`${other}/`)));

@@ -45,6 +45,9 @@ export interface PlanInput {
   readonly fileBytes: number;
   /** Maximum bytes on disk of the job; 0 for no limit. */
   readonly disk: number;
-  /** Maximum processes of the job's user, used without control groups; 0 leaves the limit unchanged. */
+  /**
+   * Maximum number of processes of the job's user; 0 leaves the limit unchanged. Used only on machines without control
+   * groups.
+   */
   readonly processes: number;
 }

@@ -1,6 +1,7 @@
 /**
- * The folder of a team's virtualenvs and of the package cache that they share. Only uv writes to the cache, under a user id
- * that no job has: the keeper. The id is chosen at random when the cache is created, and owns the cache from then on.
+ * The folder of a team's virtualenvs and of the package cache that they share. Only uv writes to the cache. It runs
+ * under a user id that no job has (the keeper), which is chosen at random when the cache is created and owns the cache
+ * from then on.
  */
 import { lstatSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -40,7 +41,10 @@ export class TeamEnvironments {
     renameSync(draft, this.cache);
   }
 
-  /** Whether the cache exists. A cache that belongs to root has no keeper, so it does not count and is replaced. */
+  /**
+   * Whether the cache exists and belongs to a user id without privileges. A cache that belongs to root does not count
+   * and is replaced.
+   */
   #isMade(): boolean {
     const found = lstatSync(this.cache, { throwIfNoEntry: false });
     return found !== undefined && (!isRoot || found.uid !== 0);

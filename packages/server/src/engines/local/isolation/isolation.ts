@@ -19,8 +19,9 @@ export interface Inside {
   /** Paths that the command may read in addition to the system's folders. */
   readonly readable: readonly string[];
   /**
-   * Set if the command builds the virtualenv $MILLRACE_VENV: it gets only the operator's variables and separate temporary
-   * folders. `files` builds without access to the job's files; `work` builds in the job's working folder, for this job only.
+   * Set if the command builds a virtualenv ($MILLRACE_VENV). The command then gets only the operator's variables, and
+   * separate temporary folders. With `files`, it has no access to the job's files. With `work`, it runs in the job's
+   * working folder, and only this job uses the virtualenv.
    */
   readonly building?: "files" | "work";
   /** Shell word for a folder that the build may write to; absent if it may write only to the virtualenv. */
@@ -43,7 +44,7 @@ interface WarehouseAccess {
 
 export interface Isolation {
   readonly level: IsolationLevel;
-  /** Warnings for the operator about the restrictions with which this isolation level works here. */
+  /** Warnings for the operator about what this isolation level cannot do on this machine. */
   readonly warnings: readonly string[];
   /** Reserves a user id for a new attempt. Returns undefined if jobs run as the server's user. */
   takeUser(folder: AttemptFolder): Promise<number | undefined>;
@@ -70,9 +71,15 @@ export interface Isolation {
   enter(inside: Inside): string;
   /** Returns a command prefix that lets a command access only the paths in `view`, as far as the level can. */
   confine(view: WarehouseView): string[];
-  /** Kills processes that a confined command left behind, if they do not end with the command. */
+  /**
+   * Kills processes that a confined command left behind. Does nothing at levels where these end together with the
+   * command.
+   */
   endConfined(view: WarehouseView): Promise<void>;
-  /** Returns a shell command that kills all processes of the attempt's user, if they do not end with the phase. */
+  /**
+   * Returns a shell command that kills all processes of the attempt's user at the end of a phase. It does nothing at
+   * levels that need no such command.
+   */
   evict(folder: AttemptFolder): string;
   close(): void;
 }
@@ -212,7 +219,10 @@ export class UserIsolation implements Isolation {
     this.#options = options;
   }
 
-  /** Forbids POSIX message queues: they outlive their process, and cannot be listed unless their file system is mounted. */
+  /**
+   * Command prefix that forbids POSIX message queues. These outlive their process, and cannot be listed unless their
+   * file system is mounted.
+   */
   get startWith(): string[] {
     return [this.#options.prlimit, "--msgqueue=0:0"];
   }

@@ -49,7 +49,7 @@ export async function openConfinement({ wanted, folders }: ConfinementOptions): 
     );
   }
   if (wanted === "auto") return () => [];
-  throw new Error(`MILLRACE_ISOLATION=${wanted} does not work here. ${reasons.join(" ")}`);
+  throw new Error(`MILLRACE_ISOLATION=${wanted} does not work on this machine. ${reasons.join(" ")}`);
 }
 
 async function openSandbox(folders: EngineFolders, setpriv: string | undefined): Promise<Confinement | string> {

@@ -37,7 +37,7 @@ export interface IsolationOptions {
 
 export interface OpenedIsolation {
   readonly isolation: Isolation;
-  /** For each stronger isolation level, the reason why it does not work on this machine. */
+  /** For each isolation level that is stronger than the chosen one, the reason why it does not work on this machine. */
   readonly missing: readonly string[];
 }
 
@@ -57,7 +57,7 @@ export async function openIsolation(options: IsolationOptions, programs: Program
     }
   }
   if (options.wanted === "auto" || options.wanted === "none") return { isolation: new NoIsolation(programs), missing };
-  throw new Error(`MILLRACE_ISOLATION=${options.wanted} does not work here. ${missing.join(" ")}`);
+  throw new Error(`MILLRACE_ISOLATION=${options.wanted} does not work on this machine. ${missing.join(" ")}`);
 }
 
 /** Thrown if the server cannot find out which files earlier jobs left in shared folders. */
@@ -178,7 +178,10 @@ function filterFile(accounts: string, countsMemory: boolean): string | undefined
   return path;
 }
 
-/** Refuses nested writable job paths. A job could replace a mount point inside a writable folder by a symbolic link. */
+/**
+ * Throws if a job path that jobs may write to contains another job path or the data folder. A job could replace the
+ * inner mount point by a symbolic link.
+ */
 function checkPaths({ jobPaths, folders }: IsolationOptions): void {
   for (const { path } of jobPaths.filter(({ mode }) => mode === "rw")) {
     const inner = [folders.root, ...jobPaths.map((other) => other.path)].find((other) => other.startsWith(`${path}/`));
@@ -190,7 +193,10 @@ function checkPaths({ jobPaths, folders }: IsolationOptions): void {
   }
 }
 
-/** Returns a function that writes the passwd and group files of a user id once. They list root, the job's user and nobody. */
+/**
+ * Returns a function that writes the passwd and group files for a user id, once per id. The files list the job's user
+ * and the system users root and nobody.
+ */
 function accountFiles(folder: string) {
   mkdirSync(folder, { recursive: true, mode: 0o711 });
   const written = new Map<number, { passwd: string; group: string }>();

@@ -16,13 +16,15 @@ export async function findProgram(name: string, path: string): Promise<string | 
   return undefined;
 }
 
-/** Finds the programs that start jobs. Throws if one that every job needs is missing. */
+/** Finds the programs that start jobs. Throws if a program that every job needs is missing. */
 export async function findPrograms(jobEnvironment: Readonly<Record<string, string>>): Promise<Programs> {
   const path = `/usr/bin:/bin:${jobEnvironment["PATH"] ?? ""}`;
   const setsid = await findProgram("setsid", path);
   const env = await findProgram("env", path);
   if (!setsid || !env)
-    throw new Error("Jobs need the programs setsid (util-linux) and env (coreutils). Install both packages.");
+    throw new Error(
+      "The program setsid or env is missing, and every job needs both. Install the packages util-linux and coreutils.",
+    );
   const [setpriv, prlimit, ipcrm, find] = await Promise.all(
     ["setpriv", "prlimit", "ipcrm", "find"].map((name) => findProgram(name, path)),
   );

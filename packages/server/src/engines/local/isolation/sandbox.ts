@@ -62,8 +62,8 @@ export class Sandbox {
   }
 
   /**
-   * Returns the bubblewrap command line without its last mounts, which only the attempt's shell can add. The job keeps
-   * network access; the operator's firewall decides what it reaches.
+   * Returns the bubblewrap command line without its last mounts. The attempt's shell adds these, because only the shell
+   * knows their paths. The job keeps network access; the operator's firewall decides what it reaches.
    */
   words({ path, passwd, group, readable, shared, own, cwd, tmp }: SandboxedAttempt, filtered: boolean): string[] {
     const { bwrap, folders, jobPaths, hidden, settingFiles, memory } = this.#options;
@@ -123,7 +123,10 @@ export class Sandbox {
   }
 }
 
-/** Mounts folders below the hidden data folder. `--dir` creates their parents so that the job can traverse them. */
+/**
+ * Returns arguments that mount folders below the hidden data folder. `--dir` creates their parents so that the job can
+ * traverse them.
+ */
 const below = (root: string, folders: readonly string[], how = "--bind") => [
   ...foldersAbove(folders)
     .filter((folder) => folder.startsWith(`${root}/`))
@@ -134,19 +137,20 @@ const below = (root: string, folders: readonly string[], how = "--bind") => [
 const isBelow = (path: string, folder: string) => path === folder || path.startsWith(`${folder}/`);
 
 /**
- * Mounts /tmp: the attempt's folder on disk, or a tmpfs if something else is mounted below /tmp. A mount point must not be in
- * a folder of the job, because the job could leave a symbolic link there for the mounts of the next phase.
+ * Returns arguments that mount /tmp: the attempt's folder on disk, or a tmpfs if something else is mounted below /tmp.
+ * A mount point must not be in a folder of the job, because the job could leave a symbolic link there for the mounts of
+ * the next phase.
  */
 const temporary = (folder: string, mounted: readonly string[], memory: number) =>
   mounted.some((other) => isBelow(other, "/tmp")) ? inMemory("/tmp", memory) : ["--bind", folder, "/tmp"];
 
-/** Makes /var/tmp a link to /tmp, or a tmpfs if something is mounted below /var/tmp. */
+/** Returns arguments that make /var/tmp a link to /tmp, or a tmpfs if something is mounted below /var/tmp. */
 const laterTemporary = (mounted: readonly string[], memory: number) =>
   mounted.some((other) => isBelow(other, "/var/tmp"))
     ? inMemory("/var/tmp", memory)
     : ["--symlink", "/tmp", "/var/tmp"];
 
-/** Mounts a tmpfs that every user may write to. */
+/** Returns arguments that mount a tmpfs to which every user may write. */
 const inMemory = (path: string, memory: number) => [
   ...(memory > 0 ? ["--size", String(memory)] : []),
   ...["--perms", "1777", "--tmpfs", path],
@@ -155,7 +159,10 @@ const inMemory = (path: string, memory: number) => [
 const systemRoots = ["/usr", "/etc"];
 const isSystem = (path: string) => systemRoots.some((folder) => isBelow(path, folder));
 
-/** Creates parent folders that the job can traverse. Those that bubblewrap creates by itself are open only to their owner. */
+/**
+ * Returns arguments that create parent folders which the job can traverse. Parent folders that bubblewrap creates by
+ * itself are open only to their owner.
+ */
 const parents = (paths: readonly string[]) =>
   foldersAbove(paths)
     .filter((folder) => !["/tmp", "/var/tmp"].includes(folder) && !isSystem(folder))
@@ -170,7 +177,10 @@ function foldersAbove(paths: readonly string[]): string[] {
   return [...folders].sort();
 }
 
-/** Mounts programs, libraries and settings that every user may read. Symbolic links such as /bin stay links. */
+/**
+ * Returns arguments that mount the system's programs, libraries and settings, which every user may read. Symbolic links
+ * such as /bin stay links.
+ */
 function systemFolders(): string[] {
   const links = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"].flatMap((path) => {
     const entry = lstatSync(path, { throwIfNoEntry: false });
@@ -185,7 +195,7 @@ function systemFolders(): string[] {
   ];
 }
 
-/** Mounts the target of /etc/resolv.conf, which is often a link to a file below /run. */
+/** Returns arguments that mount the target of /etc/resolv.conf, which is often a link to a file below /run. */
 function resolver(): string[] {
   try {
     const real = realpathSync("/etc/resolv.conf");

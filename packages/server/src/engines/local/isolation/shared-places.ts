@@ -49,9 +49,11 @@ interface Left {
 export class SharedPlaces {
   readonly #options: SharedPlacesOptions;
   readonly #folders: readonly string[];
-  /** The current pass. Passes run one at a time, because each searches all shared folders. */
+  /**
+   * The search for files to delete that is running now. Only one runs at a time, because each reads all shared folders.
+   */
   #running: Promise<unknown> = Promise.resolve();
-  /** The next pass, which collects the users of all calls that arrive during the current pass. */
+  /** The next search. It covers the users of all calls that arrive during the current one. */
   #next: { readonly users: Set<number>; readonly left: Promise<Left> } | undefined;
 
   constructor(options: SharedPlacesOptions) {
@@ -71,7 +73,7 @@ export class SharedPlaces {
     if (own.length > 0) throw new LeftBehind(own, this.#folders, left.why);
   }
 
-  /** Returns those of these users that own something in shared places. */
+  /** Returns which of these users own files or IPC objects in shared places. */
   async owners(users: readonly number[]): Promise<Set<number>> {
     const asked = new Set(users);
     const found = (await segmentUsers()).intersection(asked);
@@ -81,7 +83,9 @@ export class SharedPlaces {
       return found.size === asked.size;
     });
     if (fault !== undefined)
-      throw new Error(`The server could not find the files that jobs left in ${this.#folders.join(", ")}: ${fault}`);
+      throw new Error(
+        `The server could not search ${this.#folders.join(", ")} for files that jobs left there: ${fault}`,
+      );
     return found;
   }
 
@@ -99,7 +103,10 @@ export class SharedPlaces {
     return this.#next.left;
   }
 
-  /** Deletes the files of these users in one pass. Returns the users whose files could not be deleted, and why. */
+  /**
+   * Deletes the files and IPC objects of these users. Returns the users for whom something could not be deleted, and
+   * why.
+   */
   async #pass(users: readonly number[]): Promise<Left> {
     let why = "new files keep appearing";
     for (let attempt = 0; ; attempt++) {
@@ -113,7 +120,10 @@ export class SharedPlaces {
     }
   }
 
-  /** Deletes the files of these users. Returns the error message, if any; the caller searches for leftovers. */
+  /**
+   * Tries once to delete the files and IPC objects of these users. Returns an error message if a command failed. The
+   * caller checks whether anything is left.
+   */
   async #remove(users: ReadonlySet<number>): Promise<string | undefined> {
     const { ipcrm, become } = this.#options;
     let why: string | undefined;
@@ -176,8 +186,8 @@ async function readLines(stream: Readable | undefined, enough: (line: string) =>
 }
 
 /**
- * Errors that do not make a search incomplete: running jobs delete or replace files during the search, and root may have no
- * access to some mounts, which cannot contain leftovers because jobs cannot create mounts.
+ * Errors of `find` that do not make a search incomplete. Running jobs may delete or replace files during the search.
+ * Root may have no access to some mounts; these cannot contain files of jobs, because jobs cannot create mounts.
  */
 const changed = /: (No such file or directory|Not a directory|Too many levels of symbolic links|Permission denied)$/;
 const brokenOff = /^find: (failed to read file names|fts_read)/;

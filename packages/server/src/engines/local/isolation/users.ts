@@ -29,7 +29,7 @@ export interface JobUsersOptions {
   readonly root: string;
   /** User ids of attempts from before this server's restart, with the attempt keys. */
   readonly inUse: ReadonlyMap<number, string>;
-  /** Returns those of these user ids that must not be taken over from another server, because they still own files. */
+  /** Returns which of these user ids still own files. Such an id is not taken over from another server. */
   readonly avoid?: ((users: readonly number[]) => Promise<ReadonlySet<number>>) | undefined;
   readonly registry?: string;
 }
@@ -103,7 +103,7 @@ export class JobUsers {
     return this.#holders.get(uid) === key;
   }
 
-  /** Whether jobs may get this user id. The last one of the range is kept for testing what jobs can access. */
+  /** Whether jobs may get this user id. The last id of the range is kept for testing what jobs can access. */
   #inRange(uid: number): boolean {
     return uid >= this.#range.first && uid < this.#range.last;
   }
@@ -161,7 +161,10 @@ export class JobUsers {
       .slice(0, batch);
   }
 
-  /** Reserves those of these user ids that no other server has reserved meanwhile, and returns them. */
+  /**
+   * Reserves these user ids, except those that another server has reserved meanwhile. Returns the ids that were
+   * reserved.
+   */
   #claim(candidates: readonly number[]): number[] {
     this.#registry.exec("begin immediate");
     try {

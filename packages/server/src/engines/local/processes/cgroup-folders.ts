@@ -21,8 +21,8 @@ export function removeFolder(path: string): boolean {
 }
 
 /**
- * Removes control groups that no attempt uses, then their parent folders, unless `withFolder` is false. Returns the parent
- * folders that still exist.
+ * Removes the control groups that no attempt uses. If `withFolder` is true, also removes their parent folders. Returns
+ * the parent folders that still exist.
  */
 export function removeUnused(folders: readonly string[], inUse: ReadonlySet<string>, withFolder = true): string[] {
   return [...new Set(folders)].filter((folder) => {
@@ -40,7 +40,10 @@ function namesIn(folder: string): string[] {
   }
 }
 
-/** Reads the recorded parent folders. It skips lines that this server cannot have written. */
+/**
+ * Reads the file in which a server recorded the parent folders of its control groups. Skips lines that no server can
+ * have written.
+ */
 export function readRecord(file: string): string[] {
   try {
     const lines = readFileSync(file, "utf8").split("\n");
@@ -58,7 +61,10 @@ export function isVersion2(): boolean {
   }
 }
 
-/** Creates the parent folders below the server's own control group, so that the server's limits include its jobs. */
+/**
+ * Creates the parent folders of the jobs' control groups (cgroup version 1). They are below the server's own control
+ * group, so that the server's limits include its jobs.
+ */
 export function openVersion1(name: string, withMemory: boolean): Folders {
   const own = ownGroups();
   const folder = (controller: string) => {
@@ -70,7 +76,10 @@ export function openVersion1(name: string, withMemory: boolean): Folders {
   return { pids: folder("pids"), cpu: folder("cpuacct"), ...(withMemory ? { memory: folder("memory") } : {}) };
 }
 
-/** Creates the parent folder. A version 2 group with child groups may contain no process, so the server moves into a child. */
+/**
+ * Creates the parent folder of the jobs' control groups (cgroup version 2). In version 2, a group that has child groups
+ * may contain no process, so the server moves itself into a child group.
+ */
 export function openVersion2(name: string, withMemory: boolean): Folders {
   const own = join(root, ownGroups().get("") ?? "/").replace(/\/millrace-server$/, "");
   mkdirSync(join(own, "millrace-server"), { recursive: true });

@@ -72,7 +72,10 @@ export class Cgroups {
     return groups;
   }
 
-  /** Removes control groups of earlier server processes whose attempts have ended, if this server uses no groups itself. */
+  /**
+   * Removes control groups of earlier server processes whose attempts have ended. For a server that uses no control
+   * groups itself.
+   */
   static removeLeft({ cgroups: record }: GroupFolders, inUse: ReadonlySet<string>): void {
     removeUnused(readRecord(record), inUse);
   }
@@ -216,7 +219,9 @@ export class Cgroups {
     else this.#retired.add(name);
   }
 
-  /** Counts swap against the memory limit. Kernels without swap accounting lack these files. */
+  /**
+   * Prevents a job from exceeding its memory limit by swapping. On a kernel without swap accounting, it does nothing.
+   */
   #limitSwap(path: string, memory: number): void {
     const [file, value] =
       this.#version === 2 ? ["memory.swap.max", "0"] : ["memory.memsw.limit_in_bytes", String(memory)];

@@ -10,10 +10,11 @@ const forOurs = 64 * 1024;
 /** Bytes reserved for command line arguments, such as file names and requirements. */
 const forArguments = 512 * 1024;
 /**
- * The kernel limits the bytes of arguments and variables together to a quarter of the stack limit, but to no less than
- * `least` and no more than `most`.
+ * The kernel limits the arguments and variables of a process together to a quarter of its stack limit. This is the
+ * smallest value of that limit, in bytes.
  */
 const least = 128 * 1024;
+/** Largest value of the kernel's limit on arguments and variables together, in bytes. */
 const most = 6 * 1024 * 1024;
 
 /** Returns how many bytes all variables of a process may have. The number depends on the stack limit, which jobs inherit. */

@@ -65,7 +65,10 @@ const kernelThread = 0x200000;
 
 export interface Found {
   readonly pids: number[];
-  /** Whether a process was in the middle of an `exec` and could not be assigned; the caller should search again. */
+  /**
+   * Whether it is unknown to which attempt a process belongs, because the process was in the middle of an `exec`. The
+   * caller should search again.
+   */
   readonly unclear: boolean;
 }
 
@@ -79,7 +82,7 @@ export type Belonging = "ours" | "foreign" | "stranger" | "unclear";
 export class ProcessSearch {
   #strangers = new Set<number>();
   #strangersSince = 0;
-  /** When each unassignable process was first seen, by process id. */
+  /** By process id, when a process was first found in the middle of an `exec`. */
   #unclear = new Map<number, number>();
 
   all(belongs: (pid: number) => Belonging): Found {
@@ -87,9 +90,9 @@ export class ProcessSearch {
   }
 
   /**
-   * Finds processes of attempts whose scripts have ended. It runs after every job, so it skips process ids that, within the
-   * last second, were found to belong to no job. That is safe: the kernel does not reuse an id so soon, and only the main process of a
-   * script, which has exited, can change from belonging to no job to belonging to one.
+   * Finds processes of attempts whose scripts have ended. It runs after every job, so it skips process ids that were
+   * found to belong to no job within the last second. That is safe, because the kernel does not reuse an id so soon.
+   * Only the main process of a script, which has exited, belongs to no job at first and to a job later.
    */
   left(belongs: (pid: number) => Belonging): Found {
     if (performance.now() - this.#strangersSince > strangerMs) {

@@ -31,7 +31,7 @@ function staysOpen(fd: number): boolean {
 export interface StarterOptions {
   readonly script: string;
   readonly args: readonly string[];
-  /** Command prefix of the starter. It applies to all jobs, for example to limit them. */
+  /** Command prefix of the starter. It affects all jobs, for example by setting resource limits that they inherit. */
   readonly startWith: readonly string[];
   readonly onChange: (folder: string, what: string) => void;
 }

@@ -73,8 +73,8 @@ export async function putDependencies(db: Db, versionId: number, needs: readonly
 }
 
 /**
- * Links a job to a version that it created or reused. An existing link stays, so a creator remains one when it later
- * reuses the version.
+ * Links a job to a version that it created or reused. An existing link stays: a job that created the version and reuses
+ * it later remains its creator.
  */
 export async function linkJob(db: Db, jobId: string, versionId: number, isCreator: boolean): Promise<void> {
   await db
@@ -85,7 +85,7 @@ export async function linkJob(db: Db, jobId: string, versionId: number, isCreato
   if (isCreator) await setOrigin(db, { jobId, versionId });
 }
 
-/** Sets `origin_job_id` of a version without `job_id`, from the job that is linked to it as its creator. */
+/** For a version without `job_id`, sets `origin_job_id` from the job that is linked to the version as its creator. */
 const setOrigin = prepared<{ jobId: string; versionId: number }>()((db, value) =>
   db
     .updateTable("dataset_versions")
@@ -99,8 +99,8 @@ const setOrigin = prepared<{ jobId: string; versionId: number }>()((db, value) =
 );
 
 /**
- * Marks versions as removed. Their entries stay, because version numbers are never reused. Their exports can no longer
- * be downloaded.
+ * Marks versions as removed. Their rows in the store stay, because version numbers are never reused. Their exports can
+ * no longer be downloaded.
  */
 export async function markRemoved(db: Db, teamId: number, uuids: readonly string[], now: string): Promise<void> {
   for (const part of parts(uuids)) {
@@ -142,7 +142,7 @@ export async function markRestored(db: Db, teamId: number, uuids: readonly strin
   }
 }
 
-/** Maximum characters of an error that lists show. Complete versions rarely have an error. */
+/** Maximum number of characters of an error message that lists show. */
 const mostOfError = 256;
 
 /** Columns of a version for lists, without large texts. */

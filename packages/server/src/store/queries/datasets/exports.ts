@@ -13,7 +13,7 @@ export const insertExport = (db: Db, row: Insertable<Tables["exports"]>) =>
 export const findExport = (db: Db, id: string): Promise<ExportRow | undefined> =>
   db.selectFrom("exports").selectAll().where("id", "=", id).executeTakeFirst();
 
-/** Finds the newest export of a version that is complete or in progress and was created after this time. */
+/** Finds the version's newest export that is complete or in progress and was created after this time. */
 export const findUsableExport = (db: Db, versionId: number, after: string): Promise<ExportRow | undefined> =>
   db
     .selectFrom("exports")

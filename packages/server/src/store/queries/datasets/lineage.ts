@@ -30,8 +30,8 @@ export async function stepsFrom(
 }
 
 /**
- * Reads lineage edges in the order of an index, so the limit always selects the same ones and nothing beyond it is read
- * or sorted.
+ * Reads lineage edges in the order of an index, so that the limit always selects the same edges, and no further edges
+ * are read or sorted.
  */
 const stepsQuery = (db: Db, ids: readonly number[], direction: Direction, limit: number) =>
   db

@@ -17,9 +17,9 @@ const live = (one: string) =>
 const numbers = (one: string) => sql.raw(`${one}.major desc, ${one}.minor desc, ${one}.patch desc`);
 
 /**
- * Returns, by dataset id, the latest version that a job created. If that job repeats an older job, a version of a newer
- * script wins: otherwise a nightly schedule on old code would hide today's new script. Datasets without such a version
- * are left out.
+ * Returns, by dataset id, the latest version that a job created. If that job repeated an older job, a version that a
+ * newer script created is returned instead: otherwise a nightly schedule with an old script would hide today's new
+ * script. Datasets without such a version are left out.
  */
 export async function newestMade(db: Db, datasetIds: readonly number[]): Promise<Map<number, NewestMade>> {
   const found = new Map<number, NewestMade>();

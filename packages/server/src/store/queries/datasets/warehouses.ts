@@ -50,7 +50,10 @@ export const warehousesToTidy = (db: Db, before: string, future: string): Promis
 export const updateWarehouse = (db: Db, teamId: number, changes: Partial<Omit<WarehouseRow, "team_id">>) =>
   db.updateTable("team_stores").set(changes).where("team_id", "=", teamId).execute();
 
-/** Makes garbage collection due, by moving its last time back to `last` if it was later. */
+/**
+ * Makes garbage collection of a team's warehouse due: sets the time of the last collection to `last`, unless it is
+ * earlier already.
+ */
 export const makeTidyingDue = (db: Db, teamId: number, now: string, last: string) =>
   db
     .updateTable("team_stores")

@@ -69,8 +69,9 @@ export interface DueDelivery {
 }
 
 interface DuePage extends Page<DueDelivery> {
-  /** Only deliveries to receivers of these kinds, and to none in `busy`. */
+  /** Only deliveries to receivers of these kinds are returned. */
   readonly kinds: readonly ReceiverKind[];
+  /** Ids of receivers whose deliveries are left out. */
   readonly busy: readonly number[];
 }
 
@@ -119,8 +120,8 @@ export const takeDelivery = (
 type Outcome = Pick<DeliveryRow, "status" | "next_at" | "response_status" | "error" | "finished_at">;
 
 /**
- * Records the outcome of an attempt if it is still the newest one. Returns false if another sender claimed the delivery
- * meanwhile, or if it was deleted.
+ * Records the outcome of an attempt to deliver, if it is still the delivery's newest attempt. Returns false if another
+ * sender claimed the delivery meanwhile, or if the delivery was deleted.
  */
 export async function endDeliveryAttempt(
   db: Db,

@@ -63,7 +63,10 @@ const wanting = prepared<{ teamId: number; word: string }>()((db, value) =>
     .limit(1),
 );
 
-/** Inserts any other event, if a receiver of the team subscribed to it. Returns whether it was inserted. */
+/**
+ * Inserts an event that is not a new status of a job or pipeline, if a receiver of the team subscribed to it. Returns
+ * whether it was inserted.
+ */
 export async function noteEvent(db: Db, row: Insertable<Tables["outbox"]>): Promise<boolean> {
   const word = `% ${row.kind}:${row.status} %`;
   if ((await wanting(db, { teamId: row.team_id, word })).rows.length === 0) return false;
@@ -108,8 +111,8 @@ export async function takeOutbox(db: Db, teamId: number, limit: number): Promise
 }
 
 /**
- * Records that the subject failed, so that its next success is reported as a recovery. A subject is whatever shares its
- * failures: a schedule, a task, or a job and its reruns. Returns false if the failure was already recorded.
+ * Records that the subject failed, so that its next success is reported as a recovery. A subject is a schedule, a task,
+ * or a job together with its reruns. Returns false if the failure was already recorded.
  */
 export async function markFailing(db: Db, teamId: number, subject: string, since: string): Promise<boolean> {
   const made = await db

@@ -10,7 +10,7 @@ const ofJob = prepared<{ jobId: string }>()((db, value) =>
     .select(["pipelines.chain as of_pipeline", "job_chains.chain as of_job"])
     .where("jobs.id", "=", value("jobId")),
 );
-/** Returns a JSON array of schedule ids; null if no schedule led to the job. */
+/** Returns the ids of the schedules that led to a job, as a JSON array; null if none did. */
 export async function chainOfJob(db: Db, jobId: string): Promise<string | null> {
   const [row] = (await ofJob(db, { jobId })).rows;
   return row?.of_pipeline ?? row?.of_job ?? null;

@@ -27,7 +27,10 @@ export const engineOfJob = sql<string>`(select engine from clusters where cluste
 export const engineKindOf = async (db: Db, jobId: string): Promise<string | undefined> =>
   (await db.selectFrom("jobs").select(engineOfJob).where("id", "=", jobId).executeTakeFirst())?.engine;
 
-/** Creates the cluster of the server's own machine at the first start, and updates it at every later one. */
+/**
+ * Creates the cluster of the server's own machine at the first start of the server, and updates it at every later
+ * start.
+ */
 export async function upsertLocalCluster(
   db: Db,
   maxWorkers: number,

@@ -31,7 +31,7 @@ export const countOwned = async (db: Db, owner: CredentialsOwner): Promise<numbe
 export const findOwned = (db: Db, owner: CredentialsOwner, name: string): Promise<CredentialsRow | undefined> =>
   ownedBy(db, owner).selectAll().where("name", "=", name).executeTakeFirst();
 
-/** Creates an empty set. Returns false if the name is taken. */
+/** Creates an empty set of credentials. Returns false if the name is taken. */
 export async function insertCredentials(db: Db, owner: CredentialsOwner, name: string, now: string): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await db
     .insertInto("credentials")

@@ -26,7 +26,7 @@ export async function takeKey(db: Db, key: Key, jobId: string): Promise<boolean>
   return numInsertedOrUpdatedRows === 1n;
 }
 
-/** Deletes up to `limit` keys of jobs older than this one. Returns how many. */
+/** Deletes up to `limit` keys of jobs that are older than this job. Returns how many. */
 export async function deleteKeysBefore(db: Db, jobId: string, limit: number): Promise<number> {
   const old = db.selectFrom("idempotency_keys").select("job_id").where("job_id", "<", jobId).limit(limit);
   const { numDeletedRows } = await db.deleteFrom("idempotency_keys").where("job_id", "in", old).executeTakeFirst();

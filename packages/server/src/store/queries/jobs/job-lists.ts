@@ -1,7 +1,7 @@
 /**
- * Lists jobs, newest first. An index answers one condition of the filter, in order; the other conditions are checked on
- * batches of a few hundred jobs. SQLite runs on the server's only thread, so a longer statement would block other
- * requests.
+ * Lists jobs, newest first. An index returns the jobs that match one condition of the filter, already in this order;
+ * the other conditions are checked on batches of a few hundred jobs. SQLite runs on the server's only thread, so a
+ * longer statement would block other requests.
  */
 import { setImmediate as others } from "node:timers/promises";
 import type { JobStatus } from "@millrace/contract";
@@ -18,11 +18,11 @@ export interface JobFilter {
   readonly username?: string | undefined;
   readonly statuses?: readonly JobStatus[] | undefined;
   readonly clusterId?: number | undefined;
-  /** Text to find in the name or in the listed part of the script, ignoring case. */
+  /** Text to find in the name, or in the part of the script that lists show, ignoring case. */
   readonly text?: string | undefined;
   /** Only jobs older than this job id. */
   readonly before?: string | undefined;
-  /** Only this job and newer ones. */
+  /** Only the job with this id and newer jobs. */
   readonly from?: string | undefined;
   readonly limit: number;
 }
@@ -33,11 +33,9 @@ export interface JobPage {
   readonly next: string | undefined;
 }
 
-/**
- * Maximum number of jobs checked per statement (`lookAt`) and per page (`lookAtMost`). A page ends there even if few
- * jobs matched.
- */
+/** Maximum number of jobs that one statement checks. */
 const lookAt = 200;
+/** Maximum number of jobs that are checked for one page. The page ends there even if few jobs matched. */
 export const lookAtMost = 20_000;
 
 const newest = prepared<{ teamId: number; limit: number }>()((db, value) =>
@@ -50,9 +48,9 @@ const newest = prepared<{ teamId: number; limit: number }>()((db, value) =>
 );
 
 /**
- * Lists jobs. `nextLook` is awaited before each batch of a filter that no index answers, so that other requests can
- * run. The query has no joins: a page has few distinct users and clusters, and looking them up costs a third of
- * joining.
+ * Lists jobs. If no index answers the filter, jobs are checked in batches, and `nextLook` is awaited before each batch,
+ * so that other requests can run. The query has no joins: a page has few distinct users and clusters, and looking them
+ * up separately costs a third as much.
  */
 export async function listJobs(db: Db, filter: JobFilter, nextLook: () => Promise<void> = others): Promise<JobPage> {
   const { teamId, limit, from, before, ...criteria } = filter;
@@ -104,8 +102,8 @@ function restOf(filter: JobFilter): JobFilter | undefined {
 }
 
 /**
- * Returns the ids of jobs that match one condition: of tag, parent, name, user, status and team, the first one that the
- * filter sets. Each has an index ordered by id.
+ * Returns the ids of jobs that match one condition of the filter: the first that is set of tag, parent, name, user and
+ * status, otherwise only the team. Each of these has an index ordered by id.
  */
 function candidates(db: Db, filter: JobFilter): Promise<string[]> {
   const { tags, parentId, name, username, statuses } = filter;
@@ -167,7 +165,7 @@ async function idsOf(
 
 const userNamed = (db: Db, username: string) => db.selectFrom("users").select("id").where("username", "=", username);
 
-/** Selects those of a few jobs that match the remaining conditions. */
+/** Selects the jobs with these ids that match the remaining conditions. */
 function matching(db: Db, ids: readonly string[], rest: JobFilter) {
   const { teamId, tags, name, username, statuses, clusterId, text } = rest;
   let query = shownJobs(db, ids);

@@ -19,7 +19,7 @@ interface Transition<To extends JobStatus> {
 
 interface Move<To extends JobStatus> extends Transition<To> {
   readonly id: string;
-  /** If set, the job moves only while this is its newest attempt. */
+  /** Attempt number. If set, the status changes only if this is still the newest attempt of the job. */
   readonly fence?: number;
 }
 
@@ -42,8 +42,8 @@ export async function moveJob(db: Db, move: Move<UnfinishedStatus>): Promise<boo
 export const moveJobs = (db: Db, moves: Moves<UnfinishedStatus>): Promise<string[]> => moveAll(db, moves);
 
 /**
- * Moves many jobs like `moveJobs`, but skips jobs whose rows another write has locked: a caller that has not locked their
- * pipelines must not wait for a write that has.
+ * Moves many jobs like `moveJobs`, but skips jobs whose rows another write has locked. For callers that have not locked
+ * the jobs' pipelines: waiting for a write that has locked them could cause a deadlock.
  */
 export const moveFreeJobs = (db: Db, moves: Moves<UnfinishedStatus>): Promise<string[]> =>
   isPostgres(db) ? moveAll(db, moves, (ids) => freeJobs(db, ids)) : moveAll(db, moves);

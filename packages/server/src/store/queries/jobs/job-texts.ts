@@ -27,8 +27,8 @@ interface SplitSpec {
 }
 
 /**
- * Shortens the long fields of a spec. Fields in `shared` are already short and have their full text stored under that
- * hash.
+ * Shortens the long fields of a spec. `shared` has the hashes of fields that are already short, whose full texts are
+ * stored.
  */
 export function splitSpec(given: string, shared: TextRefs = {}): SplitSpec {
   const refs: Partial<Record<LongField, string>> = { ...shared };

@@ -75,7 +75,10 @@ export type ListedJob = Pick<
   readonly metrics: string | null;
 };
 
-/** A job to insert, with its full spec except for the fields in `texts`, which refer to stored texts. */
+/**
+ * A job to insert. Its spec is complete, except for fields whose full texts are already stored: `texts` has their
+ * hashes.
+ */
 export type NewJob = Omit<Insertable<Tables["jobs"]>, "cut" | "texts_settled_at"> & { readonly texts?: TextRefs };
 
 export const insertJob = (db: Db, job: NewJob) => insertJobs(db, [job]);

@@ -19,9 +19,9 @@ const atOnce = 20;
 const hasLongTexts = sql.raw<boolean>(`(cut <> '' or length(environment) > ${answerLimits.listed})`);
 
 /**
- * Decides once for each of some old jobs whether its texts are still needed, and deletes those that are not. Jobs that
- * created or reused versions, and jobs that a pipeline repeats, keep their texts, because a pipeline may repeat them
- * again. Tasks keep theirs until they end. Returns how many jobs were checked.
+ * Decides for up to `limit` old jobs whether their texts are still needed, and deletes those that are not. Each job is
+ * checked only once. Jobs that created or reused versions, and jobs that a pipeline repeats, keep their texts, because
+ * a pipeline may repeat them again. Tasks keep theirs until they end. Returns how many jobs were checked.
  */
 export async function settleOldTexts(db: Db, before: string, now: string, limit: number): Promise<number> {
   const jobs = await db
@@ -46,7 +46,8 @@ export async function settleOldTexts(db: Db, before: string, now: string, limit:
 }
 
 /**
- * Deletes the variables of these jobs. `cut` records that, so that no job is repeated without the variables it needs.
+ * Deletes the variables of these jobs, and adds `environment` to their `cut`, so that no job is repeated without the
+ * variables that it needs.
  */
 async function removeVariables(db: Db, ids: readonly string[]): Promise<void> {
   const columns = ["id", "team_id", "cut", lengthOfVariables.as("bytes")] as const;

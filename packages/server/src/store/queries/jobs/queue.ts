@@ -40,8 +40,8 @@ const headOfTeam = prepared<{ clusterId: number; teamId: number; limit: number }
 );
 
 /**
- * Returns the first jobs of the queue as `headOfQueue` does, without those of some teams. Reads team by team, so that a
- * long backlog of those teams costs nothing.
+ * Returns the first jobs of the queue as `headOfQueue` does, without the jobs of these teams. Reads the queue team by
+ * team, so that a long backlog of the excluded teams costs nothing.
  */
 export async function headOfQueueWithout(db: Db, clusterId: number, limit: number, teams: readonly number[]) {
   const others = await db
@@ -88,8 +88,8 @@ export const waitingByTeam = (db: Db) =>
     .execute();
 
 /**
- * Removes a job from the queue. Returns false if it is not in the queue, or if another write has locked its row: a claim
- * locks rows of many jobs, so it must not wait for a lock.
+ * Removes a job from the queue. Returns false if the job is not in the queue, or if another write has locked its row.
+ * It does not wait for that lock, because the caller may hold locks on the rows of many other jobs.
  */
 export const dequeue = async (db: Db, jobId: string): Promise<boolean> => (await remove(db, { jobId })).affected === 1n;
 const remove = prepared<{ jobId: string }>()((db, value) =>

@@ -62,8 +62,8 @@ export async function textsAfter(db: Db, { team_id, hash }: TextKey, limit: numb
 }
 
 /**
- * Deletes those of these texts that no job refers to. Locks them first and checks the references afterwards, so that a
- * text that a job has just started to use is kept. Returns how many were deleted.
+ * Deletes those of the given texts that no job refers to. Locks the texts first and then checks the references, so that
+ * a text that a job has just started to use is kept. Returns how many were deleted.
  */
 export async function removeUnused(db: Db, keys: readonly TextKey[]): Promise<number> {
   let removed = 0;

@@ -21,13 +21,13 @@ const insert = prepared<NewAuditRow>()((db, value) =>
     detail: value("detail"),
   }),
 );
-/** Inserts an audit row. The query is prepared because creating a job runs it. */
+/** Inserts an audit row. The query is compiled in advance, because it runs whenever a job is created. */
 export const insertAudit = (db: Db, row: NewAuditRow) => insert(db, row);
 
 export interface AuditFilter {
   readonly teamId?: number | undefined;
   readonly username?: string | undefined;
-  /** An action such as `job.create`, or only the noun before the dot. */
+  /** An action such as `job.create`, or only its first part, such as `job`. */
   readonly action?: string | undefined;
   /** Only entries older than this id. */
   readonly before?: number | undefined;

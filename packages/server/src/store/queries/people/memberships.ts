@@ -52,7 +52,7 @@ export const deleteMembership = (db: Db, teamId: number, userId: number) =>
 
 /**
  * Whether the team has another enabled admin. Locks the admins' rows until the write ends, so that concurrent checks
- * wait.
+ * run one after another.
  */
 export async function hasOtherAdmin(db: Db, teamId: number, userId: number): Promise<boolean> {
   await db

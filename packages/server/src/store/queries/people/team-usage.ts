@@ -7,7 +7,10 @@ export type UsageKind = "datasets" | "uploads" | "logs" | "texts" | "exports" | 
 export type UsageRow = { readonly team_id: number } & Readonly<Record<UsageKind, number>>;
 
 const nothing = { datasets: 0, uploads: 0, logs: 0, texts: 0, exports: 0, environments: 0 };
-/** Columns of a new row. Others have defaults, and a migration may insert rows before those columns exist. */
+/**
+ * Columns that an insert sets. The other columns have defaults. They are not named here, because a migration may insert
+ * rows before those columns exist.
+ */
 const newRow = { datasets: 0, uploads: 0, logs: 0 };
 
 const ofTeam = prepared<{ teamId: number }>()((db, value) =>
@@ -37,7 +40,7 @@ export async function setDatasetBytes(db: Db, teamId: number, bytes: number): Pr
   return datasets ?? bytes;
 }
 
-/** Sets a usage to the value just measured. */
+/** Sets a team's usage of this kind to the measured number of bytes. */
 export async function setUsage(db: Db, teamId: number, kind: "environments", bytes: number): Promise<void> {
   if ((await foundOrNothing(db, teamId))[kind] === bytes) return;
   await db
@@ -47,7 +50,7 @@ export async function setUsage(db: Db, teamId: number, kind: "environments", byt
     .execute();
 }
 
-/** Adds bytes to a usage; a negative number subtracts, down to 0. */
+/** Adds bytes to a team's usage of this kind; a negative number subtracts, down to 0. */
 export async function addUsage(
   db: Db,
   teamId: number,

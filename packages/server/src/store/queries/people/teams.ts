@@ -48,7 +48,7 @@ type ListedTeam = Pick<
   members: number;
 };
 
-/** Lists the teams with these ids, or all teams, by name and with their numbers of members. */
+/** Lists the teams with these ids, or all teams, ordered by name, each with its number of members. */
 export function listTeams(db: Db, ids?: readonly number[]): Promise<ListedTeam[]> {
   const query = db
     .selectFrom("teams")

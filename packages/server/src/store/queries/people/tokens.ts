@@ -50,7 +50,10 @@ const working = (db: Db, now: string) =>
 
 export type TokenRow = Awaited<ReturnType<typeof listTokens>>[number];
 
-/** Lists tokens that are neither revoked nor expired, newest first, with ids below `before`; of one user, or of all. */
+/**
+ * Lists the tokens of one user, or of all users, newest first, with ids below `before`. Revoked and expired tokens are
+ * left out.
+ */
 export function listTokens(
   db: Db,
   userId: number | undefined,

@@ -70,7 +70,7 @@ export const serviceAccountOf = (db: Db, teamId: number) =>
 
 /**
  * Whether the server has another enabled administrator. Locks the administrators' rows until the write ends, so that
- * concurrent checks wait.
+ * concurrent checks run one after another.
  */
 export async function hasOtherAdministrator(db: Db, userId: number): Promise<boolean> {
   await db.updateTable("users").set({ is_admin: 1 }).where("is_admin", "=", 1).execute();

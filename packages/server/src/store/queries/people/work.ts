@@ -1,6 +1,6 @@
 /**
- * Finds work that runs as a certain user: because the user created the jobs that it repeats, or because the work was
- * transferred to the user.
+ * Finds jobs, tasks, schedules and pipelines that run as a certain user: because they repeat jobs that the user
+ * created, or because they were transferred to the user.
  */
 import { type JobStatus, jobStates, pipelineStates } from "@millrace/contract";
 import type { Db } from "../../drivers/store.ts";

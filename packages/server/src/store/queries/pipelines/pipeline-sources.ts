@@ -86,7 +86,7 @@ export async function newestOf(db: Db, ids: readonly number[]): Promise<Map<numb
   return newest;
 }
 
-/** A version and the job that created it; null if no job is known. */
+/** A version and the job that created it (`maker`), which is null if unknown. */
 export interface SourceVersion {
   readonly id: number;
   readonly maker: string | null;

@@ -55,7 +55,9 @@ export const lockPipeline = (db: Db, id: string): Promise<PipelineRow> => {
   return (isPostgres(db) ? query.forNoKeyUpdate() : query).executeTakeFirstOrThrow();
 };
 
-/** Locks several pipelines, in the order of their ids: two writes that lock the same ones never wait for each other. */
+/**
+ * Locks several pipelines in the order of their ids, so that two writes that lock the same pipelines cannot deadlock.
+ */
 export async function lockPipelines(db: Db, ids: readonly string[]): Promise<void> {
   if (!isPostgres(db)) return;
   const query = (part: readonly string[]) =>
@@ -82,7 +84,7 @@ export interface PipelineMove {
 }
 
 /**
- * Changes the status of a pipeline, which no other function does. Allows only the transitions in the contract. Returns
+ * Changes the status of a pipeline; no other function may do so. Allows only the transitions in the contract. Returns
  * false if the pipeline was in none of the `from` states.
  */
 export async function movePipeline(db: Db, { id, from, to, changes }: PipelineMove): Promise<boolean> {
@@ -109,7 +111,10 @@ export async function insertRuns(db: Db, runs: readonly RunRow[], edges: readonl
   await eachPart(edges, (part) => db.insertInto("pipeline_edges").values(part).execute());
 }
 
-/** A run with the state of its job. The columns of the job are null in a template, whose runs have no jobs. */
+/**
+ * A run of a pipeline with the state of its job. In a template pipeline, whose runs have no jobs, the columns of the
+ * job are null.
+ */
 export interface RunState extends RunRow {
   readonly status: JobStatus | null;
   readonly started_at: string | null;
@@ -237,7 +242,7 @@ export type ListedPipeline = Omit<PipelineRow, "environment" | "datasets" | "ask
   readonly requirements_cut: number;
 };
 
-/** Lists pipelines, newest first, without templates. */
+/** Lists pipelines, newest first, without the template pipelines of schedules and backfills. */
 export function listPipelines(
   db: Db,
   { teamId, statuses, text, before, limit }: PipelineFilter,
@@ -293,7 +298,7 @@ const scheduleName = prepared<{ id: number }>()((db, value) =>
 export const scheduleNameOf = async (db: Db, id: number): Promise<string | null> =>
   (await scheduleName(db, { id })).rows[0]?.name ?? null;
 
-/** Replaces the graph of a template, whose runs have no jobs yet. */
+/** Replaces the graph of a template pipeline, whose runs have no jobs yet. */
 export async function replaceRuns(
   db: Db,
   id: string,
@@ -309,7 +314,7 @@ async function deleteRuns(db: Db, id: string): Promise<void> {
   await db.deleteFrom("pipeline_runs").where("pipeline_id", "=", id).execute();
 }
 
-/** Deletes a template. Other pipelines are never deleted, because their jobs refer to them. */
+/** Deletes a template pipeline. Other pipelines are never deleted, because their jobs refer to them. */
 export async function deleteTemplate(db: Db, id: string): Promise<void> {
   await deleteRuns(db, id);
   await db.deleteFrom("pipelines").where("id", "=", id).where("is_template", "=", 1).execute();

@@ -9,7 +9,7 @@ import { beginning } from "../short-texts.ts";
 
 export type BackfillRow = Selectable<Tables["backfills"]>;
 
-/** Inserts a backfill with its moments in order. Returns its id. */
+/** Inserts a backfill with its moments (scheduled times) in order. Returns its id. */
 export async function insertBackfill(
   db: Db,
   row: Insertable<Tables["backfills"]>,
@@ -59,7 +59,7 @@ export interface MomentRow {
   readonly position: number;
   readonly moment: string;
   readonly pipeline_id: string | null;
-  /** Status of the moment's newest pipeline; null if it has none. */
+  /** Status of the newest pipeline for this moment (scheduled time); null if it has none. */
   readonly status: PipelineStatus | null;
   readonly name: string | null;
   /** Beginning of the pipeline's error message. */
@@ -68,7 +68,9 @@ export interface MomentRow {
   readonly open_runs: number | null;
 }
 
-/** Maximum characters of an error message per moment: a backfill may have a thousand moments. */
+/**
+ * Maximum number of characters of an error message per moment (scheduled time): a backfill may have a thousand moments.
+ */
 export const mostReason = 300;
 
 const moments = prepared<{ id: number }>()((db, value) =>
@@ -101,7 +103,10 @@ export interface MomentCounts {
   readonly failed: number;
 }
 
-/** Counts the moments by state. A failed pipeline counts as running while it has jobs that have not ended. */
+/**
+ * Counts the moments (scheduled times) of a backfill by state. A failed pipeline counts as running while it has jobs
+ * that have not ended.
+ */
 export async function countMoments(db: Db, id: number): Promise<MomentCounts> {
   const counts = { waiting: 0, running: 0, completed: 0, failed: 0 };
   for (const { status, open, count } of (await counted(db, { id })).rows)
@@ -124,10 +129,12 @@ const next = prepared<{ id: number }>()((db, value) =>
     .orderBy("position")
     .limit(1),
 );
-/** Returns the first moment without a pipeline. */
+/** Returns the first moment (scheduled time) of a backfill that has no pipeline yet; undefined if there is none. */
 export const nextMoment = async (db: Db, id: number) => (await next(db, { id })).rows[0];
 
-/** Assigns a pipeline to a moment. Returns false if the moment already has a pipeline. */
+/**
+ * Assigns a pipeline to a moment (scheduled time) of a backfill. Returns false if the moment already has a pipeline.
+ */
 export async function takeMoment(db: Db, id: number, position: number, pipelineId: string): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable("backfill_moments")
@@ -139,7 +146,7 @@ export async function takeMoment(db: Db, id: number, position: number, pipelineI
   return numUpdatedRows === 1n;
 }
 
-/** Detaches the pipelines of these moments, so that the backfill starts a new pipeline for each moment. */
+/** Detaches the pipelines of these moments (scheduled times), so that the backfill starts a new pipeline for each. */
 export const giveBackMoments = (db: Db, id: number, positions: readonly number[]) =>
   eachPart(positions, (part) =>
     db

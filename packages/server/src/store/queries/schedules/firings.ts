@@ -33,7 +33,10 @@ export interface Settled {
   readonly pipeline_id: string | null;
 }
 
-/** Records the outcome of the tick that waited. Returns false if the history has no waiting tick. */
+/**
+ * Records the outcome of the schedule's tick (scheduled time) that waited for the previous run. Returns false if the
+ * history has no waiting tick.
+ */
 export async function settleWaitingFiring(db: Db, scheduleId: number, settled: Settled): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable("firings")

@@ -8,7 +8,7 @@ import { eachPart } from "../batches.ts";
 
 export type NoticeRow = Selectable<Tables["schedule_notices"]>;
 
-/** Lists the active schedules that these datasets trigger, ordered by id. */
+/** Lists the active schedules that new versions of these datasets fire, ordered by id. */
 export async function schedulesFiredBy(db: Db, datasetIds: readonly number[]) {
   const found: Pick<Selectable<Tables["schedules"]>, "id" | "team_id" | "trigger_dataset_id" | "quiet_seconds">[] = [];
   await eachPart(datasetIds, async (part) => {
@@ -22,7 +22,10 @@ export async function schedulesFiredBy(db: Db, datasetIds: readonly number[]) {
   return found.sort((a, b) => a.id - b.id);
 }
 
-/** Inserts a notice or replaces the schedule's existing one; `merge` combines the `chain` of both. */
+/**
+ * Inserts a notice that the schedule's dataset has a new version. An existing notice of the schedule is replaced;
+ * `merge` then combines the `chain` columns of both.
+ */
 export async function putNotice(db: Db, notice: NoticeRow, merge: (a: string, b: string) => string): Promise<void> {
   for (;;) {
     const insert = db.insertInto("schedule_notices").values(notice);
@@ -67,13 +70,13 @@ const due = prepared<{ now: string; limit: number }>()((db, value) =>
     .orderBy("schedule_notices.schedule_id")
     .limit(value("limit")),
 );
-/** Lists notices whose quiet period has passed and whose schedule may start another run now. */
+/** Lists notices of new dataset versions whose quiet period has passed and whose schedule may start another run now. */
 export const dueNotices = async (db: Db, now: string, limit: number): Promise<DueNotice[]> =>
   (await due(db, { now, limit })).rows;
 
 /**
- * Deletes a due notice in order to fire its schedule. Returns undefined if another server took it, or if a further
- * version postponed it.
+ * Deletes a due notice of a new dataset version, in order to fire its schedule. Returns undefined if another server
+ * took the notice, or if a further version postponed it.
  */
 export const takeNotice = (db: Db, { schedule_id, due_at }: DueNotice): Promise<NoticeRow | undefined> =>
   db
@@ -83,7 +86,10 @@ export const takeNotice = (db: Db, { schedule_id, due_at }: DueNotice): Promise<
     .returningAll()
     .executeTakeFirst();
 
-/** Postpones a due notice. Returns false if another server took it, or if a further version postponed it. */
+/**
+ * Postpones a due notice of a new dataset version. Returns false if another server took the notice, or if a further
+ * version postponed it.
+ */
 export async function postponeNotice(db: Db, { schedule_id, due_at }: DueNotice, to: string): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable("schedule_notices")
@@ -97,7 +103,10 @@ export async function postponeNotice(db: Db, { schedule_id, due_at }: DueNotice,
 export const dropNotice = (db: Db, scheduleId: number) =>
   db.deleteFrom("schedule_notices").where("schedule_id", "=", scheduleId).execute();
 
-/** Makes those notices due that have a date after `time`, which only a wrong clock can have set. Returns how many. */
+/**
+ * Makes notices of new dataset versions due at once if they were created after `time`, which only a wrong clock can
+ * have caused. Returns how many.
+ */
 export async function mendNotices(db: Db, time: string, now: string): Promise<number> {
   const { numUpdatedRows } = await db
     .updateTable("schedule_notices")
@@ -107,7 +116,10 @@ export async function mendNotices(db: Db, time: string, now: string): Promise<nu
   return Number(numUpdatedRows);
 }
 
-/** Returns the dataset that triggers each schedule, and its pending notice, by schedule id. */
+/**
+ * Returns, by schedule id, the dataset whose new versions fire the schedule, with the newest version that has not fired
+ * it yet.
+ */
 export async function triggersOf(db: Db, scheduleIds: readonly number[]) {
   const found = new Map<number, Awaited<ReturnType<typeof triggersOfPart>>[number]>();
   await eachPart(scheduleIds, async (part) => {
@@ -128,7 +140,10 @@ const triggersOfPart = (db: Db, ids: readonly number[]) =>
     .where("schedules.id", "in", ids)
     .execute();
 
-/** Returns the datasets of which the jobs that a pipeline repeats have created versions. */
+/**
+ * Returns the ids of the datasets that a pipeline creates: those with a version that was created by a job which the
+ * pipeline repeats.
+ */
 export const datasetsMadeBy = async (db: Db, pipelineId: string): Promise<number[]> =>
   (
     await db
@@ -140,7 +155,7 @@ export const datasetsMadeBy = async (db: Db, pipelineId: string): Promise<number
       .execute()
   ).map(({ dataset_id }) => dataset_id);
 
-/** Lists all schedules of a team that datasets trigger, including paused ones. */
+/** Lists all schedules of a team that new versions of a dataset fire, including paused ones. */
 export const triggeredSchedules = (db: Db, teamId: number) =>
   db
     .selectFrom("schedules")

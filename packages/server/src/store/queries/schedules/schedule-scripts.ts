@@ -1,4 +1,7 @@
-/** Queries on the jobs that templates of schedules repeat, their scripts, and the datasets they created. */
+/**
+ * Queries on the jobs that the template pipelines of schedules repeat, their scripts, and the datasets that they
+ * created.
+ */
 import { sql } from "kysely";
 import type { Db } from "../../drivers/store.ts";
 import { eachPart } from "../batches.ts";
@@ -9,8 +12,9 @@ export interface TemplateRun {
 }
 
 /**
- * Returns the runs of templates, by template, until the total would exceed `most`; the remaining templates are left
- * out. Templates whose targets name a version are left out too, because their scripts stay fixed.
+ * Returns the runs of template pipelines, by template id, until the total number of runs would exceed `most`; the
+ * remaining templates are left out. Templates whose targets name a version are left out too, because their scripts
+ * never change.
  */
 export async function runsOfTemplates(
   db: Db,

@@ -1,4 +1,4 @@
-/** Queries on schedules: when they fire next, waiting ticks, and which server claims a tick. */
+/** Queries on schedules: when they fire next, which ticks (scheduled times) wait, and which server claims a tick. */
 import { isUnfinished, pipelineStatuses } from "@millrace/contract";
 import type { Insertable, Selectable, Updateable } from "kysely";
 import { prepared } from "../../drivers/prepared.ts";
@@ -60,10 +60,10 @@ export const lockSchedule = (db: Db, id: number): Promise<ScheduleRow | undefine
 export const updateSchedule = (db: Db, id: number, changes: Updateable<Tables["schedules"]>) =>
   db.updateTable("schedules").set(changes).where("id", "=", id).execute();
 
-/** Which skipped ticks were reported to receivers. */
+/** How many ticks (scheduled times) were skipped, and which of them were reported to receivers. */
 export type ToldSkips = Pick<ScheduleRow, "skips" | "skips_told" | "skip_told_on">;
 
-/** Counts ticks that started no pipeline, with the reason. */
+/** Counts ticks (scheduled times) that started no pipeline, and stores the reason. Returns the new counts. */
 export const countSkips = (db: Db, id: number, count: number, skip_reason: string): Promise<ToldSkips> =>
   db
     .updateTable("schedules")
@@ -73,8 +73,8 @@ export const countSkips = (db: Db, id: number, count: number, skip_reason: strin
     .executeTakeFirstOrThrow();
 
 /**
- * Resets the skip counter because a tick started a pipeline. If that tick had not waited and no tick was skipped
- * before it, the next skip is reported as a new series.
+ * Resets the counter of skipped ticks (scheduled times), because a tick started a pipeline. If that tick had not waited
+ * and no tick was skipped before it, the next skip is reported as a new series.
  */
 export const forgetSkips = (db: Db, id: number, hadWaited: boolean) =>
   db
@@ -87,7 +87,7 @@ export const forgetSkips = (db: Db, id: number, hadWaited: boolean) =>
     .where("id", "=", id)
     .execute();
 
-/** Counts a failed run, or a tick that could not run. */
+/** Counts a failure of a schedule, which is a failed run or a tick (scheduled time) that could not run. */
 export const countFailure = (db: Db, id: number, failure_reason: string) =>
   db
     .updateTable("schedules")
@@ -172,8 +172,8 @@ export const schedulesAfter = (db: Db, time: string, afterId: number, limit: num
     .execute();
 
 /**
- * Moves a schedule from one tick to the next; `to` is null if there is no next tick. Returns false if another server
- * already claimed this tick.
+ * Moves a schedule from one tick (scheduled time) to the next; `to` is null if there is no next tick. Returns false if
+ * another server already claimed this tick.
  */
 export async function advanceSchedule(db: Db, id: number, from: string, to: string | null): Promise<boolean> {
   const { numUpdatedRows } = await db
@@ -201,7 +201,10 @@ const waiting = prepared<{ limit: number }>()((db, value) =>
     .orderBy("schedules.id")
     .limit(value("limit")),
 );
-/** Returns schedules whose waiting tick can start because the previous run has ended; teams take turns. */
+/**
+ * Returns the ids of schedules with a waiting tick (scheduled time) that can start, because the previous run has ended.
+ * Teams take turns.
+ */
 export const readySchedules = async (db: Db, limit: number): Promise<number[]> =>
   (await waiting(db, { limit })).rows.map(({ id }) => id);
 

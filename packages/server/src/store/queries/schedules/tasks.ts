@@ -25,7 +25,7 @@ export const nextRunOf = async (db: Db, jobId: string): Promise<string | null> =
 export const setTaskError = (db: Db, jobId: string, error_message: string | null) =>
   db.updateTable("jobs").set({ error_message }).where("id", "=", jobId).where("status", "=", "TASK").execute();
 
-/** Sets as which user a task's jobs run. Returns false if the job is no longer a task. */
+/** Sets the user as whom a task's jobs run. Returns false if the job is no longer a task. */
 export async function setTaskRunAs(db: Db, jobId: string, runAs: string): Promise<boolean> {
   const query = db.updateTable("tasks").set({ run_as: runAs }).where("job_id", "=", jobId);
   return (await query.executeTakeFirst()).numUpdatedRows === 1n;
@@ -80,14 +80,17 @@ export const tasksAfter = (db: Db, time: string, afterId: string, limit: number)
     .$narrowType<{ next_run: string }>()
     .execute();
 
-/** A move of a task from the tick that is due to another time. */
+/** The move of a task from its due tick (scheduled time) to another time. */
 interface TickMove {
   readonly jobId: string;
   readonly from: string;
   readonly to: string;
 }
 
-/** Moves a task to another time without firing it. Returns false if another server already claimed this tick. */
+/**
+ * Moves a task to another time without firing it. Returns false if another server already claimed this tick (scheduled
+ * time).
+ */
 export async function postponeTask(db: Db, { jobId, from, to }: TickMove): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable("tasks")
@@ -99,8 +102,8 @@ export async function postponeTask(db: Db, { jobId, from, to }: TickMove): Promi
 }
 
 /**
- * Moves a task that could not fire to its next tick, and stores the reason. Returns false if another server already
- * claimed this tick.
+ * Moves a task that could not fire to its next tick (scheduled time), and stores the reason. Returns false if another
+ * server already claimed the tick that is due.
  */
 export async function refuseTask(db: Db, { jobId, from, to }: TickMove, why: string): Promise<boolean> {
   const { numUpdatedRows } = await db
@@ -112,7 +115,10 @@ export async function refuseTask(db: Db, { jobId, from, to }: TickMove, why: str
   return numUpdatedRows === 1n;
 }
 
-/** Moves a task that fired to its next tick. Returns false if another server already claimed this tick. */
+/**
+ * Moves a task that fired to its next tick (scheduled time). Returns false if another server already claimed the tick
+ * that is due.
+ */
 export async function advanceTask(db: Db, { jobId, from, to }: TickMove): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable("tasks")
