@@ -32,7 +32,7 @@ export async function readFile(client: HubClient, key: string, call: ReadCall): 
 }
 
 /**
- * Makes the entry of a file. Its version is the commit that was read, so that later reads of the file use the same
+ * Returns the entry of a file. Its version is the commit that was read, so that later reads of the entry use the same
  * commit.
  */
 function toEntry(key: string, { answer, told }: HubAnswer): Entry {
