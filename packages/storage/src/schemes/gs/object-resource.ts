@@ -16,7 +16,7 @@ export interface ObjectResource {
   readonly crc32c?: string;
 }
 
-/** The fields that listings request. */
+/** The fields that listings and `stat` request. */
 export const entryFields = "name,size,etag,generation,updated,timeDeleted";
 /** The fields that writes request. Only writes need checksums. */
 export const writtenFields = `${entryFields},md5Hash,crc32c`;

@@ -49,7 +49,9 @@ interface OpenFile {
   readonly key: string;
 }
 
-/** Yields the pieces of a file in order. If a piece that is not the last is short, the file was truncated meanwhile. */
+/**
+ * Yields the pieces of a file in order. A short piece before the last one means that the file was truncated meanwhile.
+ */
 async function* pieces(
   { session, connection, handle, key }: OpenFile,
   start: number,

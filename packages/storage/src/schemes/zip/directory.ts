@@ -4,15 +4,18 @@ import type { ArchiveSource } from "../../archive/outer.ts";
 import type { ByteRange } from "../../backend.ts";
 import { headerSize, headerSizeOf, parseHeader, type ZipMember } from "./header.ts";
 
-/** Maximum size in bytes of the end record with its comment, and of the ZIP64 locator before it. */
+/**
+ * Number of bytes to search at the end of the archive: the end record with the longest possible comment, and the ZIP64
+ * locator before it.
+ */
 const longestEnd = 22 + 65_535 + 20;
 const endSize = 22;
 
 interface DirectoryPlace extends ByteRange {
   readonly count: number;
   /**
-   * Number of bytes before the archive itself, for example of a program that extracts it. Offsets in the archive do not
-   * count them.
+   * Number of bytes in the file before the archive begins, such as a program that extracts the archive. Offsets in the
+   * archive are counted from after these bytes.
    */
   readonly shift: number;
 }
@@ -70,8 +73,8 @@ async function findDirectory(source: ArchiveSource): Promise<DirectoryPlace> {
 }
 
 /**
- * Finds the last end record whose comment ends exactly at the end of the archive, because a comment may contain
- * something that looks like an end record.
+ * Returns the offset of the end record, or -1. A comment may contain something that looks like an end record, so only
+ * one whose comment ends exactly at the end of the archive counts.
  */
 function findEnd(tail: Buffer): number {
   for (let at = tail.length - endSize; at >= 0; at -= 1) {
@@ -80,7 +83,10 @@ function findEnd(tail: Buffer): number {
   return -1;
 }
 
-/** Reads the ZIP64 end record, if there is one: large archives do not fit the plain end record. */
+/**
+ * Reads the ZIP64 end record, or returns undefined if there is none. Large archives have one, because their sizes do
+ * not fit into the plain end record.
+ */
 async function findLarge(source: ArchiveSource, tail: Buffer, end: number) {
   const locator = end - 20;
   if (locator < 0 || tail.readUInt32LE(locator) !== 0x07064b50) return undefined;
