@@ -8,7 +8,8 @@ import { checkSession } from "./session.ts";
 
 const refuse = (message: string) => new StorageError("config", message, { scheme: "gs" });
 
-export const withoutProject = () => refuse("project is missing: it is required to list buckets; set project, or name a bucket");
+export const withoutProject = () =>
+  refuse("project is missing: it is required to list buckets; set project, or name a bucket");
 
 export function checkConfiguration({ values, isGiven }: Configuration<typeof parameters>, { bucket }: Location): void {
   const { token, requester_pays, project } = values;
@@ -46,5 +47,6 @@ function checkEndpoint(given: string | null): void {
   if (!URL.canParse(endpoint) || !/^https?:$/.test(new URL(endpoint).protocol)) {
     throw refuse("endpoint_url: expected http://host:port or https://host:port");
   }
-  if (new URL(endpoint).pathname !== "/") throw refuse("endpoint_url: expected http://host:port or https://host:port, without a path");
+  if (new URL(endpoint).pathname !== "/")
+    throw refuse("endpoint_url: expected http://host:port or https://host:port, without a path");
 }

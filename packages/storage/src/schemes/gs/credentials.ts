@@ -59,7 +59,9 @@ function fromText(configuration: GsConfiguration, token: string): Renewable<Acce
     if (dict) return fromDict(configuration, dict).get();
     if (!looksLikePath) return { token };
     throw refuseFile(
-      isSurelyPath(token) ? `${pathOf(token)} does not exist` : "expected an access token or the path of an existing file; the given text looks like a path, but there is no such file",
+      isSurelyPath(token)
+        ? `${pathOf(token)} does not exist`
+        : "expected an access token or the path of an existing file; the given text looks like a path, but there is no such file",
     );
   });
   return { get: source.get, renew: () => !raw && source.renew() };

@@ -61,5 +61,9 @@ export async function removeTree(changes: Changes, key: string, call: VersionCal
  */
 function refuseVersion(client: HubClient, key: string, { version }: VersionCall): void {
   if (!version) return;
-  throw new StorageError("unsupported", `${key}: hf:// cannot remove a file from an old commit; omit the version to remove it from the newest one`, client.place(key));
+  throw new StorageError(
+    "unsupported",
+    `${key}: hf:// cannot remove a file from an old commit; omit the version to remove it from the newest one`,
+    client.place(key),
+  );
 }

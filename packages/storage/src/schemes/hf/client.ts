@@ -145,7 +145,11 @@ export class HubClient {
       if (!next) return { answer, told: told ?? answer };
       url = next;
     }
-    throw new StorageError("failed", `${request.url}: the request was redirected more than ${mostRedirects} times`, place);
+    throw new StorageError(
+      "failed",
+      `${request.url}: the request was redirected more than ${mostRedirects} times`,
+      place,
+    );
   }
 
   #sendOnce(

@@ -52,7 +52,8 @@ export function repositoryOf({ uri }: Location): RepositoryName {
 function split(uri: string): { prefix: string; name: string; path: string } {
   const whole = afterScheme(uri);
   const first = whole.slice(0, whole.indexOf("/") + 1);
-  if (first === "buckets/") throw refuse(`${uri}: buckets of the hub are not supported; use a repository, hf://datasets/namespace/name`);
+  if (first === "buckets/")
+    throw refuse(`${uri}: buckets of the hub are not supported; use a repository, hf://datasets/namespace/name`);
   const prefix = prefixes[first.slice(0, -1)] ? first : "";
   const rest = whole.slice(prefix.length);
   const [, id, revision, path = ""] = uriPattern.exec(rest) ?? lonePattern.exec(rest) ?? [];

@@ -65,7 +65,11 @@ function send(server: WebServer, { method, key, headers, signal }: WebRequest): 
       }
       url = next;
     }
-    throw new StorageError("failed", `${place.bucket}/${key}: the request was redirected more than ${mostRedirects} times`, place);
+    throw new StorageError(
+      "failed",
+      `${place.bucket}/${key}: the request was redirected more than ${mostRedirects} times`,
+      place,
+    );
   });
 }
 

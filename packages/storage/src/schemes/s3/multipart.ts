@@ -32,9 +32,13 @@ export async function beginUpload(
   try {
     const uploadId = elementText(await client.sendForText(request), "UploadId");
     if (uploadId === undefined)
-      throw new StorageError("failed", `${key}: the store did not start the upload: its answer contains no upload id; write the object again`, {
-        key,
-      });
+      throw new StorageError(
+        "failed",
+        `${key}: the store did not start the upload: its answer contains no upload id; write the object again`,
+        {
+          key,
+        },
+      );
     const started = { client, key, uploadId };
     return new MultipartUpload(started, call, checksums, attempts > 1 ? beginning() : undefined);
   } catch (error) {

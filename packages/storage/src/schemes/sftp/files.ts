@@ -92,7 +92,11 @@ async function nextNames(files: SFTPWrapper, handle: Handle): Promise<FileEntryW
 
 function tooMany(folder: string): StorageError {
   const bounds = `${mostNames.toLocaleString("en")} names or ${longestNames / 1024 / 1024} MiB of names`;
-  return new StorageError("failed", `${folder}: the server lists more than ${bounds} in this folder, which is the limit; split the folder`, {
-    key: folder,
-  });
+  return new StorageError(
+    "failed",
+    `${folder}: the server lists more than ${bounds} in this folder, which is the limit; split the folder`,
+    {
+      key: folder,
+    },
+  );
 }

@@ -58,7 +58,8 @@ async function* checked(
     sum = crc32(piece, sum);
     if (count > size)
       throw source.damaged(`the archive is damaged: ${key} is larger than the ${size} bytes that the directory states`);
-    if (count === size && sum !== crc) throw source.damaged(`the archive is damaged: the checksum of ${key} does not match its content`);
+    if (count === size && sum !== crc)
+      throw source.damaged(`the archive is damaged: the checksum of ${key} does not match its content`);
     yield piece;
   }
   if (count < size) throw source.damaged(`the archive is damaged: ${key} ends after ${count} of ${size} bytes`);
