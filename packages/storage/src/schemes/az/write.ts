@@ -82,8 +82,8 @@ export class BlockUpload implements Upload {
   }
 
   /**
-   * Does nothing: the store has no call that aborts an upload. It drops uncommitted blocks after a week, or at the next
-   * write of the blob.
+   * Does nothing, because the store has no call that aborts an upload. The store drops uncommitted blocks after a week,
+   * or at the next write of the blob.
    */
   async abort(): Promise<void> {}
 

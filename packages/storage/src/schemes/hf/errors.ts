@@ -18,7 +18,7 @@ const codes: Readonly<Record<string, ErrorCode>> = {
 
 export const isEntryMissing = (answer: HttpAnswer) => answer.header("x-error-code") === "EntryNotFound";
 
-/** Makes the error for an answer. Reads the message from the header or the body of the answer. */
+/** Makes the error for an answer. The message comes from a header of the answer or from its body. */
 export async function toStorageError(answer: HttpAnswer, place: ErrorPlace): Promise<StorageError> {
   const body = await answer.text();
   const word = answer.header("x-error-code") ?? "";

@@ -15,9 +15,7 @@ export interface Credentials {
 
 export type CredentialSource = Renewable<Credentials>;
 
-/**
- * What a function that is given as `token` may return: a token together with a key. It may also return a plain token.
- */
+/** What a function that is given as `token` returns, unless it returns a plain token. */
 interface GivenCredentials {
   readonly key?: string;
   readonly secret?: string;

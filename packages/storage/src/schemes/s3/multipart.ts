@@ -51,8 +51,8 @@ export class MultipartUpload implements Upload {
   readonly #started: StartedUpload;
   readonly #call: WriteCall;
   /**
-   * When the upload was started, if that took more than one attempt: then an earlier attempt may have started a second
-   * upload, which must be removed.
+   * When the upload was started; set only if that took more than one attempt. Then an earlier attempt may have started
+   * another upload, which must be removed.
    */
   readonly #beginning: Beginning | undefined;
   readonly #etags: string[] = [];

@@ -6,7 +6,7 @@ import { createHash, createHmac, type Hash, type Hmac } from "node:crypto";
 import { SignatureV4 } from "@smithy/signature-v4";
 import type { CredentialSource } from "./credentials.ts";
 
-/** Implements the hash interface that the signer expects with the hashes of Node. */
+/** Adapts the hashes of Node to the interface that the signer expects. */
 class Sha256 {
   readonly #hash: Hash | Hmac;
 

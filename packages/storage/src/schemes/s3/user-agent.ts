@@ -1,4 +1,4 @@
-/** The User-Agent header. */
+/** Builds the User-Agent header. */
 import type { Values } from "../../configuration/parameters.ts";
 import type { parameters } from "./parameters.ts";
 
