@@ -21,7 +21,7 @@ export function parseConnectionString(text: string): Connection {
   const endpoint = pairs.get("blobendpoint") ?? (name && `${protocol}://${name}.blob.${suffix}`);
   const [url = "", signature] = endpoint.split("?");
   if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
-    throw new StorageError("config", "connection_string: AccountName or a valid BlobEndpoint is missing", {
+    throw new StorageError("config", "connection_string: expected AccountName, or BlobEndpoint with a valid URL", {
       scheme: "az",
     });
   }

@@ -20,7 +20,7 @@ async function lookForContainer(client: AzClient): Promise<void> {
   } catch (error) {
     if (!isStorageError(error, "not_found")) throw error;
     const { requestId, status = 404, message } = error;
-    throw new StorageError("config", `${message}: the container does not exist`, {
+    throw new StorageError("config", `${message}: the container does not exist; create it, or check its name`, {
       ...client.place(""),
       requestId,
       status,

@@ -54,10 +54,14 @@ export async function readFile(key: string, call: ReadCall): Promise<Content> {
   const { handle, entry } = await named(key, () => openRegular(checkPath(key)));
   try {
     if (call.ifMatch !== undefined && call.ifMatch !== entry.etag) {
-      throw new StorageError("precondition", `${key} was replaced: its ETag is no longer the expected one`, {
-        scheme: "file",
-        key,
-      });
+      throw new StorageError(
+        "precondition",
+        `${key} was replaced: its ETag is no longer the expected one; read the new file from its start`,
+        {
+          scheme: "file",
+          key,
+        },
+      );
     }
     const start = Math.min(call.start ?? 0, entry.size);
     const end = Math.max(start, Math.min(call.end ?? entry.size, entry.size));

@@ -18,7 +18,7 @@ export async function readFile(place: Place, key: string, call: ReadCall): Promi
     reading.cancel();
     throw new StorageError(
       "precondition",
-      `${key} was replaced: its ETag is no longer the expected one`,
+      `${key} was replaced: its ETag is no longer the expected one; read the new file from its start`,
       place.of(key),
     );
   }

@@ -13,7 +13,7 @@ export async function readFile(pool: Pool, key: string, call: ReadCall): Promise
   if (call.ifMatch !== undefined && call.ifMatch !== entry.etag) {
     throw new StorageError(
       "precondition",
-      `${key} was replaced: its ETag is no longer the expected one`,
+      `${key} was replaced: its ETag is no longer the expected one; read the new file from its start`,
       pool.place(key),
     );
   }

@@ -36,7 +36,7 @@ export async function readObject(client: GsClient, key: string, call: ReadCall):
 const replaced = (client: GsClient, key: string) =>
   new StorageError(
     "precondition",
-    `gs://${client.bucket}/${key}: the object was replaced: its ETag is no longer the expected one`,
+    `gs://${client.bucket}/${key}: the object was replaced: its ETag is no longer the expected one; read the new object from its start`,
     client.place(key),
   );
 

@@ -67,7 +67,7 @@ export async function conditionsOf(client: GsClient, key: string, call: WriteCal
   if (there?.etag === call.ifMatch) return { ifGenerationMatch: there.version };
   throw new StorageError(
     "precondition",
-    `gs://${client.bucket}/${key}: the object was replaced or removed: its ETag is no longer the expected one`,
+    `gs://${client.bucket}/${key}: the object was replaced or removed: its ETag is no longer the expected one; read it again before you write`,
     client.place(key),
   );
 }

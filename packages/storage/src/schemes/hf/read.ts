@@ -20,7 +20,7 @@ export async function readFile(client: HubClient, key: string, call: ReadCall): 
       await sent.answer.discard();
       throw new StorageError(
         "precondition",
-        `${key} was replaced: its ETag is no longer the expected one`,
+        `${key} was replaced: its ETag is no longer the expected one; read the new file from its start`,
         client.place(key),
       );
     }

@@ -74,7 +74,7 @@ function conditionOf(client: HubClient, key: string, call: WriteCall) {
     if (!isRight)
       throw new StorageError(
         "precondition",
-        `${key}: the file already exists, or its ETag is not the expected one`,
+        `${key}: the file already exists (ifNoneMatch), or its ETag is not the expected one (ifMatch)`,
         client.place(key),
       );
   };

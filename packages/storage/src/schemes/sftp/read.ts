@@ -25,7 +25,7 @@ export function readFile(session: Session, key: string, call: ReadCall): Promise
       if (call.ifMatch !== undefined && call.ifMatch !== entry.etag) {
         throw new StorageError(
           "precondition",
-          `${key} was replaced: its ETag is no longer the expected one`,
+          `${key} was replaced: its ETag is no longer the expected one; read the new file from its start`,
           session.place(key),
         );
       }

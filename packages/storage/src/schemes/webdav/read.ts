@@ -18,7 +18,7 @@ export async function readFile(client: DavClient, key: string, call: ReadCall): 
     await answer.discard();
     throw new StorageError(
       "precondition",
-      `${key} was replaced: its ETag is no longer the expected one`,
+      `${key} was replaced: its ETag is no longer the expected one; read the new file from its start`,
       client.place(key),
     );
   } catch (error) {

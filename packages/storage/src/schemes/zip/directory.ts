@@ -34,7 +34,7 @@ export async function readDirectory(source: ArchiveSource): Promise<Members<ZipM
     if (key !== undefined) members.set(key, member);
   }
   if (count !== place.count)
-    throw source.damaged(`the archive is damaged: its directory lists ${count} of ${place.count} files`);
+    throw source.damaged(`the archive is damaged: its directory lists ${count} files instead of ${place.count}`);
   return members;
 }
 
@@ -66,7 +66,8 @@ async function findDirectory(source: ArchiveSource): Promise<DirectoryPlace> {
   const size = large?.size ?? tail.readUInt32LE(at + 12);
   const offset = large?.offset ?? tail.readUInt32LE(at + 16);
   const shift = end - size - offset;
-  if (shift < 0) throw source.damaged("the archive is damaged: its directory would begin before the file");
+  if (shift < 0)
+    throw source.damaged("the archive is damaged: the size and the offset of its directory do not fit into the file");
   if (size > longestDirectory)
     throw source.damaged(`the archive's directory of ${size} bytes exceeds the limit of ${longestDirectory} bytes`);
   return { start: end - size, end, count, shift };
