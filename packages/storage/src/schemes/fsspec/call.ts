@@ -41,7 +41,7 @@ export class Call {
   #taken = 0;
   #outcome: Outcome | undefined;
   #isAnswered = false;
-  /** Resolves at the next change of this call, and wakes all who wait for one. It is then replaced by a new promise. */
+  /** Resolves at the next change of this call. Each change replaces it by a new promise. */
   #changed = Promise.withResolvers<void>();
   #signal: AbortSignal | undefined;
   readonly #answer = Promise.withResolvers<void>();

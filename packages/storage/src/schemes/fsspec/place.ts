@@ -21,7 +21,7 @@ type Sort = "question" | "read" | "write";
 
 /** A request to the Python process about one file or folder. */
 export interface BridgeRequest {
-  /** Name of the action, such as `info`. In Python, a function of this name carries it out. */
+  /** Name of the action, such as `info`, which the Python function `do_info` carries out. */
   readonly action: string;
   readonly key: string;
   /** Further arguments, which depend on the action. */

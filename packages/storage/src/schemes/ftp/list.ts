@@ -80,7 +80,7 @@ async function statByFacts(client: Client, key: string): Promise<Entry> {
 }
 
 /**
- * Returns the metadata of a file or folder, for servers without MLST. If the server reports no size, tries the change
+ * Returns the metadata of a file or folder, for servers without MLST. If the server reports no size, tries to change
  * into a folder of this name: if that succeeds, the key is a folder.
  */
 async function statByTrying(client: Client, key: string): Promise<Entry> {

@@ -55,7 +55,7 @@ export const describe = ({ contentType = defaultType, metadata }: WriteCall) => 
 
 /**
  * Returns the preconditions as query parameters. The store compares generations, not ETags, so the current generation
- * is looked up and must have the expected ETag. If another write follows before this one, the precondition fails.
+ * is looked up and must have the expected ETag. If another write comes in between, the store refuses this one.
  */
 export async function conditionsOf(client: GsClient, key: string, call: WriteCall): Promise<Record<string, string>> {
   if (call.ifNoneMatch !== undefined) return { ifGenerationMatch: "0" };

@@ -33,7 +33,7 @@ export async function unlessWritten(
   }
 }
 
-/** The object is looked up to 240 times, with random pauses of half a second on average: for about two minutes. */
+/** At most 240 lookups of the object, with random pauses of half a second on average: about two minutes. */
 const patience: RetryPolicy = { attempts: 240, firstPause: 1000, growth: 1, longestPause: 1000 };
 
 /**

@@ -8,8 +8,8 @@ import { regionOfProfile } from "./shared-config.ts";
 export const standardRegion = "us-east-1";
 
 /**
- * Returns the configured region. If there is none, returns undefined if the store must be asked for the bucket's
- * region, and otherwise the standard region.
+ * Returns the configured region. Without one, returns undefined if the store must be asked for the region of the
+ * bucket, and the standard region if not.
  */
 export async function knownRegion(
   configuration: Configuration<typeof parameters>,
