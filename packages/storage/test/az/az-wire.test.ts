@@ -157,7 +157,7 @@ describe("the account of az://", () => {
     assert.equal(emulated.session.requests[0]?.url, "http://127.0.0.1:10000/devstoreaccount1/container/a");
     refusedBecause(
       { connection_string: "nothing" },
-      /^connection_string: AccountName or a valid BlobEndpoint is missing/,
+      /^connection_string: expected AccountName, or BlobEndpoint with a valid URL/,
     );
   });
 });

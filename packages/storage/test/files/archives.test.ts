@@ -200,7 +200,7 @@ describe("zip://", { skip, timeout: 120_000 }, () => {
 
   it("notices content that is damaged or longer than its directory says", async () => {
     const damaged = await spoiledZip("zip-stored", "content", (_, all) => all.write("C", all.indexOf("content")));
-    await assert.rejects(damaged.read("a"), /its checksum does not match/);
+    await assert.rejects(damaged.read("a"), /the checksum of a does not match its content/);
     const torn = await spoiledZip("zip", 100_000, (_, all) => all.fill(0xff, 40, 60));
     await rejectsWith("failed", torn.read("a"));
     const bomb = await spoiledZip("zip", 50_000_000, (header) => header.writeUInt32LE(10, 24));

@@ -507,7 +507,7 @@ describe("the other parameters of gs://", () => {
     await openAt({ token: "t" }, variables).read("a");
     assert.deepEqual([given.requests.length, emulator.requests.length], [1, 1]);
     refusedBecause({ endpoint_url: "http://host/path" }, /without a path/);
-    refusedBecause({ endpoint_url: "ftp://host" }, /^endpoint_url: expected protocol/);
+    refusedBecause({ endpoint_url: "ftp://host" }, /^endpoint_url: expected http:/);
   });
 
   proves("version_aware", "lists generations and reads named ones; without it a generation is an error", async () => {

@@ -76,7 +76,7 @@ describe("a URI of the hub", () => {
 
   it("that names no repository is refused", () => {
     for (const uri of ["hf://", "hf://datasets", "hf://datasets/", "hf://buckets/team/name", "hf://@b/c"]) {
-      assert.throws(() => openStorage(uri), /expected hf:|not supported, only repositories/, uri);
+      assert.throws(() => openStorage(uri), /expected hf:|buckets of the hub are not supported/, uri);
     }
   });
 

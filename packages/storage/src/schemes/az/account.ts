@@ -1,6 +1,6 @@
 /**
- * Determines the account and the credential from the parameters of `az://`. Of several credentials, the first of these
- * wins: `connection_string`, `credential`, `account_key`, `sas_token`, a service principal.
+ * Determines the account and the credential from the parameters of `az://`. If several credentials are given, the first
+ * of this list is used: `connection_string`, `credential`, `account_key`, `sas_token`, a service principal.
  */
 import { afterScheme, type Location } from "../../address/uri.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
@@ -8,7 +8,7 @@ import { StorageError } from "../../errors.ts";
 import { parseConnectionString } from "./connection-string.ts";
 import type { parameters } from "./parameters.ts";
 
-/** A credential of the Azure identity package, or any object with the same method. */
+/** A credential of the package `@azure/identity`, or another object with its method `getToken`. */
 export interface TokenCredential {
   getToken(scope: string): Promise<{ readonly token: string; readonly expiresOnTimestamp?: number } | null>;
 }
@@ -22,9 +22,9 @@ export type Right =
   | { readonly kind: "anonymous" };
 
 export interface Account {
-  /** Empty for a custom domain without an account name. */
+  /** Name of the account. Empty if only the URL is given; anonymous access and SAS tokens do not need the name. */
   readonly name: string;
-  /** URL without a trailing slash. */
+  /** URL of the account, without a trailing slash. */
   readonly url: string;
   readonly right: Right;
 }
@@ -41,9 +41,9 @@ export function accountOf(configuration: Configuration<typeof parameters>, locat
   const right = rightOf(configuration);
   if (values.account_host !== null) {
     if (name === undefined && right.kind !== "anonymous")
-      throw refuse("account_name is missing: it is required with account_host");
+      throw refuse("account_name is missing: it is required with account_host, unless anon is set");
     const [host = "", signature] = values.account_host.split("?");
-    // An explicit credential wins over the one in the URL.
+    // A credential in the parameters wins over a SAS token in `account_host`.
     const isGiven = right.kind !== "anonymous" && right.kind !== "default";
     const own = isGiven ? undefined : signatureRight(signature);
     return { name: name ?? "", url: `https://${host.replace(/\/+$/, "")}`, right: own ?? right };
@@ -72,7 +72,7 @@ function credentialRight(credential: string | object | null): Right | undefined 
   if (typeof credential === "string")
     return credential.includes("sig=") ? signatureRight(credential) : keyRight(credential);
   if ("getToken" in credential) return { kind: "credential", credential: credential as TokenCredential };
-  throw refuse("credential: expected a token credential, a SAS token or an account key");
+  throw refuse("credential: expected an object with a getToken method, a SAS token or an account key");
 }
 
 const keyRight = (key: string | null | undefined): Right | undefined => (key ? { kind: "key", key } : undefined);

@@ -8,9 +8,9 @@ import { SharedKey, type Signable } from "./shared-key.ts";
 export interface Authorizer {
   /** Returns the headers to add to an otherwise complete request. */
   headers(request: Signable): Promise<Record<string, string>>;
-  /** Encoded query parameters to add to every request. */
+  /** The SAS token, as encoded query parameters to add to every request; empty for other credentials. */
   readonly query: string;
-  /** Called when the store refuses the token. Returns false if no new token can be requested. */
+  /** Discards the current token, after the store has refused it. Returns false if no new token can be requested. */
   renew(): boolean;
   /** The account key, if there is one. Only an account key can presign URLs. */
   readonly key?: SharedKey;
@@ -57,7 +57,8 @@ async function fetchToken(right: TokenRight, session: object | null): Promise<To
 }
 
 /**
- * Loads the Azure identity package at the first use; creates a new credential each time, so that no failure is cached.
+ * Creates a credential with the package `@azure/identity`, which is loaded at the first use. Each call creates a new
+ * credential, because a credential may cache a failure.
  */
 async function createCredential(
   right: Exclude<TokenRight, { kind: "credential" }>,

@@ -1,4 +1,4 @@
-/** One call of Azure Blob Storage: authorizes each attempt anew, retries where useful, and maps errors. */
+/** Sends calls to Azure Blob Storage: authorizes each attempt, retries if that is useful, and throws storage errors. */
 import { encodeKey, encodeQuery, encodeText } from "../../address/url-encoding.ts";
 import type { CallOptions } from "../../backend.ts";
 import { type RetryPolicy, retry } from "../../concurrency/retry.ts";
@@ -19,13 +19,13 @@ export interface AzRequest extends CallOptions, Pick<HttpRequest, "isDirect"> {
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
-  /** Whether the request transfers content: only then the parameter `timeout` applies. */
+  /** True if the request transfers content. The parameter `timeout` applies only to such requests. */
   readonly transfer?: true;
 }
 
 export interface AzSettings {
   readonly account: Account;
-  /** Empty for calls on the account. */
+  /** Name of the container; empty for calls on the account. */
   readonly container: string;
   readonly configuration: Configuration<typeof parameters>;
   readonly http: HttpClient;
@@ -46,7 +46,7 @@ export class AzClient {
   readonly authorizer: Authorizer;
   readonly #http: HttpClient;
   readonly #origin: string;
-  /** The path of the account's URL, which is not empty for emulators: it contains the account name. */
+  /** Path of the account's URL. It is empty except for emulators, where it contains the account name. */
   readonly #folder: string;
 
   constructor({ account, container, configuration, http, retry: policy }: AzSettings) {

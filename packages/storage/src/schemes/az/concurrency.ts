@@ -6,10 +6,13 @@ import type { Configuration } from "../../configuration/configuration.ts";
 import { fsspecBatchSize } from "../../configuration/fsspec-defaults.ts";
 import type { parameters } from "./parameters.ts";
 
-/** Maximum number of bytes in flight if the number of blocks is not configured, because each block may be in memory. */
+/**
+ * Maximum total size in bytes of the blocks that are transferred at once if `max_concurrency` is unset. Each of these
+ * blocks may be held in memory.
+ */
 const mostBytes = 256 * 1024 * 1024;
 
-/** fsspec's default if it cannot read the limit of open files. */
+/** Number of concurrent calls that fsspec uses if it cannot read the limit of open files. */
 const usualBatch = 128;
 
 export function concurrencyOf({ values, environment }: Configuration<typeof parameters>, blockSize: number): number {
@@ -18,10 +21,9 @@ export function concurrencyOf({ values, environment }: Configuration<typeof para
 }
 
 /**
- * Returns fsspec's number of concurrent calls: `gather_batch_size` in fsspec's configuration files, or else an eighth
- * of the open-file limit. Node raises the open-file limit to the maximum when it starts, so the user's own limit is
- * unknown; the limit is used only if it gives less than fsspec's default. A `gather_batch_size` of -1 means no limit,
- * but adlfs then transfers one block after the other.
+ * Returns the number of concurrent calls of fsspec. If `gather_batch_size` is set in the configuration files of fsspec,
+ * returns that; -1 then has the effect of 1, as in adlfs. Otherwise returns an eighth of the open-file limit, but at
+ * most `usualBatch`: Node raises the limit when it starts, so the user's own limit is unknown.
  */
 function batchSize(environment: Configuration["environment"]): number {
   const given = fsspecBatchSize("az", environment);

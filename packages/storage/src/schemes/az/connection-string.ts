@@ -8,7 +8,7 @@ interface Connection {
   readonly signature: string | undefined;
 }
 
-/** The connection string of the emulator. Its account key is documented and not secret. */
+/** The connection string of the local emulator, Azurite. Its account key is published and not secret. */
 const emulator =
   "AccountName=devstoreaccount1;AccountKey=Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==;BlobEndpoint=http://127.0.0.1:10000/devstoreaccount1";
 
@@ -21,7 +21,7 @@ export function parseConnectionString(text: string): Connection {
   const endpoint = pairs.get("blobendpoint") ?? (name && `${protocol}://${name}.blob.${suffix}`);
   const [url = "", signature] = endpoint.split("?");
   if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
-    throw new StorageError("config", "connection_string: AccountName or a valid BlobEndpoint is missing", {
+    throw new StorageError("config", "connection_string: expected AccountName, or BlobEndpoint with a valid URL", {
       scheme: "az",
     });
   }

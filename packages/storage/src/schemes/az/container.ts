@@ -1,4 +1,4 @@
-/** Creates the container, and checks whether it exists, if `assume_container_exists` asks for the check. */
+/** Creates the container. Also checks that the container exists, unless `assume_container_exists` is true. */
 import type { Backend, CallOptions } from "../../backend.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
 import { makeBucket } from "../../http/make-bucket.ts";
@@ -20,7 +20,7 @@ async function lookForContainer(client: AzClient): Promise<void> {
   } catch (error) {
     if (!isStorageError(error, "not_found")) throw error;
     const { requestId, status = 404, message } = error;
-    throw new StorageError("config", `${message}: the container does not exist`, {
+    throw new StorageError("config", `${message}: the container does not exist; create it, or check its name`, {
       ...client.place(""),
       requestId,
       status,
@@ -29,8 +29,9 @@ async function lookForContainer(client: AzClient): Promise<void> {
 }
 
 /**
- * Adds the check that `assume_container_exists` asks for. True: no check. False: calls wait for the check, and a failed
- * check is an error. Unset: calls do not wait, and a failed check is a warning.
+ * Returns a backend that checks whether the container exists. If `assume_container_exists` is true, there is no check.
+ * If it is false, calls wait for the check, and a failed check is an error. If it is unset, calls do not wait, and a
+ * failed check is a warning.
  */
 export function withContainerCheck(client: AzClient, backend: Backend): Backend {
   const { assume_container_exists } = client.configuration.values;
@@ -58,7 +59,7 @@ export function withContainerCheck(client: AzClient, backend: Backend): Backend 
   return { ...afterLook(backend, look), close };
 }
 
-/** Caches only success: after a failed check, the next call checks again. */
+/** Returns a function that runs the check only once. If the check fails, the next call runs it again. */
 function keepSuccess(look: () => Promise<void>): () => Promise<void> {
   let looking: Promise<void> | undefined;
   return () => {
@@ -70,7 +71,7 @@ function keepSuccess(look: () => Promise<void>): () => Promise<void> {
   };
 }
 
-/** Wraps a backend so that every call that needs the container waits for the check. */
+/** Returns a backend whose calls wait for `look` if they need the container. */
 function afterLook(backend: Backend, look: () => Promise<void>): Backend {
   const after =
     <Words extends unknown[], T>(call: (...words: Words) => Promise<T>) =>

@@ -1,4 +1,4 @@
-/** Copies inside the store, either at once or as a background operation that is polled. */
+/** Copies a blob inside the store. If the store copies in the background, polls it until the copy has ended. */
 import { setTimeout as pause } from "node:timers/promises";
 import type { VersionCall } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";
@@ -31,7 +31,7 @@ function refuseUnfinished(client: AzClient, key: string, answer: HttpAnswer, id:
   const status = answer.header("x-ms-copy-status") ?? "success";
   const why =
     status === "success"
-      ? "another write replaced it meanwhile"
+      ? "another write has replaced the blob since"
       : (answer.header("x-ms-copy-status-description") ?? "");
   if (status === "success" && answer.header("x-ms-copy-id") === id) return;
   throw new StorageError(

@@ -4,7 +4,7 @@ import type { HttpAnswer } from "../../http/messages.ts";
 import { errorOfAnswer, errorOfStatus, type Said } from "../../http/status-errors.ts";
 import { elementText } from "../../http/xml.ts";
 
-/** Error codes that say more than the status. */
+/** Storage error codes for those error codes of Azure that say more than the HTTP status. */
 const words: Readonly<Record<string, ErrorCode>> = {
   BlobAlreadyExists: "precondition",
   ConditionNotMet: "precondition",
@@ -12,7 +12,8 @@ const words: Readonly<Record<string, ErrorCode>> = {
   SourceConditionNotMet: "precondition",
   BlobNotFound: "not_found",
   ContainerNotFound: "not_found",
-  // Another client holds a lease on the blob. The status is that of a failed condition, but the caller set none.
+  // Another client holds a lease on the blob. The HTTP status is 412, as for a failed condition, but the caller set no
+  // condition.
   LeaseIdMissing: "failed",
   AuthenticationFailed: "permission",
   AuthorizationFailure: "permission",
@@ -40,7 +41,10 @@ export function toStorageError(
 export const errorOf = (status: number, word: string, body: string, place: ErrorPlace): StorageError =>
   errorOfStatus(status, place, saidOf(word, body));
 
-/** Takes only the first line of the message; further lines repeat the request id and the time. */
+/**
+ * Returns the code and the message of an error answer. Only the first line of the message is used; further lines repeat
+ * the request id and the time.
+ */
 const saidOf = (word: string, body: string): Said => ({
   code: words[word],
   word,

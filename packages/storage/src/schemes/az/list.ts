@@ -1,4 +1,4 @@
-/** Pages of blobs and of their versions. */
+/** Lists blobs, or versions of blobs, page by page. */
 import type { Entry } from "../../backend.ts";
 import { parseAnswer } from "../../http/parse-answer.ts";
 import { compareKeys } from "../../listing/key-order.ts";
@@ -11,7 +11,7 @@ export async function fetchPage(client: AzClient, call: PageCall): Promise<Page>
   const bytes = await client.sendForBytes({ method: "GET", key: "", query, signal: call.signal });
   const { entries, next } = parseAnswer(client.place(""), () => readPage(bytes));
   const { startAfter } = call;
-  // The store can only continue its own listings, so earlier keys are listed and filtered out here.
+  // The store cannot start a listing after a given key, so it lists earlier keys too, which are left out here.
   const wanted = startAfter === undefined ? entries : entries.filter((entry) => isAfter(entry, startAfter));
   return { entries: wanted, next };
 }

@@ -36,8 +36,8 @@ class PageReader {
   }
 
   /**
-   * Examines every opening tag at any depth. That is enough, because each name of a kept element is used for one kind
-   * of element only.
+   * Reads the elements in the page. Looks at every opening tag and ignores how deep it is nested: no two kinds of
+   * elements that are read here have the same name.
    */
   readAll(): void {
     const bytes = this.#bytes;
@@ -88,7 +88,10 @@ class PageReader {
     }
   }
 
-  /** Marks the entry as an old version; for the latest version, a later element, IsCurrentVersion, changes that. */
+  /**
+   * Reads the version id. An entry with a version id counts as an old version until the element IsCurrentVersion, which
+   * comes later, says that it is the latest.
+   */
   #readVersion(end: number): void {
     this.#entry.version = this.#text(end);
     this.#entry.is_latest = this.#entry.version === "";
@@ -106,12 +109,12 @@ class PageReader {
     return true;
   }
 
-  /** The text of the element whose tag ends at this offset. */
+  /** Returns the text of the element whose opening tag ends at this offset. */
   #text(end: number): string {
     return this.#bytes.toString("utf8", end + 1, this.#find(opening, end));
   }
 
-  /** Parses `Fri, 02 Jan 2026 03:04:05 GMT`, the store's only format, without a general parser. */
+  /** Parses a date. Dates like `Fri, 02 Jan 2026 03:04:05 GMT`, which the store sends, are parsed here, for speed. */
   #date(end: number): Date {
     const start = end + 1;
     if (this.#bytes[start + usualDate.length] !== opening) return new Date(this.#text(end));
@@ -128,7 +131,7 @@ class PageReader {
   }
 }
 
-/** The tag of a name that XML cannot contain: the store percent-encodes such a name and adds this attribute. */
+/** Opening tag of a blob name that the store has percent-encoded, because XML does not allow some of its characters. */
 const encodedName = 'Name Encoded="true"';
 
 const usualDate = "Fri, 02 Jan 2026 03:04:05 GMT";

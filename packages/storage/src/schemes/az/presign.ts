@@ -1,4 +1,4 @@
-/** Makes URLs with a shared access signature, which needs the account key. */
+/** Presigns URLs. They contain a shared access signature, which only the account key can create. */
 import { encodeQuery } from "../../address/url-encoding.ts";
 import type { PresignCall } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";
@@ -6,10 +6,13 @@ import { checkLifetime } from "../../http/presign-lifetime.ts";
 import { type AzClient, serviceVersion } from "./client.ts";
 import { versionQuery } from "./read.ts";
 
-/** The latest possible expiry. The store has no maximum lifetime: it accepts any time with a four-digit year. */
+/**
+ * The latest possible expiry, in milliseconds since 1970. The store has no maximum lifetime: it accepts any time with a
+ * four-digit year.
+ */
 const lastMoment = Date.UTC(9999, 11, 31, 23, 59, 59);
 
-/** Permission letters by method. */
+/** Permissions that the URL grants, by HTTP method: r is read, c is create, w is write. */
 const rights = { GET: "r", PUT: "cw" } as const;
 
 export async function presignBlob(
@@ -43,7 +46,7 @@ export async function presignBlob(
     time: call.version ?? "",
     scope: "",
   };
-  // Five optional response headers follow; none is set.
+  // The signed text ends with five response headers, which are optional and empty here.
   const sig = authorizer.key.sign([...Object.values(fields), "", "", "", "", ""].join("\n"));
   const { sp, se, spr, sv, sr } = fields;
   return client.url(key) + encodeQuery({ ...versionQuery(call), sv, spr, se, sr, sp, sig });

@@ -21,7 +21,7 @@ export async function readBlob(client: AzClient, key: string, call: ReadCall): P
     const answer = await client.send({ method: "GET", key, query, headers, signal, transfer: true, isDirect: true });
     return contentOf(answer, toEntry(key, answer), call);
   } catch (error) {
-    // The range lies beyond the end, as does every range of an empty blob.
+    // Status 416: the range begins after the end of the blob. Every range of an empty blob does.
     if (!isStorageError(error) || error.status !== 416) throw error;
     return emptyContent(await statBlob(client, key, call), call);
   }

@@ -10,7 +10,10 @@ import { versionQuery } from "./read.ts";
 /** The store's maximum number of requests in one batch. */
 export const removeAtOnce = 256;
 
-/** Without this header, a blob with snapshots is not removed. A version has no snapshots of its own. */
+/**
+ * Without this header, the store refuses to remove a blob that has snapshots. Versions have no snapshots, so the header
+ * is not sent for them.
+ */
 const withSnapshots = { "x-ms-delete-snapshots": "include" };
 
 export async function removeBlob(client: AzClient, key: string, call: VersionCall): Promise<void> {

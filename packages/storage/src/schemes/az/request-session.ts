@@ -1,6 +1,6 @@
 /**
- * `request_session`: sends requests with an HTTP client that the caller supplies (one for the Azure SDK) instead of
- * this library's connections.
+ * `request_session`: sends requests through an HTTP client of the Azure SDK that the caller supplies, instead of
+ * through connections of this library.
  */
 import { randomUUID } from "node:crypto";
 import type { ErrorPlace } from "../../errors.ts";
@@ -34,7 +34,10 @@ export function createSessionClient(session: object): HttpClient {
   };
 }
 
-/** Builds a request as the Azure SDK's pipeline does; bodies of every status arrive as streams. */
+/**
+ * Builds a request in the form that HTTP clients of the Azure SDK expect. The body of the answer is a stream, whatever
+ * its status.
+ */
 function toSessionRequest({ method, origin, path, headers, body, signal }: HttpRequest): object {
   return {
     url: origin + path,

@@ -23,6 +23,11 @@ export const azScheme = defineScheme({
 function parse(uri: string): Location {
   const location = parseStoreUri(uri);
   const at = location.bucket.indexOf("@");
-  if (at === 0) throw new StorageError("config", `${uri}: the container is missing`, { scheme: "az" });
+  if (at === 0)
+    throw new StorageError(
+      "config",
+      `${uri}: the container is missing before the @; expected abfs://container@account.host/path`,
+      { scheme: "az" },
+    );
   return at < 0 ? location : { ...location, bucket: location.bucket.slice(0, at) };
 }

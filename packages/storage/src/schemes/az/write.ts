@@ -82,8 +82,8 @@ export class BlockUpload implements Upload {
   }
 
   /**
-   * Does nothing, because the store has no call for it: uncommitted blocks are dropped after a week or at the next
-   * write.
+   * Does nothing, because the store has no call that aborts an upload. The store drops uncommitted blocks after a week,
+   * or at the next write of the blob.
    */
   async abort(): Promise<void> {}
 

@@ -13,7 +13,8 @@ import { statFile } from "./read.ts";
 const looksAtOnce = 32;
 
 /**
- * Lists files and folders. The prefix may end inside a name: then its parent folder is listed and names are filtered.
+ * Lists files and folders whose keys begin with the prefix. If the prefix ends inside a name, lists the folder before
+ * that name and leaves out names that do not match.
  */
 export async function* listFiles(prefix: string, call: ListCall): AsyncGenerator<Entry[]> {
   if (call.delimiter !== undefined && call.delimiter !== "/") {
@@ -27,7 +28,7 @@ export async function* listFiles(prefix: string, call: ListCall): AsyncGenerator
   yield* listFolder(folder, prefix, call);
 }
 
-/** Lists in key order: a folder sorts by its name with the slash. */
+/** Lists a folder in the order of keys. The key of a folder ends with a slash, which counts for the order. */
 async function* listFolder(folder: string, prefix: string, call: ListCall): AsyncGenerator<Entry[]> {
   call.signal?.throwIfAborted();
   const paths = await pathsIn(folder, prefix, call.followLinks ?? true);
@@ -51,8 +52,8 @@ const mayFollow = (path: string, startAfter: string | undefined) =>
   startAfter === undefined || compareKeys(path, startAfter) > 0 || (path.endsWith("/") && startAfter.startsWith(path));
 
 /**
- * Returns files, and folders with a trailing slash. It leaves out everything else, and files that are still being
- * written.
+ * Returns the paths of the files and folders in a folder. Paths of folders end with a slash. Leaves out everything
+ * else, and files that are still being written.
  */
 async function pathsIn(folder: string, prefix: string, followLinks: boolean): Promise<string[]> {
   const paths = new Set<string>();
@@ -71,15 +72,15 @@ async function pathsIn(folder: string, prefix: string, followLinks: boolean): Pr
 }
 
 /**
- * Whether a name may be invalid UTF-8. Node reads invalid bytes as this character, and the file cannot be opened by the
- * resulting name.
+ * Whether a file name may be invalid UTF-8. Node replaces invalid bytes by the character U+FFFD, and the file cannot be
+ * opened by the resulting name.
  */
 const isDoubtful = (name: string) => name.includes("\uFFFD");
 
 /**
- * Returns a function for symbolic links. It returns the link's own path, with a trailing slash if the link leads to a
- * folder, or undefined if the link must be left out: a link to a folder that contains the link would make a recursive
- * listing endless.
+ * Returns a function that takes the path of a symbolic link. It returns the same path, with a slash at the end if the
+ * link leads to a folder. It returns undefined if the link leads to a folder that contains the link, which would make a
+ * recursive listing endless, or to something else, such as a device.
  */
 function linksFrom(folder: string): (path: string) => Promise<string | undefined> {
   let around: Promise<string[]> | undefined;

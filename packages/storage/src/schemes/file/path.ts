@@ -3,14 +3,17 @@
  */
 import { StorageError } from "../../errors.ts";
 
-/** Refuses empty segments, `.` and `..`, a slash at the end, and the zero byte. */
+/**
+ * Returns the key. Throws if it contains an empty segment, a segment `.` or `..`, or a zero byte, or if it ends with a
+ * slash.
+ */
 export function checkPath(key: string): string {
   const segments = key.split("/").slice(1);
   const odd = segments.find((segment) => segment === "" || segment === "." || segment === "..");
   if ((odd === undefined || key === "/") && !key.includes("\0")) return key;
   throw new StorageError(
     "invalid",
-    `${JSON.stringify(key)} is not a valid file path: it must not end with a slash, or contain empty segments, . or .., or NUL`,
+    `${JSON.stringify(key)} is not a valid file path: it must not end with a slash, and must not contain an empty segment, a segment . or .., or a NUL character`,
     { scheme: "file", key },
   );
 }

@@ -37,8 +37,7 @@ function kindOf(stats: Stats): string {
 /** Opens only regular files and never blocks: a plain open of a named pipe waits for a writer. */
 export async function openRegular(file: string): Promise<{ handle: FileHandle; entry: Entry }> {
   const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK).catch(async (error) => {
-    // This error means something that cannot be opened, such as a socket; `toEntry` throws an error that names the
-    // type.
+    // ENXIO means that the path is not a file, but for example a socket. `toEntry` then throws an error that says so.
     if (error.code === "ENXIO") toEntry(file, await stat(file));
     throw error;
   });
@@ -55,10 +54,14 @@ export async function readFile(key: string, call: ReadCall): Promise<Content> {
   const { handle, entry } = await named(key, () => openRegular(checkPath(key)));
   try {
     if (call.ifMatch !== undefined && call.ifMatch !== entry.etag) {
-      throw new StorageError("precondition", `${key} was replaced: its ETag is no longer the expected one`, {
-        scheme: "file",
-        key,
-      });
+      throw new StorageError(
+        "precondition",
+        `${key} was replaced: its ETag is no longer the expected one; read the new file from its start`,
+        {
+          scheme: "file",
+          key,
+        },
+      );
     }
     const start = Math.min(call.start ?? 0, entry.size);
     const end = Math.max(start, Math.min(call.end ?? entry.size, entry.size));

@@ -21,7 +21,7 @@ export async function beginUpload(key: string, call: WriteCall): Promise<Upload>
   return new FileUpload(await TemporaryFile.open(checkPath(key)), call);
 }
 
-/** Parts arrive in order, because `transfer` requires it. */
+/** An upload into a temporary file. Its parts arrive in order, because the backend sets `partsInOrder`. */
 class FileUpload implements Upload {
   readonly #file: TemporaryFile;
   readonly #call: WriteCall;

@@ -1,17 +1,20 @@
-/** One request to the Python bridge: its answer, and the streams to and from it. */
+/** One request to the Python process: its answer, and the streams of bytes to and from that process. */
 import { setTimeout as pause } from "node:timers/promises";
 import { type Frame, kinds, pieceSize, windowSize } from "./frames.ts";
 
-/** Maximum milliseconds to wait for the cleanup of a cancelled call: enough for a healthy server to remove a file. */
+/**
+ * Maximum time in milliseconds to wait until Python has cleaned up after a cancelled call. It is enough to remove a
+ * file on a server that works.
+ */
 const longestCleanup = 5000;
 
-/** The connection that a call uses. */
+/** The part of the connection to the Python process that a call uses. */
 export interface Line {
   write(kind: number, number: number, payload?: Uint8Array): Promise<void>;
-  /** Keeps this process running while a call waits for its answer. */
+  /** Keeps this process running until `release` is called, because a call waits for its answer. */
   hold(): void;
   release(): void;
-  /** Adds to the number of bytes that have been received but not yet taken. */
+  /** Adds `change`, which may be negative, to the number of bytes that were received but that nobody has read yet. */
   buffered(change: number): void;
 }
 
@@ -34,11 +37,11 @@ export class Call {
   readonly #explain: Explain;
   #frames: Frame[] = [];
   #credit = windowSize;
-  /** Number of bytes that were taken but not yet reported to the bridge. */
+  /** Number of bytes that were read here, but not yet reported to the Python process. */
   #taken = 0;
   #outcome: Outcome | undefined;
   #isAnswered = false;
-  /** Wakes all waiting callers; replaced at each change. */
+  /** Resolves at the next change of this call. Each change replaces it by a new promise. */
   #changed = Promise.withResolvers<void>();
   #signal: AbortSignal | undefined;
   readonly #answer = Promise.withResolvers<void>();
@@ -52,12 +55,12 @@ export class Call {
     signal?.addEventListener("abort", this.#stop, { once: true });
   }
 
-  /** Resolves when the bridge has finished the call, even if nobody here waits for it any more. */
+  /** Resolves when the Python process has finished the call, even if the call was cancelled here. */
   get answered(): Promise<void> {
     return this.#answer.promise;
   }
 
-  /** Handles a frame from the bridge. */
+  /** Handles a frame that the Python process has sent for this call. */
   take(frame: Frame): void {
     const { kind, payload } = frame;
     if (kind === kinds.credit) this.#credit += payload.readUInt32BE(0);
@@ -70,7 +73,7 @@ export class Call {
     this.#wake();
   }
 
-  /** Ends the call without an answer. */
+  /** Ends the call with an error, without waiting for an answer of the Python process. */
   fail(error: unknown): void {
     this.#isAnswered = true;
     this.#answer.resolve();
@@ -78,7 +81,9 @@ export class Call {
     this.#wake();
   }
 
-  /** Returns the next frame of the incoming stream, or undefined at its end. Taking one makes room for more. */
+  /**
+   * Returns the next frame of the incoming stream, or undefined at the end of the stream. Throws if the call failed.
+   */
   async next(): Promise<Frame | undefined> {
     while (this.#frames.length === 0) {
       if (!this.#outcome) await this.#changed.promise;
@@ -92,7 +97,8 @@ export class Call {
   }
 
   /**
-   * Reports taken bytes to the bridge, but only when half of the window is free: until then, the bridge can still send.
+   * Tells the Python process that bytes were read here, so that it may send as many more. Reports are collected until
+   * they amount to half of the window, which saves frames.
    */
   #makeRoom(bytes: number): void {
     this.#taken += bytes;
@@ -103,14 +109,17 @@ export class Call {
     this.#line.write(kinds.credit, this.#number, credit).catch(() => {});
   }
 
-  /** Waits for the final answer. */
+  /** Returns the final answer. Throws if the call failed. */
   async result(): Promise<unknown> {
     while (!this.#outcome) await this.#changed.promise;
     if ("error" in this.#outcome) throw this.#outcome.error;
     return this.#outcome.value;
   }
 
-  /** Streams bytes to the bridge, at most as fast as it takes them. The buffer may be reused when this resolves. */
+  /**
+   * Sends bytes to the Python process, and waits while that process has no room for more. The caller may reuse the
+   * buffer when this resolves.
+   */
   async send(bytes: Uint8Array): Promise<void> {
     for (let at = 0; at < bytes.length; at += pieceSize) {
       while (this.#credit <= 0 && !this.#outcome) await this.#changed.promise;
@@ -126,7 +135,7 @@ export class Call {
     this.#line.write(kinds.end, this.#number).catch(() => {});
   }
 
-  /** Cancels the call. */
+  /** Cancels the call: whoever waits for it gets `error`. Does nothing if the call has already been answered. */
   cancel(error: unknown = new Error("cancelled")): void {
     if (this.#isAnswered) return;
     this.#line.write(kinds.cancel, this.#number).catch(() => {});
@@ -135,8 +144,8 @@ export class Call {
   }
 
   /**
-   * Cancels the call and waits until the bridge has cleaned up, but only for a limited time: the file server may never
-   * answer.
+   * Cancels the call and waits until the Python process has cleaned up, but at most `longestCleanup`, because the file
+   * server may never answer.
    */
   async cancelled(): Promise<void> {
     this.#line.hold();

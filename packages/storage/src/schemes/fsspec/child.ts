@@ -1,4 +1,7 @@
-/** The Python process of the bridge: started at the first use, one per interpreter, and replaced when it exits. */
+/**
+ * The Python process that runs fsspec. There is one for each interpreter; it is started at the first use and replaced
+ * when it exits.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Socket } from "node:net";
 import { fileURLToPath } from "node:url";
@@ -19,7 +22,7 @@ const longestWords = 4096;
 
 const children = new Map<string, Promise<PythonChild>>();
 
-/** Returns the running process, or starts one. A failure is not cached. */
+/** Returns the running process of this interpreter, or starts one. If the start fails, the next call tries again. */
 export function pythonChild(python: string): Promise<PythonChild> {
   const known = children.get(python);
   if (known) return known;
@@ -32,7 +35,7 @@ export function pythonChild(python: string): Promise<PythonChild> {
 
 export class PythonChild {
   readonly python: string;
-  /** Maximum number of received bytes that waited to be taken, for tests. */
+  /** Peak number of received bytes that nobody had read yet. Only tests use it. */
   mostBuffered = 0;
   #hello: Hello | undefined;
   #buffered = 0;
@@ -61,7 +64,7 @@ export class PythonChild {
     this.#process.stderr?.on("data", (bytes: Buffer) => {
       this.#words = (this.#words + bytes.toString()).slice(-longestWords);
     });
-    // Ignored, because the exit event says more.
+    // Write errors are ignored, because the exit event says more about the cause.
     this.#process.stdin?.on("error", () => {});
     const ended = (why: Error) => {
       onEnd();
@@ -84,7 +87,7 @@ export class PythonChild {
     return this.#isEnded;
   }
 
-  /** Starts a request. `explain` turns an exception in Python into an error for the caller. */
+  /** Sends a request. `explain` turns an exception in Python into an error for the caller. */
   begin(request: object, explain: Explain, signal?: AbortSignal): Call {
     signal?.throwIfAborted();
     this.#lastNumber = (this.#lastNumber + 1) % 0xffff_ffff || 1;
@@ -117,8 +120,8 @@ export class PythonChild {
   }
 
   /**
-   * Counts running calls. Without any, the bridge does not keep this program alive, and exits when its standard input
-   * closes.
+   * Counts running calls. While there are none, the Python process does not keep this program running. The Python
+   * process exits when its standard input closes.
    */
   #hold(change: 1 | -1): void {
     this.#holders += change;
@@ -144,7 +147,10 @@ export class PythonChild {
     if (frame.kind === kinds.result || frame.kind === kinds.error) this.#calls.delete(frame.number);
   }
 
-  /** Closes the pipes a second after the exit: processes that the bridge started may still hold them open. */
+  /**
+   * Closes the pipes one second after the Python process has exited, because processes that it started may still hold
+   * them open.
+   */
   #closePipes(): void {
     setTimeout(() => {
       this.#process.stdout?.destroy();

@@ -3,7 +3,8 @@ import { type ErrorCode, type ErrorPlace, FolderError, StorageError } from "../.
 import type { RemoteFailure } from "./call.ts";
 
 /**
- * Error codes by the name of an exception class. The most specific class of an exception that is listed here decides.
+ * Storage error codes by the name of an exception class. If several classes of an exception are listed, the most
+ * specific one decides.
  */
 const codes: Readonly<Record<string, ErrorCode>> = {
   FileNotFoundError: "not_found",
@@ -25,21 +26,24 @@ const codes: Readonly<Record<string, ErrorCode>> = {
   ImportError: "config",
 };
 
-/** Codes that apply only while a file system is created: later, these exceptions do not mean a wrong configuration. */
+/**
+ * Storage error codes by exception class that apply only while a file system is opened. Later, these exceptions do not
+ * mean that the configuration is wrong.
+ */
 const openingCodes: Readonly<Record<string, ErrorCode>> = {
   TypeError: "config",
   ValueError: "config",
   KeyError: "config",
 };
 
-/** Packages whose name differs from the name of their module, by module. */
+/** Names of the Python packages whose name differs from that of their module, by module. */
 const packages: Readonly<Record<string, string>> = { smbclient: "smbprotocol" };
 
 export interface Circumstances {
   readonly place: ErrorPlace;
   readonly python: string;
   readonly isOpening: boolean;
-  /** Texts that must not appear in messages. */
+  /** Secrets, which are masked in error messages. */
   readonly secrets: readonly string[];
 }
 
@@ -58,8 +62,8 @@ const advice = (python: string, module: string) =>
   `. Install the missing package with \`${python} -m pip install ${packages[module] ?? module}\``;
 
 /**
- * Returns the values in the configuration, at any depth, whose names look like those of secrets, and the password in
- * the URI.
+ * Returns texts to mask in messages: the password in the URI, and all values in the configuration, at any depth, whose
+ * names suggest a secret. Leaves out texts of three characters or fewer.
  */
 export function secretsOf(config: unknown, uri: string): string[] {
   const [, inUri = ""] = /:\/\/[^/@:]*:([^/@]+)@/.exec(uri) ?? [];

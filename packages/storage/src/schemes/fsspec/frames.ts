@@ -1,4 +1,6 @@
-/** Frames between this process and the Python bridge; `bridge_wire.py` describes their format. */
+/**
+ * Encodes and decodes the frames between this process and the Python process. `bridge_wire.py` describes their format.
+ */
 
 export const kinds = {
   request: 1,
@@ -15,7 +17,7 @@ export const kinds = {
 /** Maximum number of bytes of content in one frame. */
 export const pieceSize = 256 * 1024;
 
-/** Maximum number of bytes of a stream that are sent before the receiver has taken any. */
+/** Number of bytes that a sender may send before the receiver reports that it has read some. */
 export const windowSize = 4 * pieceSize;
 
 const headerSize = 9;
@@ -36,13 +38,16 @@ export function frameHeader(kind: number, number: number, length: number): Buffe
   return header;
 }
 
-/** Assembles frames from the chunks of a pipe. */
+/** Assembles frames from the chunks that a pipe delivers. */
 export class FrameReader {
   #pieces: Buffer[] = [];
   #length = 0;
   #wanted = headerSize;
 
-  /** Throws on an invalid frame: nothing after it can be trusted. */
+  /**
+   * Yields the frames that are complete with these bytes. Throws at an invalid frame, because nothing after it can be
+   * trusted.
+   */
   *read(bytes: Buffer): Generator<Frame> {
     this.#pieces.push(bytes);
     this.#length += bytes.length;

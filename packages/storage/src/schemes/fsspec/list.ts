@@ -8,10 +8,10 @@ import { FolderError } from "../../errors.ts";
 import { listFolders } from "../../listing/directory-listing.ts";
 import type { Place } from "./place.ts";
 
-/** A file as the bridge describes it. */
+/** A file or folder, as the Python process describes it. */
 export interface ToldEntry {
   readonly size: number;
-  /** Milliseconds since 1970. */
+  /** Modification time in milliseconds since 1970; null if it is unknown. */
   readonly time: number | null;
   readonly etag: string;
   readonly type: Entry["type"];

@@ -1,4 +1,7 @@
-/** The file systems that fsspec itself knows, so that a typo is recognised without starting Python. */
+/**
+ * Schemes of the file systems that are part of fsspec. With this list, a mistyped scheme is recognised without starting
+ * Python.
+ */
 
 export const fsspecNames = [
   "abfss",
@@ -36,7 +39,10 @@ export const fsspecNames = [
   "webhdfs",
 ] as const;
 
-/** Chain links that cache or transform the files of the next link. */
+/**
+ * Schemes that only occur in chains such as `simplecache::s3://bucket/a`, where they cache or transform the files of
+ * the scheme after them.
+ */
 export const chainingNames = [
   "simplecache",
   "filecache",

@@ -1,4 +1,4 @@
-/** An opened URI on the bridge. If the bridge process is replaced, the URI is opened again in the new one. */
+/** A URI that is open in the Python process. If that process has exited, the URI is opened again in a new one. */
 import { folderOf, type Location } from "../../address/uri.ts";
 import type { CallOptions } from "../../backend.ts";
 import { abortable } from "../../concurrency/abortable.ts";
@@ -12,25 +12,25 @@ import { pythonOf } from "./python.ts";
 import { type BridgedUri, linkNames } from "./uri.ts";
 
 /**
- * Maximum number of concurrent calls for each of questions, reads and writes. A file system that does not allow
- * concurrent calls gets one connection per call.
+ * Maximum number of concurrent calls of each sort; further calls wait. It applies only to file systems that do not
+ * allow concurrent calls: they get one connection per call.
  */
 const mostAtOnce = 32;
 
 type Sort = "question" | "read" | "write";
 
-/** A request to the bridge about one file or folder. */
+/** A request to the Python process about one file or folder. */
 export interface BridgeRequest {
-  /** The name of the bridge's function, such as `info`. */
+  /** Name of the action, such as `info`, which the Python function `do_info` carries out. */
   readonly action: string;
   readonly key: string;
-  /** Arguments that only this action has. */
+  /** Further arguments, which depend on the action. */
   readonly members?: object;
 }
 
 interface Opened {
   readonly child: PythonChild;
-  /** Whether calls may share one file system. */
+  /** Whether concurrent calls may share one instance of the file system. */
   readonly isParallel: boolean;
 }
 
@@ -60,7 +60,7 @@ export class Place {
     this.#slots = { question: slots(), read: slots(), write: slots() };
   }
 
-  /** Returns a key relative to the opened key, as the bridge expects it. */
+  /** Returns a key relative to the opened URI, as the Python process expects it. */
   relative(key: string): string {
     return key === this.#location.path ? "" : key.slice(folderOf(this.#location.path).length);
   }
@@ -69,7 +69,7 @@ export class Place {
     return { scheme: this.scheme, key };
   }
 
-  /** Sends a request with a single answer. */
+  /** Sends a request and returns its answer. For actions that answer only once and do not stream. */
   async ask(request: BridgeRequest, { signal }: CallOptions): Promise<unknown> {
     return (await this.begin("question", request, { signal })).result();
   }
@@ -97,7 +97,9 @@ export class Place {
     await call.result().catch(() => {});
   }
 
-  /** Opens the URI on the bridge, once for each process: starts another process if the last one has exited. */
+  /**
+   * Opens the URI in the Python process, unless it is already open there. If that process has exited, starts a new one.
+   */
   async #opened(): Promise<Opened> {
     const opening = this.#opening;
     const known = await opening?.catch(() => undefined);
@@ -125,7 +127,7 @@ export class Place {
     if (unknown === undefined) return;
     const message =
       `${unknown}:// is not a known kind of storage, neither of Millrace (${this.#bridged.natives.join(", ")}) ` +
-      `nor of fsspec ${hello.fsspec} in ${python}. Install the package that adds it to fsspec there`;
+      `nor of fsspec ${hello.fsspec} in ${python}. Check the spelling, or install the package that adds it to fsspec for this Python`;
     throw new StorageError("config", message, { scheme: this.scheme });
   }
 

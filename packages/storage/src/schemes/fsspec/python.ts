@@ -1,4 +1,4 @@
-/** Which Python the bridge runs, and which packages it needs. */
+/** Chooses the Python interpreter that runs fsspec, and tells how to install fsspec for it. */
 import type { Environment } from "../../configuration/parameters.ts";
 
 const variable = "MILLRACE_FSSPEC_PYTHON";

@@ -1,4 +1,4 @@
-/** Reads files of fsspec's file systems: the bridge sends no more than the reader takes. */
+/** Reads files through fsspec. The Python process sends bytes only as fast as they are read here. */
 import type { ByteRange, Content, ReadCall } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";
 import type { Call } from "./call.ts";
@@ -18,7 +18,7 @@ export async function readFile(place: Place, key: string, call: ReadCall): Promi
     reading.cancel();
     throw new StorageError(
       "precondition",
-      `${key} was replaced: its ETag is no longer the expected one`,
+      `${key} was replaced: its ETag is no longer the expected one; read the new file from its start`,
       place.of(key),
     );
   }

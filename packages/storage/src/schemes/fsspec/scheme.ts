@@ -1,4 +1,4 @@
-/** All schemes that are not native but have a file system in fsspec, through an installed Python. */
+/** Schemes that this library does not implement itself, but fsspec does. They need an installed Python. */
 import { fileServerCapabilities } from "../../capabilities.ts";
 import { defineScheme, type Scheme } from "../../scheme.ts";
 import { isObjectStore } from "./names.ts";
@@ -6,8 +6,8 @@ import { parameters } from "./parameters.ts";
 import { linkNames, parseBridgedUri, withoutForce } from "./uri.ts";
 
 /**
- * Returns the scheme for a URI that goes to fsspec. `natives` lists the schemes that need no bridge, for error
- * messages.
+ * Returns the scheme for a URI that fsspec opens. `natives` is the list of schemes that this library implements itself,
+ * for error messages.
  */
 export function bridgeScheme(uri: string, natives: readonly string[]): Scheme<typeof parameters> {
   const url = withoutForce(uri);

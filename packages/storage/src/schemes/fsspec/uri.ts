@@ -1,14 +1,16 @@
-/** URIs that go to fsspec, including chains. */
+/** Parses URIs that fsspec opens, including chains such as `simplecache::s3://bucket/a`. */
 import type { Location } from "../../address/uri.ts";
 
 export interface BridgedUri {
-  /** The URL in fsspec's form. */
+  /** The URL for fsspec, without the prefix `fsspec+`. */
   readonly url: string;
-  /** The schemes that need no bridge, for messages. */
+  /** The schemes that this library implements itself, for error messages. */
   readonly natives: readonly string[];
 }
 
-/** `fsspec+s3://` uses fsspec's file system for `s3://` instead of the native scheme. */
+/**
+ * The prefix that requests fsspec: `fsspec+s3://` is opened by fsspec, although this library implements `s3://` itself.
+ */
 const forced = /^fsspec\+/i;
 
 export const isForced = (uri: string) => forced.test(uri);
@@ -16,8 +18,9 @@ export const isForced = (uri: string) => forced.test(uri);
 export const withoutForce = (uri: string) => uri.replace(forced, "");
 
 /**
- * Chain links before the first path, such as caches, are part of the scheme: `simplecache::s3` in
- * `simplecache::s3://bucket/a`. Everything after that path is `outer`: the URI of what contains it, such as an archive.
+ * Splits a URI into scheme, path and `outer`. Chain links before the first path belong to the scheme: `simplecache::s3`
+ * in `simplecache::s3://bucket/a`. What follows the path is `outer`, the URI of the file that contains it:
+ * `::s3://bucket/a.zip` in `libarchive://b.csv::s3://bucket/a.zip`.
  */
 const shape = /^((?:[\w+.-]+::)*[\w+.-]+):\/\/(.*?)(::.*)?$/s;
 
@@ -26,7 +29,7 @@ export function parseBridgedUri(uri: string): Location {
   return { uri, scheme: scheme.toLowerCase(), bucket: "", path, ...(outer === undefined ? {} : { outer }) };
 }
 
-/** Returns the scheme names of all links of a chain. A link without a scheme is a local file. */
+/** Returns the schemes of all links of a chain. Links without a scheme, which are local files, are left out. */
 export function linkNames(url: string): string[] {
   return url.split("::").flatMap((link) => /^([\w+.-]+):\/\//.exec(link)?.[1]?.toLowerCase() ?? bareName(link));
 }

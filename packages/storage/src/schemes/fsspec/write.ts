@@ -1,4 +1,4 @@
-/** Writes files of fsspec's file systems, at most as fast as the bridge writes them. */
+/** Writes files through fsspec. Bytes are sent only as fast as the Python process writes them. */
 import { temporaryName } from "../../address/temporary-name.ts";
 import type { Entry, Upload, WriteCall } from "../../backend.ts";
 import { putAtOnce } from "../../transfer/sequential-upload.ts";

@@ -14,7 +14,7 @@ export async function moveFile(pool: Pool, from: string, to: string, call: CallO
 }
 
 /**
- * Removes a file. Servers do not say why they refuse a removal: if the file still exists afterwards, the removal
+ * Removes a file. If the server refuses, it does not say why, so the file is looked up: if it exists, the removal has
  * failed; otherwise there was nothing to remove.
  */
 export async function removeFile(pool: Pool, key: string, call: CallOptions): Promise<void> {

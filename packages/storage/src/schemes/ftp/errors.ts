@@ -1,6 +1,6 @@
 /**
- * Converts error answers of FTP servers to storage errors. Servers answer 550 for most errors; only the text says which
- * one it is.
+ * Converts error answers of FTP servers to storage errors. Servers answer most errors with code 550, and only the text
+ * tells them apart.
  */
 import { FTPError } from "basic-ftp";
 import { describePlace, type ErrorCode, type ErrorPlace, isStorageError, StorageError } from "../../errors.ts";
@@ -29,7 +29,7 @@ export function toStorageError(error: unknown, place: ErrorPlace): unknown {
     const code = denied ? "permission" : (codes[error.code] ?? "failed");
     return new StorageError(code, `${where}: ${error.message}`, details);
   }
-  // The library marks this error only by its text.
+  // basic-ftp gives this error no code, so its text is tested.
   if (/Maximum bytes exceeded/.test(error.message)) return new TooLongError(mostTold).named(place);
   const { code = "" } = error as NodeJS.ErrnoException;
   const retryable = !/^(ENOTFOUND|CERT_|ERR_TLS|UNABLE_TO|DEPTH_ZERO|SELF_SIGNED|EPROTO)/.test(code);

@@ -1,4 +1,7 @@
-/** Lists folders and reads file metadata on FTP servers, with machine-readable listings if the server has them. */
+/**
+ * Lists folders and reads file metadata on FTP servers. Uses the machine-readable commands MLSD and MLST if the server
+ * has them.
+ */
 import { type Client, type FileInfo, FileType, FTPError } from "basic-ftp";
 import { checkTreePath, etagOfTime } from "../../address/tree-path.ts";
 import type { CallOptions, Entry, ListCall } from "../../backend.ts";
@@ -26,8 +29,8 @@ async function* readFolder(pool: Pool, folder: string, call: CallOptions): Async
 }
 
 /**
- * Changes into the folder and then lists it without an argument: servers may take a name in an argument for an option
- * or a pattern.
+ * Lists a folder. Changes into it and then lists without an argument, because servers may take the name in an argument
+ * for an option or a pattern.
  */
 export async function listFolder(client: Client, folder: string): Promise<Entry[]> {
   await client.cd(pathOf(folder));
@@ -41,8 +44,8 @@ export async function listFolder(client: Client, folder: string): Promise<Entry[
 }
 
 /**
- * Makes the entry of a listed name. A human-readable list has no exact times, so the time is requested for each file. A
- * link to a file is listed as a file; other links are left out.
+ * Returns the entry for a listed name. A human-readable listing has no exact times, so the time of each file is
+ * requested. A link to a file is listed as a file; other links are left out.
  */
 async function entryOf(client: Client, key: string, info: FileInfo): Promise<Entry | undefined> {
   if (info.type === FileType.Directory) return directoryEntry(`${key}/`);
@@ -78,7 +81,7 @@ async function statByFacts(client: Client, key: string): Promise<Entry> {
 
 /**
  * Returns the metadata of a file or folder, for servers without MLST. If the server reports no size, tries to change
- * into the key: if that succeeds, it is a folder.
+ * into a folder of this name: if that succeeds, the key is a folder.
  */
 async function statByTrying(client: Client, key: string): Promise<Entry> {
   try {

@@ -1,4 +1,7 @@
-/** A pool of a few connections to one server. Connections are reused, or dropped if their state is unclear. */
+/**
+ * A pool of a few connections to one server. Connections are reused, except those whose state is unknown after a
+ * failure.
+ */
 import { type AccessOptions, Client, FTPError } from "basic-ftp";
 import { addressOf } from "../../address/server-uri.ts";
 import type { Location } from "../../address/uri.ts";
@@ -46,7 +49,10 @@ export class Pool {
     return { scheme: this.#location.scheme, bucket: this.#location.bucket, key };
   }
 
-  /** Runs commands that may be retried if the connection breaks. */
+  /**
+   * Runs commands on a connection of the pool. If the connection breaks, runs them again on another one, so the
+   * commands must be repeatable.
+   */
   run<T>(key: string, { signal }: CallOptions, work: (client: Client) => Promise<T>): Promise<T> {
     return retry(this.#retry, signal, async () => {
       const client = await this.take("command", key, { signal });

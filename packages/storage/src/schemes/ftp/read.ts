@@ -13,7 +13,7 @@ export async function readFile(pool: Pool, key: string, call: ReadCall): Promise
   if (call.ifMatch !== undefined && call.ifMatch !== entry.etag) {
     throw new StorageError(
       "precondition",
-      `${key} was replaced: its ETag is no longer the expected one`,
+      `${key} was replaced: its ETag is no longer the expected one; read the new file from its start`,
       pool.place(key),
     );
   }
@@ -28,8 +28,8 @@ interface Range extends ByteRange {
 }
 
 /**
- * Yields the bytes of a range. FTP always sends everything up to the end of the file, so the connection is closed to
- * read less.
+ * Yields the bytes of a range. FTP always sends the file up to its end, so if the range ends before that, the
+ * connection is closed.
  */
 async function* pieces(
   pool: Pool,

@@ -1,4 +1,4 @@
-/** Writes files on FTP servers: to a temporary name, then renames. */
+/** Writes files on FTP servers under a temporary name, and then renames them. */
 import { PassThrough } from "node:stream";
 import { type Client, FTPError } from "basic-ftp";
 import { foldersOf, temporaryKey } from "../../address/tree-path.ts";
@@ -21,7 +21,7 @@ export async function beginUpload(pool: Pool, key: string, call: WriteCall): Pro
   const client = await pool.take("upload", key, call);
   const source = new PassThrough();
   const sent = client.uploadFrom(source, pathOf(temporary));
-  // If the transfer fails, the source is destroyed too, so that no writer waits for it for ever.
+  // If the transfer fails, the source stream is destroyed too, so that no write to it waits for ever.
   sent.catch((error: Error) => source.destroy(error));
   return new FileUpload(pool, key, { temporary, connection: client, source, sent }, call);
 }
@@ -53,8 +53,8 @@ class FileUpload implements Upload {
   }
 
   /**
-   * Resolves when there is room for more, or rejects if the transfer failed. Sends a copy, because the caller reuses
-   * its buffer.
+   * Sends a piece of the file. Resolves when the stream has room for more; rejects if the transfer failed. Copies the
+   * bytes, because the caller reuses its buffer.
    */
   async put(_part: number, bytes: Uint8Array): Promise<void> {
     this.#call.signal?.throwIfAborted();
@@ -94,8 +94,8 @@ class FileUpload implements Upload {
 }
 
 /**
- * Creates the parent folders and ignores errors: a server also refuses to create a folder that exists. If a folder is
- * really missing, writing the file fails.
+ * Creates the parent folders. Errors are ignored, because a server also refuses to create a folder that exists. If a
+ * folder is really missing, the write of the file fails.
  */
 export async function makeFolders(pool: Pool, key: string, call: CallOptions): Promise<void> {
   await pool.run(key, call, async (client) => {

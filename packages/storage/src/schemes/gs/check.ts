@@ -1,4 +1,4 @@
-/** Rules between the parameters of `gs://`, checked before anything is sent. */
+/** Checks parameters of `gs://` that depend on each other, before anything is sent. */
 import type { Location } from "../../address/uri.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { StorageError } from "../../errors.ts";
@@ -8,7 +8,8 @@ import { checkSession } from "./session.ts";
 
 const refuse = (message: string) => new StorageError("config", message, { scheme: "gs" });
 
-export const withoutProject = () => refuse("project is missing: it is required to list buckets");
+export const withoutProject = () =>
+  refuse("project is missing: it is required to list buckets; set project, or name a bucket");
 
 export function checkConfiguration({ values, isGiven }: Configuration<typeof parameters>, { bucket }: Location): void {
   const { token, requester_pays, project } = values;
@@ -19,7 +20,7 @@ export function checkConfiguration({ values, isGiven }: Configuration<typeof par
   if (requester_pays === true && token === "anon") {
     throw refuse("requester_pays: token is anon, so nobody can be billed; use another token");
   }
-  // Default credentials contain a project.
+  // google_default needs no project here, because default credentials contain one.
   if (requester_pays === true && project === null && token !== "google_default") {
     throw refuse("requester_pays: project is missing; set it, or set requester_pays to the project to bill");
   }
@@ -31,12 +32,12 @@ export function checkConfiguration({ values, isGiven }: Configuration<typeof par
 }
 
 /**
- * Throws if buckets cannot be listed: that needs a project, which default credentials contain, and a token other than
- * anon.
+ * Throws if the configuration cannot list buckets. A listing needs a token other than anon, and a project, which
+ * default credentials contain.
  */
 function checkProject({ token, project }: Configuration<typeof parameters>["values"]): void {
   if (token === "anon") {
-    throw refuse("token: anon cannot list a project's buckets; name a bucket, or use another token");
+    throw refuse("token: anonymous access (anon) cannot list buckets; name a bucket, or use another token");
   }
   if (project === null && token !== "google_default") throw withoutProject();
 }
@@ -44,7 +45,8 @@ function checkProject({ token, project }: Configuration<typeof parameters>["valu
 function checkEndpoint(given: string | null): void {
   const endpoint = endpointOf(given);
   if (!URL.canParse(endpoint) || !/^https?:$/.test(new URL(endpoint).protocol)) {
-    throw refuse("endpoint_url: expected protocol://host:port");
+    throw refuse("endpoint_url: expected http://host:port or https://host:port");
   }
-  if (new URL(endpoint).pathname !== "/") throw refuse("endpoint_url: expected protocol://host:port without a path");
+  if (new URL(endpoint).pathname !== "/")
+    throw refuse("endpoint_url: expected http://host:port or https://host:port, without a path");
 }

@@ -1,4 +1,4 @@
-/** One call of Google Cloud Storage: sends it, retries where useful, and maps errors. */
+/** Sends calls to Google Cloud Storage, retries if that is useful, and throws storage errors. */
 import { encodeQuery, encodeText } from "../../address/url-encoding.ts";
 import type { CallOptions } from "../../backend.ts";
 import type { Renewable } from "../../concurrency/renewing.ts";
@@ -19,7 +19,7 @@ export interface GsRequest extends CallOptions, Pick<HttpRequest, "isDirect"> {
   readonly method: HttpRequest["method"];
   /** Encoded path without the query. */
   readonly path: string;
-  /** For messages; empty for calls on the bucket. */
+  /** Key of the object, for error messages; empty for calls on the bucket. */
   readonly key: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
@@ -93,7 +93,7 @@ export class GsClient {
     return { scheme: "gs", bucket: this.bucket, key };
   }
 
-  /** Returns the query parameter with the project to bill, for requester-pays buckets. */
+  /** Returns the query parameter that names the project to bill; nothing if `requester_pays` is false. */
   async payerQuery(): Promise<Record<string, string>> {
     const { requester_pays } = this.configuration.values;
     if (requester_pays === false) return {};

@@ -7,7 +7,10 @@ import type { ObjectResource } from "./object-resource.ts";
 
 export class Checksum {
   readonly #md5: Hash | undefined;
-  /** Used for composite objects, which have no MD5. */
+  /**
+   * CRC-32C of the bytes that were sent. It is compared for composite objects, which have no MD5; undefined unless
+   * `consistency` is md5.
+   */
   readonly #crc32c: Crc32c | undefined;
   readonly #checksSize: boolean;
   #size = 0;
@@ -25,7 +28,7 @@ export class Checksum {
     this.#crc32c?.update(bytes);
   }
 
-  /** Describes how the object in the store differs from what was sent, or returns undefined. */
+  /** Returns how the object in the store differs from what was sent, or undefined if it does not differ. */
   complaint(written: ObjectResource): string | undefined {
     if (this.#checksSize && Number(written.size) !== this.#size)
       return `${written.size} bytes instead of ${this.#size}`;
@@ -39,8 +42,8 @@ export class Checksum {
 }
 
 /**
- * Throws if the store's object differs from what was sent, and removes it: only the generation that was just written,
- * not a later one.
+ * If the object in the store differs from what was sent, removes the object and throws. Removes only the generation
+ * that was just written, not a later one.
  */
 export async function checkWritten(client: GsClient, written: ObjectResource, checksum: Checksum): Promise<void> {
   const complaint = checksum.complaint(written);

@@ -1,4 +1,4 @@
-/** Copies inside the store; large objects take several steps. */
+/** Copies an object inside the store. The copy of a large object takes several requests. */
 import { encodeText } from "../../address/url-encoding.ts";
 import type { VersionCall } from "../../backend.ts";
 import type { GsClient } from "./client.ts";

@@ -13,7 +13,7 @@ type GsConfiguration = Configuration<typeof parameters>;
 type TokenDict = Readonly<Record<string, unknown>>;
 
 export interface AccessToken {
-  /** If absent, the request is sent without a token. */
+  /** Access token. If it is absent, the request is sent without one. */
   readonly token?: string;
   readonly expiration?: Date | undefined;
 }
@@ -36,8 +36,8 @@ export function tokenSource(configuration: GsConfiguration): Renewable<AccessTok
 }
 
 /**
- * Tries default credentials and the metadata server. If there are none, requests are sent without credentials, and both
- * are tried again after a minute.
+ * Returns a token of the default credentials or of the metadata server. If neither has one, requests are sent without
+ * credentials, and both are tried again after a minute.
  */
 async function firstOf(configuration: GsConfiguration): Promise<AccessToken> {
   if (isEmulator(endpointOf(configuration.values.endpoint_url)) && !hasDefaultFile()) return {};
@@ -45,8 +45,8 @@ async function firstOf(configuration: GsConfiguration): Promise<AccessToken> {
 }
 
 /**
- * Whether default credentials are configured explicitly. An emulator needs none, so they are used for it only in this
- * case.
+ * Whether an environment variable names a file with default credentials. An emulator needs no credentials, so default
+ * credentials are sent to it only in this case.
  */
 const hasDefaultFile = () => Boolean(process.env["GOOGLE_APPLICATION_CREDENTIALS"]);
 
@@ -59,7 +59,9 @@ function fromText(configuration: GsConfiguration, token: string): Renewable<Acce
     if (dict) return fromDict(configuration, dict).get();
     if (!looksLikePath) return { token };
     throw refuseFile(
-      isSurelyPath(token) ? `${pathOf(token)} does not exist` : "expected an existing file or an access token",
+      isSurelyPath(token)
+        ? `${pathOf(token)} does not exist`
+        : "expected an access token or the path of an existing file; the given text looks like a path, but there is no such file",
     );
   });
   return { get: source.get, renew: () => !raw && source.renew() };
@@ -87,7 +89,7 @@ async function readTokenFile(token: string): Promise<TokenDict | undefined> {
   try {
     return JSON.parse(text) as TokenDict;
   } catch {
-    throw refuseFile(`${path} is not JSON`);
+    throw refuseFile(`${path} is not a token file: its content is not valid JSON`);
   }
 }
 
@@ -108,7 +110,7 @@ function fromDict(configuration: GsConfiguration, token: TokenDict): Renewable<A
 const isCredential = (token: TokenDict) =>
   token["type"] !== undefined || token["private_key"] !== undefined || token["refresh_token"] !== undefined;
 
-/** Loads Google's auth library at the first use. */
+/** Creates an instance of Google's auth library, which is loaded at the first use. */
 async function createAuth(configuration: GsConfiguration): Promise<GoogleAuth> {
   const { GoogleAuth } = await import("google-auth-library");
   return new GoogleAuth({ scopes: scopeOf(configuration), clientOptions: clientOptions(configuration) });
@@ -142,7 +144,7 @@ async function createClient(configuration: GsConfiguration, token: TokenDict): P
 const scopeOf = ({ values }: GsConfiguration) =>
   `https://www.googleapis.com/auth/devstorage.${values.access ?? "full_control"}`;
 
-/** Token requests use the same proxy as other requests. */
+/** Returns options that send token requests through the same proxy as other requests. */
 function clientOptions({ values }: GsConfiguration) {
   const proxy = values["session_kwargs.proxy"];
   return proxy === null ? {} : { transporterOptions: { proxy } };
@@ -170,15 +172,15 @@ async function fromClient(create: () => Promise<TokenClient>): Promise<AccessTok
   }
 }
 
-/** Signs URLs for a service account, with its key or through the store. */
+/** Signs URLs for a service account: with its private key, or through Google's signing service. */
 export interface UrlSigner {
   readonly email: string;
   sign(text: string): Promise<Buffer>;
 }
 
 /**
- * Returns the signer of the configured credentials, or undefined for plain tokens, user credentials and anonymous
- * access, which cannot sign URLs.
+ * Returns the signer of the configured credentials. Returns undefined if they cannot sign URLs: plain tokens, user
+ * credentials and anonymous access.
  */
 export async function urlSigner(configuration: GsConfiguration): Promise<UrlSigner | undefined> {
   const { token } = configuration.values;
@@ -196,8 +198,8 @@ async function remoteSigner(configuration: GsConfiguration): Promise<UrlSigner |
 }
 
 /**
- * Returns the project of the requests, or undefined if there is none or access is anonymous. The project of default
- * credentials wins over the configured one.
+ * Returns the project of the default credentials, or else the configured project. Returns undefined if there is neither
+ * or if access is anonymous.
  */
 export async function projectOf(configuration: GsConfiguration): Promise<string | undefined> {
   const { token, project } = configuration.values;

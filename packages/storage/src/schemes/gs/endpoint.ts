@@ -2,7 +2,10 @@
 
 const standardEndpoint = "https://storage.googleapis.com";
 
-/** Returns a URL without a trailing slash. An endpoint without a protocol, as in the emulator variable, gets http. */
+/**
+ * Returns the endpoint's URL without a trailing slash. If the given text has no protocol, which STORAGE_EMULATOR_HOST
+ * allows, adds http.
+ */
 export function endpointOf(given: string | null): string {
   if (given === null) return standardEndpoint;
   const url = /^[a-z][a-z0-9+.-]*:\/\//i.test(given) ? given : `http://${given}`;
@@ -10,6 +13,7 @@ export function endpointOf(given: string | null): string {
 }
 
 /**
- * Whether the endpoint is an emulator or similar. Such an endpoint has no TLS, while Google's own endpoints use https.
+ * Whether the endpoint is an emulator. Every endpoint without TLS counts as one, because Google's own endpoints use
+ * https.
  */
 export const isEmulator = (endpoint: string) => endpoint.startsWith("http:");

@@ -3,7 +3,7 @@ import type { ErrorCode, ErrorDetails, ErrorPlace, StorageError } from "../../er
 import type { HttpAnswer } from "../../http/messages.ts";
 import { errorOfAnswer, errorOfStatus, type Said } from "../../http/status-errors.ts";
 
-/** Reasons that say more than the status. */
+/** Storage error codes for those error reasons of the store that say more than the HTTP status. */
 const reasons: Readonly<Record<string, ErrorCode>> = {
   rateLimitExceeded: "throttled",
   userRateLimitExceeded: "throttled",
@@ -37,7 +37,10 @@ function saidOf(body: string): Said {
   return { code: reasons[word], word, message };
 }
 
-/** Parses the body of an error. If it is not JSON, but plain text or XML, its start becomes the message. */
+/**
+ * Parses the body of an error answer. If the body is not JSON, but plain text or XML, its first characters become the
+ * message.
+ */
 function parse(body: string): Described {
   try {
     return (JSON.parse(body) as { error?: Described }).error ?? {};

@@ -1,4 +1,4 @@
-/** Pages of objects and of their generations. */
+/** Lists objects, or generations of objects, page by page. */
 import { directoryEntry } from "../../entry.ts";
 import { parseAnswer } from "../../http/parse-answer.ts";
 import type { Page, PageCall } from "../../listing/pages.ts";
@@ -21,8 +21,8 @@ export async function fetchPage(client: GsClient, call: PageCall): Promise<Page>
 }
 
 /**
- * Returns the query of a page. The store's start offset includes the given key, so one more entry is requested, and
- * that key is left out.
+ * Returns the query of a page. The store can only start at a key, not after it. So one entry more is requested, and the
+ * caller leaves out the key itself.
  */
 function queryOf(call: PageCall): Record<string, string> {
   const fields = `nextPageToken,prefixes,items(${entryFields})`;

@@ -1,6 +1,6 @@
 /**
- * `cache_timeout`: caches listings, which also answer `stat` for the objects in them. All of them are dropped when the
- * same storage changes an object, or when a read shows that an entry is stale.
+ * `cache_timeout`: caches listings, which also answer `stat` for the objects in them. All cached listings are dropped
+ * when this storage changes an object, or when a read shows that an entry is stale.
  */
 import type { Backend, Content, Entry, ListCall, ReadCall, Upload, VersionCall } from "../../backend.ts";
 import { isStorageError } from "../../errors.ts";

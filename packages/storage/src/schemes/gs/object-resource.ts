@@ -8,14 +8,17 @@ export interface ObjectResource {
   readonly etag?: string;
   readonly generation?: string;
   readonly updated?: string;
-  /** Present only on generations that are no longer the latest. */
+  /**
+   * Time at which a newer generation replaced this one, or at which it was deleted. Absent for the latest generation.
+   */
   readonly timeDeleted?: string;
   readonly md5Hash?: string;
   readonly crc32c?: string;
 }
 
-/** The fields to request; checksums are long and needed only after writes. */
+/** The fields that listings and `stat` request. */
 export const entryFields = "name,size,etag,generation,updated,timeDeleted";
+/** The fields that writes request. Only writes need checksums. */
 export const writtenFields = `${entryFields},md5Hash,crc32c`;
 
 export const toEntry = (resource: ObjectResource): Entry => ({

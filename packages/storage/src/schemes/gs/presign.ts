@@ -1,4 +1,7 @@
-/** Presigns URLs: version 4, with the key of a service account or through Google's signing service. */
+/**
+ * Presigns URLs with version 4 signatures. They are made with the key of a service account, or through Google's signing
+ * service.
+ */
 import { createHash } from "node:crypto";
 import { encodeKey, encodeQuery, encodeText } from "../../address/url-encoding.ts";
 import type { PresignCall } from "../../backend.ts";

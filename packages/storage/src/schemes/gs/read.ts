@@ -13,7 +13,8 @@ export async function statObject(client: GsClient, key: string, call: VersionCal
 }
 
 export async function readObject(client: GsClient, key: string, call: ReadCall): Promise<Content> {
-  // Requests the bytes as stored: otherwise the store would decompress gzip objects, and the size would differ.
+  // Requests the bytes as they are stored. Without this header, the store would decompress gzip objects, and the size
+  // would differ.
   const headers = { ...rangeHeader(call), "accept-encoding": "gzip" };
   const query = { ...generationQuery(call), alt: "media" };
   const { signal } = call;
@@ -35,7 +36,7 @@ export async function readObject(client: GsClient, key: string, call: ReadCall):
 const replaced = (client: GsClient, key: string) =>
   new StorageError(
     "precondition",
-    `gs://${client.bucket}/${key}: the object was replaced: its ETag is no longer the expected one`,
+    `gs://${client.bucket}/${key}: the object was replaced: its ETag is no longer the expected one; read the new object from its start`,
     client.place(key),
   );
 

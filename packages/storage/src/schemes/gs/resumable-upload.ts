@@ -1,8 +1,8 @@
 /**
- * Writes in parts, one after the other, in a resumable upload session. The size of every part but the last must be a
- * multiple of 256 KiB, and the last part states the object's size. If the size is known, parts are sent as they arrive.
- * Otherwise the latest part is held back, because it may be the last; bytes beyond a multiple of 256 KiB are sent with
- * the next part.
+ * Writes an object in parts, one after the other, in a resumable upload session. The store requires that every part
+ * except the last is a multiple of 256 KiB, and that the last one states the size of the object. If the caller states
+ * the size in advance, parts are sent as they arrive. Otherwise each part is held back until the next one arrives,
+ * because it may be the last. Bytes beyond a multiple of 256 KiB are sent with the next part.
  */
 import type { Entry, Upload, WriteCall } from "../../backend.ts";
 import { retry } from "../../concurrency/retry.ts";
@@ -34,7 +34,7 @@ export async function beginUpload(client: GsClient, key: string, call: WriteCall
   if (session === undefined) {
     throw new StorageError(
       "failed",
-      `gs://${client.bucket}/${key}: the store did not start an upload: its answer contains no upload address`,
+      `gs://${client.bucket}/${key}: the store did not start the upload: its answer contains no upload address; write the object again`,
       client.place(key),
     );
   }
@@ -47,12 +47,16 @@ class ResumableUpload implements Upload {
   readonly #session: string;
   readonly #call: WriteCall;
   readonly #checksum: Checksum;
+  /** The bytes that are held back, because they may be the last ones of the object. */
   #held: Buffer = Buffer.alloc(0);
-  /** The buffer for the next part: that of the part held back before, once it has been sent. */
+  /**
+   * Memory that the next part may be copied into. It held the part before, and is free again when `sending` has
+   * settled.
+   */
   #unused: Buffer = Buffer.alloc(0);
-  /** The request that is sending the part held back before, while the next part arrives. */
+  /** Settles when the part before has been sent; the next part may arrive meanwhile. */
   #sending: Promise<unknown> = Promise.resolve();
-  /** Number of bytes that the store has received. */
+  /** Number of bytes that the store has confirmed. */
   #sent = 0;
 
   constructor(client: GsClient, key: string, session: string, call: WriteCall) {
@@ -72,15 +76,18 @@ class ResumableUpload implements Upload {
   }
 
   /**
-   * Whether a part can be sent at once. The last part cannot: it would complete the object before its size has been
-   * checked.
+   * Whether a part can be sent as soon as it arrives. The last part cannot, because it would complete the object before
+   * its size has been checked.
    */
   #isSendable({ length }: Uint8Array): boolean {
     const { size } = this.#call;
     return size !== undefined && length % partUnit === 0 && this.#sent + length < size;
   }
 
-  /** Holds back a part and sends the one held back before. Copies the bytes, because the caller reuses its buffer. */
+  /**
+   * Holds back a part, and sends the part that was held back before. Copies the bytes, because the caller reuses its
+   * buffer.
+   */
   #hold(bytes: Uint8Array): void {
     const before = this.#held;
     const whole = before.length - (before.length % partUnit);
@@ -88,7 +95,7 @@ class ResumableUpload implements Upload {
     this.#unused = before;
     if (whole === 0) return;
     this.#sending = this.#sendAll(before.subarray(0, whole), "*");
-    // If this request fails, the error is thrown by the next part or at the end.
+    // If this request fails, the next call of `put` or `finish` throws the error.
     this.#sending.catch(() => {});
   }
 
@@ -116,8 +123,8 @@ class ResumableUpload implements Upload {
   }
 
   /**
-   * Sends bytes until the store has accepted them all: one request may be accepted only in part. Returns the answer
-   * that ends the upload, or undefined if the upload continues.
+   * Sends bytes until the store has accepted all of them; it may accept only some bytes of a request. Returns the
+   * answer that completes the upload, or undefined if the upload is not complete.
    */
   async #sendAll(bytes: Uint8Array, total: string): Promise<HttpAnswer | undefined> {
     const start = this.#sent;
@@ -149,8 +156,8 @@ class ResumableUpload implements Upload {
   }
 
   /**
-   * Asks how many bytes the store has received. After a request broke off, it may have received all of it or a part, or
-   * have finished the upload.
+   * Asks the store how many bytes it has received, after a request has broken off. Returns the answer if the upload is
+   * already complete.
    */
   #askHowMuch(): Promise<HttpAnswer | undefined> {
     return this.#ask("bytes */*");
@@ -172,7 +179,7 @@ class ResumableUpload implements Upload {
   }
 }
 
-/** Concatenates two pieces, in the given buffer if it is large enough. */
+/** Returns the two pieces as one. Copies them into `space` if it is large enough, otherwise into a new buffer. */
 function join(space: Buffer, first: Uint8Array, second: Uint8Array): Buffer {
   const length = first.length + second.length;
   const target = space.length >= length ? space.subarray(0, length) : Buffer.allocUnsafeSlow(length);

@@ -31,7 +31,10 @@ function timeouts(values: GsValues): Pick<HttpSettings, "connectTimeout" | "read
   };
 }
 
-/** Returns headers with names in lower case, so that a request's own headers replace them. */
+/**
+ * Returns the headers of every request. Their names are in lower case, so that a header of a single request replaces
+ * the one of the same name.
+ */
 export function sessionHeaders(values: GsValues): Record<string, string> {
   const cookies = Object.entries(values["session_kwargs.cookies"] ?? {}).map(([name, value]) => `${name}=${value}`);
   const authorization = basic(values, "session_kwargs.auth");

@@ -1,4 +1,4 @@
-/** Writes an object in one request, and builds the conditions of all writes. */
+/** Writes an object in one request. Also builds the preconditions that all kinds of writes send. */
 import { randomUUID } from "node:crypto";
 import type { Entry, WriteCall } from "../../backend.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
@@ -54,8 +54,8 @@ function withMetadata(key: string, bytes: Uint8Array, call: WriteCall) {
 export const describe = ({ contentType = defaultType, metadata }: WriteCall) => ({ contentType, metadata });
 
 /**
- * Returns the conditions as query parameters. The store compares generations, not ETags, so the generation of the
- * object with the ETag is looked up first. If another write comes in between, the condition fails.
+ * Returns the preconditions as query parameters. The store compares generations, not ETags, so the current generation
+ * is looked up and must have the expected ETag. If another write comes in between, the store refuses this one.
  */
 export async function conditionsOf(client: GsClient, key: string, call: WriteCall): Promise<Record<string, string>> {
   if (call.ifNoneMatch !== undefined) return { ifGenerationMatch: "0" };
@@ -67,7 +67,7 @@ export async function conditionsOf(client: GsClient, key: string, call: WriteCal
   if (there?.etag === call.ifMatch) return { ifGenerationMatch: there.version };
   throw new StorageError(
     "precondition",
-    `gs://${client.bucket}/${key}: the object was replaced or removed: its ETag is no longer the expected one`,
+    `gs://${client.bucket}/${key}: the object was replaced or removed: its ETag is no longer the expected one; read it again before you write`,
     client.place(key),
   );
 }

@@ -21,8 +21,8 @@ export async function moveFile(changes: Changes, from: string, to: string, call:
 }
 
 /**
- * Makes the commit line of a copy. It refers to the same content of an LFS file; the content of a small file in git
- * passes through this process.
+ * Returns the line of a commit that copies a file. An LFS file is copied by reference. A small file, which is stored in
+ * git, is downloaded and sent again.
  */
 async function lineOfCopy(client: HubClient, from: string, to: string, call: VersionCall): Promise<CommitLine> {
   checkPath(to);
@@ -42,8 +42,8 @@ export async function removeFile(changes: Changes, key: string, call: VersionCal
 }
 
 /**
- * Removes the file with this key, if there is one, and everything below the key. Removes file by file, so that a file
- * written to the folder in the same batch stays.
+ * Removes the file with this key, if there is one, and all files below the key. The commit names each file and not the
+ * folder, so that a file that the same batch writes into the folder stays.
  */
 export async function removeTree(changes: Changes, key: string, call: VersionCall): Promise<void> {
   refuseVersion(changes.client, key, call);
@@ -57,10 +57,13 @@ export async function removeTree(changes: Changes, key: string, call: VersionCal
 }
 
 /**
- * Refuses to remove a given version: commits are immutable, so the file would be removed from the newest commit
- * instead.
+ * Throws if a version is given: commits are immutable, and the file would be removed from the newest commit instead.
  */
 function refuseVersion(client: HubClient, key: string, { version }: VersionCall): void {
   if (!version) return;
-  throw new StorageError("unsupported", `${key}: hf:// cannot remove a file from an old commit`, client.place(key));
+  throw new StorageError(
+    "unsupported",
+    `${key}: hf:// cannot remove a file from an old commit; omit the version to remove it from the newest one`,
+    client.place(key),
+  );
 }

@@ -1,4 +1,4 @@
-/** Calls of the hub: adds the token, follows redirects, retries where useful, and maps errors. */
+/** Sends calls to the hub: adds the token, follows redirects, retries if that is useful, and throws storage errors. */
 import type { Readable } from "node:stream";
 import type { Location } from "../../address/uri.ts";
 import { encodeKey } from "../../address/url-encoding.ts";
@@ -15,20 +15,26 @@ import { type RepositoryName, type RepositoryType, repositoryOf } from "./reposi
 export interface HubRequest extends CallOptions, Pick<HttpRequest, "isDirect"> {
   readonly method: HttpRequest["method"];
   readonly url: string;
-  /** For error messages. */
+  /** Key of the file, for error messages. */
   readonly key: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
-  /** Makes a new stream for every attempt. Used instead of `body`; `headers` must contain the length. */
+  /**
+   * Returns a stream to send instead of `body`; it is called once for each attempt. `headers` must then contain the
+   * content length.
+   */
   readonly stream?: () => Readable;
-  /** A presigned URL, which must not receive the hub's token. */
+  /** Set if the URL is presigned: the hub's token must not be sent to it. */
   readonly isSigned?: true;
 }
 
 export interface HubAnswer {
-  /** The final answer, with the body. */
+  /** The answer with the body, after all redirects. */
   readonly answer: HttpAnswer;
-  /** The hub's own answer, which describes the file even if another server sends its bytes. */
+  /**
+   * The answer of the hub itself, which describes the file. Differs from `answer` if the hub redirects to another
+   * server.
+   */
   readonly told: HttpAnswer;
 }
 
@@ -52,13 +58,13 @@ export class HubClient {
     this.name = repositoryOf(settings.location);
   }
 
-  /** Returns the URL of an API call. */
+  /** Returns the URL of an API call about this repository. */
   async apiUrl(call: string, revision = this.name.revision, path = ""): Promise<string> {
     const below = path === "" ? "" : `/${encodeKey(path)}`;
     return `${this.#apiOf(await this.#typeOf())}/${call}/${encodeURIComponent(revision)}${below}`;
   }
 
-  /** Returns the URL of a file, as it appears in a browser. */
+  /** Returns the URL of a file for reading. `rest` is what follows the name of the repository. */
   async fileUrl(rest: string): Promise<string> {
     const type = await this.#typeOf();
     return `${this.#settings.endpoint}/${type === "model" ? "" : `${type}s/`}${this.name.id}${rest}`;
@@ -76,7 +82,7 @@ export class HubClient {
     });
   }
 
-  /** Returns undefined if the hub says that the file or folder does not exist; a missing repository is an error. */
+  /** Returns the answer, or undefined if the file or folder does not exist. Throws if the repository does not exist. */
   async sendUnlessMissing(request: HubRequest): Promise<HttpAnswer | undefined> {
     return retry(this.#settings.retry, request.signal, async () => {
       const { answer } = await this.#follow(request);
@@ -87,7 +93,7 @@ export class HubClient {
     });
   }
 
-  /** Sends and receives JSON. */
+  /** Sends JSON, and returns the JSON of the answer. */
   async call<T>(url: string, key: string, body: object, { signal }: CallOptions): Promise<T> {
     const headers = { "content-type": "application/json" };
     const { answer } = await this.send({
@@ -101,14 +107,17 @@ export class HubClient {
     return parseJson<T>(answer, this.place(key));
   }
 
-  /** Returns the commit that the revision points to now. */
+  /** Returns the id of the commit that the revision points to now. */
   async head({ signal }: CallOptions): Promise<string> {
     const { answer } = await this.send({ method: "GET", url: await this.apiUrl("revision"), key: "", signal });
     const { sha } = await parseJson<{ sha: string }>(answer, this.place(""));
     return sha;
   }
 
-  /** Returns the address of the next page, with the host of the configured endpoint. */
+  /**
+   * Returns the URL of the next page, or undefined if there is none. The host is that of the configured endpoint,
+   * whatever the hub answers.
+   */
   nextUrl(answer: HttpAnswer): string | undefined {
     const next = /<([^>]+)>;\s*rel="next"/.exec(answer.header("link") ?? "")?.[1];
     if (next === undefined) return undefined;
@@ -136,7 +145,11 @@ export class HubClient {
       if (!next) return { answer, told: told ?? answer };
       url = next;
     }
-    throw new StorageError("failed", `${request.url}: too many redirects`, place);
+    throw new StorageError(
+      "failed",
+      `${request.url}: the request was redirected more than ${mostRedirects} times`,
+      place,
+    );
   }
 
   #sendOnce(

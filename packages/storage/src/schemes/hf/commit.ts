@@ -1,5 +1,6 @@
 /**
- * Changes of a repository, as lines of a commit. They are committed at once, or collected until a batch is finished.
+ * Changes of a repository, as lines of a commit. Each change is committed immediately, or collected until a batch is
+ * finished.
  */
 import { folderOf } from "../../address/uri.ts";
 import type { BatchCall, CallOptions } from "../../backend.ts";
@@ -15,16 +16,16 @@ export type CommitLine =
 
 export interface ChangeCall extends CallOptions {
   readonly summary: string;
-  /** Rejects if the change must not be made on top of this commit. */
+  /** Checks the caller's precondition: rejects if the change must not be based on this commit. */
   readonly condition?: ((commit: string) => Promise<void>) | undefined;
 }
 
 export interface Changes {
   /** The client of the repository that is changed. */
   readonly client: HubClient;
-  /** Returns the id of the new commit, or an empty text while changes are only collected. */
+  /** Commits the lines and returns the id of the commit. In a batch, only collects them and returns an empty text. */
   make(lines: readonly CommitLine[], call: ChangeCall): Promise<string>;
-  /** Drops collected changes of a file, or of everything in a folder. */
+  /** Drops the collected changes of this file, or of all files in this folder. */
   forget(path: string): void;
 }
 

@@ -5,8 +5,8 @@ import type { HttpAnswer } from "../../http/messages.ts";
 import { errorOfAnswer } from "../../http/status-errors.ts";
 
 /**
- * Error codes in the hub's header. They say more than the status: for a repository that the user may not see, for
- * example, the status is 401.
+ * Storage error codes by the hub's own error code, which is in the header `x-error-code` and says more than the HTTP
+ * status. For a repository that does not exist, for example, the status may be 401.
  */
 const codes: Readonly<Record<string, ErrorCode>> = {
   RepoNotFound: "not_found",
@@ -18,7 +18,7 @@ const codes: Readonly<Record<string, ErrorCode>> = {
 
 export const isEntryMissing = (answer: HttpAnswer) => answer.header("x-error-code") === "EntryNotFound";
 
-/** Reads the body and puts its text into the message. */
+/** Makes the error for an answer. The message comes from a header of the answer or from its body. */
 export async function toStorageError(answer: HttpAnswer, place: ErrorPlace): Promise<StorageError> {
   const body = await answer.text();
   const word = answer.header("x-error-code") ?? "";
@@ -38,8 +38,8 @@ function messageIn(body: string): string {
 }
 
 /**
- * Parses a rate-limit header such as `"api";r=0;t=55`, which means that no requests are left for 55 seconds. Returns
- * milliseconds.
+ * Returns the time in milliseconds until the hub accepts requests again, or undefined if it does so now. The header
+ * `"api";r=0;t=55` means that no requests are left for 55 seconds.
  */
 function untilNextWindow(header: string | undefined): number | undefined {
   const [, left, seconds] = /r=(\d+).*t=(\d+)/.exec(header ?? "") ?? [];

@@ -1,4 +1,4 @@
-/** Lists trees of the hub, and looks up one path. */
+/** Lists folders of a repository, and looks up single paths. */
 import type { CallOptions, Entry, ListCall, VersionCall } from "../../backend.ts";
 import { checkedSize } from "../../check-count.ts";
 import { blankEntry, directoryEntry } from "../../entry.ts";
@@ -13,7 +13,7 @@ export interface TreeItem {
   readonly path: string;
   readonly oid: string;
   readonly size: number;
-  /** Present if the content is kept in LFS. */
+  /** Set if the content is stored in LFS. */
   readonly lfs?: { readonly oid: string; readonly size: number };
   readonly lastCommit?: { readonly id: string; readonly date: string };
 }
@@ -26,8 +26,8 @@ export async function* listTree(client: HubClient, prefix: string, call: ListCal
 }
 
 /**
- * Yields the contents of a folder in pages. Requests expanded entries: only those say when a file was changed, and by
- * which commit.
+ * Yields the contents of a folder in pages. Requests expanded entries, because only these contain the last commit of
+ * each file and its time.
  */
 async function* readFolder(
   client: HubClient,
@@ -46,7 +46,7 @@ async function* readFolder(
   }
 }
 
-/** Returns the file or folder at a path, or undefined. */
+/** Returns the file or folder at a path, or undefined if there is none. */
 export async function lookUp(client: HubClient, key: string, call: VersionCall): Promise<TreeItem | undefined> {
   const url = await client.apiUrl("paths-info", call.version);
   const [item] = await client.call<TreeItem[]>(url, key, { paths: [checkPath(key)], expand: true }, call);
@@ -60,7 +60,10 @@ export async function statFile(client: HubClient, key: string, call: VersionCall
   throw new StorageError("not_found", `hf://${client.place(key).bucket}/${key} ${what}`, client.place(key));
 }
 
-/** Returns the ETag, a hash: the id of the blob in git, or the SHA-256 of an LFS file. */
+/**
+ * Returns the ETag of a file. It is a hash of the content: SHA-256 for a file in LFS, otherwise the id of the blob in
+ * git.
+ */
 export const etagOf = ({ lfs, oid }: TreeItem) => lfs?.oid ?? oid;
 
 function toEntry(item: TreeItem): Entry {

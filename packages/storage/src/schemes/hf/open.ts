@@ -34,7 +34,7 @@ const backendOf = (changes: Changes): Backend => ({
     partSize: 8 * mebibyte,
     minimumPart: 1,
     maximumParts: Number.POSITIVE_INFINITY,
-    // Bytes in memory need no temporary file, whatever their size.
+    // Bytes in memory are written in one call, whatever their size, because they need no temporary file.
     wholeUpTo: Number.POSITIVE_INFINITY,
     concurrency: 1,
     partsInOrder: true,

@@ -20,7 +20,7 @@ export async function readFile(client: HubClient, key: string, call: ReadCall): 
       await sent.answer.discard();
       throw new StorageError(
         "precondition",
-        `${key} was replaced: its ETag is no longer the expected one`,
+        `${key} was replaced: its ETag is no longer the expected one; read the new file from its start`,
         client.place(key),
       );
     }
@@ -32,7 +32,7 @@ export async function readFile(client: HubClient, key: string, call: ReadCall): 
 }
 
 /**
- * Makes the entry of a file. Its version is the commit that was read, so that later reads of the file use the same
+ * Returns the entry of a file. Its version is the commit that was read, so that later reads of the entry use the same
  * commit.
  */
 function toEntry(key: string, { answer, told }: HubAnswer): Entry {

@@ -6,7 +6,7 @@ import { StorageError } from "../../errors.ts";
 export type RepositoryType = "dataset" | "model" | "space";
 
 export interface RepositoryName {
-  /** The types to try, in this order. There are several if the URI contains no type. */
+  /** The types to try, in this order. Only one if the URI contains the type. */
   readonly types: readonly RepositoryType[];
   readonly id: string;
   readonly revision: string;
@@ -15,14 +15,14 @@ export interface RepositoryName {
 const prefixes: Readonly<Record<string, RepositoryType>> = { datasets: "dataset", models: "model", spaces: "space" };
 
 /**
- * Revisions that the hub itself creates, such as `refs/pr/1`, may contain slashes; in other revisions, a slash must be
- * written as `%2F`.
+ * Matches `namespace/name[@revision][/path]`. Revisions that the hub itself creates, such as `refs/pr/1`, may contain
+ * slashes. In other revisions, a slash must be written as `%2F`.
  */
 const uriPattern = /^([^/@]+\/[^/@]+)(?:@(refs\/(?:convert\/[^/]+|pr\/\d+)|[^/]+))?(?:\/(.*))?$/s;
 
 /**
- * A name without a namespace, as some old datasets have. A path can follow only after a revision: in `a/b`, `a` would
- * be the namespace and `b` the name.
+ * Matches a repository name without a namespace, which some old datasets have. A path can follow only after a revision,
+ * because in `a/b`, `a` is the namespace and `b` the name.
  */
 const lonePattern = /^([^/@]+)(?:@(refs\/(?:convert\/[^/]+|pr\/\d+)|[^/]+)(?:\/(.*))?|\/)?$/s;
 
@@ -35,8 +35,8 @@ export function parseHubUri(uri: string): Location {
 }
 
 /**
- * Returns the name of the repository in a URI. A URI without a type means a dataset or, if the hub has no such dataset,
- * a model.
+ * Returns type, name and revision of the repository in a URI. If the URI contains no type, the repository is a dataset
+ * or, if there is no such dataset, a model.
  */
 export function repositoryOf({ uri }: Location): RepositoryName {
   const { prefix, name } = split(uri);
@@ -52,7 +52,8 @@ export function repositoryOf({ uri }: Location): RepositoryName {
 function split(uri: string): { prefix: string; name: string; path: string } {
   const whole = afterScheme(uri);
   const first = whole.slice(0, whole.indexOf("/") + 1);
-  if (first === "buckets/") throw refuse(`${uri}: hub buckets are not supported, only repositories`);
+  if (first === "buckets/")
+    throw refuse(`${uri}: buckets of the hub are not supported; use a repository, hf://datasets/namespace/name`);
   const prefix = prefixes[first.slice(0, -1)] ? first : "";
   const rest = whole.slice(prefix.length);
   const [, id, revision, path = ""] = uriPattern.exec(rest) ?? lonePattern.exec(rest) ?? [];
@@ -63,5 +64,5 @@ function split(uri: string): { prefix: string; name: string; path: string } {
 
 const refuse = (message: string) => new StorageError("config", message, { scheme: "hf" });
 
-/** Checks a path. Refuses `.git` too, because git trees cannot contain entries of this name. */
+/** Checks a path. Refuses names `.git` too, because git trees cannot contain them. */
 export const checkPath = (key: string) => checkTreePath("hf", key, /\0|(^|\/)\.git(\/|$)/);

@@ -1,4 +1,4 @@
-/** Content to upload, with its size and hash: bytes, or a stream that was spooled to a temporary file. */
+/** Content to upload, with its size and hash. It is in memory or, if it came as a stream, in a temporary file. */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { type FileHandle, mkdtemp, open, readFile, rm } from "node:fs/promises";
@@ -9,7 +9,7 @@ import { Readable } from "node:stream";
 export interface Source {
   readonly size: number;
   readonly sha256: string;
-  /** The first bytes, by which the hub distinguishes text from binary files. */
+  /** The first bytes of the content. From them, the hub decides whether the file is text or binary. */
   readonly sample: Uint8Array;
   bytes(): Promise<Uint8Array>;
   stream(start: number, end: number): Readable;

@@ -1,4 +1,4 @@
-/** Finds the token that is saved for this user, in the places where the hub's own clients keep it. */
+/** Finds the token that the user has saved, in the places where the hub's own clients save it. */
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
@@ -8,7 +8,10 @@ import { StorageError } from "../../errors.ts";
 const variables = ["HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"];
 const trueWords = ["1", "ON", "YES", "TRUE"];
 
-/** Returns the saved token to use by default, unless the environment disables this. */
+/**
+ * Returns the saved token, for storages without the parameter `token`. Returns undefined if there is none, or if
+ * HF_HUB_DISABLE_IMPLICIT_TOKEN is true.
+ */
 export function implicitToken(environment: Environment): FoundValue | undefined {
   const isOff = trueWords.includes((environment["HF_HUB_DISABLE_IMPLICIT_TOKEN"] ?? "").toUpperCase());
   return isOff ? undefined : savedToken(environment);
@@ -25,12 +28,12 @@ function savedToken(environment: Environment): FoundValue | undefined {
 }
 
 interface Asked {
-  /** `token` is a token, true if the saved token is required, or false or null if no token is to be sent. */
+  /** `token` is the token to send. True means the saved token, which must exist; false and null mean no token. */
   readonly values: { readonly token: string | boolean | null };
   readonly environment: Environment;
 }
 
-/** Returns the token to send, if any. */
+/** Returns the token to send, or undefined for none. */
 export function tokenOf({ values, environment }: Asked): string | undefined {
   if (values.token === false || values.token === null) return undefined;
   if (values.token !== true) return values.token;

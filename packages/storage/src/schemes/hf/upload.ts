@@ -1,4 +1,7 @@
-/** Uploads content to LFS: announces it, sends it whole or in parts to the given addresses, and confirms it. */
+/**
+ * Uploads content to LFS. Announces it to the hub, sends it whole or in parts to the URLs that the hub returns, and
+ * confirms it.
+ */
 import type { ByteRange, CallOptions } from "../../backend.ts";
 import { runAll } from "../../concurrency/window.ts";
 import { StorageError } from "../../errors.ts";
@@ -9,7 +12,7 @@ import type { Source } from "./source.ts";
 /** An upload of the content of one file to LFS. */
 export interface LfsUpload extends CallOptions {
   readonly client: HubClient;
-  /** For error messages. */
+  /** Key of the file, for error messages. */
   readonly key: string;
   readonly source: Source;
 }
@@ -60,7 +63,10 @@ const json = (value: object) => ({
   body: Buffer.from(JSON.stringify(value)),
 });
 
-/** Sends the parts. The hub gives the presigned URL of each part in a header whose name is the number of the part. */
+/**
+ * Sends the content in parts. The hub's answer has a header for each part: its name is the number of the part, its
+ * value the presigned URL.
+ */
 async function sendParts(upload: LfsUpload, { href, header = {} }: Action): Promise<void> {
   const { client, key, source, signal } = upload;
   const partSize = Number(header["chunk_size"]);

@@ -1,4 +1,7 @@
-/** Writes files of the hub: small text goes into the commit itself, everything else to LFS first. */
+/**
+ * Writes files of the hub. Small text files become part of the commit itself; all other files are uploaded to LFS
+ * first.
+ */
 import { createHash } from "node:crypto";
 import type { CallOptions, Entry, Upload, WriteCall } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";
@@ -24,8 +27,8 @@ export const putBytes = (changes: Changes, key: string, bytes: Uint8Array, call:
   putFile(changes, key, bytesSource(bytes), call);
 
 /**
- * Returns the commit line for new content, and its ETag. The hub decides whether the content goes to git or LFS; if to
- * LFS, it is uploaded here.
+ * Returns the line of the commit for a new file, and the ETag of the file. The hub decides whether the content is
+ * stored in git or in LFS. Content for LFS is uploaded here.
  */
 async function prepare(
   client: HubClient,
@@ -71,7 +74,7 @@ function conditionOf(client: HubClient, key: string, call: WriteCall) {
     if (!isRight)
       throw new StorageError(
         "precondition",
-        `${key}: the file already exists, or its ETag is not the expected one`,
+        `${key}: the file already exists (ifNoneMatch), or its ETag is not the expected one (ifMatch)`,
         client.place(key),
       );
   };

@@ -40,5 +40,7 @@ export function open({ location, configuration }: OpenRequest<typeof parameters>
 }
 
 function refuse(): never {
-  throw new StorageError("unsupported", "http:// is read-only", { scheme: "http" });
+  throw new StorageError("unsupported", "http:// is read-only: files cannot be written, copied or removed", {
+    scheme: "http",
+  });
 }

@@ -65,18 +65,25 @@ function send(server: WebServer, { method, key, headers, signal }: WebRequest): 
       }
       url = next;
     }
-    throw new StorageError("failed", `${place.bucket}/${key}: too many redirects`, place);
+    throw new StorageError(
+      "failed",
+      `${place.bucket}/${key}: the request was redirected more than ${mostRedirects} times`,
+      place,
+    );
   });
 }
 
 /**
- * Returns the headers for a request. Another server than the opened one gets no configured header that may contain a
- * secret.
+ * Returns the configured headers for a request to this URL. If its server is not that of the opened URI, leaves out
+ * headers that may contain a secret.
  */
 const headersFor = ({ headers, location }: WebServer, { origin }: URL) =>
   origin === location.bucket ? headers : harmlessHeaders(headers);
 
-/** Returns the URL of a key. The opened URL is used as given, with its query; the path below it is encoded. */
+/**
+ * Returns the URL of a key. The opened URI is used unchanged, with its query; only what follows it in the key is
+ * percent-encoded.
+ */
 function urlOf({ uri, path }: Location, key: string): URL {
   const url = new URL(uri);
   const below = key.slice(path.length);

@@ -28,7 +28,12 @@ export const httpScheme = defineScheme({
 });
 
 function parse(uri: string): Location {
-  if (!URL.canParse(uri)) throw new StorageError("config", `${uri} is not a URL`, { scheme: schemeOf(uri) });
+  if (!URL.canParse(uri))
+    throw new StorageError(
+      "config",
+      `${uri} is not a valid URL; expected http://host/path or https://host/path, percent-encoded`,
+      { scheme: schemeOf(uri) },
+    );
   const { origin, pathname } = new URL(uri);
   return { uri, scheme: schemeOf(uri), bucket: origin, path: pathname.slice(1) };
 }

@@ -18,7 +18,7 @@ export function readObject(objects: MemoryObjects, key: string, call: ReadCall):
   if (call.ifMatch !== undefined && call.ifMatch !== entry.etag) {
     throw new StorageError(
       "precondition",
-      `memory://${key}: the object was replaced: its ETag is no longer the expected one`,
+      `memory://${key}: the object was replaced: its ETag is no longer the expected one; read the new object from its start`,
       { scheme: "memory", key },
     );
   }

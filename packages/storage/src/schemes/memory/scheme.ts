@@ -1,4 +1,4 @@
-/** `memory://path`: objects in this process's memory. All storages of the scheme share them. */
+/** `memory://path`: objects in the memory of this process. All storages of this scheme in the process share them. */
 import { afterScheme } from "../../address/uri.ts";
 import { defineScheme } from "../../scheme.ts";
 import { parameters } from "./parameters.ts";

@@ -27,7 +27,7 @@ function checkConditions(objects: MemoryObjects, key: string, { ifMatch, ifNoneM
   if (refused)
     throw new StorageError(
       "precondition",
-      `memory://${key}: the object already exists, or its ETag is not the expected one`,
+      `memory://${key}: the object already exists (ifNoneMatch), or its ETag is not the expected one (ifMatch)`,
       {
         scheme: "memory",
         key,

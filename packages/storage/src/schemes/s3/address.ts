@@ -7,10 +7,10 @@ type S3Configuration = Configuration<typeof parameters>;
 
 export interface Address {
   readonly origin: string;
-  /** Protocol with a colon. */
+  /** Protocol with a colon, such as `https:`. */
   readonly protocol: string;
   readonly host: string;
-  /** Encoded path, including the bucket in path style. */
+  /** Returns the encoded path of a key. It contains the bucket, unless the bucket is in the host name. */
   path(key: string): string;
 }
 
@@ -31,8 +31,8 @@ export function addressOf(configuration: S3Configuration, bucket: string, region
 }
 
 /**
- * Returns the configured endpoint, or null for the standard one. `ignore_configured_endpoint_urls` ignores an endpoint
- * from AWS's variables.
+ * Returns the configured endpoint, or null for the standard one. If `ignore_configured_endpoint_urls` is true,
+ * endpoints from environment variables of AWS are ignored.
  */
 export function endpointOf({ values, sourceOf }: S3Configuration): string | null {
   const isConfigured = sourceOf("endpoint_url").startsWith("environment AWS_");
@@ -51,9 +51,9 @@ function standardHost(values: S3Configuration["values"], bucket: string, region:
 }
 
 /**
- * Whether the bucket is in the host name. By default it is not if its name contains a dot, because no wildcard
- * certificate matches such a host, or if the endpoint is not the standard one, because other stores seldom have a host
- * for each bucket.
+ * Whether the bucket is part of the host name. By default, it is part of the path in two cases: its name contains a
+ * dot, so no wildcard certificate would match; or the endpoint is configured, because other stores seldom have a host
+ * name for each bucket.
  */
 function isVirtual(values: S3Configuration["values"], bucket: string, custom: boolean): boolean {
   const style = values["config_kwargs.s3.addressing_style"];

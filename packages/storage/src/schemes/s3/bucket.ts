@@ -10,7 +10,10 @@ export async function createBucket(client: S3Client, { signal }: CallOptions): P
   await makeBucket(client.place(""), client.send({ call: "make", method: "PUT", key: "", body, signal }));
 }
 
-/** Returns the request body with the region. The store refuses us-east-1 in the body, because it is the default. */
+/**
+ * Returns the request body, which names the region. For us-east-1, the default, the body is empty, because the store
+ * refuses this name.
+ */
 function configurationOf(region: string): string {
   if (region === standardRegion) return "";
   const namespace = "http://s3.amazonaws.com/doc/2006-03-01/";

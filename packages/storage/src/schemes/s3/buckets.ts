@@ -1,4 +1,4 @@
-/** Lists the buckets of the credentials' owner. */
+/** Lists the buckets of the account that the credentials belong to. */
 import { elements, elementText } from "../../http/xml.ts";
 import type { BucketCall, BucketPage } from "../../store-backend.ts";
 import type { S3Client } from "./client.ts";

@@ -1,4 +1,4 @@
-/** Members of `s3_additional_kwargs`: the calls that accept each member, and the header it is sent as. */
+/** Members of `s3_additional_kwargs`: the header that each member is sent as, and the calls that accept it. */
 
 export type CallName = "get" | "head" | "list" | "put" | "create" | "part" | "complete" | "copy" | "delete" | "make";
 
@@ -54,7 +54,7 @@ export const callMembers: Readonly<Record<string, Member>> = {
   BypassGovernanceRetention: { header: "x-amz-bypass-governance-retention", calls: ["delete"] },
 };
 
-/** Returns the headers of one call. A caller's own options override them. */
+/** Returns the headers for the members that this call accepts. */
 export function headersOfMembers(given: Readonly<Record<string, unknown>>, call: CallName): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(given)) {

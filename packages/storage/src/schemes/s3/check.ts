@@ -1,4 +1,4 @@
-/** Rules between the parameters of `s3://`, checked before anything is sent. */
+/** Checks parameters of `s3://` that depend on each other, before anything is sent. */
 import type { Configuration } from "../../configuration/configuration.ts";
 import { suggest } from "../../configuration/suggestion.ts";
 import { StorageError } from "../../errors.ts";
@@ -24,8 +24,8 @@ export function checkConfiguration(configuration: Configuration<typeof parameter
 }
 
 /**
- * Refuses endpoint variants (dual-stack, FIPS, acceleration) with a configured endpoint: they exist only for the
- * standard one.
+ * Throws if an endpoint variant (dual-stack, FIPS, acceleration) is combined with a configured endpoint. Variants exist
+ * only for the standard endpoint.
  */
 function checkVariants(configuration: Configuration<typeof parameters>): void {
   const { values } = configuration;

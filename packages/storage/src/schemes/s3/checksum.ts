@@ -1,4 +1,4 @@
-/** Checksums that the store keeps with objects: sends them with writes, and verifies reads. */
+/** Checksums that the store keeps with objects. Sends them with writes, and compares them after reads. */
 import { createHash, type Hash } from "node:crypto";
 import { crc32 } from "node:zlib";
 import type { Content, ReadCall } from "../../backend.ts";
@@ -9,14 +9,14 @@ import type { S3Client } from "./client.ts";
 export const writesChecksums = ({ configuration }: S3Client) =>
   configuration.values["config_kwargs.request_checksum_calculation"] === "when_supported";
 
-/** Encodes four bytes, big-endian. */
+/** Returns a CRC-32 in the form that the store uses: four bytes, big-endian, in base 64. */
 export function crc32Text(value: number): string {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32BE(value);
   return bytes.toString("base64");
 }
 
-/** Checksum headers of a write. */
+/** Returns the checksum headers of a write. */
 export const checksumHeaders = (body: Uint8Array): Record<string, string> => ({
   "x-amz-sdk-checksum-algorithm": "CRC32",
   "x-amz-checksum-crc32": crc32Text(crc32(body)),
@@ -25,7 +25,8 @@ export const checksumHeaders = (body: Uint8Array): Record<string, string> => ({
 export const noWish: Record<string, string> = {};
 
 /**
- * Returns the header that requests a checksum, only for reads of whole objects: the store has no checksums of ranges.
+ * Returns the header that requests a checksum. Only for reads of whole objects, because the store has no checksums of
+ * ranges.
  */
 export function checksumWish({ configuration }: S3Client, { start, end }: ReadCall): Record<string, string> {
   const isWished = configuration.values["config_kwargs.response_checksum_validation"] === "when_supported";
@@ -53,7 +54,10 @@ const sums: Readonly<Record<string, () => Sum>> = {
 
 const sumOf = (hash: Hash): Sum => ({ update: (bytes) => void hash.update(bytes), text: () => hash.digest("base64") });
 
-/** If the answer has a checksum of the whole object, verifies the content before it yields the last bytes. */
+/**
+ * Returns content that is checked while it is read. If the answer has a checksum of the whole object, the last bytes
+ * are passed on only if it matches; otherwise the read fails.
+ */
 export function checked(content: Content, answer: HttpAnswer, place: ErrorPlace): Content {
   const name = Object.keys(sums).find((header) => answer.header(header) !== undefined);
   const expected = name && answer.header(name);
@@ -63,7 +67,7 @@ export function checked(content: Content, answer: HttpAnswer, place: ErrorPlace)
   const sum = (sums[name] as () => Sum)();
   const body = checkedPieces(content, sum, () => {
     if (sum.text() === expected) return;
-    const message = `${describePlace(place)}: the received bytes do not match the store's checksum (${name})`;
+    const message = `${describePlace(place)}: the received bytes do not match the store's checksum (${name}); read the object again`;
     throw new StorageError("failed", message, place);
   });
   const { entry, start, end } = content;

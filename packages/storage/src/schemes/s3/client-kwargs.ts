@@ -2,7 +2,10 @@
 import { idle, ofPython, refused } from "../../configuration/options.ts";
 import type { ParameterTable } from "../../configuration/parameters.ts";
 
-/** Arguments that are not in this table are sources of other parameters: endpoint_url, use_ssl and the keys. */
+/**
+ * Arguments of `create_client`. Not listed here are endpoint_url, use_ssl and the keys: they set parameters of their
+ * own, in parameters.ts.
+ */
 export const clientKwargs = {
   "client_kwargs.service_name": refused("it is always s3", "Service to use."),
   "client_kwargs.region_name": {

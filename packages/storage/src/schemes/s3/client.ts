@@ -1,4 +1,4 @@
-/** One signed S3 call: builds each attempt anew, sends it, retries where useful, and maps errors. */
+/** Sends signed S3 calls: builds and signs each attempt anew, retries if that is useful, and throws storage errors. */
 import { encodeQuery } from "../../address/url-encoding.ts";
 import type { CallOptions } from "../../backend.ts";
 import { type RetryPolicy, retry } from "../../concurrency/retry.ts";
@@ -25,8 +25,8 @@ export interface S3Request extends CallOptions, Pick<HttpRequest, "isDirect"> {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
   /**
-   * Called before each attempt, because on a retry, the previous attempt may have succeeded although its answer was
-   * lost.
+   * Called before each attempt, with its number from 1. If there was more than one, an earlier attempt may have
+   * succeeded although its answer was lost.
    */
   readonly onAttempt?: (attempt: number) => void;
 }
@@ -58,14 +58,14 @@ export class S3Client {
     return retry(this.retryPolicy, request.signal, (attempt) => this.#succeed(request, attempt));
   }
 
-  /** Returns the whole body; if it breaks off, the call is retried. */
+  /** Returns the whole body. If the body breaks off, the call is retried. */
   sendForBytes(request: S3Request): Promise<Uint8Array> {
     return retry(this.retryPolicy, request.signal, async (attempt) =>
       (await this.#succeed(request, attempt)).bytes(mostTold),
     );
   }
 
-  /** Returns the whole text. Some calls answer with status 200 and then send an error in the body. */
+  /** Returns the body as text. Throws if the body is an error, which some calls send with status 200. */
   sendForText(request: S3Request): Promise<string> {
     return retry(this.retryPolicy, request.signal, async (attempt) => {
       const answer = await this.#succeed(request, attempt);
@@ -75,7 +75,7 @@ export class S3Client {
     });
   }
 
-  /** Returns the signing region. */
+  /** Returns the region that requests are signed for. */
   async region(): Promise<string> {
     return (await this.#reach()).region;
   }
@@ -85,7 +85,7 @@ export class S3Client {
     const signable = this.#signable(request, address);
     if (!this.#credentials) return address.origin + signable.path + encodeQuery(signable.query);
     signable.headers[hashHeader] = "UNSIGNED-PAYLOAD";
-    // Whoever uses the URL must send these as headers, because the store does not accept them in the query.
+    // The store does not accept these in the query, so the user of the URL must send them as headers.
     const unhoistable = Object.keys(signable.headers).filter((name) => name.startsWith("x-amz-server-side-encryption"));
     const { createPresigner } = await import("./presigner.ts");
     const presigner = createPresigner(this.#credentials, region);
@@ -120,8 +120,8 @@ export class S3Client {
   }
 
   /**
-   * Returns the hash of the body for the signature. With TLS, which protects the body in transit, the signature need
-   * not cover the body.
+   * Returns the hash of the body for the signature. With TLS, the signature covers the body only if
+   * `payload_signing_enabled` is true, because TLS already protects the body.
    */
   #hashOf({ protocol }: Address, body: Uint8Array | undefined): string {
     if (body === undefined || body.length === 0) return emptyHash;
@@ -174,7 +174,7 @@ export class S3Client {
     return toStorageError(answer, body, this.place(request.key), again ? { retryable: true } : {});
   }
 
-  /** Returns whether the bucket is in another region, and remembers the region that the answer contains. */
+  /** Returns true if the answer says that the bucket is in another region. Further requests then use that region. */
   #moved(answer: HttpAnswer, body: string): boolean {
     const region = answer.header("x-amz-bucket-region") ?? elementText(body, "Region");
     const misdirected = [301, 307, 400].includes(answer.status);
@@ -190,8 +190,8 @@ export class S3Client {
   }
 
   /**
-   * Whether a failed HEAD may mean expired credentials: its answer has no body with an error code, so one retry with
-   * renewed credentials is worthwhile.
+   * Whether a failed HEAD may mean that the credentials have expired. Its answer has no body, and so no error code that
+   * says so. Returns true only once for each request, after renewing the credentials.
    */
   #mayHaveExpired(request: S3Request, { status }: HttpAnswer): boolean {
     if (request.method !== "HEAD" || status !== 400 || this.#renewedFor.has(request)) return false;

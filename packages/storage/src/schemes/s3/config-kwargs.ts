@@ -1,6 +1,6 @@
 /**
- * Members of `config_kwargs`: every option of botocore's Config and aiobotocore's; connection-kwargs.ts has those for
- * connections.
+ * Members of `config_kwargs`: every option of the Config classes of botocore and aiobotocore. Options of connections
+ * are in connection-kwargs.ts.
  */
 import { dict, idle, refused } from "../../configuration/options.ts";
 import type { ParameterTable } from "../../configuration/parameters.ts";

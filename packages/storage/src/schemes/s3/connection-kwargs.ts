@@ -1,4 +1,4 @@
-/** Members of `config_kwargs` for connections. */
+/** Members of `config_kwargs` that concern connections, such as timeouts and proxies. */
 import { dict, idle, ofPython, refused } from "../../configuration/options.ts";
 import type { ParameterTable } from "../../configuration/parameters.ts";
 

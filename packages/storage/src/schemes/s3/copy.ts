@@ -1,4 +1,4 @@
-/** Copies inside the store; objects over 5 GB are copied in parts. */
+/** Copies an object inside the store. Objects of more than 5 GB are copied in parts. */
 import { encodeKey, encodeText } from "../../address/url-encoding.ts";
 import type { CopyCall } from "../../backend.ts";
 import { runAll } from "../../concurrency/window.ts";

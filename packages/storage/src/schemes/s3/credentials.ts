@@ -1,4 +1,4 @@
-/** Gets credentials: given ones, those of the standard provider chain, or none. They are renewed before they expire. */
+/** Gets credentials from the parameters or from AWS's standard provider chain, and renews them before they expire. */
 
 import { lasting, type Renewable, renewing, soon } from "../../concurrency/renewing.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
@@ -15,7 +15,7 @@ export interface Credentials {
 
 export type CredentialSource = Renewable<Credentials>;
 
-/** What a function given as `token` may return instead of a plain token. */
+/** What a function that is given as `token` returns, unless it returns a plain token. */
 interface GivenCredentials {
   readonly key?: string;
   readonly secret?: string;
@@ -39,8 +39,8 @@ export function credentialSource(configuration: Configuration<typeof parameters>
 }
 
 /**
- * Whether the profile is used although keys are given: a profile in client_config wins over keys in the environment, as
- * in AWS's own tools.
+ * Whether to use the profile although there are keys. As in AWS's own tools, a profile in client_config wins over keys
+ * in environment variables.
  */
 function prefersProfile(configuration: Configuration<typeof parameters>): boolean {
   return (
@@ -69,7 +69,7 @@ function fromFunction(token: TokenFunction, key: string | null, secret: string |
     if (accessKeyId === null || secretAccessKey === null) {
       throw new StorageError(
         "config",
-        "token: the function returned only a token; return key and secret too, or set them",
+        "token: the function returned only a token, which needs key and secret; return them too, or set them",
         {
           scheme: "s3",
         },
@@ -101,7 +101,7 @@ function fromResolver(configuration: Configuration<typeof parameters>): () => Pr
 }
 
 /**
- * If the profile does not exist, throws an error that says so: the provider chain only says that it found no
+ * Throws an error that names the profile, if the profile does not exist. The provider chain only says that it found no
  * credentials.
  */
 async function refuseMissing(

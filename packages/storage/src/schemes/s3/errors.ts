@@ -4,7 +4,7 @@ import type { HttpAnswer } from "../../http/messages.ts";
 import { errorOfAnswer } from "../../http/status-errors.ts";
 import { elementText } from "../../http/xml.ts";
 
-/** Error codes that say more than the status. */
+/** Storage error codes for those error codes of S3 that say more than the HTTP status. */
 const codes: Readonly<Record<string, ErrorCode>> = {
   NoSuchKey: "not_found",
   NoSuchBucket: "not_found",
@@ -44,7 +44,7 @@ export function toStorageError(
   const said = { code: codes[word], word, message: elementText(body, "Message") ?? "" };
   return errorOfAnswer(answer, place, said, {
     requestId: answer.header("x-amz-request-id") ?? elementText(body, "RequestId"),
-    // This code may come with status 200.
+    // InternalError may come with status 200, which would otherwise not be retried.
     ...(word === "InternalError" ? { retryable: true } : {}),
     ...known,
   });

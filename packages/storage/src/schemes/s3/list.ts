@@ -1,4 +1,4 @@
-/** Pages of keys and of versions. */
+/** Lists objects, or versions of objects, page by page. */
 import { parseAnswer } from "../../http/parse-answer.ts";
 import type { Page, PageCall } from "../../listing/pages.ts";
 import type { S3Client } from "./client.ts";
@@ -21,7 +21,8 @@ function keysQuery(call: PageCall): Record<string, string> {
 }
 
 /**
- * Returns the query of a page of versions. Such a page continues at a key and a version id; the token contains both.
+ * Returns the query of a page of versions. The token of a page contains the key and the version id at which the page
+ * begins.
  */
 function versionsQuery(call: PageCall): Record<string, string> {
   const query: Record<string, string> = { versions: "", "encoding-type": "url", prefix: call.prefix };

@@ -1,5 +1,5 @@
 /**
- * Handles conditional writes that succeeded although the answer was lost: the store refuses the retry, but the write
+ * Handles conditional writes whose answer was lost although they succeeded. The store refuses the retry, but the write
  * has not failed.
  */
 import { createHash } from "node:crypto";
@@ -10,9 +10,9 @@ import type { S3Client } from "./client.ts";
 import { statObject } from "./read.ts";
 
 /**
- * If a retry of a write is refused, checks by ETag whether the object is the one that an earlier attempt wrote. This
- * cannot distinguish two writers of the same bytes, so an object that is used as a lock should contain something unique
- * to its writer.
+ * Runs a conditional write. If the store refuses a retry, checks by ETag whether an earlier attempt has written the
+ * object, and if so, returns its entry. This cannot distinguish two writers of the same bytes, so an object that is
+ * used as a lock should contain something unique to its writer.
  */
 export async function unlessWritten(
   client: S3Client,
@@ -33,15 +33,17 @@ export async function unlessWritten(
   }
 }
 
-/** How often to look for the object: for up to about two minutes. */
+/** At most 240 lookups of the object, with random pauses of half a second on average: about two minutes. */
 const patience: RetryPolicy = { attempts: 240, firstPause: 1000, growth: 1, longestPause: 1000 };
 
-/** After this many looks, an object with another ETag is taken for a later write by another client. */
+/**
+ * After this many lookups, an object with another ETag is taken for a later write by another client, and the wait ends.
+ */
 const enoughLooks = 40;
 
 /**
- * Waits until the written object exists. A store may report an upload as complete while it is still assembling the
- * parts for an earlier attempt that timed out.
+ * Waits until the written object exists, and returns its entry. A store may report an upload as complete while it is
+ * still assembling the parts for an earlier attempt that timed out.
  */
 export function untilThere(
   client: S3Client,
@@ -55,7 +57,7 @@ export function untilThere(
       return isStorageError(error, "not_found") ? undefined : written;
     });
     if (there && (there.etag === written.etag || look >= enoughLooks)) return written;
-    const message = `s3://${client.bucket}/${key}: the store confirmed the write, but the object does not exist`;
+    const message = `s3://${client.bucket}/${key}: the store confirmed the write, but the object does not exist; write the object again`;
     throw new StorageError("failed", message, { scheme: "s3", bucket: client.bucket, key, retryable: true });
   });
 }

@@ -1,6 +1,6 @@
 /**
- * Removes lost multipart uploads: the store started them, but the answer was lost, and the retry started another one.
- * Nobody else would remove them, and their parts cost money.
+ * Removes multipart uploads that the store has started, but whose id is unknown because the answer was lost. The retry
+ * has started another upload. Nobody else would remove the lost ones, and they may cost money.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { retry } from "../../concurrency/retry.ts";
@@ -15,21 +15,21 @@ export interface StartedUpload {
   readonly uploadId: string;
 }
 
-/** When the upload was first requested and when the last answer arrived, on the clock of `performance`. */
+/** When the upload was first requested and when the last answer arrived, in milliseconds of `performance.now()`. */
 export interface Beginning {
   readonly asked: number;
   readonly answered: number;
 }
 
 /**
- * Tolerance in milliseconds for times of the store: it reports whole seconds, and some stores read their clock only
- * once a second.
+ * Tolerance in milliseconds for times that the store reports. They are whole seconds, and some stores read their clock
+ * only once a second.
  */
 const slack = 2500;
 
 /**
- * Removes the uploads of this key that have no parts and, by the store's clock, began between the two times in
- * `beginning`. Keeps the upload `own`.
+ * Removes the uploads of this key that have no parts and that the store started between the two times in `beginning`.
+ * Keeps the upload with the id `own`.
  */
 export async function removeLostUploads(client: S3Client, key: string, beginning: Beginning, own = ""): Promise<void> {
   const { sent, received, told, xml } = await listUploads(client, key);
@@ -44,8 +44,8 @@ export async function removeLostUploads(client: S3Client, key: string, beginning
 }
 
 /**
- * Lists uploads. Also returns the store's time, and the local times before and after the request, because a slow answer
- * makes the store's time inexact. If the answer breaks off, the request is retried.
+ * Lists unfinished uploads. Also returns the store's time, and the local times before and after the request, between
+ * which the store read its clock. If the answer breaks off, the request is retried.
  */
 function listUploads(client: S3Client, key: string) {
   return retry(client.retryPolicy, undefined, async () => {
@@ -61,7 +61,10 @@ async function isEmpty({ client, key, uploadId }: StartedUpload): Promise<boolea
   return elements(xml, "Part").next().done === true;
 }
 
-/** Returns false if the upload did not exist: it was aborted before, perhaps by an attempt whose answer was lost. */
+/**
+ * Aborts an upload. Returns false if the store did not know it: it was aborted before, perhaps by an attempt whose
+ * answer was lost.
+ */
 export async function abortUpload({ client, key, uploadId }: StartedUpload): Promise<boolean> {
   try {
     const answer = await client.send({ call: "delete", method: "DELETE", key, query: { uploadId } });
@@ -74,12 +77,12 @@ export async function abortUpload({ client, key, uploadId }: StartedUpload): Pro
   }
 }
 
-/** Milliseconds to wait before each further attempt. */
+/** Pauses in milliseconds before the second, third and fourth attempt to abort an upload. */
 const pauses = [100, 300, 900];
 
 /**
- * Aborts an upload until the store no longer knows it: a part that was still arriving may survive the abort, or bring
- * the upload back.
+ * Aborts an upload several times, until the store no longer knows it. A part that was still arriving may survive the
+ * first abort, or bring the upload back.
  */
 export async function abortUntilGone(upload: StartedUpload): Promise<void> {
   let wasThere = await abortUpload(upload);

@@ -1,4 +1,4 @@
-/** Writes an object in parts, from bytes or from another object. */
+/** Writes an object in parts. The parts are bytes, or ranges of another object in the store. */
 import type { Entry, Upload, WriteCall } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";
 import { elementText, escapeText } from "../../http/xml.ts";
@@ -8,7 +8,7 @@ import { etagOfParts, unlessWritten, untilThere } from "./lost-answer.ts";
 import { abortUntilGone, abortUpload, type Beginning, removeLostUploads, type StartedUpload } from "./lost-upload.ts";
 import { conditionsOf, headersOf } from "./write-headers.ts";
 
-/** Starts an upload. `checksums` means that every part has a checksum, which must be announced at the start. */
+/** Starts an upload. If `checksums` is true, every part has a checksum, which the store must know from the start. */
 export async function beginUpload(
   client: S3Client,
   key: string,
@@ -32,9 +32,13 @@ export async function beginUpload(
   try {
     const uploadId = elementText(await client.sendForText(request), "UploadId");
     if (uploadId === undefined)
-      throw new StorageError("failed", `${key}: the store did not start an upload: its answer contains no upload id`, {
-        key,
-      });
+      throw new StorageError(
+        "failed",
+        `${key}: the store did not start the upload: its answer contains no upload id; write the object again`,
+        {
+          key,
+        },
+      );
     const started = { client, key, uploadId };
     return new MultipartUpload(started, call, checksums, attempts > 1 ? beginning() : undefined);
   } catch (error) {
@@ -46,12 +50,15 @@ export async function beginUpload(
 export class MultipartUpload implements Upload {
   readonly #started: StartedUpload;
   readonly #call: WriteCall;
-  /** Set if starting the upload took more than one attempt. */
+  /**
+   * When the upload was started; set only if that took more than one attempt. Then an earlier attempt may have started
+   * another upload, which must be removed.
+   */
   readonly #beginning: Beginning | undefined;
   readonly #etags: string[] = [];
-  /** The checksum of each part, if enabled. */
+  /** The checksum of each part; undefined if checksums are not enabled. */
   readonly #checksums: string[] | undefined;
-  /** Whether a request broke off while it sent a part: the store may still be receiving that part. */
+  /** Whether a request failed while it sent a part. The store may then still be receiving that part. */
   #hasBrokenOff = false;
   #size = 0;
 
@@ -75,7 +82,7 @@ export class MultipartUpload implements Upload {
     this.#size += body.length;
   }
 
-  /** Copies a part inside the store: the headers name a range of another object. */
+  /** Copies a part inside the store. `headers` name the range of another object to copy. */
   async putCopy(part: number, headers: Readonly<Record<string, string>>, size: number): Promise<void> {
     const xml = await this.#started.client.sendForText({ ...this.#partRequest(part), call: "copy", headers });
     this.#etags[part - 1] = elementText(xml, "ETag") ?? "";
@@ -115,7 +122,7 @@ export class MultipartUpload implements Upload {
       signal: this.#call.signal,
       onAttempt,
     });
-    // Some stores omit the ETag.
+    // Some stores send no ETag, so it is computed.
     const etag = (elementText(text, "ETag") ?? "").replaceAll('"', "") || etagOfParts(this.#etags);
     return { path: key, size: this.#size, etag, version: "", is_latest: true, last_modified: null, type: "file" };
   }

@@ -29,7 +29,7 @@ export function readPage(bytes: Uint8Array, name: string): PageContent {
   return { entries: reader.readAll(), members: reader.members };
 }
 
-/** A page with URL-encoded keys contains this element, before or after the keys. */
+/** A page contains this element, before or after the keys, if its keys are URL-encoded. */
 const encodedMark = "<EncodingType>url</EncodingType>";
 
 class PageReader {
@@ -67,7 +67,7 @@ class PageReader {
     return at < bytes.length;
   }
 
-  /** Returns the end of the tag that begins here, and advances past it. */
+  /** Returns the offset of the `>` that ends the current tag, and advances past it. */
   #skipTag(): number {
     const bytes = this.#bytes;
     let at = this.#at + 1;
@@ -82,7 +82,7 @@ class PageReader {
   }
 
   /**
-   * Keeps the text of an element without children. For an element with children, does nothing: the children are read
+   * Stores the text of an element without children. Does nothing for an element with children, because those are read
    * next.
    */
   #readMember(tag: string): void {
@@ -91,8 +91,8 @@ class PageReader {
   }
 
   /**
-   * Reads the children of an entry. Distinguishes them by their first two letters, and skips known tags by their
-   * length.
+   * Reads the children of an entry. Recognises each child by the first two letters of its tag, and skips the rest of
+   * the tag by its known length.
    */
   #readEntry(): Entry {
     const bytes = this.#bytes;
@@ -130,7 +130,7 @@ class PageReader {
     }
   }
 
-  /** Returns where the text of an element ends, and advances past its closing tag. */
+  /** Returns the offset at which the text of an element ends, and advances past its closing tag. */
   #textEnd(tag: number, name: string): number {
     this.#at = tag + name.length + 1;
     this.#findTag();
@@ -152,8 +152,8 @@ class PageReader {
   }
 
   /**
-   * Decodes XML and then URL encoding: some stores escape characters that are allowed in a URL, such as an apostrophe,
-   * only for XML.
+   * Returns a key. Decodes XML entities and then the URL encoding, because some stores use both: they write an
+   * apostrophe, which a URL may contain, as an XML entity.
    */
   #key(start: number, end: number): string {
     if (!this.#isEncoded) return this.#text(start, end);
@@ -171,7 +171,7 @@ class PageReader {
     return value;
   }
 
-  /** Parses ordinary digits here; `checkedSize` handles anything else. */
+  /** Parses a size. Digits are parsed here, for speed; `checkedSize` handles any other text. */
   #size(start: number, end: number, path: string): number {
     let isUsual = end - start <= usualSize;
     for (let at = start; at < end && isUsual; at += 1) isUsual = isDigit(this.#bytes[at] as number);
@@ -186,7 +186,7 @@ class PageReader {
       : this.#text(start, end).replaceAll('"', "");
   }
 
-  /** Parses `2026-01-02T03:04:05.678Z`, the format of all stores, without a general parser. */
+  /** Parses a date. Dates like `2026-01-02T03:04:05.678Z`, which nearly all stores send, are parsed here, for speed. */
   #date(start: number, end: number): Date {
     if (end - start !== usualDate) return new Date(this.#text(start, end));
     const day = this.#dayOf(this.#digits(start, 4), this.#digits(start + 5, 2), this.#digits(start + 8, 2));
@@ -195,8 +195,8 @@ class PageReader {
   }
 
   /**
-   * Returns the start of a day in milliseconds. The last result is cached, because most entries have the same day as
-   * the one before.
+   * Returns the start of a day in milliseconds since 1970. The last result is cached, because most entries have the
+   * same day as the entry before.
    */
   #dayOf(year: number, month: number, day: number): number {
     const digits = (year * 100 + month) * 100 + day;
@@ -211,12 +211,12 @@ class PageReader {
 
 const isDigit = (byte: number) => byte >= 0x30 && byte <= 0x39;
 
-/** Maximum number of digits of a size that is parsed here: such numbers are exact in JavaScript. */
+/** Maximum number of digits of a size that is parsed here. Numbers of this length are exact in JavaScript. */
 const usualSize = 15;
 
 const usualDate = "2026-01-02T03:04:05.678Z".length;
 
-/** The first two letters of each element, as a 16-bit number in memory order. */
+/** The first two letters of the name of each child element, as a big-endian 16-bit number. */
 const children = {
   Key: 0x4b65,
   Size: 0x5369,

@@ -1,4 +1,4 @@
-/** Presigned URLs. */
+/** Presigns URLs. */
 import type { PresignCall } from "../../backend.ts";
 import { checkLifetime, longestLifetime } from "../../http/presign-lifetime.ts";
 import type { S3Client } from "./client.ts";

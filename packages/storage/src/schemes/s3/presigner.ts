@@ -6,7 +6,7 @@ import { createHash, createHmac, type Hash, type Hmac } from "node:crypto";
 import { SignatureV4 } from "@smithy/signature-v4";
 import type { CredentialSource } from "./credentials.ts";
 
-/** The hash interface that the signer expects, on top of Node's. */
+/** Adapts the hashes of Node to the interface that the signer expects. */
 class Sha256 {
   readonly #hash: Hash | Hmac;
 
@@ -24,7 +24,7 @@ class Sha256 {
   }
 
   reset(): void {
-    throw new Error("the signer makes a new hash each time");
+    throw new Error("Sha256.reset is not supported: SignatureV4 was expected to create a new hash for each digest");
   }
 }
 
@@ -34,7 +34,7 @@ export function createPresigner(source: CredentialSource, region: string): Signa
     region,
     service: "s3",
     sha256: Sha256,
-    // Keys are already encoded, and the header already holds the hash of the body.
+    // The path is already encoded, and a header already contains the hash of the body.
     uriEscapePath: false,
     applyChecksum: false,
   });

@@ -25,7 +25,7 @@ export async function readObject(client: S3Client, key: string, call: ReadCall):
     const content = contentOf(answer, toEntry(key, answer), call);
     return wish === noWish ? content : checked(content, answer, client.place(key));
   } catch (error) {
-    // The range lies beyond the end, as does every range of an empty object.
+    // Status 416: the range begins after the end of the object. Every range of an empty object does.
     if (!isStorageError(error) || error.status !== 416) throw error;
     return emptyContent(await statObject(client, key, call), call);
   }

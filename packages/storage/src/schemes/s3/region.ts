@@ -8,8 +8,8 @@ import { regionOfProfile } from "./shared-config.ts";
 export const standardRegion = "us-east-1";
 
 /**
- * Returns the configured region, or the standard region if the store need not be asked. Returns undefined if it must be
- * asked; the caller does so once for each bucket.
+ * Returns the configured region. Without one, returns undefined if the store must be asked for the region of the
+ * bucket, and the standard region if not.
  */
 export async function knownRegion(
   configuration: Configuration<typeof parameters>,
@@ -26,11 +26,11 @@ export async function knownRegion(
 
 async function regionOfSession(session: object | null): Promise<string | undefined> {
   const region = (session as { config?: { region?: unknown } } | null)?.config?.region;
-  // A client without a region throws.
+  // The function throws if the client has no region.
   return typeof region === "function" ? region().catch(() => undefined) : undefined;
 }
 
-/** Asks the store for the bucket's region. The answer contains the region even if it is an error. */
+/** Asks the store for the bucket's region. The answer contains the region even if its status is an error. */
 export async function lookUpRegion(
   configuration: Configuration<typeof parameters>,
   bucket: string,

@@ -37,5 +37,5 @@ function refuse(client: S3Client, xml: string, start: number, end: number): void
   if (word === "NoSuchKey") return;
   const code = word === "AccessDenied" ? "permission" : word === "SlowDown" ? "throttled" : "failed";
   const place = { scheme: "s3", bucket: client.bucket, key };
-  throw new StorageError(code, `s3://${client.bucket}/${key}: ${word}`, place);
+  throw new StorageError(code, `s3://${client.bucket}/${key}: the object was not removed: ${word}`, place);
 }

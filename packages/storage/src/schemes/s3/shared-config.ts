@@ -9,7 +9,7 @@ export async function regionOfProfile(profile: string | null, environment: Envir
   return configured?.["region"] ?? beside?.["region"];
 }
 
-/** Describes where the profile was not found, or returns undefined if it exists. */
+/** Returns undefined if the profile exists; otherwise names the files that were searched, for an error message. */
 export async function placesWithout(profile: string, environment: Environment): Promise<string | undefined> {
   const { configured, beside } = await sectionsOf(profile, environment);
   if (configured || beside) return undefined;

@@ -1,6 +1,7 @@
 /**
- * Signs requests with version 4 signatures in headers. It is written by hand because AWS's signer takes 28 microseconds
- * instead of 6, which was a third of the time to read a small object. A test compares the signatures of both.
+ * Signs requests with version 4 signatures in headers. This code exists because AWS's own signer takes 28 microseconds
+ * per request instead of 6, which was a third of the time to read a small object. A test compares the signatures of
+ * both.
  */
 import { createHmac, hash } from "node:crypto";
 import { encodeText } from "../../address/url-encoding.ts";
@@ -9,13 +10,13 @@ import type { CredentialSource, Credentials } from "./credentials.ts";
 /** A request before it is signed. */
 export interface Signable {
   readonly method: string;
-  /** Protocol with a colon. Protocol and host are used only for presigned URLs. */
+  /** Protocol with a colon, such as `https:`. Protocol and host are used only for presigned URLs. */
   readonly protocol: string;
   readonly hostname: string;
   /** Encoded path. */
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
-  /** Header names are in lower case; one header holds the hash of the body. */
+  /** Headers with names in lower case. The header `hashHeader` contains the hash of the body. */
   readonly headers: Record<string, string>;
 }
 
@@ -38,7 +39,7 @@ export class Signer {
   readonly #source: CredentialSource;
   readonly #region: string;
   #moment: Moment | undefined;
-  /** The signing key, valid for a day. */
+  /** The signing key, which is valid for one day, and the secret that it was computed from. */
   #key: { readonly secret: string; readonly day: string; readonly bytes: Buffer } | undefined;
 
   constructor(source: CredentialSource, region: string) {
@@ -46,7 +47,10 @@ export class Signer {
     this.#region = region;
   }
 
-  /** Returns the headers with a signature over everything. */
+  /**
+   * Signs a request. Returns its headers with the date and the signature, which covers method, path, query, headers and
+   * the hash of the body.
+   */
   async sign(request: Signable, now = Date.now()): Promise<Record<string, string>> {
     const credentials = await this.#source.get();
     const { time, day, scope } = this.#momentOf(now);

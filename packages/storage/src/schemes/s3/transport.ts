@@ -1,4 +1,4 @@
-/** How to reach the store: connections, proxies, user agent and attempts, from `config_kwargs` and `client_kwargs`. */
+/** Derives connections, proxies, user agent and number of attempts from `config_kwargs` and `client_kwargs`. */
 
 import { defaultRetryPolicy, type RetryPolicy } from "../../concurrency/retry.ts";
 import type { Configuration } from "../../configuration/configuration.ts";

@@ -1,10 +1,10 @@
-/** The User-Agent header. */
+/** Builds the User-Agent header. */
 import type { Values } from "../../configuration/parameters.ts";
 import type { parameters } from "./parameters.ts";
 
 /**
- * Returns the User-Agent header, or undefined for the default. It is not among the headers of a call, which are signed,
- * because proxies may change it.
+ * Returns the User-Agent header, or undefined for the default. It is added after a request is signed, because proxies
+ * may change it.
  */
 export function userAgent(values: Values<typeof parameters>): Record<string, string> | undefined {
   const { "config_kwargs.user_agent": whole, "config_kwargs.user_agent_extra": extra } = values;

@@ -1,4 +1,4 @@
-/** Headers of a write. */
+/** Builds the headers of a write. */
 import type { WriteCall } from "../../backend.ts";
 import type { ErrorPlace } from "../../errors.ts";
 import { checkDescription, headerNames } from "../../http/header-text.ts";

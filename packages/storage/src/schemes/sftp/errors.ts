@@ -1,7 +1,7 @@
 /** Converts errors of SSH and SFTP to storage errors. */
 import { describePlace, type ErrorCode, type ErrorPlace, isStorageError, StorageError } from "../../errors.ts";
 
-/** SFTP status codes. */
+/** Storage error codes by SFTP status code. */
 const statuses: Readonly<Record<number, ErrorCode>> = {
   2: "not_found",
   3: "permission",

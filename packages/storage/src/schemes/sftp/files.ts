@@ -6,7 +6,7 @@ import { endOfFile, statusOf } from "./errors.ts";
 
 type Handle = Buffer;
 
-/** Returns the path of a key, which begins at the root. */
+/** Returns the absolute path of a key. */
 const pathOf = (key: string) => `/${key}`;
 
 export const openFile = (files: SFTPWrapper, key: string, flags: "r" | "wx"): Promise<Handle> =>
@@ -34,11 +34,11 @@ export const makeFolder = (files: SFTPWrapper, key: string): Promise<void> =>
 export const renamePath = (files: SFTPWrapper, from: string, to: string): Promise<void> =>
   promisify<string, string, void>(files.rename.bind(files) as never)(pathOf(from), pathOf(to));
 
-/** Renames over an existing file, atomically. Not every server supports this. */
+/** Renames a file and atomically replaces an existing one. Not every server supports this. */
 export const replacePath = (files: SFTPWrapper, from: string, to: string): Promise<void> =>
   promisify<string, string, void>(files.ext_openssh_rename.bind(files) as never)(pathOf(from), pathOf(to));
 
-/** Returns the number of bytes read; 0 at the end. */
+/** Reads bytes at a position. Returns how many were read; 0 at the end of the file. */
 export function readAt(files: SFTPWrapper, handle: Handle, target: Buffer, position: number): Promise<number> {
   const done = Promise.withResolvers<number>();
   files.read(handle, target, 0, target.length, position, (error, count) => {
@@ -56,11 +56,9 @@ export function writeAt(files: SFTPWrapper, handle: Handle, bytes: Buffer, posit
 
 export type FoundName = Pick<FileEntryWithStats, "filename" | "attrs">;
 
-/**
- * Maximum number of names in one folder. Their total size is limited too, because a server could send names without
- * end.
- */
+/** Maximum number of names that are read from one folder, because a server could send names without end. */
 const mostNames = 1_000_000;
+/** Maximum total size in bytes of the names in one folder. */
 const longestNames = 64 * 1024 * 1024;
 
 /** Reads all names in a folder; the server sends a few at a time. */
@@ -93,8 +91,12 @@ async function nextNames(files: SFTPWrapper, handle: Handle): Promise<FileEntryW
 }
 
 function tooMany(folder: string): StorageError {
-  const bounds = `${mostNames.toLocaleString("en")} names or ${longestNames / 1024 / 1024} MiB of them`;
-  return new StorageError("failed", `${folder}: the server lists more than ${bounds} in this folder`, {
-    key: folder,
-  });
+  const bounds = `${mostNames.toLocaleString("en")} names or ${longestNames / 1024 / 1024} MiB of names`;
+  return new StorageError(
+    "failed",
+    `${folder}: the server lists more than ${bounds} in this folder, which is the limit; split the folder`,
+    {
+      key: folder,
+    },
+  );
 }

@@ -2,7 +2,7 @@
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 
 export interface KnownHosts {
-  /** The types of the host's known keys. */
+  /** The key types of the host's known keys, such as `ssh-ed25519`. */
   readonly types: readonly string[];
   check(key: Buffer): "known" | "unknown" | "changed" | "revoked";
 }
@@ -28,8 +28,8 @@ export function knownHosts(text: string, host: string, port: number): KnownHosts
 }
 
 /**
- * Yields the lines for a host, with their markers. Host certificates are not supported: a line for a certificate
- * authority does not confirm a plain key.
+ * Yields the lines of known_hosts for a host, with their markers, such as `@revoked`. Host certificates are not
+ * supported, so a line for a certificate authority does not make a host known.
  */
 function* linesOf(text: string, names: readonly string[]): Generator<Line> {
   for (const line of text.split("\n")) {
@@ -64,7 +64,7 @@ function isLike(pattern: string, name: string): boolean {
 }
 
 /**
- * Whether the key is the expected one, which is given as a fingerprint (`SHA256:…`), as type and key, or as the key
+ * Whether a host key is the expected one. `expected` is a fingerprint (`SHA256:…`), a key type and a key, or a key
  * alone.
  */
 export function isHostKey(expected: string, key: Buffer): boolean {

@@ -29,7 +29,7 @@ async function namesOf(session: Session, folder: string, call: CallOptions): Pro
 }
 
 /**
- * Makes the entry of a listed name. Follows a link, and returns undefined if it is broken or does not lead to a file.
+ * Returns the entry for a listed name. Follows links. Returns undefined if a link is broken or does not lead to a file.
  */
 async function entryOf(
   session: Session,

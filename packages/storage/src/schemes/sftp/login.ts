@@ -1,4 +1,4 @@
-/** How a connection authenticates, and which hosts it trusts. */
+/** Determines how a connection authenticates, and which host keys it accepts. */
 import { readFileSync } from "node:fs";
 import { homedir, userInfo } from "node:os";
 import { join } from "node:path";
@@ -30,8 +30,8 @@ export function connectionOf(location: Location, configuration: SftpConfiguratio
 const homeOf = ({ environment }: SftpConfiguration) => environment["HOME"] ?? homedir();
 
 /**
- * Returns the credentials to offer: the given key and password. If neither is given, the agent; if there is no agent, a
- * key in `~/.ssh`.
+ * Returns the credentials to offer: the given key, the given password, or both. If neither is given, returns the agent;
+ * if there is no agent, a key in `~/.ssh`.
  */
 function credentialsOf(configuration: SftpConfiguration, address: ServerAddress): ConnectConfig {
   const { values, environment } = configuration;
@@ -67,8 +67,8 @@ function findOwnKey(home: string): Buffer | undefined {
 }
 
 /**
- * Checks the host's key. Requests only the key types that are known for the host, because the host might otherwise
- * present a key of an unknown type.
+ * Returns the options that check the host's key. If keys of the host are known, only their types are requested, because
+ * the host might otherwise present a key of another type, which could not be compared.
  */
 function hostCheck(configuration: SftpConfiguration, host: string, port: number): ConnectConfig {
   const { host_key, host_key_policy, known_hosts } = configuration.values;

@@ -25,7 +25,7 @@ export function readFile(session: Session, key: string, call: ReadCall): Promise
       if (call.ifMatch !== undefined && call.ifMatch !== entry.etag) {
         throw new StorageError(
           "precondition",
-          `${key} was replaced: its ETag is no longer the expected one`,
+          `${key} was replaced: its ETag is no longer the expected one; read the new file from its start`,
           session.place(key),
         );
       }
@@ -49,7 +49,9 @@ interface OpenFile {
   readonly key: string;
 }
 
-/** Yields the pieces of a file in order. If a piece that is not the last is short, the file was truncated meanwhile. */
+/**
+ * Yields the pieces of a file in order. A short piece before the last one means that the file was truncated meanwhile.
+ */
 async function* pieces(
   { session, connection, handle, key }: OpenFile,
   start: number,

@@ -1,4 +1,4 @@
-/** One connection with one SFTP channel, opened on demand and reopened after a failure. */
+/** One SSH connection with one SFTP channel. It is opened at the first call, and opened again after a failure. */
 import ssh2, { type ConnectConfig, type SFTPWrapper } from "ssh2";
 import type { CallOptions } from "../../backend.ts";
 import { abortable } from "../../concurrency/abortable.ts";
@@ -7,7 +7,8 @@ import { StorageError } from "../../errors.ts";
 import { toStorageError } from "./errors.ts";
 
 /**
- * A connection. A file handle is valid only on the connection that opened it: on another one, it may mean another file.
+ * An SSH connection. A file handle is valid only on the connection that opened it; on another connection, the same
+ * handle may mean another file.
  */
 export class Connection {
   readonly client: ssh2.Client;
@@ -24,7 +25,10 @@ export class Connection {
     });
   }
 
-  /** Runs work that waits for answers. Rejects when the connection is lost, because the answers would never arrive. */
+  /**
+   * Runs work that waits for answers of the server. If the connection is lost, rejects, because the answers would never
+   * arrive.
+   */
   async during<T>(work: (files: SFTPWrapper) => Promise<T>): Promise<T> {
     if (this.#isLost) throw lost();
     const ended = Promise.withResolvers<never>();
@@ -46,7 +50,7 @@ export class Session {
   readonly #bucket: string;
   readonly #retry: RetryPolicy;
   #connection: Promise<Connection> | undefined;
-  /** The current client. The end of an earlier client is ignored. */
+  /** The client of the current connection. When an earlier client closes, that is ignored. */
   #client: ssh2.Client | undefined;
 
   constructor(bucket: string, connect: () => ConnectConfig, policy: RetryPolicy) {
@@ -59,7 +63,10 @@ export class Session {
     return { scheme: "sftp", bucket: this.#bucket, key };
   }
 
-  /** Runs work that may be retried if the connection breaks. */
+  /**
+   * Runs work on the current connection. If the connection breaks, runs it again on a new one, so the work must be
+   * repeatable.
+   */
   run<T>(
     key: string,
     { signal }: CallOptions,
@@ -76,7 +83,7 @@ export class Session {
     );
   }
 
-  /** Runs work on the given connection only. */
+  /** Runs work on the given connection. It is not retried on another one, where file handles are not valid. */
   on<T>(
     connection: Connection,
     key: string,
@@ -129,7 +136,7 @@ export class Session {
     }
     // Disables Nagle's algorithm, which would delay each small request by 40 ms.
     client.setNoDelay(true);
-    // Nothing to do for later errors: they end the connection, and all waiting calls fail.
+    // Later errors need no handling here, because they close the connection, and all waiting calls fail.
     client.on("error", () => {});
     client.on("close", () => {
       if (this.#client === client) this.#connection = undefined;
@@ -143,7 +150,7 @@ export class Session {
   }
 }
 
-/** Resolves after the login. Also rejects if the server closes the connection without an error. */
+/** Resolves after the login. Rejects at an error, and if the server closes the connection without one. */
 function untilReady(client: ssh2.Client): Promise<void> {
   const ready = Promise.withResolvers<void>();
   client.once("ready", () => ready.resolve());

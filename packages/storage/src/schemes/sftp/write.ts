@@ -1,4 +1,4 @@
-/** Writes files over SFTP: to a temporary name, then renames. */
+/** Writes files over SFTP under a temporary name, and then renames them. */
 import type { SFTPWrapper } from "ssh2";
 import { checkTreePath, foldersOf, temporaryKey } from "../../address/tree-path.ts";
 import type { CallOptions, Entry, Upload, WriteCall } from "../../backend.ts";

@@ -1,13 +1,16 @@
 /**
- * Reads pieces of a tar archive in ascending order. The bytes between them are skipped, or, in a compressed archive,
- * decompressed and dropped.
+ * Reads pieces of a tar archive, in ascending order. The bytes between two pieces are skipped; in a compressed archive,
+ * they are decompressed and dropped.
  */
 import type { ArchiveSource } from "../../archive/outer.ts";
 import { decompress } from "../../archive/pieces.ts";
 import type { Decompressor } from "./compression.ts";
 
 export interface Blocks {
-  /** Returns fewer bytes than asked for only at the end of the archive. Offsets must not decrease. */
+  /**
+   * Returns `length` bytes from the offset `at`, or fewer at the end of the archive. The offset must not be lower than
+   * in the call before.
+   */
   read(at: number, length: number): Promise<Buffer>;
   close(): Promise<void>;
 }
@@ -16,7 +19,7 @@ export function openBlocks(source: ArchiveSource, decompressor: Decompressor): B
   return decompressor ? new StreamedBlocks(source, decompressor) : new RangedBlocks(source);
 }
 
-/** Number of bytes per request. One request covers several headers, because those of small files lie close together. */
+/** Number of bytes per request. One request may cover the headers of several small files, which lie close together. */
 const windowSize = 256 * 1024;
 
 class RangedBlocks implements Blocks {

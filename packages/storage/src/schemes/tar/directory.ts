@@ -15,7 +15,8 @@ export interface TarMember extends Member {
 }
 
 /**
- * Extended attributes, such as a long name, that come before a file because they do not fit into the file's own header.
+ * Extended attributes of a file, by name, such as a long path. They stand before the file's own header, because they do
+ * not fit into it.
  */
 type Remarks = Partial<Record<string, string>>;
 
@@ -73,7 +74,7 @@ async function readBlock(source: ArchiveSource, blocks: Blocks, at: number): Pro
   try {
     return await blocks.read(at, blockSize);
   } catch (error) {
-    // Errors of the decompressor have one of these codes.
+    // These are error codes of the decompressors.
     const { code = "" } = error as NodeJS.ErrnoException;
     throw /^(Z_|ZSTD_)/.test(code) ? source.damaged(`decompression failed: ${(error as Error).message}`) : error;
   }

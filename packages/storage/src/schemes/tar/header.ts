@@ -10,11 +10,11 @@ export interface TarHeader {
 
 export const blockSize = 512;
 
-/** Returns undefined if the block is not a header. */
+/** Parses a header block. Returns undefined if the block is not a header. */
 export function parseHeader(block: Buffer): TarHeader | undefined {
   if (block.length < blockSize || numberIn(block, 148, 8) !== checksumOf(block)) return undefined;
   const text = (start: number, length: number) => textIn(block.subarray(start, start + length));
-  // Older formats store something else in the prefix field.
+  // Only the ustar format has a prefix of the name here; older formats use these bytes for something else.
   const before = block.toString("latin1", 257, 263) === "ustar\0" ? text(345, 155) : "";
   return {
     name: before === "" ? text(0, 100) : `${before}/${text(0, 100)}`,
@@ -32,7 +32,7 @@ export function textIn(bytes: Buffer): string {
   return bytes.subarray(0, end < 0 ? bytes.length : end).toString();
 }
 
-/** Reads octal digits, or, for large numbers, the binary form that a flag byte marks. */
+/** Reads a number. Numbers are octal digits or, if the highest bit of the first byte is set, binary. */
 function numberIn(block: Buffer, start: number, length: number): number {
   if (block.readUInt8(start) & 0x80) return Number(block.readBigUInt64BE(start + length - 8));
   return Number.parseInt(
@@ -44,7 +44,7 @@ function numberIn(block: Buffer, start: number, length: number): number {
   );
 }
 
-/** Sums all bytes, counting the checksum field as spaces. */
+/** Returns the checksum of a header: the sum of all bytes, in which the checksum field itself counts as spaces. */
 function checksumOf(block: Buffer): number {
   let sum = 8 * 32;
   for (const [at, byte] of block.entries()) if (at < 148 || at >= 156) sum += byte;

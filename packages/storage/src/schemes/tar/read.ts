@@ -3,10 +3,7 @@ import type { ArchiveSource, Range } from "../../archive/outer.ts";
 import { cut, decompress } from "../../archive/pieces.ts";
 import type { TarMember } from "./directory.ts";
 
-/**
- * Yields the bytes of a file. In a compressed archive, everything before the file is decompressed, too, and then
- * dropped.
- */
+/** Yields the bytes of a file. In a compressed archive, everything before the file is decompressed too, and dropped. */
 export async function* readMember(
   source: ArchiveSource,
   key: string,

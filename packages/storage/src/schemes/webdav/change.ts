@@ -1,4 +1,4 @@
-/** Copies, moves and removes, all inside the server. */
+/** Copies, moves and removes files and folders on the server, without transferring their content. */
 import type { CallOptions, Entry } from "../../backend.ts";
 import { isStorageError } from "../../errors.ts";
 import type { DavClient } from "./client.ts";

@@ -1,4 +1,4 @@
-/** WebDAV calls: adds credentials, retries where useful, and maps errors. */
+/** Sends WebDAV calls: adds credentials, retries if that is useful, and throws storage errors. */
 import type { Readable } from "node:stream";
 import type { Location } from "../../address/uri.ts";
 import { encodeKey } from "../../address/url-encoding.ts";
@@ -9,9 +9,9 @@ import type { HttpAnswer, HttpRequest } from "../../http/messages.ts";
 import { toStorageError } from "./errors.ts";
 
 export interface DavRequest extends CallOptions {
-  /** Any method, such as PROPFIND. undici can send all, although its types list only the usual ones. */
+  /** HTTP method, such as PROPFIND. undici sends any method, although its types list only the usual ones. */
   readonly method: string;
-  /** Ends with a slash for a folder. */
+  /** Key of the file or folder; for a folder, it ends with a slash. */
   readonly key: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
@@ -54,7 +54,7 @@ export class DavClient {
     return retry(this.#settings.retry, request.signal, () => this.#sendOnce(request));
   }
 
-  /** Sends a request and discards the body. */
+  /** Sends a request and discards the body of the answer. */
   async sendAway(request: DavRequest): Promise<void> {
     await (await this.send(request)).discard();
   }

@@ -3,7 +3,7 @@ import type { ErrorPlace, StorageError } from "../../errors.ts";
 import type { HttpAnswer } from "../../http/messages.ts";
 import { errorOfAnswer, type Said } from "../../http/status-errors.ts";
 
-/** The status for a target whose parent folder is missing. */
+/** HTTP status of a write whose parent folder does not exist. */
 export const conflict = 409;
 
 const locked = 423;

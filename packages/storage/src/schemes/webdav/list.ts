@@ -11,7 +11,10 @@ export const checkPath = (key: string) => checkTreePath("webdav", key);
 export const listTree = (client: DavClient, prefix: string, call: ListCall): AsyncGenerator<Entry[]> =>
   listFolders("webdav", (folder, options) => readFolder(client, folder, options), prefix, call);
 
-/** Lists a folder. The answer also contains the folder itself, or the file if the path is a file; both are left out. */
+/**
+ * Lists a folder. The server's answer also contains the listed path itself, whether it is a folder or a file; this
+ * entry is left out.
+ */
 async function* readFolder(client: DavClient, folder: string, call: CallOptions): AsyncGenerator<Entry[]> {
   try {
     const entries = await properties(client, folder, 1, call);

@@ -21,7 +21,9 @@ export async function properties(client: DavClient, key: string, depth: 0 | 1, c
   return parseAnswer(client.place(key), () => Array.from(responses(xml), toEntry));
 }
 
-/** Matches any namespace prefix, because servers choose their own. */
+/**
+ * Matches the opening tag of a `response` element. It may have any namespace prefix, because servers choose their own.
+ */
 const opening = /<(?:[\w.-]+:)?response(?:\s[^<>]*)?>/g;
 const closing = /<\/(?:[\w.-]+:)?response\s*>/g;
 
@@ -59,7 +61,7 @@ function textOf(xml: string, name: string): string | undefined {
   return found?.[1] === undefined ? undefined : decodeText(found[1]).trim();
 }
 
-/** Returns the key of an address in the answer, which is a full URL or a path and is percent-encoded. */
+/** Returns the key for an address in the answer. The address is percent-encoded, and is a full URL or a path. */
 function keyOf(href: string): string {
   const path = href.replace(/^https?:\/\/[^/]*/i, "").replace(/^\/+/, "");
   return path.split("/").map(decode).join("/");

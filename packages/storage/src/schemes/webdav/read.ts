@@ -18,13 +18,14 @@ export async function readFile(client: DavClient, key: string, call: ReadCall): 
     await answer.discard();
     throw new StorageError(
       "precondition",
-      `${key} was replaced: its ETag is no longer the expected one`,
+      `${key} was replaced: its ETag is no longer the expected one; read the new file from its start`,
       client.place(key),
     );
   } catch (error) {
     if (!isStorageError(error)) throw error;
     if (error.status === 416) return emptyContent(await statFile(client, key, call), call);
-    // Servers may answer with one of these if the key is a folder. If it is, `statFile` throws an error that says so.
+    // Servers may answer a read of a folder with status 301 or 403. `statFile` throws an error that says so if the key
+    // is a folder.
     if (error.status === 301 || error.status === 403) await statFile(client, key, call);
     throw error;
   }
@@ -36,8 +37,8 @@ function headersOf(call: ReadCall): Record<string, string> {
 }
 
 /**
- * Makes the entry of a read file. An answer without a modification time is most likely not a file, but a web page about
- * a folder, so the server is asked.
+ * Returns the entry of the file that is read. An answer without a modification time is probably a web page about a
+ * folder, so the key is looked up: `statFile` throws if it is a folder.
  */
 async function entryOf(client: DavClient, key: string, answer: HttpAnswer, call: ReadCall): Promise<Entry> {
   const entry = entryFromHeaders(key, answer);

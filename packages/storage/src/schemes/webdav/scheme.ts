@@ -14,8 +14,8 @@ export const webdavScheme = defineScheme({
     ranges: true,
     versions: false,
     readConditions: true,
-    // Only for files that are written in one request. If the server turns out to ignore conditions, conditional writes
-    // are refused.
+    // Only for files that are written in one request. If a test shows that the server ignores conditions, conditional
+    // writes are refused.
     writeConditions: true,
     serverCopy: true,
     presign: false,

@@ -23,7 +23,10 @@ function conditionsOf({ ifMatch, ifNoneMatch }: WriteCall): Record<string, strin
   return ifNoneMatch === undefined ? undefined : { "if-none-match": ifNoneMatch };
 }
 
-/** Throws if the server ignores conditions, as some do. This is tested once, before the first conditional write. */
+/**
+ * Throws if the server ignores the conditions of writes, as some servers do. This is tested once, before the first
+ * conditional write.
+ */
 async function refuseIfIgnored(client: DavClient, key: string, call: CallOptions): Promise<void> {
   client.heedsConditions ??= await heedsConditions(client, key, call);
   if (client.heedsConditions) return;
@@ -49,8 +52,8 @@ async function heedsConditions(client: DavClient, key: string, { signal }: CallO
 }
 
 /**
- * Runs work that writes a file. Servers react in different ways to a missing parent folder, so each folder is checked
- * once before the work.
+ * Creates missing parent folders, and then runs work that writes a file. The folders are checked first, because servers
+ * react in different ways to a missing one; known folders are not checked again.
  */
 export async function withFolders(
   client: DavClient,
@@ -109,11 +112,12 @@ export async function beginUpload(client: DavClient, key: string, call: WriteCal
     );
   }
   const temporary = temporaryKey(key);
-  // Writes an empty file first, to be sure that the folder exists: a stream cannot be sent a second time.
+  // Writes an empty file first, which creates missing folders. A stream could not be sent a second time after a
+  // failure.
   await withFolders(client, key, call, () => put(client, temporary, new Uint8Array(), call));
   const source = new PassThrough();
   const sent = client.sendAway({ method: "PUT", key: temporary, stream: source, signal: call.signal });
-  // If the request fails, the source is destroyed too, so that no writer waits for it for ever.
+  // If the request fails, the source stream is destroyed too, so that no write to it waits for ever.
   sent.catch((error: Error) => source.destroy(error));
   return {
     async put(_part, bytes) {

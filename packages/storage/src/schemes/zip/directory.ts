@@ -4,15 +4,18 @@ import type { ArchiveSource } from "../../archive/outer.ts";
 import type { ByteRange } from "../../backend.ts";
 import { headerSize, headerSizeOf, parseHeader, type ZipMember } from "./header.ts";
 
-/** Maximum size in bytes of the end record with its comment, and of the ZIP64 locator before it. */
+/**
+ * Number of bytes to search at the end of the archive: the end record with the longest possible comment, and the ZIP64
+ * locator before it.
+ */
 const longestEnd = 22 + 65_535 + 20;
 const endSize = 22;
 
 interface DirectoryPlace extends ByteRange {
   readonly count: number;
   /**
-   * Number of bytes before the archive itself, for example of a program that extracts it. Offsets in the archive do not
-   * count them.
+   * Number of bytes before the archive begins in the file, such as those of a program that extracts the archive.
+   * Offsets in the archive do not count these bytes.
    */
   readonly shift: number;
 }
@@ -31,7 +34,7 @@ export async function readDirectory(source: ArchiveSource): Promise<Members<ZipM
     if (key !== undefined) members.set(key, member);
   }
   if (count !== place.count)
-    throw source.damaged(`the archive is damaged: its directory lists ${count} of ${place.count} files`);
+    throw source.damaged(`the archive is damaged: its directory lists ${count} files instead of ${place.count}`);
   return members;
 }
 
@@ -63,15 +66,16 @@ async function findDirectory(source: ArchiveSource): Promise<DirectoryPlace> {
   const size = large?.size ?? tail.readUInt32LE(at + 12);
   const offset = large?.offset ?? tail.readUInt32LE(at + 16);
   const shift = end - size - offset;
-  if (shift < 0) throw source.damaged("the archive is damaged: its directory would begin before the file");
+  if (shift < 0)
+    throw source.damaged("the archive is damaged: the size and the offset of its directory do not fit into the file");
   if (size > longestDirectory)
     throw source.damaged(`the archive's directory of ${size} bytes exceeds the limit of ${longestDirectory} bytes`);
   return { start: end - size, end, count, shift };
 }
 
 /**
- * Finds the last end record whose comment ends exactly at the end of the archive, because a comment may contain
- * something that looks like an end record.
+ * Returns the offset of the end record, or -1. A comment may contain something that looks like an end record, so only
+ * one whose comment ends exactly at the end of the archive counts.
  */
 function findEnd(tail: Buffer): number {
   for (let at = tail.length - endSize; at >= 0; at -= 1) {
@@ -80,7 +84,10 @@ function findEnd(tail: Buffer): number {
   return -1;
 }
 
-/** Reads the ZIP64 end record, if there is one: large archives do not fit the plain end record. */
+/**
+ * Reads the ZIP64 end record, or returns undefined if there is none. Large archives have one, because their sizes do
+ * not fit into the plain end record.
+ */
 async function findLarge(source: ArchiveSource, tail: Buffer, end: number) {
   const locator = end - 20;
   if (locator < 0 || tail.readUInt32LE(locator) !== 0x07064b50) return undefined;

@@ -48,7 +48,10 @@ function refusalOf(flags: number, method: number): string | undefined {
 
 const inExtra = 0xffff_ffff;
 
-/** Returns the sizes and the offset. Numbers that are too large for the header are in an extra field, in this order. */
+/**
+ * Returns size, compressed size and offset. Those that are too large for the header are in the ZIP64 extra field
+ * instead, in this order.
+ */
 function sizesOf(header: Buffer, extra: Buffer) {
   const large = findExtra(extra, 1);
   let at = 0;
@@ -63,7 +66,10 @@ function sizesOf(header: Buffer, extra: Buffer) {
   return { size, compressedSize, start: number(42) };
 }
 
-/** Returns the modification time. If the archive has only the local time of its creator, that is taken for UTC. */
+/**
+ * Returns the modification time, or null if there is none. If the entry has only a local time without a time zone, that
+ * is taken for UTC.
+ */
 function timeOf(header: Buffer, extra: Buffer): Date | null {
   const exact = findExtra(extra, 0x5455);
   if (exact && exact.length >= 5 && exact.readUInt8(0) & 1) return new Date(exact.readInt32LE(1) * 1000);

@@ -28,8 +28,8 @@ export async function* readMember(
 }
 
 /**
- * Returns the offset after the local header. The header must be read, because its extra fields, and so its size, may
- * differ from those in the directory.
+ * Returns the offset of the first byte of a file, after its local header. That header must be read, because its extra
+ * fields, and so its size, may differ from those in the directory.
  */
 async function firstByte(source: ArchiveSource, key: string, member: ZipMember, signal: AbortSignal | undefined) {
   const { headerStart } = member;
@@ -42,8 +42,8 @@ async function firstByte(source: ArchiveSource, key: string, member: ZipMember, 
 }
 
 /**
- * Checks size and checksum. Fails as soon as a file decompresses to more bytes than the directory says, so that it
- * cannot fill the memory.
+ * Yields the content, and checks its size and checksum. Fails as soon as a file decompresses to more bytes than the
+ * directory states, so that it cannot fill the memory.
  */
 async function* checked(
   source: ArchiveSource,
@@ -58,8 +58,9 @@ async function* checked(
     sum = crc32(piece, sum);
     if (count > size)
       throw source.damaged(`the archive is damaged: ${key} is larger than the ${size} bytes that the directory states`);
-    if (count === size && sum !== crc) throw source.damaged(`${key} is damaged: its checksum does not match`);
+    if (count === size && sum !== crc)
+      throw source.damaged(`the archive is damaged: the checksum of ${key} does not match its content`);
     yield piece;
   }
-  if (count < size) throw source.damaged(`${key} ends after ${count} of ${size} bytes`);
+  if (count < size) throw source.damaged(`the archive is damaged: ${key} ends after ${count} of ${size} bytes`);
 }
