@@ -22,7 +22,7 @@ const Timeout = seconds(retryLimits.timeout, timeoutText);
 const Retries = Type.Integer({ minimum: 0, maximum: retryLimits.retries, description: retriesText });
 const RetryDelay = seconds(retryLimits.delay, retryDelayText);
 
-/** Fields of requests, for a job and for the runs of a pipeline. */
+/** Fields of requests that set the time limit and retries of a job, or of the runs of a pipeline. */
 export const retryInput = { timeout: maybe(Timeout), retries: maybe(Retries), retry_delay: maybe(RetryDelay) } as const;
 
 /** Fields of responses; absent if they are not set. */

@@ -1,5 +1,6 @@
 /**
- * Service accounts: a user in a team who is not a person. Schedules that it owns continue when people leave the team.
+ * Service accounts: users of a team who are not people. Schedules that a service account owns continue when people
+ * leave the team.
  */
 import { fieldLimits } from "./limits.ts";
 import { Member } from "./memberships.ts";
