@@ -141,7 +141,7 @@ export interface Batch {
 
 export interface PresignCall extends VersionCall {
   readonly method: "GET" | "PUT";
-  /** Lifetime in seconds. */
+  /** Lifetime of the URL in seconds. */
   readonly expiresIn: number;
 }
 

@@ -5,7 +5,7 @@ import type { ParameterType } from "./parameters.ts";
 export const idle = <const T extends ParameterType>(type: T | readonly T[], reason: string, help: string) =>
   ({ type, default: null, effect: "no-op", reason, help }) as const;
 
-/** A nested dict with described members. */
+/** Returns the table row of a dict whose members have rows of their own. */
 export const dict = (help: string) => ({ type: "dict", default: {}, effect: "native", help }) as const;
 
 /** A rejected option. */

@@ -24,7 +24,7 @@ export interface FoundValue {
 
 interface Described {
   readonly type: ParameterType | readonly ParameterType[];
-  /** Null means unset. */
+  /** The default value; null means that the parameter is unset. */
   readonly default: boolean | number | string | null | Readonly<Record<string, never>>;
   readonly help: string;
   /**
@@ -117,5 +117,5 @@ export const parameterKeys = (table: ParameterTable) => Object.keys(table).filte
 export const typesOf = (parameter: Parameter): readonly ParameterType[] =>
   typeof parameter.type === "string" ? [parameter.type] : parameter.type;
 
-/** The sources of a value, the strongest first. */
+/** Returns the names of the sources of a value, in order of precedence. */
 export const sourcesOf = (key: string, parameter: Parameter): readonly string[] => parameter.sources ?? [key];

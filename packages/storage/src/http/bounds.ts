@@ -29,7 +29,7 @@ export class TooLongError extends Error {
   }
 }
 
-/** Reads an answer as text. */
+/** Reads an answer as text. Of an error, only the first bytes are read. */
 export async function textOf(answer: Pick<HttpAnswer, "status" | "body" | "bytes">): Promise<string> {
   const bytes = answer.status < 300 ? await answer.bytes(mostTold) : await startOf(answer.body, mostErrorText);
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();

@@ -20,8 +20,8 @@ export function joinChunks(text: string): string | undefined {
 }
 
 /**
- * Returns whether the body ends here. After the last chunk, there may be trailers, which are ignored; then there must
- * be an empty line and nothing else.
+ * Tells whether the rest of the body, from the offset `at`, has arrived. It consists of trailers, which are ignored,
+ * and an empty line. Throws if more bytes follow.
  */
 function isEnd(text: string, at: number): boolean {
   const end = text.startsWith("\r\n", at) ? at : text.indexOf("\r\n\r\n", at) + 2;

@@ -96,7 +96,7 @@ class CachedFile implements OpenedFile {
 
   async read(offset: number, length: number, { signal }: CallOptions = {}): Promise<Bytes> {
     signal?.throwIfAborted();
-    if (this.#closed) throw new StorageError("invalid", `${this.entry.path} is closed`);
+    if (this.#closed) throw new StorageError("invalid", `${this.entry.path} is closed: open the file again`);
     if (!Number.isInteger(offset) || offset < 0 || Number.isNaN(length) || length < 0) {
       throw new StorageError("invalid", `cannot read ${length} bytes at offset ${offset}: both must be 0 or more`);
     }
@@ -127,7 +127,10 @@ class CachedFile implements OpenedFile {
   }
 }
 
-/** Waits until the signal aborts. The fetch itself continues, because another read may need the same block. */
+/**
+ * Waits for the promise, but only until the signal aborts. The fetch itself continues, because another read may need
+ * the same block.
+ */
 async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = Promise.withResolvers<never>();
   const abort = () => aborted.reject(signal.reason);

@@ -57,7 +57,7 @@ async function writeParts(
   });
 }
 
-/** This error can occur only for streams of unknown length. */
+/** Returns the error for content that needs too many parts. This happens only for streams of unknown length. */
 const tooManyParts = ({ maximumParts }: Transfer, key: string) =>
   new StorageError(
     "invalid",
