@@ -12,7 +12,7 @@ import {
 } from "./arguments.ts";
 import { usageError } from "./errors.ts";
 
-/** A parsed command line: a command to run with its input, a help topic, or the question for the version. */
+/** A parsed command line: a command to run with its input, a help topic to show, or the request for the version. */
 export type Invocation =
   | { readonly kind: "run"; readonly path: CommandPath; readonly input: Input<CommandPath> }
   | { readonly kind: "help"; readonly topic: string; readonly asked: boolean }

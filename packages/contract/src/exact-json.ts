@@ -25,6 +25,9 @@ export const parseExactly = (text: string, readNumber: (source: string) => unkno
  */
 const stringOrBare = /"[^"\\]*(?:\\[\s\S][^"\\]*)*(?:"|\\?$)|-?(?:NaN|Infinity)/g;
 
-/** Replaces NaN and Infinity outside strings: the `datachain` library writes them, but they are not valid JSON. */
+/**
+ * Replaces NaN and Infinity outside strings by the result of `write`. The `datachain` library writes them, but they are
+ * not valid JSON.
+ */
 export const replaceBareNumbers = (text: string, write: (word: string) => string): string =>
   /NaN|Infinity/.test(text) ? text.replace(stringOrBare, (part) => (part.startsWith('"') ? part : write(part))) : text;

@@ -50,7 +50,7 @@ export const jobStatuses = Object.keys(jobTransitions) as JobStatus[];
 export const jobStates = {
   /** The job is a run of a pipeline and is not queued yet, because runs that it depends on are not complete. */
   draft: ["PENDING"],
-  /** The job waits for slots; its row in the queue decides whether it starts. */
+  /** The job waits for slots or for a retry; no attempt is running. */
   waiting: ["CREATED", "SCHEDULED", "QUEUED"],
   /** The job has an attempt that has not ended, and nobody has canceled it. */
   begun: ["PROVISIONING", "INIT", "RUNNING"],

@@ -25,7 +25,7 @@ const RetryDelay = seconds(retryLimits.delay, retryDelayText);
 /** Fields of requests that set the time limit and retries of a job, or of the runs of a pipeline. */
 export const retryInput = { timeout: maybe(Timeout), retries: maybe(Retries), retry_delay: maybe(RetryDelay) } as const;
 
-/** Fields of responses; absent if they are not set. */
+/** Time limit and retries in responses; each field is absent if it is not set. */
 export const retrySettings = {
   timeout: Type.Optional(Timeout),
   retries: Type.Optional(Retries),

@@ -1,4 +1,4 @@
-/** Succession: which work runs with a user's rights, and who takes it over. */
+/** Succession: which work runs with a user's rights, and who takes it over when the user leaves. */
 import type { Static } from "typebox";
 import { access, defineRoute } from "./routes.ts";
 import { ActionFeedback, maybe, Name, nullable, oneOf, TeamName, Timestamp, Uuid } from "./schema.ts";

@@ -15,7 +15,7 @@ export interface Entry {
   size: number;
   /** ETag without quotes; empty if the store has none. */
   etag: string;
-  /** Empty if the store keeps no versions. */
+  /** Version id; empty if the store keeps no versions. */
   version: string;
   is_latest: boolean;
   last_modified: Date | null;

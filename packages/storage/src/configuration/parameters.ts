@@ -28,8 +28,8 @@ interface Described {
   readonly default: boolean | number | string | null | Readonly<Record<string, never>>;
   readonly help: string;
   /**
-   * Sources of the value, the strongest first; the key alone by default. A plain word is a key of client_config, `a.b`
-   * the member b of the dict a, `$NAME` an environment variable.
+   * Sources of the value, in order of precedence; by default, only the key. A plain word is a key of client_config,
+   * `a.b` the member b of the dict a, `$NAME` an environment variable.
    */
   readonly sources?: readonly string[];
   /** Parameters of a group belong together: if client_config gives one, the environment is ignored for all of them. */

@@ -8,7 +8,10 @@ const mebibyte = 1024 * kibibyte;
 /** Maximum size in bytes of an answer that is read whole, such as a page of a listing. */
 export const mostTold = 64 * mebibyte;
 
-/** Maximum number of bytes that are read of an error's body. The rest is dropped: the status says the most. */
+/**
+ * Maximum number of bytes that are read of an error's body. The rest is dropped: the status already tells the kind of
+ * error.
+ */
 const mostErrorText = 64 * kibibyte;
 
 /**

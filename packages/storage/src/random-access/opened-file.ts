@@ -12,7 +12,7 @@ import type { CacheOptions, FetchRange, FileCache } from "./file-cache.ts";
 export interface OpenFileOptions extends VersionCall {
   /** Size in bytes of a block and of the read-ahead; by default, the configuration decides. */
   readonly block_size?: number | undefined;
-  /** Null means `none`; by default, the configuration decides. */
+  /** Name of the cache. Null means `none`; by default, the configuration decides. */
   readonly cache_type?: CacheType | null | undefined;
   readonly cache_options?: CacheOptions | undefined;
 }
