@@ -12,7 +12,7 @@ import { Type } from "./type.ts";
 
 const write = { ...teamAccess("write", "admin"), people: true } as const;
 
-/** Nobody signs in as a service account, so it cannot be an admin. */
+/** Roles that a service account can have. It cannot be an admin, because nobody signs in as a service account. */
 export const serviceRoles = ["viewer", "editor"] as const;
 
 export const createServiceAccount = defineRoute({

@@ -71,8 +71,8 @@ export interface ByteRange {
 
 /**
  * The content of an object or of a range, while it arrives. The receiver must read the body to its end or end the
- * iteration. `start` and `end` are the range that the body holds. It may differ from the requested range, because some
- * servers ignore ranges.
+ * iteration. `start` and `end` are the range that the body holds, which may differ from the requested range, because
+ * some servers ignore ranges.
  */
 export interface Content extends ByteRange {
   readonly entry: Entry;

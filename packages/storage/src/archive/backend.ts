@@ -71,8 +71,9 @@ class Archive<M extends Member> {
   }
 
   /**
-   * Reads a member at the offset that the cached directory states. The read requires the ETag that the archive had
-   * then: if the archive was replaced meanwhile, the read fails, and the next call reads the new directory.
+   * Reads a member at the offset that the cached directory states. The read requires the ETag that the archive had when
+   * its directory was read: if the archive was replaced meanwhile, the read fails, and the next call reads the new
+   * directory.
    */
   async read(key: string, call: ReadCall): Promise<Content> {
     const known = await abortable(this.#known(), call.signal);
