@@ -8,7 +8,10 @@ export const retryLimits = { timeout: 30 * 86_400, retries: 20, delay: 3600 } as
 /** Default number of seconds before the first retry. */
 export const usualRetryDelay = 30;
 
-/** Returns the seconds before a retry (1 is the first): the delay doubles with each retry, up to an hour. */
+/**
+ * Returns the seconds before the retry with this number, beginning with 1. The delay doubles with each retry, up to an
+ * hour.
+ */
 export const retryWait = (delay: number, retry: number): number =>
   Math.min(delay * 2 ** (retry - 1), retryLimits.delay);
 

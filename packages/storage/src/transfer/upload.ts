@@ -125,7 +125,7 @@ function refuseSmallParts({ minimumPart, partSize }: Transfer, options: WriteOpt
   if (size < minimumPart) {
     throw new StorageError(
       "invalid",
-      `parts of ${size} bytes are too small: the store requires at least ${minimumPart}; choose a larger part size`,
+      `parts of ${size} bytes are too small: the store requires at least ${minimumPart} bytes; choose a larger part size`,
     );
   }
 }
