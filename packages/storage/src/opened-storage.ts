@@ -307,7 +307,8 @@ export class OpenedStorage implements Storage {
   /** Returns the backend, which is loaded at the first use. If loading fails, the next call tries again. */
   #backend(options: CallOptions = {}): Promise<Backend> {
     options.signal?.throwIfAborted();
-    if (this.#closed) throw new StorageError("invalid", `${this.uri} is closed: open the storage again`, { scheme: this.scheme });
+    if (this.#closed)
+      throw new StorageError("invalid", `${this.uri} is closed: open the storage again`, { scheme: this.scheme });
     this.#opening ??= this.#open().catch((error: unknown) => {
       this.#opening = undefined;
       throw error;

@@ -26,7 +26,11 @@ interface Directory<M extends Member> {
 export function archiveBackend<M extends Member>(format: ArchiveFormat<M>, outer: Outer): Backend {
   const archive = new Archive(format, outer);
   const refuse = async () => {
-    throw new StorageError("unsupported", `${format.scheme}:// is read-only: files in an archive can be read, but not written or removed`, { scheme: format.scheme });
+    throw new StorageError(
+      "unsupported",
+      `${format.scheme}:// is read-only: files in an archive can be read, but not written or removed`,
+      { scheme: format.scheme },
+    );
   };
   return {
     // The outer storage already retries.

@@ -34,7 +34,8 @@ export class DirectLease {
   }
 
   #reading(): DirectConnection {
-    if (!this.#connection || this.#ended) throw new Error("the body cannot be read any more: it has ended, or the request was aborted");
+    if (!this.#connection || this.#ended)
+      throw new Error("the body cannot be read any more: it has ended, or the request was aborted");
     return this.#connection;
   }
 
