@@ -384,7 +384,7 @@ describe("millrace storage ls without a bucket", { timeout: 120_000 }, () => {
           ],
         );
         assert.deepEqual((await cli.print(...words)).trim().split(/\s+/), ["first/", "second/"]);
-        assert.match(await cli.refused(64, ...words, "-r"), /contains no bucket/);
+        assert.match(await cli.refused(64, ...words, "-r"), /names no bucket/);
       } finally {
         await stop();
       }

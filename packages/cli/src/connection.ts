@@ -10,12 +10,13 @@ export interface Connection {
   readonly settings: Settings;
   readonly client: Client;
   /**
-   * Returns a client for the same server that uses another `fetch`; uploads count their bytes in it to show progress.
+   * Returns a client for the same server that uses another `fetch`, for example one that counts uploaded bytes to show
+   * progress.
    */
   clientWith(send: (plain: Fetch) => Fetch): Client;
 }
 
-/** Connects for commands that need a signed-in user. */
+/** Connects for commands that need a signed-in user. Throws if there is no token. */
 export async function connect(flags: SettingsFlags = {}): Promise<Connection> {
   const settings = await readSettings(flags);
   if (!settings.token) {

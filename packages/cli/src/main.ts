@@ -64,7 +64,10 @@ function version(): string {
   return (JSON.parse(text) as { version: string }).version;
 }
 
-/** Ignores EPIPE: a reader that closes the pipe, as in `millrace job logs ID | head`, is not an error. */
+/**
+ * Exits without a message on EPIPE: a reader that closes the pipe, as in `millrace job logs ID | head`, is not an
+ * error.
+ */
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") throw error;
   process.exit(exitCodes.brokenPipe);

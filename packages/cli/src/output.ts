@@ -54,7 +54,7 @@ export class Output {
   }
 
   /**
-   * Writes bytes unchanged. If the reader is slow, the caller must await the returned promise before it writes more.
+   * Writes bytes unchanged. Returns a promise if the reader is slow; the caller must await it before it writes more.
    */
   raw(text: string | Uint8Array, signal?: AbortSignal): Promise<void> | undefined {
     this.clearProgress();
@@ -131,7 +131,10 @@ export class Output {
     if (hidden.length > 0) this.note(`Columns that do not fit: ${hidden.map(({ title }) => title).join(", ")}`, "dim");
   }
 
-  /** Draws lines on a terminal in place of those of the previous call. `drawn` is the return value of that call. */
+  /**
+   * Draws lines on a terminal and returns their number. Pass this number as `drawn` to the next call, which then
+   * replaces the lines.
+   */
   redraw(lines: readonly Line[], drawn = 0): number {
     const columns = this.#stdout.columns || 80;
     const texts = lines.map(({ text, style }) => this.#paint(this.#stdout, fitted(visible(text), columns - 1), style));

@@ -12,7 +12,7 @@ import {
 } from "./arguments.ts";
 import { usageError } from "./errors.ts";
 
-/** A parsed command line. The type of `input` follows from `path`, so it always fits the handler of that path. */
+/** A parsed command line: a command to run with its input, a help topic to show, or the request for the version. */
 export type Invocation =
   | { readonly kind: "run"; readonly path: CommandPath; readonly input: Input<CommandPath> }
   | { readonly kind: "help"; readonly topic: string; readonly asked: boolean }
@@ -39,7 +39,7 @@ export function parseCommandLine(words: readonly string[]): Invocation {
 const isGroup = (word: string): word is GroupName => Object.hasOwn(groups, word);
 const isCommand = (path: string): path is CommandPath => Object.hasOwn(commands, path);
 
-/** Returns the topic of the command `help`: an empty text, a group, or a command. */
+/** Returns the topic of the command `help`: a group, a command, or an empty text for the overview. */
 function topicOf(words: readonly string[]): string {
   const topic = words.filter((word) => !word.startsWith("-")).join(" ");
   return topic === "" || isGroup(topic) ? topic : commandPath(topic);
@@ -175,7 +175,10 @@ function unknownFlag(rawName: string, known: readonly string[], next: string) {
   return usageError(`Unknown flag ${rawName}`, { why: guess && `Did you mean ${guess}?`, next });
 }
 
-/** Returns the candidate that the user probably meant: one that begins with the word, or differs by a few typos. */
+/**
+ * Returns the candidate that the user probably meant: one that begins with the word, or differs by a few typos. Returns
+ * undefined if there is none.
+ */
 export function closest(word: string, candidates: readonly string[]): string | undefined {
   const ranked = candidates
     .map((name) => ({ name, distance: name.startsWith(word) && word.length > 2 ? 0 : editDistance(word, name) }))

@@ -77,7 +77,10 @@ interface Asking {
   readonly hasDryRun?: boolean;
 }
 
-/** Asks for confirmation on a terminal only: what is removed can be created again, so scripts need no `--yes`. */
+/**
+ * Asks for confirmation, but only on a terminal. Use it to remove what can be created again: scripts then need no
+ * `--yes`.
+ */
 export async function askOnTerminal(statement: () => Promise<string>): Promise<void> {
   if (process.stdin.isTTY) await askToProceed(await statement());
 }

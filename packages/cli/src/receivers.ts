@@ -46,7 +46,10 @@ export const deliveryColumns: Column<Delivery>[] = [
 
 const patience = 30_000;
 
-/** Waits for the first attempt of a delivery and prints the outcome. Returns exit code 0 only if it was delivered. */
+/**
+ * Waits for the first attempt of a delivery and prints the outcome. Returns exit code 0 if it succeeded. Otherwise
+ * throws, or returns 1 if the outcome is printed as JSON.
+ */
 export async function showOutcome(client: Client, first: Delivery, json: boolean, output: Output): Promise<number> {
   const delivery = await outcomeOf(client, first);
   if (json) output.json(delivery);

@@ -102,8 +102,8 @@ function settingsFolder(level: Level, { env, cwd, platform }: Surroundings): str
 }
 
 /**
- * Returns the same folder as the Python package platformdirs, which the `datachain` client uses. Relative paths in XDG
- * variables are ignored.
+ * Returns the folder of the user's settings. It is the folder that the Python package platformdirs returns, which the
+ * `datachain` client uses. Relative paths in XDG variables are ignored.
  */
 function userConfigFolder(env: Surroundings["env"], platform: NodeJS.Platform): string {
   const xdg = env["XDG_CONFIG_HOME"] ?? "";

@@ -5,16 +5,19 @@ import { access, defineRoute } from "./routes.ts";
 import { maybe, nextCursor, nullable, oneOf, TeamName, Timestamp, Uuid } from "./schema.ts";
 import { Type } from "./type.ts";
 
-/** FAILED means that a run failed. If `on_failure` is `stop`, later moments may have no run. */
+/**
+ * States of a backfill. FAILED means that at least one of its runs failed. If `on_failure` is `stop`, the times after
+ * the failed run may have no run.
+ */
 const backfillStatuses = ["RUNNING", "COMPLETED", "FAILED", "CANCELED"] as const;
 export type BackfillStatus = (typeof backfillStatuses)[number];
 
-/** Whether a failed run stops the backfill, or the backfill continues with the other moments. */
+/** What happens after a failed run: the backfill stops, or continues with its other times. */
 export const backfillFailurePolicies = ["stop", "continue"] as const;
 export type BackfillFailurePolicy = (typeof backfillFailurePolicies)[number];
 
 export const backfillLimits = {
-  /** Maximum number of moments of one backfill. */
+  /** Maximum number of past times (moments) that one backfill runs for. */
   moments: 1000,
   /** Maximum number of parallel runs of one backfill. */
   parallel: 100,

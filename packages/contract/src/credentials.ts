@@ -7,11 +7,16 @@ import { Type } from "./type.ts";
 
 const credentialOwners = ["team", "user"] as const;
 
-/**
- * Limits: sets of one owner (a team or a user); variables and bytes in one set; bytes of the variables in a set that are
- * not secret.
- */
-export const credentialLimits = { sets: 100, variables: 100, bytes: 262_144, plainBytes: 4096 } as const;
+export const credentialLimits = {
+  /** Maximum number of sets of one team or one user. */
+  sets: 100,
+  /** Maximum number of variables in one set. */
+  variables: 100,
+  /** Maximum size of all variables in one set, in bytes. */
+  bytes: 262_144,
+  /** Maximum size of the variables in one set that are not secret, in bytes. */
+  plainBytes: 4096,
+} as const;
 
 const Name = Type.String({
   pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",

@@ -4,7 +4,10 @@ import { access, defineRoute } from "./routes.ts";
 import { ActionFeedback, AnyMap, Cut, maybe, nextCursor, nullable, TeamName, Timestamp, Uuid } from "./schema.ts";
 import { Type } from "./type.ts";
 
-/** States of a version, with the numbers of the `datachain` library; the server stores no versions in other states. */
+/**
+ * States of a dataset version that the server stores. The numbers are those of the `datachain` library, which has more
+ * states.
+ */
 export const versionStatus = { complete: 4, removed: 8 } as const;
 
 const Place = Type.Object({
@@ -101,7 +104,10 @@ const DatasetReference = Type.String({
 });
 const Version = Type.String({ maxLength: 64, description: "three numbers such as 1.0.2, optionally with a leading v" });
 
-/** The `datachain` client sends the three parts separately; other tools may put the full name into `name`. */
+/**
+ * Fields that name a dataset. The `datachain` client sends name, namespace and project separately; other tools may put
+ * the full name into `name`.
+ */
 const named = { name: DatasetReference, namespace: maybe(NamePart), project: maybe(NamePart) };
 const namedInQuery = {
   name: DatasetReference,

@@ -138,7 +138,9 @@ export const invalid = (field: string, expected: string, got?: unknown) =>
 
 const previewLength = 80;
 
-/** Formats the beginning of a value. It serializes only that much, whatever the size of the value. */
+/**
+ * Formats a value as JSON for an error message. Only the beginning is serialized, so a large value costs little time.
+ */
 function preview(value: unknown): string {
   let left = previewLength;
   const text = JSON.stringify(value, (_key, item: unknown) => (left-- > 0 ? beginning(item) : null)) ?? String(value);

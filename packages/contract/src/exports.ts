@@ -1,4 +1,4 @@
-/** Exports: the rows of a version as files that a client downloads. */
+/** Exports: the rows of a dataset version as files that a client downloads. */
 import { access, defineRoute } from "./routes.ts";
 import { oneOf, TeamName } from "./schema.ts";
 import { Type } from "./type.ts";

@@ -1,4 +1,7 @@
-/** Firings: the outcome of each tick of a schedule, and the health derived from them. */
+/**
+ * Firings: what happened each time a schedule was due, and the health of the schedule, which is derived from its
+ * firings.
+ */
 import type { Static } from "typebox";
 import { pipelineStatuses } from "./pipelines.ts";
 import { nullable, oneOf, Timestamp } from "./schema.ts";

@@ -50,7 +50,7 @@ export const jobStatuses = Object.keys(jobTransitions) as JobStatus[];
 export const jobStates = {
   /** The job is a run of a pipeline and is not queued yet, because runs that it depends on are not complete. */
   draft: ["PENDING"],
-  /** The job waits for slots; its row in the queue decides whether it starts. */
+  /** The job waits for slots or for a retry; no attempt is running. */
   waiting: ["CREATED", "SCHEDULED", "QUEUED"],
   /** The job has an attempt that has not ended, and nobody has canceled it. */
   begun: ["PROVISIONING", "INIT", "RUNNING"],
@@ -63,7 +63,10 @@ export type FinalStatus = (typeof jobStates.final)[number];
 export const isIn = (group: keyof typeof jobStates, status: JobStatus | null) =>
   (jobStates[group] as readonly (JobStatus | null)[]).includes(status);
 
-/** Tells whether a follower can stop: the job has ended, or it is a TASK, which only creates other jobs. */
+/**
+ * Tells whether a client that follows a job can stop: the job has ended, or it is a TASK, which only creates other
+ * jobs.
+ */
 export const isSettled = (status: JobStatus) => status === "TASK" || isIn("final", status);
 
 /** The states that ACTIVE includes in the status filter; PROVISIONING is not one of them. */
@@ -84,7 +87,10 @@ export const jobActions = {
 export const allows = (action: keyof typeof jobActions, status: JobStatus) =>
   (jobActions[action] as readonly JobStatus[]).includes(status);
 
-/** Returns the exit code for a command that followed a job to its end. */
+/**
+ * Returns the exit code of a command that followed a job to its end: 1 if the job failed, 2 if it was canceled,
+ * otherwise 0.
+ */
 export const followExitCode = (status: JobStatus) => (status === "FAILED" ? 1 : status === "CANCELED" ? 2 : 0);
 
 const Step = Type.Object({
@@ -180,7 +186,7 @@ const PythonVersion = Type.String({
   description: "a version such as 3.12, or conditions such as >=3.10,<3.13",
 });
 
-/** Clients send the id as a string or as a number. */
+/** Id of an uploaded file. Clients send it as a string or as a number. */
 const FileId = Type.Unsafe<string | number>({
   type: ["string", "integer"],
   pattern: "^\\d{1,10}$",

@@ -8,7 +8,10 @@ export const oldestLibrary = "0.56.1";
 
 const numbersOf = (version: string): number[] => version.split(".").map((part) => Number.parseInt(part, 10) || 0);
 
-/** Compares two versions. Returns a negative number if the first is older; missing parts count as 0. */
+/**
+ * Compares two versions such as 0.34.1. Returns a negative number if the first is older, and 0 if they are equal.
+ * Missing parts count as 0.
+ */
 export function compareReleases(one: string, other: string): number {
   const [first, second] = [numbersOf(one), numbersOf(other)];
   const length = Math.max(first.length, second.length);

@@ -16,8 +16,8 @@ export const fieldLimits = {
 
 /**
  * Limits of the arguments and environment of a process, in bytes. The kernel refuses a single variable of more than 128
- * KiB. It also refuses arguments and variables that together exceed a quarter of the stack limit: 2 MiB on most
- * machines. The variables of a job may use half of that.
+ * KiB. It also refuses arguments and variables that together exceed a quarter of the stack limit; on most machines,
+ * this is 2 MiB. The variables of a job may use half of these 2 MiB.
  */
 export const processLimits = {
   /** Maximum size of one variable as `NAME=VALUE` with the terminating NUL. */
@@ -26,7 +26,10 @@ export const processLimits = {
   count: 1000,
   /** Maximum size of a variable's name. */
   variableName: 255,
-  /** Maximum total size of all variables of a job, each with 8 bytes for its pointer. */
+  /**
+   * Maximum total size of all variables of a job. Each variable counts 8 bytes more than its own size, for the pointer
+   * to it.
+   */
   variables: 1_048_576,
   /** Maximum size of `params` as JSON, which jobs get in one variable. */
   params: 130_000,
@@ -38,7 +41,10 @@ export const processLimits = {
 export const answerLimits = {
   /** Maximum size of a list in bytes; the next page has the rest. */
   bytes: 16 * 1024 * 1024,
-  /** In lists, texts with more characters are truncated, and objects with more bytes of JSON are left empty. */
+  /**
+   * In lists, a text with more than this many characters is truncated, and an object with more than this many bytes of
+   * JSON is left empty.
+   */
   listed: 8192,
 } as const;
 

@@ -156,7 +156,7 @@ function refusals(route: Route): Json {
   );
 }
 
-/** Adds a named schema to the components once, and returns a reference to it. */
+/** Adds a named schema to the document's components, unless it is there already, and returns a reference to it. */
 function reference(schema: TSchema, components: Json): unknown {
   const json = plain(schema);
   if ([json["type"]].flat().includes("array"))

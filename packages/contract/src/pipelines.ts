@@ -48,7 +48,10 @@ export type PipelineAction = keyof typeof pipelineActions;
 export const isUnfinished = (status: PipelineStatus): boolean =>
   !(pipelineStates.final as readonly PipelineStatus[]).includes(status);
 
-/** Returns the exit code for a command that watched a pipeline to its end; the same codes as for a job. */
+/**
+ * Returns the exit code of a command that watched a pipeline to its end: 1 if the pipeline failed, 2 if it was
+ * canceled, otherwise 0.
+ */
 export const watchExitCode = (status: PipelineStatus) => (status === "FAILED" ? 1 : status === "CANCELED" ? 2 : 0);
 
 export const JobPipelineRun = Type.Object(

@@ -8,7 +8,10 @@ export const retryLimits = { timeout: 30 * 86_400, retries: 20, delay: 3600 } as
 /** Default number of seconds before the first retry. */
 export const usualRetryDelay = 30;
 
-/** Returns the seconds before a retry (1 is the first): the delay doubles with each retry, up to an hour. */
+/**
+ * Returns the seconds before the retry with this number, beginning with 1. The delay doubles with each retry, up to an
+ * hour.
+ */
 export const retryWait = (delay: number, retry: number): number =>
   Math.min(delay * 2 ** (retry - 1), retryLimits.delay);
 
@@ -22,10 +25,10 @@ const Timeout = seconds(retryLimits.timeout, timeoutText);
 const Retries = Type.Integer({ minimum: 0, maximum: retryLimits.retries, description: retriesText });
 const RetryDelay = seconds(retryLimits.delay, retryDelayText);
 
-/** Fields of requests, for a job and for the runs of a pipeline. */
+/** Fields of requests that set the time limit and retries of a job, or of the runs of a pipeline. */
 export const retryInput = { timeout: maybe(Timeout), retries: maybe(Retries), retry_delay: maybe(RetryDelay) } as const;
 
-/** Fields of responses; absent if they are not set. */
+/** Time limit and retries in responses; each field is absent if it is not set. */
 export const retrySettings = {
   timeout: Type.Optional(Timeout),
   retries: Type.Optional(Retries),

@@ -6,19 +6,26 @@ import { access, defineRoute } from "./routes.ts";
 import { maybe, Name, nextCursor, nullable, oneOf, TeamName, Timestamp, Timezone, Uuid } from "./schema.ts";
 import { Type } from "./type.ts";
 
-/** What a tick does while the previous run is still active; a tick is a time at which the schedule should fire. */
+/**
+ * What a schedule does if it is due while its previous run is still active: no run, one run after the previous run has
+ * ended, or a run at the same time.
+ */
 export const overlapPolicies = ["skip", "wait", "allow"] as const;
 export type OverlapPolicy = (typeof overlapPolicies)[number];
 
-/** What happens afterwards with ticks that were missed while no server ran: one run, no run, or a run for each. */
+/**
+ * Which runs a schedule starts for the times that it missed because no server ran: one run, no run, or a run for each.
+ */
 export const catchUpPolicies = ["one", "none", "all"] as const;
 export type CatchUpPolicy = (typeof catchUpPolicies)[number];
 
-/** Whether a firing runs the current scripts of the schedule, or first updates them to the newest scripts. */
+/**
+ * Which scripts a schedule runs: always its own (`none`), or the newest ones, to which it is updated before each run.
+ */
 export const followPolicies = ["none", "latest"] as const;
 export type FollowPolicy = (typeof followPolicies)[number];
 
-/** Maximum number of missed ticks that get a run with `all`; older ticks get none. */
+/** If the catch-up policy is `all`, this many of the newest missed times get a run; older ones get none. */
 export const mostCaughtUp = 100;
 
 const overlap = oneOf(overlapPolicies, {

@@ -57,7 +57,7 @@ export const AnyMap = Type.Record(Type.String(), Type.Unknown());
 export const boundedText = (maxLength: number, description: string, instead: string, options: object = {}) =>
   Type.String({ maxLength, description, "x-instead": instead, ...options });
 
-/** Names of fields of an item in a list that are not complete, because they are too long for a list. */
+/** Names of the fields that are shortened or left empty in an item of a list, because they are too long for a list. */
 export const Cut = Type.Optional(
   Type.Array(Type.String(), {
     description:

@@ -1,5 +1,6 @@
 /**
- * Service accounts: a user in a team who is not a person. Schedules that it owns continue when people leave the team.
+ * Service accounts: users of a team who are not people. Schedules that a service account owns continue when people
+ * leave the team.
  */
 import { fieldLimits } from "./limits.ts";
 import { Member } from "./memberships.ts";
@@ -11,7 +12,7 @@ import { Type } from "./type.ts";
 
 const write = { ...teamAccess("write", "admin"), people: true } as const;
 
-/** Nobody signs in as a service account, so it cannot be an admin. */
+/** Roles that a service account can have. It cannot be an admin, because nobody signs in as a service account. */
 export const serviceRoles = ["viewer", "editor"] as const;
 
 export const createServiceAccount = defineRoute({

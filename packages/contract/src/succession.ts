@@ -1,4 +1,4 @@
-/** Succession: which work runs with a user's rights, and who takes it over. */
+/** Succession: which work runs with a user's rights, and who takes it over when the user leaves. */
 import type { Static } from "typebox";
 import { access, defineRoute } from "./routes.ts";
 import { ActionFeedback, maybe, Name, nullable, oneOf, TeamName, Timestamp, Uuid } from "./schema.ts";
@@ -12,12 +12,15 @@ const toWhom = {
 } as typeof Name;
 const force = Type.Boolean({ description: "hand over even if the new owner lacks credentials that the runs name" });
 
-/** Fields of a request body. */
+/** The new owner of a user's work, as fields of a request body. */
 export const successor = { transfer_to: maybe(toWhom), force: maybe(force) };
-/** Fields of a query string. */
+/** The new owner of a user's work, as fields of a query string. */
 export const SuccessorQuery = Type.Object({ transfer_to: Type.Optional(toWhom), force: Type.Optional(force) });
 
-/** Whose credentials runs use after they were handed over, if they name credentials of the previous owner. */
+/**
+ * Which credentials a run uses under its new owner, if it names credentials of the previous owner: the new owner's own
+ * set with that name, the team's set, or none, because neither exists.
+ */
 const replacements = ["own", "team", "missing"] as const;
 
 const team = Type.String({ description: "name of the team" });

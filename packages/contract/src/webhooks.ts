@@ -32,11 +32,18 @@ export type WebhookMethod = (typeof webhookMethods)[number];
 export const deliveryStatuses = ["pending", "delivered", "failed"] as const;
 export type DeliveryStatus = (typeof deliveryStatuses)[number];
 
-/**
- * Limits: webhooks and e-mail addresses of a team; deliveries that wait for one receiver; failed attempts in a row after
- * which a receiver is disabled; attempts of one delivery.
- */
-export const webhookLimits = { webhooks: 50, addresses: 50, waiting: 1000, failuresInRow: 10, attempts: 12 } as const;
+export const webhookLimits = {
+  /** Maximum number of webhooks of a team. */
+  webhooks: 50,
+  /** Maximum number of e-mail addresses of a team. */
+  addresses: 50,
+  /** Maximum number of deliveries that wait for one receiver. */
+  waiting: 1000,
+  /** A receiver is disabled after this many failed attempts in a row. */
+  failuresInRow: 10,
+  /** Maximum number of attempts of one delivery. */
+  attempts: 12,
+} as const;
 
 export const ToldEvents = Type.Array(oneOf(toldEvents), {
   maxItems: toldEvents.length,

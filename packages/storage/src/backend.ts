@@ -15,7 +15,7 @@ export interface Entry {
   size: number;
   /** ETag without quotes; empty if the store has none. */
   etag: string;
-  /** Empty if the store keeps no versions. */
+  /** Version id; empty if the store keeps no versions. */
   version: string;
   is_latest: boolean;
   last_modified: Date | null;
@@ -71,8 +71,8 @@ export interface ByteRange {
 
 /**
  * The content of an object or of a range, while it arrives. The receiver must read the body to its end or end the
- * iteration. `start` and `end` are the range that the body holds. It may differ from the requested range, because some
- * servers ignore ranges.
+ * iteration. `start` and `end` are the range that the body holds, which may differ from the requested range, because
+ * some servers ignore ranges.
  */
 export interface Content extends ByteRange {
   readonly entry: Entry;
@@ -141,7 +141,7 @@ export interface Batch {
 
 export interface PresignCall extends VersionCall {
   readonly method: "GET" | "PUT";
-  /** Lifetime in seconds. */
+  /** Lifetime of the URL in seconds. */
   readonly expiresIn: number;
 }
 

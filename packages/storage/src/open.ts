@@ -11,7 +11,7 @@ export interface OpenOptions {
   readonly environment?: Environment;
 }
 
-/** Checks everything that needs no request to the store, and throws at once if something is wrong. */
+/** Opens a storage. Checks everything that needs no request to the store, and throws at once if something is wrong. */
 export function openStorage<Uri extends string>(
   uri: Uri,
   client_config?: ClientConfigFor<Uri>,

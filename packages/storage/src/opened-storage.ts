@@ -201,8 +201,8 @@ export class OpenedStorage implements Storage {
   }
 
   /**
-   * Copies the bytes through this process. Local files need no stream, except for a source with a given ETag: it is
-   * read as a stream, which checks the ETag.
+   * Copies the bytes through this process. Local files are copied without a stream, unless the source must have a given
+   * ETag: only a stream checks the ETag.
    */
   async #copyThrough(source: OpenedStorage, from: string, to: string, options: CopyFromOptions): Promise<void> {
     const { signal, size, onBytes, ifMatch } = options;
@@ -307,7 +307,8 @@ export class OpenedStorage implements Storage {
   /** Returns the backend, which is loaded at the first use. If loading fails, the next call tries again. */
   #backend(options: CallOptions = {}): Promise<Backend> {
     options.signal?.throwIfAborted();
-    if (this.#closed) throw new StorageError("invalid", `${this.uri} is closed`, { scheme: this.scheme });
+    if (this.#closed)
+      throw new StorageError("invalid", `${this.uri} is closed: open the storage again`, { scheme: this.scheme });
     this.#opening ??= this.#open().catch((error: unknown) => {
       this.#opening = undefined;
       throw error;

@@ -75,8 +75,8 @@ function isNative(uri: string): boolean {
 const bridge = (uri: string) => bridgeScheme(uri, [...registered.keys()]) as unknown as Scheme;
 
 /**
- * Returns the scheme for a name that is not registered. It may exist in fsspec or in a package that extends fsspec,
- * which shows only at the first use. A likely typo is refused here.
+ * Returns the scheme for a name that is not registered. Whether fsspec, or a package that extends it, has such a scheme
+ * shows only at the first use. A likely typo is refused here.
  */
 function otherScheme(uri: string, name: string): Scheme {
   const known = [...registered.keys()];

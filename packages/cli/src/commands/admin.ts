@@ -36,7 +36,10 @@ const password: Handler<"admin password"> = async ({ flags }, output) => {
   return 0;
 };
 
-/** Returns a function that reports an error. These commands send no request, so the error does not mention a server. */
+/**
+ * Returns an error handler for one of these commands. The commands send no request, so the error does not mention a
+ * server.
+ */
 const refuse = (thing: "token" | "link" | "password") => (error: unknown) => {
   throw new CliError(`Could not ${thing === "password" ? "set" : "create"} the ${thing}`, {
     why: messageOf(error),

@@ -78,7 +78,10 @@ async function deviceLogin({ client }: Connection, wishes: LoginWishes, output: 
   return pollForToken(client, login.device_code);
 }
 
-/** Polls after one second, in case the confirmation is quick, then every five seconds, like the `datachain` client. */
+/**
+ * Polls until the login with this code is confirmed, and returns the token. The first poll is after one second, in case
+ * the confirmation is quick; the others follow every five seconds, as in the `datachain` client.
+ */
 async function pollForToken(client: Connection["client"], code: string): Promise<string> {
   const { ApiError, routes } = await import("@millrace/contract");
   for (let wait = 1000; ; wait = 5000) {
@@ -156,8 +159,8 @@ const team: Handler<"auth team"> = async ({ flags, arguments: { NAME: name } }, 
 };
 
 /**
- * Refuses a team that the server does not know, because every later command would fail. If the server does not answer,
- * the name is accepted.
+ * Throws if the user is not a member of the team, because every later command would fail. If the user is not signed in,
+ * or the server does not answer, the name is accepted.
  */
 async function refuseForeignTeam(name: string): Promise<void> {
   const settings = await readSettings();

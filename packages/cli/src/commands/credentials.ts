@@ -43,8 +43,8 @@ const set: Handler<"credentials set"> = async ({ flags, arguments: { NAME: name 
 };
 
 /**
- * Asks for confirmation before variables are removed from the set. New values for the same variables need no
- * confirmation.
+ * Asks for confirmation if the set has variables that the new values lack: these variables would be removed. New values
+ * for the same variables need no confirmation.
  */
 async function askToDrop(client: Client, { name, values, dotenv }: CredentialsInput, own: boolean): Promise<void> {
   const there = await findSet(client, name, own);

@@ -65,7 +65,10 @@ const act =
     return showOutput(await client.call(route, { body: { name } }), flags.json, output);
   };
 
-/** Returns a handler for actions that start a pipeline: with `--watch`, it then watches the pipeline. */
+/**
+ * Returns the handler of a command that starts a pipeline, such as `resume`. With `--watch`, the handler then watches
+ * the pipeline.
+ */
 const actAndWatch =
   (route: Action): Handler<"pipeline resume"> =>
   async ({ flags, arguments: { NAME: name } }, output) => {

@@ -79,7 +79,7 @@ interface TimeFlags {
   readonly follow: string | undefined;
 }
 
-/** Returns the fields of the request for the given flags. An empty `--start-time` removes the start time. */
+/** Returns the request fields that the flags set. An empty `--start-time` removes the start time. */
 async function readFlags(flags: TimeFlags, command: string) {
   const start = flags["start-time"];
   const { parseStartTime } = await import("../job/start-time.ts");

@@ -51,7 +51,10 @@ const invitationColumns: Column<Invitation>[] = [
   { title: "EXPIRES", full: (invitation) => invitation.expires_at, short: ({ expires_at }) => expires_at.slice(0, 10) },
 ];
 
-/** Connects, and returns the team from the settings or, if none is set, the only team of the token. */
+/**
+ * Connects, and returns the team from the settings. If none is set, returns the user's only team, and throws if the
+ * user has none or several.
+ */
 async function inTeam(flags: SettingsFlags): Promise<Connection & { params: { team_name: string } }> {
   const connection = await connect(flags);
   const set = connection.settings.team?.value;
@@ -117,7 +120,7 @@ interface QuotaFlags {
 
 const units = ["B", "KiB", "MiB", "GiB", "TiB"];
 
-/** Parses a size such as 500MiB, 1GiB or 0. */
+/** Parses a size such as 500MiB, 1GiB or 0, and returns it in bytes. */
 function readSize(flag: string, text: string): number {
   const match = /^(\d+)\s*(B|KiB|MiB|GiB|TiB)?$/.exec(text);
   const bytes = Number(match?.[1]) * 1024 ** units.indexOf(match?.[2] ?? "B");
@@ -192,8 +195,8 @@ const usage: Handler<"team usage"> = async ({ flags }, output) => {
 };
 
 /**
- * Asks for confirmation if the new quota is below the current size, because the oldest logs would be deleted. Does not
- * ask for 0: that is the server's default, which this command does not know.
+ * Asks for confirmation if the new quota for logs is below their current size, because the oldest logs would be
+ * deleted. Does not ask for 0, which sets the server's default: this command does not know that quota.
  */
 async function askToCutLogs(client: Client, params: { team_name: string }, quota: number | undefined): Promise<void> {
   if (!quota) return;

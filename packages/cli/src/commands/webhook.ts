@@ -33,7 +33,7 @@ interface Choices {
   readonly "secret-file": string | undefined;
 }
 
-/** Returns the fields of the request for the given flags. */
+/** Returns the request fields that the flags set. */
 async function readChoices(flags: Choices) {
   const statuses = flags["job-status"];
   const { format, method } = flags;

@@ -45,7 +45,10 @@ const groupCase = (group: string) => `    ${group})
 
 type Entry = (typeof allCommands)[number];
 
-/** Returns the cases that complete values: of each flag, or only of list flags, which take several values. */
+/**
+ * Returns the `case` branches that complete the values of flags: of all flags that take a value, or only of list flags,
+ * which take several.
+ */
 function valueCases(path: string, command: Entry[1], which: "each" | "list"): string[] {
   const flags = flagsOf(command).filter(([, { kind }]) => (which === "list" ? kind === "list" : kind !== "switch"));
   return flags.map(([name, flag]) => {

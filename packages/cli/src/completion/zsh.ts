@@ -26,7 +26,10 @@ else
 fi
 `;
 
-/** Returns the case of a group. It shifts the words, because `_arguments` expects the command as the first word. */
+/**
+ * Returns the `case` branch of a group of commands. The branch shifts the words, because `_arguments` expects the
+ * command as the first word.
+ */
 const groupCase = (group: string) => `    ${group})
       if (( CURRENT == 3 )); then
         ${describe(verbs(group))}

@@ -90,7 +90,9 @@ export const schemaColumns: Column<{ name: string; type: string }>[] = [
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** Minimum width of a column. A truncated path is useless, so a column that would be narrower is left out. */
+/**
+ * Minimum width of a column in characters. A truncated path is useless, so a column that would be narrower is left out.
+ */
 const leastCell = 20;
 
 /** Returns the columns of the rows, in the order in which they first appear. */

@@ -121,8 +121,8 @@ const credentials = (names: readonly string[]): Pick<JobInput, "credentials_name
   names.length > 1 ? { credentials_names: [...names] } : { credentials_name: names[0] ?? null };
 
 /**
- * Returns the query type for a file name. The server refuses TYPESCRIPT, which is not supported yet; that is clearer
- * than the syntax errors of a shell.
+ * Returns the query type for a file name. A `.ts` file is sent as TYPESCRIPT, which the server refuses as not
+ * supported: this is clearer than the syntax errors of a shell.
  */
 function queryType(name: string): QueryType {
   if (name.endsWith(".py")) return "PYTHON";
@@ -135,7 +135,7 @@ export function joinTexts(file: string | undefined, items: readonly string[]): s
   return file === undefined ? joined : `${readText(file)}\n${joined}`;
 }
 
-/** Reads text and replaces CRLF by LF as Python does, because a shell fails on CRLF. */
+/** Reads a text file. Replaces CRLF by LF as Python does, because a shell fails on CRLF. */
 export function readText(path: string, descriptor?: number): string {
   try {
     return new TextDecoder("utf-8", { fatal: true })
@@ -150,7 +150,10 @@ export function readText(path: string, descriptor?: number): string {
   }
 }
 
-/** Returns NAME=VALUE lines that dotenv parses back to the same values. In dotenv, quotes cannot be escaped. */
+/**
+ * Returns NAME=VALUE lines that dotenv parses back to the same values. Quotes cannot be escaped in dotenv, so a value
+ * gets quotes of a kind that it does not contain.
+ */
 export const environmentText = (environment: Readonly<Record<string, string>>) =>
   Object.entries(environment)
     .map(([name, value]) => `${name}=${quoted(name, value)}`)

@@ -51,7 +51,10 @@ export async function followJob(
   });
 }
 
-/** If the job has ended, reads the rest of its log and its final status. */
+/**
+ * If the job has ended, reads the rest of its log and its final status. Otherwise, or if the server cannot be reached,
+ * does nothing: the caller tries again.
+ */
 async function endOverRest(connection: Connection, jobId: string, reading: Reading, statusesOnly: boolean) {
   try {
     const { status } = await fetchJob(connection, jobId);

@@ -2,7 +2,10 @@
 import { usageError } from "../errors.ts";
 import { isoDate, units } from "./start-time.ts";
 
-/** Parses a past time, local unless it has an offset, and returns it in UTC: the server may be in another time zone. */
+/**
+ * Parses a past time and returns it in UTC, because the server may be in another time zone. A time without an offset is
+ * local time.
+ */
 export function parsePastTime(flag: string, text: string, now = new Date()): string {
   const words = text.trim().toLowerCase();
   const date = isoDate(words) ?? ago(words, now) ?? dayOf(words, now);

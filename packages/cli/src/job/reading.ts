@@ -56,5 +56,5 @@ export class Reading {
   }
 }
 
-/** Returns the error if the server refuses to send the log; in most cases the job does not exist. */
+/** Returns the error for a log that the server refuses to send. In most cases, the job does not exist. */
 const refusal = (why: string) => new CliError("Cannot follow the log", { why, next: "millrace job ls" });

@@ -14,8 +14,8 @@ export interface SocketRequest {
 }
 
 /**
- * Reads frames until the connection ends. Resolves whatever ended the connection; the caller decides whether to retry.
- * Rejects if a retry is useless: the server refused the token, or `onFrame` threw.
+ * Reads frames until the connection ends, for whatever reason; the caller decides whether to connect again. Throws if
+ * this is useless: the server refused the token, or `onFrame` threw.
  */
 export function readSocket(
   { settings }: Connection,

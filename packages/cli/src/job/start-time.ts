@@ -10,7 +10,10 @@ export const units: Record<string, number> = {
 };
 const weekdays = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
 
-/** Parses a time, local unless it has an offset, and returns it in UTC: the server may be in another time zone. */
+/**
+ * Parses a time and returns it in UTC, because the server may be in another time zone. A time without an offset is
+ * local time.
+ */
 export function parseStartTime(text: string, now = new Date(), command = "job run"): string {
   const words = text.trim().toLowerCase();
   const date = isoDate(words) ?? fromNow(words, now) ?? dayAndTime(words, now);

@@ -53,10 +53,7 @@ async function readRange(connection: Connection, log: LogChoice, start: number, 
   return Buffer.from((await response?.arrayBuffer()) ?? new ArrayBuffer());
 }
 
-/**
- * Requests the log or a range of it. Returns undefined if the range starts at or after the end of the log, which may be
- * empty.
- */
+/** Requests the log or a range of it. Returns undefined if the range starts at or after the end of the log. */
 async function requestLog(
   { client }: Connection,
   { jobId, attempt }: LogChoice,

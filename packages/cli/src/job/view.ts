@@ -101,7 +101,8 @@ const mapText = (map: Readonly<Record<string, unknown>>, separator: string) =>
     .join(separator);
 
 /**
- * Returns the duration of a stage. If a job ended without closing a stage, its duration is unknown and shown as `-`.
+ * Returns the duration of a stage. If the job ended but the stage has no end time, the duration is unknown and shown as
+ * `-`.
  */
 function stepTook(step: Step, job: Job): string {
   if (step.finished_at) return durationText((Date.parse(step.finished_at) - Date.parse(step.started_at)) / 1000);

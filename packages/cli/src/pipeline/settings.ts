@@ -43,7 +43,10 @@ export async function composeSettings(
 const text = (file: string | undefined, items: readonly string[]) =>
   file === undefined && items.length === 0 ? undefined : joinTexts(file, items);
 
-/** Returns the items without empty words; undefined if the flag was not given. `--files=` arrives as one empty word. */
+/**
+ * Returns the values of a list flag; undefined if the flag was not given. `--files=` arrives as one empty word and
+ * becomes an empty list.
+ */
 const list = (items: readonly string[]) => (items.length === 0 ? undefined : items.filter((item) => item !== ""));
 
 async function upload(connection: Connection, files: readonly string[], output: Output): Promise<string[]> {

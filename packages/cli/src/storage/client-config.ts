@@ -23,7 +23,8 @@ async function readPlace(path: string): Promise<string> {
 }
 
 /**
- * Parses JSON. Returns undefined if it is invalid, because the parser's error would quote the text with its secrets.
+ * Parses JSON. Returns undefined if the text is not JSON, instead of the parser's error, which would quote the text
+ * with its secrets.
  */
 function parse(text: string): unknown {
   try {

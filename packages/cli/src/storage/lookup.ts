@@ -30,7 +30,10 @@ export async function lookUpIfThere({ storage }: Place, signal: AbortSignal): Pr
   }
 }
 
-/** Returns the error for a failed read. Checks whether the path is a folder, which successful reads need not check. */
+/**
+ * Returns the error to show for a failed read: if the path is a folder, the error says so. Only failed reads are
+ * checked for this, so a successful read needs no extra request.
+ */
 export async function explainUnread(place: Place, signal: AbortSignal, error: unknown): Promise<unknown> {
   const { isStorageError } = await import("@millrace/storage");
   if (!isStorageError(error, "not_found")) return error;

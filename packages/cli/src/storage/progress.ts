@@ -17,7 +17,7 @@ export class TransferProgress {
   #bytes = 0;
   #told = 0;
 
-  /** Without a total, shows only the amount done, and no bar. */
+  /** If `total` is not given, only the amount done is shown, without a bar. */
   constructor(output: Output, total?: Amount) {
     this.#output = output;
     this.#total = total;

@@ -1,4 +1,7 @@
-/** Makes one folder like another. Plans with a dry run first if files may be removed or progress is shown. */
+/**
+ * Makes one folder like another. Makes a dry run first if the user must confirm removals, or if the progress bar needs
+ * the total.
+ */
 import type { SyncAction, SyncOptions } from "@millrace/storage";
 import type { Output } from "../output.ts";
 import { type Copy, syncFrom } from "./copy.ts";

@@ -18,7 +18,8 @@ function splitChain(uri: string): [path: string, outer: string] {
 }
 
 /**
- * Tells whether the text may be a pattern. It may also be a file name with such characters. URLs are never patterns.
+ * Tells whether the text contains characters of patterns, such as `*`. It may still be the exact name of a file. URLs
+ * are never patterns.
  */
 export const isPattern = (uri: string) => !isUrl(uri) && /[*?[{\\]/.test(uri);
 

@@ -4,13 +4,15 @@ import { allPages } from "../all-pages.ts";
 import { CliError } from "../errors.ts";
 import { ageText } from "../job/view.ts";
 
-/** Returns the copy with the wanted time, or the newest daily copy if none is wanted. */
+/**
+ * Returns the copy of the given time, or the newest daily copy if no time is given. Throws if there is no such copy.
+ */
 export function chooseCopy(copies: readonly DatasetCopy[], wanted: string | undefined): DatasetCopy {
   const found = wanted
     ? copies.find(({ created_at }) => Date.parse(created_at) === Date.parse(wanted))
     : copies.find(({ kind }) => kind === "daily");
   if (found) return found;
-  throw new CliError(wanted ? `Copy ${wanted} does not exist` : "There is no daily copy yet", {
+  throw new CliError(wanted ? `There is no copy from ${wanted}` : "There is no daily copy yet", {
     why: wanted ? undefined : "A copy is taken on every day on which the team's datasets change",
     next: "millrace team dataset-copies",
   });

@@ -16,7 +16,10 @@ export interface LeavingFlags {
 export const transferOf = ({ "transfer-to": to }: LeavingFlags) =>
   to === undefined ? {} : { transfer_to: to, force: true };
 
-/** Shows what will stop or change owner, and asks for confirmation if there is any. Returns false for a dry run. */
+/**
+ * Shows the work that will stop or change owner. If there is any, asks for confirmation. Returns false for a dry run,
+ * otherwise true.
+ */
 export async function agreeToLeave(
   username: string,
   work: Work,

@@ -15,8 +15,8 @@ const shape = /^([a-zA-Z][\w+.-]*)(?::\/\/(.*?))?::(.+)$/s;
 const isUri = /^\/|^[a-zA-Z][\w+.-]*(:\/\/|::)/;
 
 /**
- * Splits a chain after its first link. Returns undefined if the URI is not a chain: a `::` makes a chain only if a URI
- * or an absolute path follows it, so other keys may contain `::`.
+ * Splits a chain after its first link. Returns undefined if the URI is not a chain: `::` separates links only if a URI
+ * or an absolute path follows it. Any other `::` is part of a key.
  */
 export function chainOf(uri: string): Chain | undefined {
   const [, scheme, path = "", outer] = shape.exec(uri) ?? [];

@@ -14,7 +14,7 @@ export function checkTreePath(scheme: string, key: string, forbidden = /\0/): st
   if (!isOdd && key.isWellFormed() && !forbidden.test(key)) return key;
   throw new StorageError(
     "invalid",
-    `${JSON.stringify(key)} is not a valid path on ${scheme}://: it must not begin or end with a slash, or contain empty segments, . or .., or names and characters that the store does not allow`,
+    `${JSON.stringify(key)} is not a valid path on ${scheme}://: it must not be empty, begin or end with a slash, or have an empty segment, . or .. between slashes, half of a surrogate pair, or a character that the store does not allow`,
     { scheme, key },
   );
 }
@@ -25,12 +25,12 @@ export function foldersOf(key: string): string[] {
   return names.map((_, index) => names.slice(0, index + 1).join("/"));
 }
 
-/** The temporary key that a file is written to before it is moved to its final place. */
+/** Returns the temporary key that a file is written to before it is moved to its final key. */
 export function temporaryKey(key: string): string {
   const slash = key.lastIndexOf("/") + 1;
   return key.slice(0, slash) + temporaryName(key.slice(slash));
 }
 
-/** Makes an ETag from modification time and size, for stores that have no ETags. */
+/** Returns an ETag made of modification time and size, for stores that have no ETags. */
 export const etagOfTime = (modified: Date | null, size: number) =>
   `${Math.floor(Number(modified) / 1000).toString(16)}-${size.toString(16)}`;

@@ -6,8 +6,8 @@ export const encodeKey = (key: string) =>
   /^[\w.~/-]*$/.test(key) ? key : wellFormed(key).split("/").map(encodeText).join("/");
 
 /**
- * Encodes everything, slashes included. The checks come first because they are cheaper than encoding, and most texts
- * need no encoding except for slashes.
+ * Encodes everything, slashes included. Most texts need no encoding except for slashes; two checks, which are cheaper
+ * than encoding, find these first.
  */
 export function encodeText(text: string): string {
   if (/^[\w.~-]*$/.test(text)) return text;

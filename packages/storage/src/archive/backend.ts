@@ -26,7 +26,11 @@ interface Directory<M extends Member> {
 export function archiveBackend<M extends Member>(format: ArchiveFormat<M>, outer: Outer): Backend {
   const archive = new Archive(format, outer);
   const refuse = async () => {
-    throw new StorageError("unsupported", `${format.scheme}:// is read-only`, { scheme: format.scheme });
+    throw new StorageError(
+      "unsupported",
+      `${format.scheme}:// is read-only: files in an archive can be read, but not written or removed`,
+      { scheme: format.scheme },
+    );
   };
   return {
     // The outer storage already retries.
@@ -71,8 +75,9 @@ class Archive<M extends Member> {
   }
 
   /**
-   * Reads a member at the place that the cached directory states. If the archive was replaced meanwhile, the read
-   * fails, because it requires the ETag of the archive, and the next call reads the new directory.
+   * Reads a member at the offset that the cached directory states. The read requires the ETag that the archive had when
+   * its directory was read: if the archive was replaced meanwhile, the read fails, and the next call reads the new
+   * directory.
    */
   async read(key: string, call: ReadCall): Promise<Content> {
     const known = await abortable(this.#known(), call.signal);

@@ -6,7 +6,7 @@ export interface Member {
   readonly size: number;
   readonly etag: string;
   readonly modified: Date | null;
-  /** Why the member cannot be read, for example because it is encrypted. */
+  /** Why the member cannot be read, for example because it is encrypted; undefined if it can be read. */
   readonly refusal?: string | undefined;
 }
 

@@ -36,8 +36,8 @@ export class Channel<T> implements AsyncIterableIterator<T, undefined> {
   }
 
   /**
-   * Wakes all producers, because the queue is empty, and a single producer might have nothing more to add. Resolves
-   * when an item arrives.
+   * Resolves when an item arrives or the channel is closed. Wakes all waiting producers, because the queue is empty and
+   * a single producer might have nothing more to add.
    */
   #nextArrival(): Promise<void> {
     for (const resume of this.#room.splice(0)) resume();

@@ -45,5 +45,5 @@ export function renewing<T extends Ending>(load: () => Promise<T>, now: () => nu
   };
 }
 
-/** Credentials that never expire. */
+/** Wraps credentials that never expire. */
 export const lasting = <T>(value: T): Renewable<T> => ({ get: async () => value, renew: () => false });

@@ -7,8 +7,9 @@ export interface RetryPolicy {
   readonly attempts: number;
   /** Maximum pause before the second attempt, in milliseconds. */
   readonly firstPause: number;
-  /** The maximum pause grows by this factor with each attempt. */
+  /** Factor by which the maximum pause grows with each attempt, up to `longestPause`. */
   readonly growth: number;
+  /** Limit of the maximum pause in milliseconds. The time from Retry-After is added to the pause. */
   readonly longestPause: number;
   /** Replaces waiting in tests. */
   readonly wait?: (milliseconds: number, signal: AbortSignal | undefined) => Promise<void>;

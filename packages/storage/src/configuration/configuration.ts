@@ -66,8 +66,8 @@ export function resolveConfiguration<Table extends ParameterTable>(
 }
 
 /**
- * Returns the table with a row for every key of client_config, if the table has a row `*`: that row applies to every
- * key that the table does not name.
+ * If the table has a row `*`, returns the table with that row for every key of client_config that has no row of its
+ * own. Otherwise returns the table unchanged.
  */
 function withAnyKey(table: ParameterTable, config: ClientConfig): ParameterTable {
   const { "*": any, ...named } = table;
@@ -157,8 +157,8 @@ function findInVariable(question: Question, name: string, parameter: Parameter):
 }
 
 /**
- * Looks first at fsspec's variable for the parameter, then at fsspec's variable for the scheme, then at fsspec's
- * configuration files.
+ * Looks for a value in fsspec's defaults: first in the variable for the parameter (`FSSPEC_S3_KEY`), then in the
+ * variable for the scheme (`FSSPEC_S3`), then in fsspec's configuration files.
  */
 function findInDefaults(question: Question, { name, places }: NamedDefaults, key: string, parameter: Parameter) {
   const sources = sourcesOf(key, parameter).filter((source) => !source.startsWith("$"));
@@ -182,7 +182,10 @@ function findInDefaultVariable(question: Question, name: string, source: string,
   return findInPlace(question, { name: `environment ${variable}`, values }, source, parameter);
 }
 
-/** Looks for a value in one place. If it is text and the parameter has another type, parses it. */
+/**
+ * Looks for a value in one variable or file with defaults. If the value is text and the parameter has another type,
+ * parses the text.
+ */
 function findInPlace(question: Question, { name, values }: DefaultsPlace, source: string, parameter: Parameter) {
   const given = lookUp(values, source);
   if (given === undefined || given === null) return undefined;

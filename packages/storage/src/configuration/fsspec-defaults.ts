@@ -21,15 +21,15 @@ export interface DefaultsPlace {
 }
 
 /**
- * Returns the defaults under each name of a scheme, such as `gs` and `gcs`, the strongest first: a later name wins over
- * an earlier one.
+ * Returns the defaults for each name of a scheme, such as `gs` and `gcs`. The result is in order of precedence: the
+ * last name in `names` comes first.
  */
 export const fsspecDefaults = (names: readonly string[], environment: Environment): NamedDefaults[] =>
   names.toReversed().map((name) => ({ name, places: placesOf(name, environment) }));
 
 /**
- * Returns the places with defaults for a scheme, the strongest first. Other programs read them too, so they may contain
- * keys that are unknown here.
+ * Returns the variable and the files with defaults for a scheme, in order of precedence. Other programs read them too,
+ * so they may contain keys that are unknown here.
  */
 function placesOf(scheme: string, environment: Environment): DefaultsPlace[] {
   const variable = `FSSPEC_${scheme.toUpperCase()}`;

@@ -1,12 +1,12 @@
 /** Which members a dict of client_config takes: those in its table, and those that are sources of other parameters. */
 import type { ParameterTable } from "./parameters.ts";
 
-/** The direct members of a dict. */
+/** Returns the direct members of a dict. */
 export const membersOf = (table: ParameterTable, key: string): string[] => [
   ...new Set(membersBelow(table, key).map((name) => name.split(".")[0] ?? "")),
 ];
 
-/** The direct members and their own members, as `a.b`. */
+/** Returns the direct members of a dict and, as `a.b`, their own members. */
 export function membersBelow(table: ParameterTable, key: string): string[] {
   const sources = Object.values(table).flatMap((parameter) => parameter.sources ?? []);
   const names = [...Object.keys(table), ...sources].filter((name) => name.startsWith(`${key}.`));

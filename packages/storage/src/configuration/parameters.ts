@@ -24,12 +24,12 @@ export interface FoundValue {
 
 interface Described {
   readonly type: ParameterType | readonly ParameterType[];
-  /** Null means unset. */
+  /** The default value; null means that the parameter is unset. */
   readonly default: boolean | number | string | null | Readonly<Record<string, never>>;
   readonly help: string;
   /**
-   * Sources of the value, the strongest first; the key alone by default. A plain word is a key of client_config, `a.b`
-   * the member b of the dict a, `$NAME` an environment variable.
+   * Sources of the value, in order of precedence; by default, only the key. A plain word is a key of client_config,
+   * `a.b` the member b of the dict a, `$NAME` an environment variable.
    */
   readonly sources?: readonly string[];
   /** Parameters of a group belong together: if client_config gives one, the environment is ignored for all of them. */
@@ -117,5 +117,5 @@ export const parameterKeys = (table: ParameterTable) => Object.keys(table).filte
 export const typesOf = (parameter: Parameter): readonly ParameterType[] =>
   typeof parameter.type === "string" ? [parameter.type] : parameter.type;
 
-/** The sources of a value, the strongest first. */
+/** Returns the names of the sources of a value, in order of precedence. */
 export const sourcesOf = (key: string, parameter: Parameter): readonly string[] => parameter.sources ?? [key];

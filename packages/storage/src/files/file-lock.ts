@@ -42,7 +42,8 @@ async function take(path: string): Promise<boolean> {
 }
 
 /**
- * Milliseconds after which the lock of another machine expires: whether its process is still alive is not visible here.
+ * Milliseconds after which the lock of a process on another machine expires: this machine cannot see whether that
+ * process is alive.
  */
 const longestHold = 3600_000;
 /** Milliseconds after which a lock file without an owner name expires: its creator died before it wrote the name. */

@@ -20,7 +20,7 @@ export interface FromStorageOptions<Uri extends string = string> extends CallOpt
   readonly versions?: boolean;
   /** The cache that `ensureCached` uses. */
   readonly cache?: ContentCache;
-  /** A cache of listings. */
+  /** The cache for listings; if it is absent, listings are not cached. */
   readonly listing_cache?: ListingCache;
   /** Lists again and ignores the cached listing. */
   readonly update?: boolean;

@@ -7,7 +7,10 @@ export const linkTypes = ["copy", "symlink", "hardlink"] as const;
 
 export type LinkType = (typeof linkTypes)[number];
 
-/** Returns false if the file system cannot make the link; the caller then copies the file. */
+/**
+ * Makes a symbolic or hard link at `to`, which replaces an existing file. Returns false if the file system cannot make
+ * the link; the caller then copies the file.
+ */
 export async function tryLink(type: Exclude<LinkType, "copy">, from: string, to: string): Promise<boolean> {
   const temporary = temporaryKey(to);
   await mkdir(dirname(to), { recursive: true });

@@ -1,7 +1,6 @@
 /**
- * Caches listings for a while; a cached listing also answers for the folders within it. Listings are cached only for
- * callers who create such a cache, because a stale listing that nobody asked for is a trap. Use one cache per set of
- * credentials.
+ * Caches listings for a while; a cached listing also answers for the folders within it. A cached listing may be stale,
+ * so listings are cached only for callers who create such a cache. Use one cache per set of credentials.
  */
 import type { Entry } from "../backend.ts";
 
@@ -25,7 +24,10 @@ export class ListingCache {
     this.#now = now;
   }
 
-  /** Returns everything below a prefix, from a cached listing of the prefix or of a parent folder. */
+  /**
+   * Returns everything below a prefix, from a cached listing of the prefix or of a parent folder. Returns undefined if
+   * no such listing is cached.
+   */
   find(source: string, prefix: string): Entry[] | undefined {
     this.#kept = this.#kept.filter(({ until }) => until > this.#now());
     const found = this.#kept.find((kept) => kept.source === source && prefix.startsWith(kept.prefix));

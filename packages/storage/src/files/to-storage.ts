@@ -31,7 +31,7 @@ export interface ToStorageOptions<Uri extends string = string> extends CallOptio
 }
 
 export interface ExportProgress {
-  /** The file that made progress. */
+  /** Path of the file that made progress, relative to its source. */
   readonly path: string;
   readonly done_files: number;
   readonly total_files: number;
@@ -54,8 +54,8 @@ export interface ExportedFile<File extends ExportableFile = ExportableFile> {
 }
 
 /**
- * Exports files to a storage. Determines and checks all names before it writes the first file; two files never get the
- * same name. If the target supports batches, the whole export is one batch.
+ * Exports files to a storage. Before it writes the first file, it determines all names that do not depend on content,
+ * and throws if two files have the same name. If the target supports batches, the whole export is one batch.
  */
 export async function toStorage<Uri extends string, File extends ExportableFile>(
   files: AsyncIterable<File> | Iterable<File>,
@@ -104,8 +104,8 @@ interface Job<File> {
 }
 
 /**
- * Determines the names in advance and refuses duplicates. A name derived from content is computed only when the file is
- * written: if two files get the same one, their contents are the same.
+ * Determines the names in advance and throws if two files have the same name. Names that depend on content (checksum,
+ * etag) are determined only when the file is written: files with the same name then have the same content.
  */
 async function planExport<File extends ExportableFile>(
   files: readonly File[],

@@ -8,7 +8,10 @@ const mebibyte = 1024 * kibibyte;
 /** Maximum size in bytes of an answer that is read whole, such as a page of a listing. */
 export const mostTold = 64 * mebibyte;
 
-/** Maximum number of bytes that are read of an error's body. The rest is dropped: the status says the most. */
+/**
+ * Maximum number of bytes that are read of an error's body. The rest is dropped: the status already tells the kind of
+ * error.
+ */
 const mostErrorText = 64 * kibibyte;
 
 /**
@@ -29,7 +32,7 @@ export class TooLongError extends Error {
   }
 }
 
-/** Reads an answer as text. */
+/** Reads an answer as text. Of an error, only the first bytes are read. */
 export async function textOf(answer: Pick<HttpAnswer, "status" | "body" | "bytes">): Promise<string> {
   const bytes = answer.status < 300 ? await answer.bytes(mostTold) : await startOf(answer.body, mostErrorText);
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();

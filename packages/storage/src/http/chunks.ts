@@ -20,8 +20,8 @@ export function joinChunks(text: string): string | undefined {
 }
 
 /**
- * Returns whether the body ends here. After the last chunk, there may be trailers, which are ignored; then there must
- * be an empty line and nothing else.
+ * Tells whether the end of the body has arrived. It follows the last chunk, at the offset `at`, and consists of
+ * trailers, which are ignored, and an empty line. Throws if more bytes follow.
  */
 function isEnd(text: string, at: number): boolean {
   const end = text.startsWith("\r\n", at) ? at : text.indexOf("\r\n\r\n", at) + 2;

@@ -8,7 +8,7 @@ import { IncomingBody } from "./incoming-body.ts";
 import type { HttpAnswer, HttpHeaders, HttpRequest, HttpSettings } from "./messages.ts";
 import { createRoutes } from "./routes.ts";
 
-/** The body while it arrives, over either kind of connection. */
+/** The body of an answer while it arrives, over a direct connection or from undici. */
 type Body = AsyncIterableIterator<Uint8Array> &
   Pick<HttpAnswer, "bytes" | "discard"> & { fill?(buffer: Uint8Array): Promise<number> };
 
@@ -64,7 +64,7 @@ function send(agent: Dispatcher, request: HttpRequest, place: ErrorPlace): Promi
   });
 }
 
-/** An answer with its body; errors name what was requested. */
+/** An answer with its body. Errors while the body is read name the object or bucket that was requested. */
 class Answer implements HttpAnswer {
   readonly status: number;
   readonly headers: HttpHeaders;

@@ -14,7 +14,7 @@ const scratchSize = 16 * 1024;
 
 const longestHead = 32 * 1024;
 
-/** Maximum size of a chunked body in bytes. */
+/** Maximum size in bytes of a chunked body that this class reads; undici reads longer ones. */
 const longestText = 256 * 1024;
 
 const blankLine = Buffer.from("\r\n\r\n");
@@ -26,7 +26,7 @@ const probesAfter = 60_000;
 
 function hasHead(bytes: Buffer): boolean {
   const isThere = bytes.includes(blankLine);
-  if (!isThere && bytes.length > longestHead) throw new Error("the head of the answer is too long");
+  if (!isThere && bytes.length > longestHead) throw new Error(`the head of the answer exceeds ${longestHead} bytes`);
   return isThere;
 }
 
@@ -34,7 +34,7 @@ interface Text {
   bytes: Buffer;
   readonly isEnough: (bytes: Buffer) => boolean;
   /**
-   * Whether the text is complete. Over TLS, more bytes may still be delivered after that, because the socket had
+   * Whether enough bytes have arrived. Over TLS, more bytes may still be delivered afterwards, because the socket had
    * already read them.
    */
   isWhole: boolean;
@@ -48,7 +48,7 @@ export class DirectConnection {
   /** Timeout in milliseconds. */
   readonly #timeout: number;
   readonly #scratch = Buffer.allocUnsafeSlow(scratchSize);
-  /** The text received so far; reading stops as soon as it is complete. */
+  /** The head or chunked body that is being read; reading stops as soon as enough bytes have arrived. */
   #text: Text | undefined;
   /** Body bytes that arrived before a reader asked for them. */
   #early: Buffer = nothing;
@@ -137,7 +137,7 @@ export class DirectConnection {
     return target.filled;
   }
 
-  /** Copies bytes that have already arrived into the buffer. */
+  /** Copies bytes that have already arrived into the buffer, and returns their number. */
   take(buffer: Uint8Array): number {
     const early = this.#early;
     const taken = early.length > buffer.length ? early.subarray(0, buffer.length) : early;

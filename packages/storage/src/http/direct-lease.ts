@@ -7,7 +7,7 @@ export class DirectLease {
   #connection: DirectConnection | undefined;
   #ended = false;
 
-  /** `onEnd` receives the connection if it can be reused. */
+  /** `onEnd` receives the connection if it can be reused, otherwise undefined. */
   constructor(signal: AbortSignal | undefined, onEnd: (kept: DirectConnection | undefined) => void) {
     this.signal = signal;
     this.#onEnd = onEnd;
@@ -24,7 +24,7 @@ export class DirectLease {
     return connection;
   }
 
-  /** Copies bytes that have already arrived. */
+  /** Copies bytes that have already arrived into the buffer, and returns their number. */
   take(buffer: Uint8Array): number {
     return this.#reading().take(buffer);
   }
@@ -34,7 +34,8 @@ export class DirectLease {
   }
 
   #reading(): DirectConnection {
-    if (!this.#connection || this.#ended) throw new Error("the connection is no longer available");
+    if (!this.#connection || this.#ended)
+      throw new Error("the body cannot be read any more: it has ended, or the request was aborted");
     return this.#connection;
   }
 

@@ -16,7 +16,10 @@ export function entryFromHeaders(path: string, answer: HttpAnswer, version = "")
   };
 }
 
-/** Returns the size of the whole object, even if only a range was sent. */
+/**
+ * Returns the size of the whole object in bytes, even if only a range was sent. Returns undefined if the server does
+ * not send the size.
+ */
 export function sizeFromHeaders(path: string, answer: HttpAnswer): number | undefined {
   const size = answer.header("content-range")?.split("/")[1] ?? answer.header("content-length");
   // A star means that the server does not know the size.

@@ -21,7 +21,10 @@ export class IncomingBody implements Dispatcher.DispatchHandler, AsyncIterableIt
   #controller: Dispatcher.DispatchController | undefined;
   #pieces: Buffer[] = [];
   #waiting = 0;
-  /** In modes other than "pieces" the connection is never paused. */
+  /**
+   * How the body is read: in pieces, as a whole, or not at all (it is dropped). The connection is paused only for
+   * pieces that wait for the reader.
+   */
   #mode: "pieces" | "whole" | "nothing" = "pieces";
   /** Maximum size in bytes of a body that is read whole. */
   #most = Number.POSITIVE_INFINITY;

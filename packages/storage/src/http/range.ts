@@ -3,8 +3,8 @@ import type { ByteRange, Content, Entry, ReadCall } from "../backend.ts";
 import type { HttpAnswer } from "./messages.ts";
 
 /**
- * Returns the Range header, or no header for a whole object. HTTP has no empty range, so for one, a single byte is
- * requested and dropped.
+ * Returns the Range header, or no header for a whole object. HTTP cannot request an empty range: for an empty range,
+ * one byte is requested and dropped.
  */
 export function rangeHeader({ start = 0, end }: ReadCall): Record<string, string> {
   if (start === 0 && end === undefined) return {};
@@ -31,7 +31,7 @@ function sentRange(answer: HttpAnswer): ByteRange {
   return first === undefined ? { start: 0, end: lengthOf(answer) } : { start: Number(first), end: Number(last) + 1 };
 }
 
-/** Content without anything to cut off. */
+/** The content of an answer that holds no bytes outside the requested range. */
 class WholeContent implements Content {
   readonly entry: Entry;
   readonly start: number;

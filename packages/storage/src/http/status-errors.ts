@@ -27,8 +27,8 @@ export interface Said {
 }
 
 /**
- * Makes the error. A status that is not in the table, if it is 500 or more, is retryable: it means an internal failure
- * of the store.
+ * Returns the error for a status. A status of 500 or more that is not in the table is retryable: it means an internal
+ * failure of the store.
  */
 export function errorOfStatus(status: number, place: ErrorPlace, said: Said, details: ErrorDetails = {}): StorageError {
   const code = said.code ?? statuses[status];

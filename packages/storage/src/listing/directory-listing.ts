@@ -6,8 +6,9 @@ import { checkDepth } from "./depth.ts";
 import { compareKeys } from "./key-order.ts";
 
 /**
- * The only call that such a store must supply. It yields the contents of a folder in pages, in any order; the paths of
- * directories end with a slash. The folder is "" or ends with a slash; a folder that does not exist is empty.
+ * The only call that a store must supply to be listed folder by folder. It yields the contents of a folder in pages, in
+ * any order; the paths of directories end with a slash. The folder is "" or ends with a slash; a folder that does not
+ * exist is empty.
  */
 export type ReadFolder = (folder: string, call: CallOptions) => AsyncIterable<Entry[]>;
 

@@ -142,7 +142,7 @@ async function takeOver(work: Work, chain: Chain): Promise<void> {
 }
 
 /**
- * Restricts a chain to its current subfolder, from which a worker may take over again. If the chain is not in a
+ * Restricts a chain to its current subfolder; a worker may later take over a part of that. If the chain is not in a
  * subfolder, ends it.
  */
 function restrict(chain: Chain, level: string): void {

@@ -1,6 +1,9 @@
 /** Compares keys by their UTF-8 bytes, the order in which stores list them. */
 
-/** Returns a negative number if `a` comes first. JavaScript compares UTF-16 units, which differs beyond U+FFFF. */
+/**
+ * Returns a negative number if `a` comes first. JavaScript's own comparison is by UTF-16 units, which gives another
+ * order for characters beyond U+FFFF.
+ */
 export function compareKeys(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
   for (let index = 0; index < length; index += 1) {

@@ -10,7 +10,10 @@ interface Bounds {
 const mostLevels = 6;
 const mostProbes = 12;
 
-/** Returns a key inside the bounds with more keys after it, or undefined if a few requests find none. */
+/**
+ * Returns a key at which to split a range: it lies inside the bounds and has more keys after it. Returns undefined if a
+ * few requests find no such key.
+ */
 export async function findSplit(fetch: FetchPage, call: PageCall, bounds: Bounds): Promise<string | undefined> {
   const shared = bounds.until === undefined ? call.prefix : commonStart(bounds.after, bounds.until);
   let folder = shared.slice(0, Math.max(shared.lastIndexOf("/") + 1, call.prefix.length));
@@ -67,8 +70,8 @@ async function middleLetter(
 }
 
 /**
- * Returns a high character with keys after it. Tries the middle between `low` and `high`, then the middle between `low`
- * and that, and so on. `low` itself is known to have keys after it.
+ * Returns a character between `low` and `high` that has keys after it. Tries the middle, then the middle of the lower
+ * half, and so on. Returns `low`, which is known to have keys after it, if no other character has.
  */
 async function furthest(low: number, high: number, isSplit: (letter: number) => Promise<boolean>): Promise<number> {
   for (let letter = (low + high) >> 1; letter > low; letter = (low + letter) >> 1) {

@@ -23,5 +23,5 @@ export interface Page {
   readonly reached?: string;
 }
 
-/** Requests one page. This is the only call that such a store must supply. */
+/** Requests one page of a listing. This is the only call that a store must supply to be listed in pages. */
 export type FetchPage = (call: PageCall) => Promise<Page>;

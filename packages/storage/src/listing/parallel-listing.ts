@@ -16,8 +16,8 @@ interface KeyRange {
   after: string;
   until: string | undefined;
   /**
-   * Number of pages to list before the next search for a key to split at: before the first search, and again after a
-   * failed one.
+   * Number of pages to list before a worker may search for a key to split the range at. It is set again after each
+   * search.
    */
   patience: number;
   splitting: boolean;

@@ -75,7 +75,7 @@ async function putSideBySide(parts: FileParts, put: Upload["put"], width: number
   });
 }
 
-/** Reads the next part while one is being sent. */
+/** Uploads the parts in order, and reads the next part while one is being sent. */
 async function putInOrder(parts: FileParts, put: Upload["put"]): Promise<void> {
   let [current, next] = [parts.newBuffer(), parts.newBuffer()];
   let sending = Promise.resolve();

@@ -1,6 +1,6 @@
 /**
- * `bytes`: like `readahead`, but the buffer is extended, forwards or backwards, as long as a read ends within a block
- * of the end of the buffer.
+ * `bytes`: like `readahead`, but a read just before or after the buffer extends the buffer instead of replacing it. The
+ * read must end at most one block from the end of the buffer.
  */
 import { type CacheSetup, type FileCache, join } from "./file-cache.ts";
 

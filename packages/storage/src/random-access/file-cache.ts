@@ -4,7 +4,7 @@
 export type FetchRange = (start: number, end: number) => Promise<Uint8Array>;
 
 export interface FileCache {
-  /** Expects `start` and `end` within the file, and `start` before `end`. */
+  /** Reads a range. `start` and `end` must lie within the file, and `start` before `end`. */
   read(start: number, end: number): Promise<Uint8Array>;
   /**
    * Several reads may run at once. In caches without this mark, reads run one after the other, because each read

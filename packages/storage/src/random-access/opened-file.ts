@@ -12,7 +12,7 @@ import type { CacheOptions, FetchRange, FileCache } from "./file-cache.ts";
 export interface OpenFileOptions extends VersionCall {
   /** Size in bytes of a block and of the read-ahead; by default, the configuration decides. */
   readonly block_size?: number | undefined;
-  /** Null means `none`; by default, the configuration decides. */
+  /** Name of the cache. Null means `none`; by default, the configuration decides. */
   readonly cache_type?: CacheType | null | undefined;
   readonly cache_options?: CacheOptions | undefined;
 }
@@ -96,7 +96,7 @@ class CachedFile implements OpenedFile {
 
   async read(offset: number, length: number, { signal }: CallOptions = {}): Promise<Bytes> {
     signal?.throwIfAborted();
-    if (this.#closed) throw new StorageError("invalid", `${this.entry.path} is closed`);
+    if (this.#closed) throw new StorageError("invalid", `${this.entry.path} is closed: open the file again`);
     if (!Number.isInteger(offset) || offset < 0 || Number.isNaN(length) || length < 0) {
       throw new StorageError("invalid", `cannot read ${length} bytes at offset ${offset}: both must be 0 or more`);
     }
@@ -127,7 +127,10 @@ class CachedFile implements OpenedFile {
   }
 }
 
-/** Waits until the signal aborts. The fetch itself continues, because another read may need the same block. */
+/**
+ * Waits for the promise, but only until the signal aborts. The fetch itself continues, because another read may need
+ * the same block.
+ */
 async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = Promise.withResolvers<never>();
   const abort = () => aborted.reject(signal.reason);

@@ -7,7 +7,7 @@ import type { WriteContent } from "../options.ts";
 
 const encoder = new TextEncoder();
 
-/** Returns undefined if the value is neither bytes nor text. */
+/** Returns bytes or text as bytes, and undefined for any other value. */
 function bytesOf(piece: unknown): Uint8Array | undefined {
   if (typeof piece === "string") return encoder.encode(piece);
   if (piece instanceof Uint8Array) return piece;

@@ -26,7 +26,7 @@ export async function readObject(backend: Backend, key: string, options: ReadOpt
 
 /** Receives the bytes of an object: supplies buffers, and takes them back filled, with their offset. */
 export interface Landing {
-  /** Waits while too many buffers are in use. */
+  /** Returns an empty buffer. Waits while too many buffers are in use. */
   take(): Promise<Buffer>;
   put(buffer: Buffer, length: number, at: number): void;
 }

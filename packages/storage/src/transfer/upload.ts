@@ -57,7 +57,7 @@ async function writeParts(
   });
 }
 
-/** This error can occur only for streams of unknown length. */
+/** Returns the error for content that needs too many parts. This happens only for streams of unknown length. */
 const tooManyParts = ({ maximumParts }: Transfer, key: string) =>
   new StorageError(
     "invalid",
@@ -125,7 +125,7 @@ function refuseSmallParts({ minimumPart, partSize }: Transfer, options: WriteOpt
   if (size < minimumPart) {
     throw new StorageError(
       "invalid",
-      `parts of ${size} bytes are too small: the store requires at least ${minimumPart}; choose a larger part size`,
+      `parts of ${size} bytes are too small: the store requires at least ${minimumPart} bytes; choose a larger part size`,
     );
   }
 }

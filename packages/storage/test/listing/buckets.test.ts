@@ -94,7 +94,7 @@ for (const { uri, skip, start } of kinds) {
       ]) {
         await assert.rejects(async () => call(), {
           code: "invalid",
-          message: new RegExp(`^${uri} contains no bucket`),
+          message: new RegExp(`^${uri} names no bucket`),
         });
       }
       assert.equal((await listed()).length, 3, "all are still there");
