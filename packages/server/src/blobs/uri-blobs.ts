@@ -168,7 +168,8 @@ export class UriBlobs implements Blobs {
     try {
       await this.#storage.download(name, draft, { signal });
     } catch (error) {
-      if (late?.aborted) throw new BlobsUnavailable(new Error(`the download of ${name} took longer than ${atMost} milliseconds`));
+      if (late?.aborted)
+        throw new BlobsUnavailable(new Error(`the download of ${name} took longer than ${atMost} milliseconds`));
       throw await this.#reason(name, error);
     }
     const { size: found } = await lstat(draft);

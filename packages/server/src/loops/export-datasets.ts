@@ -103,7 +103,8 @@ async function writeNext(context: ExportsContext, row: ExportRow): Promise<void>
   const { store, log } = context;
   const version = await getVersion(store.db, row.version_id);
   try {
-    if (!version?.rows_table) throw new WarehouseUnusable("The dataset version was deleted, so its rows can no longer be exported.");
+    if (!version?.rows_table)
+      throw new WarehouseUnusable("The dataset version was deleted, so its rows can no longer be exported.");
     const full = await whyNoExports(store.db, row.team_id, context.quotas);
     if (full !== undefined) throw new WarehouseUnusable(full);
     const rows = { table: version.rows_table, columns: columnsOfSchema(version.schema) };

@@ -4,6 +4,7 @@
  */
 export class Unusable extends Error {}
 
-const next = "An admin of the team can replace the warehouse with its newest daily copy (millrace team restore-datasets).";
+const next =
+  "An admin of the team can replace the warehouse with its newest daily copy (millrace team restore-datasets).";
 
 export const unusable = (why: string) => new Unusable(`The team's warehouse cannot be used: ${why}. ${next}`);

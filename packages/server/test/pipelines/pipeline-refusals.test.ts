@@ -60,7 +60,7 @@ describe("a pipeline is refused", () => {
     await refuses(
       [`${name}@1.0.0`],
       "not_found",
-      /no usable version 1\.0\.0: there is none, or it is incomplete or was removed/,
+      /no usable version 1\.0\.0: none exists, or it is incomplete or was removed/,
     );
     await refuses([name], "not_found", /has no usable version/);
   });
@@ -144,7 +144,7 @@ describe("a pipeline is refused", () => {
     await refuses(
       [`${name}_449`],
       "invalid",
-      /more than 20000 versions, or more than 100000 dependencies between them/,
+      /more than 20000 versions, or the versions have more than 100000 dependencies between them/,
     );
     await refuses([`${name}_440`], "invalid", /was not created by a job/);
   });

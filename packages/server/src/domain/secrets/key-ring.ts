@@ -69,7 +69,10 @@ export class KeyRing {
     const [, keyId, body] = form.exec(value) ?? [];
     if (!keyId || !body) throw new Error(`The stored value (${purpose}) is not in the form of an encrypted value.`);
     const key = this.#source.all().find(({ id }) => id === keyId);
-    if (!key) throw new Error(`The stored value (${purpose}) is encrypted with the key ${keyId}, which this server does not have.`);
+    if (!key)
+      throw new Error(
+        `The stored value (${purpose}) is encrypted with the key ${keyId}, which this server does not have.`,
+      );
     const sealed = Buffer.from(body, "base64url");
     try {
       if (sealed.toString("base64url") !== body) throw new Error("the base64 text is not in its canonical form");
@@ -79,7 +82,9 @@ export class KeyRing {
       decipher.setAAD(Buffer.from(purpose)).setAuthTag(sealed.subarray(-tagLength));
       return decipher.update(sealed.subarray(nonceLength, -tagLength), undefined, "utf8") + decipher.final("utf8");
     } catch {
-      throw new Error(`The stored value (${purpose}) cannot be decrypted: it was modified, or copied from another row.`);
+      throw new Error(
+        `The stored value (${purpose}) cannot be decrypted: it was modified, or copied from another row.`,
+      );
     }
   }
 

@@ -22,7 +22,9 @@ export function encoderOf(column: Column): Encoder {
     encode(value) {
       const encoded = encode(value);
       if (encoded === undefined)
-        throw new Error(`The column ${column.name} of type ${column.type} contains a value of another type, so the rows cannot be exported`);
+        throw new Error(
+          `The column ${column.name} of type ${column.type} contains a value of another type, so the rows cannot be exported`,
+        );
       return encoded;
     },
   };

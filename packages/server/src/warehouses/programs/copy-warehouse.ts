@@ -66,7 +66,9 @@ function requireAllPages(db: DatabaseSync, path: string): void {
   const pragma = (name: string) => Number(Object.values(db.prepare(`pragma ${name}`).get() ?? {})[0]);
   const pages = pragma("page_count") * pragma("page_size");
   if (pages > lengthWithLog(path))
-    throw unusable("it claims more pages than its files contain. A job of the team can repair it with the SQL statement VACUUM");
+    throw unusable(
+      "it claims more pages than its files contain. A job of the team can repair it with the SQL statement VACUUM",
+    );
 }
 
 /**

@@ -72,6 +72,9 @@ function renameTables(metadata: DatabaseSync, rows: DatabaseSync, dataset: Datas
 
 function renameTable(rows: DatabaseSync, from: string, to: string): void {
   const [isThere, isDone] = [isRealTable(rows, from), isRealTable(rows, to)];
-  if (isThere && isDone) throw new Error(`The team's warehouse already has a table ${to}, so the dataset cannot get this name. Choose another name.`);
+  if (isThere && isDone)
+    throw new Error(
+      `The team's warehouse already has a table ${to}, so the dataset cannot get this name. Choose another name.`,
+    );
   if (isThere) rows.exec(`alter table ${quoted(from)} rename to ${quoted(to)}`);
 }

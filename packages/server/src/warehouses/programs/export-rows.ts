@@ -24,7 +24,10 @@ export function exportRows(rows: DatabaseSync, request: RowsRequest): Uint8Array
   const table = realTable(rows, request.table);
   const stored = storedColumns(rows, table);
   const missing = request.columns.find(({ name }) => !stored.has(name));
-  if (missing) throw new Error(`The schema has a column ${missing.name}, but the table ${table} does not store it, so the rows cannot be exported`);
+  if (missing)
+    throw new Error(
+      `The schema has a column ${missing.name}, but the table ${table} does not store it, so the rows cannot be exported`,
+    );
   const columns = request.columns.map((column) => ({ ...column, ...encoderOf(column), data: [] as unknown[] }));
   const names = columns.map(({ name }) => quoted(name)).join(", ");
   const statement = rows.prepare(`select ${names} from ${quoted(table)} order by sys__id limit ? offset ?`);
