@@ -254,7 +254,7 @@ describe("the registry of datasets", () => {
       await refused(
         ask("uncounted"),
         "wrong_state",
-        /@admin\.default\.uncounted@1\.0\.0 cannot be exported: .*how many rows it has/,
+        /@admin\.default\.uncounted@1\.0\.0 cannot be exported: .*how many rows this version has/,
       );
     });
   });
