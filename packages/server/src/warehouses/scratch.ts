@@ -9,7 +9,7 @@ import { WarehouseUnusable } from "./warehouse-processes.ts";
 export async function openScratch(folder: WarehouseFolder, name: string): Promise<string> {
   if (!folder.exists())
     throw new WarehouseUnusable(
-      "The team's warehouse is missing. An admin of the team can replace the warehouse with its newest daily copy (millrace team restore-datasets).",
+      "The team's warehouse is missing. An admin of the team can replace the warehouse with its newest daily copy.",
     );
   const path = folder.file(name);
   await rm(path, { recursive: true, force: true });

@@ -4,7 +4,6 @@
  */
 export class Unusable extends Error {}
 
-const next =
-  "An admin of the team can replace the warehouse with its newest daily copy (millrace team restore-datasets).";
+const next = "An admin of the team can replace the warehouse with its newest daily copy.";
 
 export const unusable = (why: string) => new Unusable(`The team's warehouse cannot be used: ${why}. ${next}`);

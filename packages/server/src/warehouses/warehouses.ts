@@ -92,7 +92,7 @@ export class Warehouses implements WarehousePlaces {
     const folder = this.#folder(teamId);
     if (!folder.exists())
       throw new WarehouseUnusable(
-        "The rows cannot be exported: the team's warehouse is missing. An admin of the team can replace the warehouse with its newest daily copy (millrace team restore-datasets).",
+        "The rows cannot be exported: the team's warehouse is missing. An admin of the team can replace the warehouse with its newest daily copy.",
       );
     await this.#processes.fill(folder, task, path);
   }

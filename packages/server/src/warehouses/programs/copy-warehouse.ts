@@ -54,7 +54,7 @@ function requireDense(path: string): void {
   const { size, blocks } = lstatSync(path, { throwIfNoEntry: false }) ?? { size: 0, blocks: 0 };
   if (size > dense && size > 4 * blocks * 512)
     throw unusable(
-      "its files are sparse (they have holes), so a copy could need far more disk space. The datachain library never writes such files. A job of the team can remove the holes with the SQL statement VACUUM",
+      "its files are sparse (they have holes), so a copy could need far more disk space. The dataset library never writes such files. A job of the team can remove the holes with the SQL statement VACUUM",
     );
 }
 
