@@ -15,7 +15,7 @@ import sys
 # JSON file with the job and its creator's namespace, as rows of the library's tables. The server writes it next to this file.
 record = os.path.join(os.path.dirname(os.path.abspath(__file__)), "datasets.json")
 
-bring_back = "An admin of the team can replace the warehouse with its newest daily copy (millrace team restore-datasets)."
+bring_back = "An admin of the team can replace the warehouse with its newest daily copy."
 
 
 def fail(message):
