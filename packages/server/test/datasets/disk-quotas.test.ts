@@ -111,7 +111,10 @@ describe("quotas of uploads and logs", () => {
     await create(query);
     const { texts } = await client.call(routes.getTeamUsage, { params });
     assert.deepEqual(texts, { bytes: 600_002, quota: mebibyte });
-    await assert.rejects(create(`${query}x`), isRefused(/this would add 585.9 KiB, and its quota is 1 MiB/));
+    await assert.rejects(
+      create(`${query}x`),
+      isRefused(/another 585.9 KiB would be added, and the quota of the team is 1 MiB/),
+    );
     const metrics = await (await server.fetch("/metrics")).text();
     assert.match(metrics, /^millrace_team_quota_bytes\{team="texts",kind="texts"\} 1048576$/m);
     assert.match(metrics, /^millrace_team_bytes\{team="texts",kind="texts"\} 600002$/m);

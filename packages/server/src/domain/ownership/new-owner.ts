@@ -59,7 +59,7 @@ export async function requireSets(
   if (missing.length === 0) return;
   throw new ApiError(
     "wrong_state",
-    `${to.username} has no credentials named ${missing.join(", ")}, so the runs that use them would fail. Store credentials under these names, for the team or as ${to.username}'s own, or set \`force\` to hand the work over anyway.`,
+    `${to.username} has no credentials with these names: ${missing.join(", ")}. The runs that use these credentials would fail. Store credentials under these names, for the team or as ${to.username}'s own, or set \`force\` to hand the work over anyway.`,
     { hint: "set_credentials" },
   );
 }

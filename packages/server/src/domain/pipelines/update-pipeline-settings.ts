@@ -188,7 +188,7 @@ function requireShortDrafts(repeated: readonly Repeated[], added: number): void 
   const own = repeated.reduce((sum, one) => sum + lengthOf(one), 0);
   const text = own + added * repeated.length;
   if (text <= mostDraftText || added * repeated.length <= own) return;
-  const most = `${mostDraftText} bytes together with the scripts of all ${repeated.length} runs, each of which gets a copy`;
+  const most = `${mostDraftText} bytes together with the scripts of all ${repeated.length} runs (each run gets a copy)`;
   throw tooLong("requirements and environment", most, text, "Attach long values as files.");
 }
 
