@@ -96,12 +96,12 @@ export async function getLiveVersion(db: Db, team: Team, reference: Reference): 
   if (found)
     throw new ApiError(
       "not_found",
-      `${name}@${found.version} ${found.removed_at ? `no longer exists: it was removed at ${found.removed_at}` : "is incomplete: the job that creates it has not finished, or failed"}.`,
+      `${name}@${found.version} no longer exists: it was removed at ${found.removed_at}.`,
     );
   const numbers = versions.filter(isLive).map((row) => row.version);
   const wanted = version ? `${name}@${writeVersion(version)}` : `version of ${name}`;
   const others =
-    numbers.length > 0 ? `Newest versions: ${numbers.slice(-10).join(", ")}.` : "The dataset has no complete version.";
+    numbers.length > 0 ? `Newest versions: ${numbers.slice(-10).join(", ")}.` : "All its versions were removed.";
   throw new ApiError("not_found", `There is no ${wanted} in the team ${team.name}. ${others}`);
 }
 
