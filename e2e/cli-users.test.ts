@@ -271,7 +271,7 @@ describe("people on the command line", { concurrency: 2 }, () => {
       ["team.create"],
     );
     const said = await jack.refused(1, "audit", "--team", "main");
-    assert.match(said, /needs the role admin in the team main; you are viewer/);
+    assert.match(said, /needs the role admin in the team main; your role is viewer/);
     assert.doesNotMatch(said, /scope/);
     const { code, stdout, stderr } = await jack.run("audit", "--action", "file");
     assert.deepEqual([code, stdout, stderr], [0, "", "No entries found\n"]);

@@ -34,7 +34,10 @@ describe("quotas of uploads and logs", () => {
     await upload(1);
     await upload(50_000);
     assert.deepEqual((await usageOf(client)).uploads, { bytes: 4096 + 53_248, quota: 65_536 });
-    await assert.rejects(upload(9000), isRefused(/team main has 56 KiB of uploads, and its quota is 64 KiB/));
+    await assert.rejects(
+      upload(9000),
+      isRefused(/team main has 56 KiB of uploads, and its quota for uploads is 64 KiB/),
+    );
     assert.equal((await usageOf(client)).uploads.bytes, 57_344);
     await upload(8000);
     await assert.rejects(upload(1), isRefused(/MILLRACE_TEAM_UPLOADS/));

@@ -217,7 +217,7 @@ describe("a backfill", () => {
       [
         { every: "hour", to: "2026-02-11T16:00" },
         "invalid",
-        /at most 1000 moments \(scheduled times\), and this one would have more\. The last moment that fits is 2026-02-11T15:00/,
+        /more than 1000 moments \(scheduled times\), which is the maximum of a backfill\. The last moment that fits is 2026-02-11T15:00/,
       ],
       [{ pipeline_name: "nobody" }, "not_found", /no pipeline nobody/],
     ];

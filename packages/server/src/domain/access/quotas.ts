@@ -78,7 +78,7 @@ export async function requireRoomForUpload(
   if (quota === null || used + bytes <= quota) return;
   throw new ApiError(
     "wrong_state",
-    `The upload of ${sizeText(bytes)} does not fit: the team ${team.name} has ${sizeText(used)} of uploads, and its quota is ${sizeText(quota)} (max_upload_bytes, ${settings.uploads}). Uploads that no job uses are deleted after some days; an administrator of the server can raise the quota.`,
+    `The upload of ${sizeText(bytes)} does not fit: the team ${team.name} has ${sizeText(used)} of uploads, and its quota for uploads is ${sizeText(quota)} (max_upload_bytes, ${settings.uploads}). Uploads that no job uses are deleted after some days; an administrator of the server can raise the quota.`,
   );
 }
 

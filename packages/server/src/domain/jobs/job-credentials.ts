@@ -61,7 +61,8 @@ export async function requireCredentials(
   const sources = new Map<string, string>();
   for (const name of names) {
     const row = await findFor(db, holder, name);
-    if (!row) throw invalid(field, `credentials of this team or of your own (${await known(db, holder)})`, name);
+    if (!row)
+      throw invalid(field, `the name of credentials of this team or of your own (${await known(db, holder)})`, name);
     const clash = clashOf(sources, row);
     if (clash) throw invalid(field, `credential sets that define different variables. ${clash}`);
   }

@@ -72,7 +72,7 @@ function readMoments({ from, to, every, timezone }: CreateBackfillInput, now: nu
   if (ticks.length > backfillLimits.moments)
     throw new ApiError(
       "invalid",
-      `from, to, every: a backfill has at most ${backfillLimits.moments} moments (scheduled times), and this one would have more. The last moment that fits is ${iso(ticks.at(-2) ?? 0)}. Create several backfills, one after another.`,
+      `from, to, every: these give more than ${backfillLimits.moments} moments (scheduled times), which is the maximum of a backfill. The last moment that fits is ${iso(ticks.at(-2) ?? 0)}. Create several backfills, one after another.`,
     );
   return { cron, zone, moments: ticks.map(iso) };
 }
