@@ -126,7 +126,7 @@ describe("millrace dataset", () => {
     for (let count = 0; count < 3; count++) await register("gone");
     assert.match(
       await cli.refused(1, "dataset", "rm", "gone"),
-      /expected a version of @admin.default.gone, as in @admin.default.gone@1.0.0, or force to remove all of them/,
+      /expected a version, as in @admin.default.gone@1.0.0. To remove all versions of @admin.default.gone, set `force`/,
     );
     assert.equal(await cli.print("dataset", "rm", "gone@1.0.0"), "Version 1.0.0 is removed.\n");
     assert.deepEqual(await cli.json("dataset", "rm", "gone", "--version", "v1.0.1"), {

@@ -192,7 +192,7 @@ describe("millrace job run", { concurrency: 3 }, () => {
       [["job.sh", "--workers", "99"], /99/],
       [["job.sh", "--env", "no equals sign"], /environment/],
       [["job.sh", "--team", "others"], /others/],
-      [["job.ts"], /no engine runs TYPESCRIPT yet \(a script whose name ends with \.ts\)/],
+      [["job.ts"], /no engine runs TYPESCRIPT yet, which is a script whose name ends with \.ts\)/],
     ] as const) {
       assert.match(await cli.refused(1, "job", "run", ...words), why);
     }

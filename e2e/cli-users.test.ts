@@ -236,7 +236,7 @@ describe("people on the command line", { concurrency: 2 }, () => {
     await limited.write("job.sh", "true\n");
     assert.match(await limited.refused(1, "job", "run", "job.sh"), /write access to the JOB scope/);
     const more = await limited.refused(1, "token", "create", "more", "--scopes", "JOB:write");
-    assert.match(more, /why: Your token does not have JOB:write/);
+    assert.match(more, /why: Your token does not have these scopes: JOB:write/);
     const { id, access_token } = await ivy.json<NewToken>("token", "create", "second");
     assert.match(access_token, /^isat_/);
     const tokens = await ivy.json<Token[]>("token", "ls");
@@ -271,7 +271,7 @@ describe("people on the command line", { concurrency: 2 }, () => {
       ["team.create"],
     );
     const said = await jack.refused(1, "audit", "--team", "main");
-    assert.match(said, /needs the role admin in the team main; you are viewer/);
+    assert.match(said, /needs the role admin in the team main; your role is viewer/);
     assert.doesNotMatch(said, /scope/);
     const { code, stdout, stderr } = await jack.run("audit", "--action", "file");
     assert.deepEqual([code, stdout, stderr], [0, "", "No entries found\n"]);

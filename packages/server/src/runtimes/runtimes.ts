@@ -19,5 +19,9 @@ export function runtimeOf(queryType: QueryType): Runtime {
   const runtime = runtimes[queryType];
   if (typeof runtime === "object") return runtime;
   const known = Object.entries(runtimes).flatMap(([name, found]) => (typeof found === "object" ? [name] : []));
-  throw invalid("query_type", `${known.join(" or ")}: no engine runs ${queryType} yet (${runtime})`, queryType);
+  throw invalid(
+    "query_type",
+    `${known.join(" or ")} (no engine runs ${queryType} yet, which is ${runtime})`,
+    queryType,
+  );
 }

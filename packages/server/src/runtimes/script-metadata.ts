@@ -63,7 +63,7 @@ function pick(meta: Record<string, unknown>): ScriptMetadata {
   const workers = table(tools["workers"])["num_workers"];
   const params = Object.entries(table(tools["params"]));
   if (workers !== undefined && !(Number.isInteger(workers) && Number(workers) >= 0 && Number(workers) < 2 ** 31)) {
-    throw wrong("num_workers as a whole number", String(workers));
+    throw wrong("num_workers as a whole number from 0 to 2147483647", String(workers));
   }
   const misplaced = ruleNames.find((name) => name in tools);
   if (misplaced) throw wrong(`${misplaced} below [tool.millrace], not [tools.${libraryName}]`);
@@ -84,7 +84,7 @@ const ruleNames = ["timeout", "retries", "retry_delay"];
 /** Reads timeout and retries from `[tool.millrace]`. Throws on an unknown name: a misspelt setting would have no effect. */
 function pickRules(rules: Record<string, unknown>): ScriptMetadata {
   const unknown = Object.keys(rules).find((name) => !ruleNames.includes(name));
-  if (unknown !== undefined) throw wrong(`${ruleNames.join(", ")} below [tool.millrace]`, unknown);
+  if (unknown !== undefined) throw wrong(`only ${ruleNames.join(", ")} below [tool.millrace]`, unknown);
   const { timeout, retries, delay } = retryLimits;
   const picked = {
     timeout: rules["timeout"] === undefined ? undefined : readSeconds("timeout", rules["timeout"], timeout),

@@ -123,7 +123,7 @@ describe("registering a version", () => {
     await refused(register("orphan", { job_id: randomUUID() }), "not_found", /There is no job/);
     await refused(register("orphan", { dependencies: ["nothing"] }), "not_found", /@admin\.default\.nothing/);
     await register("known");
-    await refused(register("orphan", { dependencies: ["known@9.0.0"] }), "not_found", /There are 1\.0\.0/);
+    await refused(register("orphan", { dependencies: ["known@9.0.0"] }), "not_found", /Newest versions: 1\.0\.0/);
     await refused(register("orphan", { dependencies: ["a b"] }), "invalid", /dependencies/);
     await refused(client.call(routes.getDataset, { query: { name: "orphan" } }), "not_found");
   });

@@ -237,7 +237,7 @@ describe("the registry of datasets", () => {
     it("of an unknown or already removed version is a 404 that says so", async () => {
       await put("cats");
       await refused(remove("dogs", { version: "1.0.0" }), "not_found", /There is no dataset @admin\.default\.dogs/);
-      await refused(remove("cats@2.0.0"), "not_found", /There are 1\.0\.0/);
+      await refused(remove("cats@2.0.0"), "not_found", /Newest versions: 1\.0\.0/);
       await remove("cats@v1.0.0");
       await refused(remove("cats@1.0.0"), "not_found", /it was removed at 20/);
       await refused(remove("cats", { version: "one" }), "invalid", /version: expected three numbers/);

@@ -34,7 +34,10 @@ describe("quotas of uploads and logs", () => {
     await upload(1);
     await upload(50_000);
     assert.deepEqual((await usageOf(client)).uploads, { bytes: 4096 + 53_248, quota: 65_536 });
-    await assert.rejects(upload(9000), isRefused(/team main has 56 KiB of uploads, and its quota is 64 KiB/));
+    await assert.rejects(
+      upload(9000),
+      isRefused(/team main has 56 KiB of uploads, and its quota for uploads is 64 KiB/),
+    );
     assert.equal((await usageOf(client)).uploads.bytes, 57_344);
     await upload(8000);
     await assert.rejects(upload(1), isRefused(/MILLRACE_TEAM_UPLOADS/));
@@ -111,7 +114,10 @@ describe("quotas of uploads and logs", () => {
     await create(query);
     const { texts } = await client.call(routes.getTeamUsage, { params });
     assert.deepEqual(texts, { bytes: 600_002, quota: mebibyte });
-    await assert.rejects(create(`${query}x`), isRefused(/this would add 585.9 KiB, and its quota is 1 MiB/));
+    await assert.rejects(
+      create(`${query}x`),
+      isRefused(/another 585.9 KiB would be added, and the quota of the team is 1 MiB/),
+    );
     const metrics = await (await server.fetch("/metrics")).text();
     assert.match(metrics, /^millrace_team_quota_bytes\{team="texts",kind="texts"\} 1048576$/m);
     assert.match(metrics, /^millrace_team_bytes\{team="texts",kind="texts"\} 600002$/m);

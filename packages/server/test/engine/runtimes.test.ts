@@ -61,7 +61,7 @@ describe("a runtime", () => {
     for (const queryType of queryTypes.filter((type) => !(type in scripts)))
       assert.throws(
         () => runtimeOf(queryType),
-        new RegExp(`query_type: expected ${Object.keys(scripts).join(" or ")}: no engine runs ${queryType} yet`),
+        new RegExp(`query_type: expected ${Object.keys(scripts).join(" or ")} \\(no engine runs ${queryType} yet`),
       );
   });
 });

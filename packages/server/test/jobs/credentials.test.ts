@@ -158,7 +158,7 @@ describe("credentials", () => {
     assert.equal((await runJob(editor, shell(script, { credentials_names: [] }))).log, "\n");
     await assert.rejects(
       createJob(editor, shell(":", { credentials_name: "left", credentials_names: ["right"] })),
-      refused("invalid", /^credentials_names: expected no credentials_names together with credentials_name/),
+      refused("invalid", /^credentials_names: expected only one of credentials_name and credentials_names, got both/),
     );
   });
 

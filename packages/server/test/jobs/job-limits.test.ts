@@ -82,12 +82,12 @@ describe("limits of a job", () => {
     [
       "params",
       { params: { p: "ü".repeat(params / 2) } },
-      /^params: expected at most 130000 bytes as JSON, since they are passed in an environment variable, got 130008\. Attach/,
+      /^params: expected at most 130000 bytes as JSON \(they are passed in an environment variable\), got 130008\. Attach/,
     ],
     [
       "a variable",
       { environment: `SMALL=1\nBIG="${"b".repeat(variable)}"` },
-      /^environment: expected at most 131072 bytes for BIG including its name, the limit of the operating system, got 131077\. Attach/,
+      /^environment: expected at most 131072 bytes for BIG including its name \(the limit of the operating system\), got 131077\. Attach/,
     ],
     [
       "a variable of characters with several bytes",
@@ -106,7 +106,11 @@ describe("limits of a job", () => {
       { environment: Array.from({ length: 1001 }, (_, index) => `V${index}=1`).join("\n") },
       /^environment: expected at most 1000 variables$/,
     ],
-    ["a name of a variable", { environment: `${"N".repeat(300)}=1` }, /^environment: expected names of at most 255/],
+    [
+      "a name of a variable",
+      { environment: `${"N".repeat(300)}=1` },
+      /^environment: expected variable names of at most 255/,
+    ],
     ["a name", { query_name: "n".repeat(256) }, /^query_name: expected at most 255 characters, got 256$/],
     ["tags", { tags: Array(21).fill("t") }, /^tags: expected at most 20 items, got 21$/],
     [

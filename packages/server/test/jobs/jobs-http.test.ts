@@ -92,7 +92,7 @@ for (const place of blobPlaces)
         [
           "more workers than the cluster has",
           { query: "", query_type: "SHELL", workers: 4 },
-          /^workers: expected at most 3, the number of slots of the cluster local/,
+          /^workers: expected at most 3 \(the number of slots of the cluster local\)/,
         ],
         [
           "both ways to name a cluster",

@@ -158,8 +158,16 @@ describe("a script in a repository", () => {
     ["git's own folder", { script: ".Git/config" }, /^script: expected a path below/],
     ["a control character", { script: "etl/re\nport.sh" }, /^script: expected a path below/],
     ["more than 1024 characters", { script: "x".repeat(1025) }, /^script: expected at most 1024/],
-    ["a query beside it", { query: "echo", script: "etl/report.sh" }, /^script: expected no `query`/],
-    ["no repository", { script: "etl/report.sh", repository: null }, /^script: expected a `repository`/],
+    [
+      "a query beside it",
+      { query: "echo", script: "etl/report.sh" },
+      /^script: expected only one of `query` and `script`/,
+    ],
+    [
+      "no repository",
+      { script: "etl/report.sh", repository: null },
+      /^repository: expected the git URL of the repository that contains the script/,
+    ],
     [
       "neither a query nor a script",
       {},

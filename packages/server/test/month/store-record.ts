@@ -178,7 +178,7 @@ const howFailed = (why: string | null): Run["attempts"][number] =>
 const reasons: readonly (readonly [RegExp, string])[] = [
   [/^the run .* is still going \(overlap is (skip|wait)\)/, "the last run is still going"],
   [/^the tick of .* waits already/, "one waits already"],
-  [/^it was not fired in time: no server ran/, "not in time"],
+  [/^it was not fired in time, because no server ran/, "not in time"],
   [/belongs to contractor, who is disabled/, "its owner is gone"],
   [/was not created by a job, so there is nothing to run again/, "the newest scripts cannot be run"],
 ];

@@ -188,7 +188,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       await refused(
         disable(ann.username, { transfer_to: service }),
         "wrong_state",
-        /main-service has no credentials named hers \(team main\), so the runs that use them would fail/,
+        /main-service has no credentials with these names: hers \(team main\)\. The runs that use these credentials would fail/,
       );
       assert.equal(await isDisabled(ann.username), false);
       assert.equal((await read(ann.schedule)).owner.username, ann.username);
@@ -399,7 +399,11 @@ describe("work", () => {
     await ann.client.call(routes.setOwnCredentials, { body: { name: "hers", values: { HERS: "a value" } } });
     const settings = { pipeline_name: pipelineName, credentials_names: ["hers"] };
     await ann.client.call(routes.updatePipelineSettings, { body: settings });
-    await refused(givePipeline(boss.client, service), "wrong_state", /has no credentials named hers \(team main\)/);
+    await refused(
+      givePipeline(boss.client, service),
+      "wrong_state",
+      /has no credentials with these names: hers \(team main\)/,
+    );
     await givePipeline(boss.client, service, { force: true });
     assert.equal(await nameOf((await draft()).user_id), service);
     await refused(

@@ -105,7 +105,7 @@ describe("teams", () => {
     await addTeam(server, "live");
     const mia = await addPerson(server, "mia", { team: "live", role: "viewer" });
     const run = () => mia.client.call(routes.createJob, { body: { query: ":", query_type: "SHELL" } });
-    await refused(run(), "forbidden", /role editor in the team live; you are viewer/);
+    await refused(run(), "forbidden", /role editor in the team live; your role is viewer/);
     await setRole("live", "mia", "editor");
     await run();
     await setRole("live", "mia", "viewer");
@@ -140,7 +140,11 @@ describe("teams", () => {
     for (const scopes of [["JOB"], ["DATASETS"]]) {
       const client = await server.client({ user: "vera", scopes });
       const create = client.call(routes.createJob, { body: { query: "true", query_type: "SHELL" } });
-      await refused(create, "forbidden", /^This needs the role editor in the team main; you are viewer\. Ask an admin/);
+      await refused(
+        create,
+        "forbidden",
+        /^This request needs the role editor in the team main; your role is viewer\. Ask an admin/,
+      );
     }
     const editor = await addPerson(server, "edda", { team: "main" });
     const limited = await server.client({ user: editor.username, scopes: ["DATASETS"] });

@@ -51,7 +51,11 @@ describe("tokens", () => {
   it("never have more rights than the token that creates them", async () => {
     const narrow = await create({ scopes: ["JOB:write", "ADMIN"], team_names: ["crew"], expires_in_days: 2 });
     const client = using(narrow.access_token);
-    await refused(create({ scopes: ["CLUSTERS:read"] }, client), "forbidden", /does not have CLUSTERS:read/);
+    await refused(
+      create({ scopes: ["CLUSTERS:read"] }, client),
+      "forbidden",
+      /does not have these scopes: CLUSTERS:read/,
+    );
     await refused(create({ team_names: ["main"] }, client), "forbidden", /team main/);
     const child = await create({ expires_in_days: 3650 }, client);
     assert.deepEqual([child.team_names, child.expires_at], [["crew"], narrow.expires_at]);

@@ -60,7 +60,7 @@ describe("a pipeline is refused", () => {
     await refuses(
       [`${name}@1.0.0`],
       "not_found",
-      /no usable version 1\.0\.0: none exists, or it is incomplete or was removed/,
+      /no usable version 1\.0\.0: this version does not exist, is incomplete or was removed/,
     );
     await refuses([name], "not_found", /has no usable version/);
   });
@@ -93,7 +93,11 @@ describe("a pipeline is refused", () => {
   it("for a job that no longer exists or belongs to another team", async () => {
     const nobody = "0198f000-0000-7000-8000-000000000000";
     await recordMade(server.store, nobody, name);
-    await refuses([name], "invalid", new RegExp(`the job ${nobody} would have to run again, .* it no longer exists`));
+    await refuses(
+      [name],
+      "invalid",
+      new RegExp(`the job ${nobody} would have to run again, .* the job no longer exists`),
+    );
     const other = await addTeam(server, `team${count}`);
     const job = await originalJob(other, shell("true"));
     await recordMade(server.store, job.id, `${name}_stolen`);
@@ -201,7 +205,7 @@ describe("a pipeline is refused", () => {
     for (const [why, change] of Object.entries(changes(username))) {
       await change();
       const message = new RegExp(
-        `cannot be resumed: the job .* belongs to ${username}, who ${why}\\..*Remove that run`,
+        `cannot be resumed: the job .* belongs to ${username}, who ${why}\\..*Remove the run of this job`,
       );
       await refused(client.call(routes.resumePipeline, { body }), "wrong_state", message);
     }

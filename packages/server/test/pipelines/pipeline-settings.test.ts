@@ -150,8 +150,8 @@ describe("settings of a pipeline", () => {
       [{ workers: -1 }, /workers/],
       [{ priority: 6 }, /priority/],
       [{ environment: "no equals sign" }, /environment: expected NAME=VALUE in line 1/],
-      [{ files: ["99999"] }, /files: expected ids of files of this team; these do not exist: 99999/],
-      [{ credentials_names: ["none"] }, /credentials_names: expected credentials of this team/],
+      [{ files: ["99999"] }, /files: expected ids of files of this team, but these do not exist: 99999/],
+      [{ credentials_names: ["none"] }, /credentials_names: expected the name of credentials of this team/],
       [{ credentials_names: [""] }, /credentials_names: expected a list of names/],
     ];
     for (const [settings, message] of wrong)

@@ -420,7 +420,7 @@ describe("a pipeline", () => {
       await make("a");
       const pipeline = await trigger(client, [full("a")], true);
       const cancel = client.call(routes.cancelJob, { params: { job_id: draftOf(pipeline, "a") }, body: {} });
-      await refused(cancel, "wrong_state", /is PENDING.*Remove a draft from its paused pipeline/);
+      await refused(cancel, "wrong_state", /is PENDING.*remove it from its paused pipeline/);
     });
   });
 

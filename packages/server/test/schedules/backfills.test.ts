@@ -140,7 +140,7 @@ describe("a backfill", () => {
       job_runs.some(({ status }) => status === "RUNNING"),
     );
     assert.equal((await cancel(id)).status, "CANCELED");
-    await refused(cancel(id), "wrong_state", /is CANCELED; only one that is RUNNING/);
+    await refused(cancel(id), "wrong_state", /is CANCELED; only a backfill that is RUNNING/);
     const over = await until(id, (now) => now.running === 0);
     assert.deepEqual([over.status, ...countsOf(over)], ["CANCELED", 2, 0, 0, 1]);
     assert.equal(over.moments[0]?.status, "CANCELED");
@@ -202,18 +202,22 @@ describe("a backfill", () => {
     const { start } = await world();
     const before = await server.store.db.selectFrom("pipelines").select("id").execute();
     const refusals: [Partial<CreateBackfillInput>, "invalid" | "not_found", RegExp][] = [
-      [{ to: iso(Date.now() + day) }, "invalid", /^to: expected a time that has passed/],
-      [{ to: "2025-12-31" }, "invalid", /^to: expected a time that is not before from/],
+      [{ to: iso(Date.now() + day) }, "invalid", /^to: expected a time in the past/],
+      [{ to: "2025-12-31" }, "invalid", /^to: expected a time that is not before `from`/],
       [{ from: "soon" }, "invalid", /^from: expected a time/],
       [{ every: "fortnight" }, "invalid", /^every: expected hour, day, week, month or a cron expression/],
-      [{ every: "0 0 31 12 *" }, "invalid", /^every: expected an interval with at least one tick between/],
+      [
+        { every: "0 0 31 12 *" },
+        "invalid",
+        /^every: expected an interval or a cron expression with at least one tick between/,
+      ],
       [{ timezone: "+01:00" }, "invalid", /^timezone: expected an IANA/],
       [{ parallel: 0 }, "invalid", /parallel/],
       [{ parallel: 101 }, "invalid", /parallel/],
       [
         { every: "hour", to: "2026-02-11T16:00" },
         "invalid",
-        /at most 1000 moments \(scheduled times\), and this one would have more\. The last moment that fits is 2026-02-11T15:00/,
+        /more than 1000 moments \(scheduled times\), which is the maximum of a backfill\. The last moment that fits is 2026-02-11T15:00/,
       ],
       [{ pipeline_name: "nobody" }, "not_found", /no pipeline nobody/],
     ];

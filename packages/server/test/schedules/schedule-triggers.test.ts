@@ -269,7 +269,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       assert.equal(await firings(schedule), 1);
       await assert.rejects(ground.updateSchedule(team, { schedule_id: schedule.id, trigger_dataset: "" }), {
         code: "invalid",
-        message: /without any of these the schedule would never run/,
+        message: /Without any of these, no run would ever start/,
       });
       await ground.updateSchedule(team, { schedule_id: schedule.id, trigger_dataset: "", cron_expression: "@yearly" });
       await make(team, "other");
@@ -366,6 +366,6 @@ describe("a schedule with a trigger", () => {
       /^trigger_dataset: expected a dataset without a version/,
     );
     await refused(create("x", pipeline, "a b"), "invalid", /^trigger_dataset/);
-    await refused(create("x", pipeline, ""), "invalid", /without any of these the schedule would never run/);
+    await refused(create("x", pipeline, ""), "invalid", /Without any of these, no run would ever start/);
   });
 });

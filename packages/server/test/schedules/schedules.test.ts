@@ -148,8 +148,8 @@ describe("schedules", () => {
   describe("an invalid schedule is refused, and nothing is created", () => {
     const refusals: [string, Partial<CreatePipelineScheduleInput>, "invalid" | "not_found" | "wrong_state", RegExp][] =
       [
-        ["with neither cron nor start_after", {}, "invalid", /a cron expression, a start_after, or both/],
-        ["with both empty", { cron_expression: " ", start_after: "" }, "invalid", /a cron expression, a start_after/],
+        ["with neither cron nor start_after", {}, "invalid", /at least one of cron_expression, start_after and/],
+        ["with both empty", { cron_expression: " ", start_after: "" }, "invalid", /at least one of cron_expression/],
         [
           "with a broken cron expression",
           { cron_expression: "61 * * * *" },
@@ -162,7 +162,7 @@ describe("schedules", () => {
           "with a date that never comes",
           { cron_expression: "0 0 31 2 *" },
           "invalid",
-          /an expression that some date matches; this one never fires/,
+          /an expression that matches at least one date/,
         ],
         ["with a broken start_after", { start_after: "tomorrow" }, "invalid", /start_after: expected a time/],
         [
@@ -257,7 +257,7 @@ describe("schedules", () => {
       await refused(
         update(schedule, { cron_expression: "" }),
         "invalid",
-        /without any of these the schedule would never run/,
+        /Without any of these, no run would ever start/,
       );
       const once = await update(schedule, { cron_expression: "", start_after: future });
       assert.deepEqual([once.cron_expression, once.next_run], [null, future]);

@@ -119,7 +119,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       assert.equal(resumed.next_run, at(hour));
       await pass(hour);
       assert.equal((await firings(task)).length, 1);
-      await assert.rejects(ground.readTask(team, task), /no task .* or it has ended/);
+      await assert.rejects(ground.readTask(team, task), /no task .* or the task has ended/);
     });
 
     it("that are paused or changed between being seen as due and being fired do not fire", async () => {

@@ -345,7 +345,7 @@ export function outboxConformance(storeOf: () => Store): void {
     for (let step = 0; step < 40; step++, time.now += hour) await work();
     const row = await getReceiver(store.db, receiver);
     assert.equal(row?.failures, webhookLimits.failuresInRow);
-    assert.match(row?.disabled_reason ?? "", /10 attempts in a row failed. The last one: away/);
+    assert.match(row?.disabled_reason ?? "", /10 attempts in a row failed. The last error: away/);
     const audit = await store.db.selectFrom("audit").selectAll().where("team_id", "=", team.id).execute();
     assert.deepEqual(
       audit.map(({ action }) => action),

@@ -50,7 +50,7 @@ export function registerConformance(storeOf: () => Store): void {
     const [made] = await recordAllMade(store, [{ name: "going", jobId: null }]);
     await assert.rejects(register(store, { name: "x", dependencies: ["going", "going@3.0.0", "s3://b"] }), {
       code: "not_found",
-      message: /^There is no @admin.default.going@3.0.0 in the team main. There are 1.0.0.$/,
+      message: /^There is no @admin.default.going@3.0.0 in the team main. Newest versions: 1.0.0.$/,
     });
     const input = { name: "again", uuid: randomUUID(), dependencies: ["going"] };
     const answer = await register(store, input);

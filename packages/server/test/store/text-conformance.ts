@@ -239,7 +239,7 @@ export function textConformance(storeOf: () => Store, openAgain: () => Promise<S
     const quota = bytesOf(query) + 10 * KiB;
     await make("made", { query });
     const why =
-      /take 100 KiB, this would add 100 KiB, and its quota is 110 KiB \(max_text_bytes, MILLRACE_TEAM_TEXTS\)/;
+      /take 100 KiB, another 100 KiB would be added, and the quota of the team is 110 KiB \(max_text_bytes, MILLRACE_TEAM_TEXTS\)/;
     await assert.rejects(create({ query: script("too much") }, quota), isRefused("wrong_state", why));
     assert.equal(await bytes(), bytesOf(query));
     await create({ query }, quota);
@@ -376,7 +376,10 @@ export function textConformance(storeOf: () => Store, openAgain: () => Promise<S
     assert.equal(await copies(), 4, "once");
     await set("SHORT=1");
     assert.equal(await copies(), 2);
-    const why = isRefused("wrong_state", /variables of jobs, .* this would add 266.\d KiB, and its quota is 300 KiB/);
+    const why = isRefused(
+      "wrong_state",
+      /variables of jobs, .* another 266.\d KiB would be added, and the quota of the team is 300 KiB/,
+    );
     await assert.rejects(set(environment, 300 * KiB), why);
     assert.equal(await copies(), 2, "nothing of what was refused stays");
 

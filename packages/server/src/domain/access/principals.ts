@@ -204,7 +204,7 @@ export function authorize(
   if (!roleIncludes(team.role, access.role)) {
     throw new ApiError(
       "forbidden",
-      `This needs the role ${access.role} in the team ${team.name}; you are ${team.role}. Ask an admin of the team for it.`,
+      `This request needs the role ${access.role} in the team ${team.name}; your role is ${team.role}. Ask an admin of the team for it.`,
       { hint: "list_members" },
     );
   }
@@ -241,7 +241,7 @@ export function requireScope(principal: Principal, wanted: Scope): void {
   if (!permits(principal.scopes, wanted)) {
     throw new ApiError(
       "forbidden",
-      `This needs a token with ${level} access to the ${scope} scope. Sign in again, or create a token with the scope ${wanted}.`,
+      `This request needs a token with ${level} access to the ${scope} scope. Sign in again, or create a token with the scope ${wanted}.`,
       { hint: "create_token" },
     );
   }

@@ -78,7 +78,7 @@ export async function requireRoomForUpload(
   if (quota === null || used + bytes <= quota) return;
   throw new ApiError(
     "wrong_state",
-    `The upload of ${sizeText(bytes)} does not fit: the team ${team.name} has ${sizeText(used)} of uploads, and its quota is ${sizeText(quota)} (max_upload_bytes, ${settings.uploads}). Uploads that no job uses are deleted after some days; an administrator of the server can raise the quota.`,
+    `The upload of ${sizeText(bytes)} does not fit: the team ${team.name} has ${sizeText(used)} of uploads, and its quota for uploads is ${sizeText(quota)} (max_upload_bytes, ${settings.uploads}). Uploads that no job uses are deleted after some days; an administrator of the server can raise the quota.`,
   );
 }
 
@@ -125,7 +125,7 @@ async function requireTextsWithin(
   if (quota === null || used + added <= quota) return;
   throw new ApiError(
     "wrong_state",
-    `The long texts of the team ${team.name} (scripts, requirements, params and variables of jobs, texts of dataset versions) take ${sizeText(used)}, this would add ${sizeText(added)}, and its quota is ${sizeText(quota)} (max_text_bytes, ${settings.texts}). A text that several jobs share counts once; variables count for each job. Reuse the same script, attach long texts as files, or ask an administrator of the server for a larger quota.`,
+    `There is no room for more long texts: those of the team ${team.name} (scripts, requirements, params and variables of jobs, texts of dataset versions) take ${sizeText(used)}, another ${sizeText(added)} would be added, and the quota of the team is ${sizeText(quota)} (max_text_bytes, ${settings.texts}). A text that several jobs share counts once; variables count for each job. Reuse the same script, attach long texts as files, or ask an administrator of the server for a larger quota.`,
   );
 }
 

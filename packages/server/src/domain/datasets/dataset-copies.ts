@@ -28,7 +28,7 @@ export function chooseCopy(team: Team, copies: readonly DatasetCopy[], wanted: s
   if (found) return found;
   const warehouse = `The warehouse of the team ${team.name}`;
   if (!wanted || copies.length === 0)
-    throw new ApiError("wrong_state", `${warehouse} has no copy yet. The server creates one every day.`);
+    throw new ApiError("wrong_state", `${warehouse} has no daily copy yet. The server creates one every day.`);
   const others = copies.map(({ created_at }) => created_at).join(", ");
   throw new ApiError("not_found", `${warehouse} has no copy from ${wanted}. It has copies from: ${others}.`);
 }

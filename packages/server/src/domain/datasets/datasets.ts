@@ -100,7 +100,8 @@ export async function getLiveVersion(db: Db, team: Team, reference: Reference): 
     );
   const numbers = versions.filter(isLive).map((row) => row.version);
   const wanted = version ? `${name}@${writeVersion(version)}` : `version of ${name}`;
-  const others = numbers.length > 0 ? `There are ${numbers.slice(-10).join(", ")}.` : "All were removed.";
+  const others =
+    numbers.length > 0 ? `Newest versions: ${numbers.slice(-10).join(", ")}.` : "All its versions were removed.";
   throw new ApiError("not_found", `There is no ${wanted} in the team ${team.name}. ${others}`);
 }
 
@@ -305,7 +306,7 @@ export async function planRemoval(db: Db, team: Team, reference: Reference, forc
   if (!force)
     throw new ApiError(
       "bad_request",
-      `version: expected a version of ${name}, as in ${name}@1.0.0, or force to remove all of them`,
+      `version: expected a version, as in ${name}@1.0.0. To remove all versions of ${name}, set \`force\`.`,
     );
   const versions = (await listedVersionsOf(db, (await getDataset(db, team, reference)).id)).filter(isLive);
   if (versions.length > 0) return { reference, versions };

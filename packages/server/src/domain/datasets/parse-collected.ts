@@ -105,10 +105,14 @@ function parseLine(line: Buffer | undefined): unknown {
 }
 
 const tooManyVersions = (most = versionsLimit) =>
-  new TooMuch(`The job created, reused or removed more than ${most} dataset versions. Split it into several jobs.`);
+  new TooMuch(
+    `The job created, reused or removed more than ${most} dataset versions. Split the job into several jobs.`,
+  );
 
 const tooManyNeeds = (most: number) =>
-  new TooMuch(`A dataset version of the job has more than ${most} dependencies. Split it into several versions.`);
+  new TooMuch(
+    `A dataset version of the job has more than ${most} dependencies. Save the data as several datasets, each with fewer dependencies.`,
+  );
 
 const fieldsOf = (value: unknown): Fields => (typeof value === "object" && value !== null ? (value as Fields) : {});
 /** Returns the value if it is an array, otherwise an empty array. Throws if the array is longer than `most`. */

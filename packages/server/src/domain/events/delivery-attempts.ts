@@ -133,7 +133,7 @@ async function countFailure(
 async function disable({ db, now }: Transaction, receiver: ReceiverRow, error: string | null): Promise<void> {
   const { id, team_id, kind, address } = receiver;
   const failures = receiver.failures + 1;
-  const disabled_reason = `${failures} attempts in a row failed. The last one: ${error ?? "unknown"}`;
+  const disabled_reason = `${failures} attempts in a row failed. The last error: ${error ?? "unknown"}`;
   await updateReceiver(db, id, { failures, rests_until: null, disabled_at: iso(now), disabled_reason });
   await setDue(db, id, null);
   const action = kind === "webhook" ? "webhook.disable" : "notification.disable";

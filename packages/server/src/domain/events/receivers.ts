@@ -124,7 +124,7 @@ export async function testReceiver(
     if ((await waitingFor(db, receiver.id)) >= mostTests)
       throw new ApiError(
         "wrong_state",
-        `No test message was sent: ${mostTests} or more deliveries already wait for this receiver. List them to see why they fail, and test the receiver again later.`,
+        `No test message was sent: ${mostTests} or more deliveries already wait for this receiver. List the deliveries to see why they fail, and send a test message again later.`,
       );
     const id = await addPing(db, receiver, team, now);
     const action = receiver.kind === "webhook" ? "webhook.test" : "notification.test";
@@ -194,7 +194,7 @@ export async function listTeamDeliveries(
   const { db } = store;
   const { webhook_id, mail_address: address, limit = 20 } = query;
   if (webhook_id !== undefined && address !== undefined)
-    throw invalid("mail_address", "no mail_address together with a webhook_id", address);
+    throw invalid("mail_address", "only one of webhook_id and mail_address, got both");
   const filter = {
     teamId: team.id,
     id: query.delivery_id?.toLowerCase(),

@@ -15,7 +15,7 @@ export async function resolveCluster(db: Db, wanted: Wanted, slots: number): Pro
   if (slots > cluster.max_workers) {
     throw invalid(
       "workers",
-      `at most ${cluster.max_workers}, the number of slots of the cluster ${cluster.name}`,
+      `at most ${cluster.max_workers} (the number of slots of the cluster ${cluster.name})`,
       slots,
     );
   }
@@ -28,7 +28,7 @@ function chooseCluster(
 ): ClusterRow {
   const name = text?.trim() || undefined;
   if (name !== undefined && id != null) {
-    throw invalid("compute_cluster_name, compute_cluster_id", "only one of the two");
+    throw invalid("compute_cluster_name, compute_cluster_id", "only one of the two, got both");
   }
   // The client sends `--cluster 1` as a name. A cluster with the name "1" takes precedence over the cluster with the id 1.
   const found =
@@ -37,7 +37,9 @@ function chooseCluster(
       : clusters.find((c) => (id == null ? c.is_default === 1 : c.id === id));
   if (found) return found;
   const field = name !== undefined ? "compute_cluster_name" : "compute_cluster_id";
-  throw invalid(field, `one of ${clusters.map((c) => `${c.name} (${c.id})`).join(", ")}`, name ?? id);
+  const active = clusters.map((c) => `${c.name} (${c.id})`).join(", ") || "the active clusters (there are none)";
+  const why = name === undefined && id == null ? ", because there is no default cluster" : "";
+  throw invalid(field, `one of ${active}${why}`, name ?? id ?? undefined);
 }
 
 /** Returns the cluster with this name or id, even if it no longer accepts jobs. Throws if there is none. */

@@ -177,7 +177,12 @@ function readPlain({ plain }: CredentialsInput, values: Values): Record<string, 
   const size = names.reduce((sum, name) => sum + Buffer.byteLength(name + values[name]), 0);
   const most = credentialLimits.plainBytes;
   if (size > most)
-    throw tooLong("plain", `${most} bytes of names and values together`, size, "Make the long values secret.");
+    throw tooLong(
+      "plain",
+      `${most} bytes of names and values together`,
+      size,
+      "Leave the variables with long values out of `plain`.",
+    );
   return pick(values, names);
 }
 

@@ -50,11 +50,11 @@ export async function attachFiles(db: Db, teamId: number, ids: readonly number[]
   if (missing.length > 0) {
     throw invalid(
       "files",
-      `ids of files of this team; these do not exist: ${missing.join(", ")}. Unused files are deleted after a while; upload them again`,
+      `ids of files of this team, but these do not exist: ${missing.join(", ")}. Upload the files again: the server deletes files that no job uses`,
     );
   }
   const twice = rows.find((row) => rows.some((other) => other.id !== row.id && other.filename === row.filename));
-  if (twice) throw invalid("files", `files with different names; two are called ${twice.filename}`);
+  if (twice) throw invalid("files", `files with different names, but two are called ${twice.filename}`);
   await markAttached(db, ids, now);
 }
 

@@ -41,7 +41,7 @@ const credentialsFields = (names: readonly string[]): CredentialsFields => ({
 export async function resolveCredentials(db: Db, holder: Holder, input: JobInput): Promise<CredentialsFields> {
   const { credentials_name: name, credentials_names: names } = input;
   if (name != null && names != null)
-    throw invalid("credentials_names", "no credentials_names together with credentials_name", names);
+    throw invalid("credentials_names", "only one of credentials_name and credentials_names, got both");
   if (names != null) return credentialsFields(await requireCredentials(db, holder, names, "credentials_names"));
   if (name === "") return credentialsFields([]);
   // `credentials_name` is a single text, but it may list several names: names contain no commas.
@@ -61,7 +61,8 @@ export async function requireCredentials(
   const sources = new Map<string, string>();
   for (const name of names) {
     const row = await findFor(db, holder, name);
-    if (!row) throw invalid(field, `credentials of this team or of your own (${await known(db, holder)})`, name);
+    if (!row)
+      throw invalid(field, `the name of credentials of this team or of your own (${await known(db, holder)})`, name);
     const clash = clashOf(sources, row);
     if (clash) throw invalid(field, `credential sets that define different variables. ${clash}`);
   }

@@ -49,7 +49,10 @@ export async function newJob(context: JobInputContext, { principal, team, input 
   const cluster = await resolveCluster(context.store.db, input, workers);
   const { startAfter, cron, timezone } = readTimes(input, context.timezone);
   if (startAfter || cron)
-    requirePerson(principal, "create a job that begins later or repeats: it would still run after this job has ended");
+    requirePerson(
+      principal,
+      "create a job that begins later or repeats: the new job would still run after this job has ended",
+    );
   const id = newJobId(now);
   const holder = { team_id: team.id, user_id: principal.userId };
   const spec: JobSpecFields = {
@@ -194,12 +197,20 @@ function checkScript({ script: given, query, repository }: JobInput): string | n
     return null;
   }
   if (query)
-    throw invalid("script", "no `query` together with `script`, because the script is read from the repository");
-  if (!repository?.trim()) throw invalid("script", "a `repository` that contains the script", script);
+    throw invalid(
+      "script",
+      "only one of `query` and `script`, got both. With `script`, the job runs a script of the repository",
+    );
+  if (!repository?.trim())
+    throw invalid("repository", `the git URL of the repository that contains the script ${script}, got none`);
   const strange = (part: string) => ["", ".", ".."].includes(part) || part.toLowerCase() === ".git";
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are refused here
   if (script.split("/").some(strange) || /[\x00-\x1f\x7f]/.test(script))
-    throw invalid("script", "a path below the root of the repository, such as etl/report.py, without . and ..", script);
+    throw invalid(
+      "script",
+      "a path below the root of the repository, such as etl/report.py (without control characters and the parts `.`, `..` and `.git`)",
+      script,
+    );
   return script;
 }
 

@@ -17,7 +17,7 @@ export const tooLong = (field: string, most: string, got: number, instead: strin
 export function checkParams<T extends object>(params: T): T {
   const bytes = Buffer.byteLength(JSON.stringify(params));
   if (bytes <= processLimits.params) return params;
-  const most = `${processLimits.params} bytes as JSON, since they are passed in an environment variable`;
+  const most = `${processLimits.params} bytes as JSON (they are passed in an environment variable)`;
   throw tooLong("params", most, bytes, "Attach long values as files.");
 }
 

@@ -273,9 +273,9 @@ async function cancel(db: Db, team: Team, id: string, now: number): Promise<JobS
     const status = await cancelFrom(db, job, now);
     if (status) return status;
     if (!allows("cancel", job.status) || tries === 3) {
-      const allowed = jobActions.cancel.join(", ");
+      const allowed = jobActions.cancel.join(" or ");
       const isDraft = job.status === "PENDING";
-      const draft = isDraft ? " Remove a draft from its paused pipeline instead." : "";
+      const draft = isDraft ? " The job is a draft: remove it from its paused pipeline instead." : "";
       throw new ApiError(
         "wrong_state",
         `Job ${id} is ${job.status}; only a job that is ${allowed} can be canceled.${draft}`,

@@ -49,7 +49,7 @@ export async function recordSkip(db: Db, row: ScheduleRow, skipped: Unfired, now
 
 /** Records ticks that no server fired in time, and for which `catch_up` starts no run later. */
 export async function recordMissed(db: Db, row: ScheduleRow, meant: Meant, now: number): Promise<void> {
-  const reason = `it was not fired in time: no server ran, the server's disk was nearly full, or its clock could not be trusted (catch_up is ${row.catch_up}).`;
+  const reason = `it was not fired in time, because no server ran, the server's disk was nearly full, or the server's clock could not be trusted (catch_up is ${row.catch_up}).`;
   await insert(db, row, meant, { outcome: "missed", at: iso(now), reason, pipeline_id: null });
   await tellSkip(db, { ...row, ...(await countSkips(db, row.id, meant.ticks, reason)) }, { ...meant, reason }, now);
 }

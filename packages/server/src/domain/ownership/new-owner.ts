@@ -35,12 +35,12 @@ export async function requireNewOwner(db: Db, team: Team, giver: Principal, to: 
   if (to.service_team_id !== team.id)
     throw new ApiError(
       "forbidden",
-      `You cannot give this work to ${to.username}: it would run with ${to.username}'s own rights and credentials, which only ${to.username} can lend. ${to.username} must take it over personally, or an administrator of the server must hand it over. An admin of the team can give it to the team's service account.`,
+      `You cannot give this work to ${to.username}: it would run with ${to.username}'s own rights and credentials, which only ${to.username} can lend. ${to.username} must take the work over personally, or an administrator of the server must hand the work over. An admin of the team can give the work to the team's service account.`,
     );
   if (!roleIncludes(team.role, "admin"))
     throw new ApiError(
       "forbidden",
-      `Only admins of the team ${team.name} may give work to its service account; you are ${team.role}. Ask an admin of the team.`,
+      `Only admins of the team ${team.name} may give work to its service account; your role is ${team.role}. Ask an admin of the team.`,
     );
 }
 
@@ -59,7 +59,7 @@ export async function requireSets(
   if (missing.length === 0) return;
   throw new ApiError(
     "wrong_state",
-    `${to.username} has no credentials named ${missing.join(", ")}, so the runs that use them would fail. Store credentials under these names, for the team or as ${to.username}'s own, or set \`force\` to hand the work over anyway.`,
+    `${to.username} has no credentials with these names: ${missing.join(", ")}. The runs that use these credentials would fail. Store credentials under these names, for the team or as ${to.username}'s own, or set \`force\` to hand the work over anyway.`,
     { hint: "set_credentials" },
   );
 }

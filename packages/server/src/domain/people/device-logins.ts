@@ -89,7 +89,7 @@ const readNames = (json: string | null) => (json === null ? undefined : (JSON.pa
 const unknownCode = (userCode: string) =>
   new ApiError(
     "not_found",
-    `No login waits for the code ${userCode}. It has expired (after ${loginMinutes} minutes), or was already answered, or the code is wrong. Check the code, or start the login again.`,
+    `No login waits for the code ${userCode}. The login has expired (after ${loginMinutes} minutes) or was already answered, or the code is wrong. Check the code, or start the login again.`,
   );
 
 /**

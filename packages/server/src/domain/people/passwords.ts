@@ -43,7 +43,7 @@ export async function hashPassword(password: string, owner: Owner): Promise<stri
   if (why !== undefined)
     throw invalid(
       "password",
-      `one that is hard to guess. This one is not: ${why}. Use several words that nobody else would combine`,
+      `a password that is hard to guess. The given password is easy to guess: ${why}. Use several words that nobody else would combine`,
     );
   return hashAgain(password);
 }

@@ -91,6 +91,6 @@ function refuseLimitedToken({ via, scopes }: Principal): void {
   if (limited)
     throw new ApiError(
       "forbidden",
-      "A token that is limited to scopes or teams cannot set a first password. Use a token with all your scopes and teams, or a browser.",
+      "A token that is limited to scopes or teams cannot set a first password. Use a token with all your scopes and teams, or sign in with a browser and set the password there.",
     );
 }

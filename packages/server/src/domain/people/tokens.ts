@@ -143,7 +143,7 @@ export function scopesWithin({ scopes }: Principal, texts: readonly string[]): S
   if (beyond.length > 0)
     throw new ApiError(
       "forbidden",
-      `Your token does not have ${beyond.join(", ")}, and a new token cannot have more scopes than yours. Leave these out, or use a token that has them.`,
+      `Your token does not have these scopes: ${beyond.join(", ")}. A new token cannot have more scopes than the token that creates it. Leave these scopes out, or use a token that has them.`,
     );
   return asked;
 }

@@ -134,7 +134,7 @@ export async function runTemplate(
   const { ready, added } = await insertRunsWithDrafts(transaction, keys, pipeline, { nodes, jobs });
   const why =
     jobs.size < nodes.length
-      ? "a job that it repeats no longer exists."
+      ? `the job ${nodes.find(({ jobId }) => !jobs.has(jobId))?.jobId}, which it repeats, no longer exists. Trigger a new pipeline for the same datasets, and create the schedule or the backfill again from the new pipeline.`
       : await whyNotRepeatable(db, [...jobs.values()]);
   if (why !== undefined)
     await failPipeline(db, pipeline, { error_message: `The pipeline could not start: ${why}`, error_stack: null }, now);

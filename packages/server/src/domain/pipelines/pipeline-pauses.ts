@@ -26,7 +26,7 @@ export async function resumeRuns(db: Db, { id, name }: PipelineRow, now: number)
   if (why !== undefined)
     throw new ApiError(
       "wrong_state",
-      `The pipeline ${name} cannot be resumed: ${why} Remove that run from the pipeline.`,
+      `The pipeline ${name} cannot be resumed: ${why} Remove the run of this job from the pipeline.`,
       {
         hint: "remove_run",
       },

@@ -78,7 +78,7 @@ export async function findSources(
     );
   if ("unmade" in graph)
     throw refusal(
-      `${await nameOfVersion(db, graph.unmade)} was not created by a job, so there is nothing to run again. Create it with a job first.`,
+      `${await nameOfVersion(db, graph.unmade)} was not created by a job, so there is nothing to run again. Create a new version with a job first.`,
     );
   if ("cycle" in graph) {
     const circle = await describeCycle(db, graph.cycle);
@@ -130,7 +130,7 @@ async function noTarget(db: Db, team: SourceTeam, reference: Reference): Promise
   const wanted = reference.version ? `version ${writeVersion(reference.version)}` : "version";
   return new ApiError(
     "not_found",
-    `The dataset ${name} has no usable ${wanted}: none exists, or it is incomplete or was removed. Create it with a job first.`,
+    `The dataset ${name} has no usable ${wanted}: ${reference.version ? "this version does not exist, is incomplete or was removed" : "every version is incomplete or was removed"}. Create a new version with a job first.`,
   );
 }
 
@@ -161,10 +161,13 @@ async function findJobs(
   const gone = nodes.find(({ jobId }) => !jobs.has(jobId));
   if (gone)
     throw refusal(
-      `the job ${gone.jobId} would have to run again, because it made a version that is needed, but it no longer exists in this team. Create that dataset with a new job first.`,
+      `the job ${gone.jobId} would have to run again, because a dataset version that it created is needed, but the job no longer exists in this team. The lineage of the datasets shows which dataset this job created: create that dataset with a new job first.`,
     );
   const why = await whyNotRepeatable(db, await allInNameOf(db, handedOver, [...jobs.values()]));
-  if (why !== undefined) throw refusal(why);
+  if (why !== undefined)
+    throw refusal(
+      `not all jobs that create them can run again: ${why} Create the datasets of this job with a new job first.`,
+    );
   return jobs;
 }
 

@@ -124,7 +124,7 @@ async function findTeamPipeline(
   if (name && row.name !== name)
     throw invalid(
       "the pipeline's name and pipeline_id",
-      `values of the same pipeline; ${id} has the name ${row.name}`,
+      `values of the same pipeline (the pipeline ${id} has the name ${row.name})`,
       name,
     );
   return row;
@@ -277,7 +277,7 @@ async function originalsOf(db: Db, pipeline: PipelineRow, runs: readonly RunStat
   if (gone)
     throw new ApiError(
       "wrong_state",
-      `The pipeline cannot run again: it repeats the job ${gone}, which no longer exists. Trigger a new pipeline.`,
+      `The pipeline ${pipeline.name} cannot run again: it repeats the job ${gone}, which no longer exists. Trigger a new pipeline.`,
     );
   return allInNameOf(db, pipeline, jobs);
 }
@@ -396,7 +396,11 @@ async function restartRuns(
   await requireRoomForDatasets(db, team, quotas);
   const originals = await originalsOf(db, pipeline, runs);
   const why = await whyNotRepeatable(db, originals);
-  if (why !== undefined) throw new ApiError("wrong_state", `The pipeline cannot run again: ${why}`);
+  if (why !== undefined)
+    throw new ApiError(
+      "wrong_state",
+      `The pipeline ${pipeline.name} cannot run again: ${why} Create the datasets of this job with a new job, then trigger a new pipeline.`,
+    );
   const { ids: drafts, added } = await insertDrafts(edit, originals, draftFrame(keys, pipeline));
   await requireRoomForTexts(db, team, added, quotas);
   await replaceDrafts(db, pipeline.id, drafts);

@@ -188,7 +188,7 @@ function requireShortDrafts(repeated: readonly Repeated[], added: number): void 
   const own = repeated.reduce((sum, one) => sum + lengthOf(one), 0);
   const text = own + added * repeated.length;
   if (text <= mostDraftText || added * repeated.length <= own) return;
-  const most = `${mostDraftText} bytes together with the scripts of all ${repeated.length} runs, each of which gets a copy`;
+  const most = `${mostDraftText} bytes together with the scripts of all ${repeated.length} runs (each run gets a copy)`;
   throw tooLong("requirements and environment", most, text, "Attach long values as files.");
 }
 
@@ -212,7 +212,7 @@ async function requireOwnRuns(db: Db, { principal, team }: Call, repeated: reado
   const owner = await usernameOf(db, other.original.user_id);
   throw new ApiError(
     "forbidden",
-    `${other.run.name} belongs to ${owner} and runs with ${owner}'s rights. Only a user who owns all runs of a pipeline may change its requirements, repository, environment, files or credentials. Remove that run, or ask ${owner} to trigger the pipeline.`,
+    `The run ${other.run.name} belongs to ${owner} and runs with ${owner}'s rights. Only a user who owns all runs of a pipeline may change its requirements, repository, environment, files or credentials. Remove this run from the pipeline, or ask ${owner} to trigger the pipeline.`,
   );
 }
 

@@ -64,14 +64,15 @@ function readMoments({ from, to, every, timezone }: CreateBackfillInput, now: nu
   const zone = timezone?.trim() ? checkTimezone(timezone) : "UTC";
   const cron = checkEvery(every?.trim() || "day");
   const span = { from: Date.parse(readTime(from, zone, "from")), to: Date.parse(readTime(to, zone, "to")) };
-  if (span.to > now) throw invalid("to", "a time that has passed. For times in the future, create a schedule", to);
-  if (span.to < span.from) throw invalid("to", `a time that is not before from (${from})`, to);
+  if (span.to > now) throw invalid("to", "a time in the past (for times in the future, create a schedule)", to);
+  if (span.to < span.from) throw invalid("to", `a time that is not before \`from\` (${from})`, to);
   const ticks = firstTicks(cron, zone, span, backfillLimits.moments + 1);
-  if (ticks.length === 0) throw invalid("every", `an interval with at least one tick between ${from} and ${to}`, every);
+  if (ticks.length === 0)
+    throw invalid("every", `an interval or a cron expression with at least one tick between ${from} and ${to}`, every);
   if (ticks.length > backfillLimits.moments)
     throw new ApiError(
       "invalid",
-      `from, to, every: a backfill has at most ${backfillLimits.moments} moments (scheduled times), and this one would have more. The last moment that fits is ${iso(ticks.at(-2) ?? 0)}. Create several backfills, one after another.`,
+      `from, to, every: these give more than ${backfillLimits.moments} moments (scheduled times), which is the maximum of a backfill. The last moment that fits is ${iso(ticks.at(-2) ?? 0)}. Create several backfills, one after another.`,
     );
   return { cron, zone, moments: ticks.map(iso) };
 }
@@ -178,7 +179,7 @@ export async function cancelTeamBackfill(
     if (row.status !== "RUNNING")
       throw new ApiError(
         "wrong_state",
-        `The backfill ${id} is ${row.status}; only one that is RUNNING can be canceled.`,
+        `The backfill ${id} is ${row.status}; only a backfill that is RUNNING can be canceled.`,
       );
     await updateBackfill(db, id, { status: "CANCELED", updated_at: iso(now), finished_at: iso(now) });
     const moments = await momentsOf(db, id);

@@ -99,7 +99,7 @@ async function requireOwnCode(db: Db, template: PipelineRow, added: readonly Sho
   const owner = people.get(runsAs(runAs, foreign.user_id));
   throw new ApiError(
     "wrong_state",
-    `${template.name} cannot be updated to the newest scripts: the job ${foreign.name ?? foreign.id} belongs to ${maker} and would run with the rights and credentials of ${owner}, who took over ${template.name}. ${owner} must first run that job's script as a job of their own, or the schedule must be handed over to the team's service account.`,
+    `The pipeline ${template.name} of the schedule cannot be updated to the newest scripts: the job ${foreign.name ?? foreign.id} belongs to ${maker} and would run with the rights and credentials of ${owner}, who took over the schedule. ${owner} must first run the script of this job as a job of their own, or the schedule must be handed over to the team's service account.`,
   );
 }
 
@@ -124,6 +124,6 @@ async function requireNoForeignCode(
   const owner = await usernameOf(db, runsAs(runAs, foreign.user_id));
   throw new ApiError(
     "wrong_state",
-    `${template.name} cannot be updated to the newest scripts: the job ${foreign.name ?? foreign.id} belongs to ${owner} and would run with ${owner}'s rights, and with the requirements, repository, environment, files or credentials that are set on ${template.name}. Remove those settings first, or ask ${owner} to create the schedule.`,
+    `The pipeline ${template.name} of the schedule cannot be updated to the newest scripts: the job ${foreign.name ?? foreign.id} belongs to ${owner} and would run with ${owner}'s rights, and with the requirements, repository, environment, files or credentials that are set on the pipeline. Remove these settings first, or ask ${owner} to create the schedule.`,
   );
 }

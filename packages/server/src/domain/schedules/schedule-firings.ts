@@ -143,7 +143,10 @@ async function wait(
   const { db, now } = transaction;
   const { waiting_since: earlier, id, team_id: team } = row;
   if (earlier)
-    return skip(transaction, row, { ...meant, reason: `the tick of ${earlier} waits already (overlap is wait).` });
+    return skip(transaction, row, {
+      ...meant,
+      reason: `the tick of ${earlier} waits already for the last run to end (overlap is wait).`,
+    });
   await updateSchedule(db, id, { waiting_since: moment });
   const reason = `the run ${obstacle?.name} is still going (overlap is wait).`;
   await recordWait(db, row, { ...meant, reason }, now);

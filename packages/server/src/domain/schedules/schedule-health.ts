@@ -25,7 +25,7 @@ export function healthOf(facts: HealthFacts, now: number, ownerProblem: string |
   if (late >= punctual)
     return {
       health: "overdue",
-      reason: `The schedule should have fired at ${facts.next_run}, ${lengthText(late)} ago, but has not. Either no server runs, the server's disk is nearly full, or its clock cannot be trusted. The server's log says which.`,
+      reason: `The schedule should have fired at ${facts.next_run}, ${lengthText(late)} ago, but has not. Either no server runs, the server's disk is nearly full, or the server's clock cannot be trusted. The log of the server says which.`,
     };
   if (ownerProblem !== null) return { health: "failing", reason: ownerProblem };
   if (facts.failures_in_row > 0)

@@ -35,7 +35,7 @@ export function readTimes(input: TimesInput, present: ScheduleTimes, hasTrigger:
   if (!times.start_after && !times.cron_expression && !hasTrigger)
     throw invalid(
       "cron_expression",
-      "a cron expression, a start_after, or both, or a trigger_dataset: without any of these the schedule would never run",
+      "at least one of cron_expression, start_after and, for a schedule, trigger_dataset. Without any of these, no run would ever start",
     );
   return times;
 }
@@ -48,7 +48,11 @@ export function firstRun(times: ScheduleTimes, now: number): string | null {
   if (!times.cron_expression) return times.start_after;
   const first = runAfter(times, now);
   if (first) return first;
-  throw invalid("cron_expression", "an expression with a tick after start_after and before the year 3000");
+  throw invalid(
+    "cron_expression",
+    `an expression with a tick after ${times.start_after ?? iso(now)} and before the year 3000`,
+    times.cron_expression,
+  );
 }
 
 /** Returns the time of the first run after `after` (Unix time in milliseconds); null if there is none. */

@@ -78,7 +78,7 @@ export async function readTeamTask({ store }: TasksContext, team: Team, id: stri
 }
 
 function refuseUnknown(team: Team, id: string): never {
-  throw new ApiError("not_found", `There is no task ${id} in the team ${team.name}, or it has ended.`, {
+  throw new ApiError("not_found", `There is no task ${id} in the team ${team.name}, or the task has ended.`, {
     hint: "list_tasks",
   });
 }

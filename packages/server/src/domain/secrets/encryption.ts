@@ -54,7 +54,7 @@ export async function checkKeys({ db }: Store, hasKey: (id: string) => boolean):
   for (const id of await usedKeys(db)) {
     if (hasKey(id)) continue;
     throw new Error(
-      `The store holds secrets that are encrypted with the key ${id}, and this server does not have it. The server that used this store before has the key, in its key file (secret.key in its data folder) or in MILLRACE_SECRET_KEY. Copy that file to this server's data folder; if there is a key file already, append the lines to it. If MILLRACE_SECRET_KEY is set here, append the key to its value instead, after a comma.`,
+      `The store holds secrets that are encrypted with the key ${id}, and this server does not have it. The server that used this store before has the key, in its key file (secret.key in its data folder) or in MILLRACE_SECRET_KEY. Copy that file to this server's data folder; if this folder already has a secret.key, append the lines of that file to it instead. If MILLRACE_SECRET_KEY is set on this server, its key file is not read: append the key to the value of MILLRACE_SECRET_KEY, after a comma.`,
     );
   }
 }

@@ -40,11 +40,14 @@ export function checkVariables(values: Readonly<Record<string, string>>, field: 
     if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
       // A long name is not repeated, because it may be a secret that was typed without its name.
       const got = name.length > 20 ? undefined : name;
-      throw invalid(field, "names of letters, digits and _, not beginning with a digit", got);
+      throw invalid(field, "variable names that consist of letters, digits and _ and do not begin with a digit", got);
     }
     if (name.length > processLimits.variableName)
-      throw invalid(field, `names of at most ${processLimits.variableName} characters, got one of ${name.length}`);
-    if (name === "OPTIND") throw invalid(field, "another name, because the shell uses this one itself", name);
+      throw invalid(
+        field,
+        `variable names of at most ${processLimits.variableName} characters, got one of ${name.length}`,
+      );
+    if (name === "OPTIND") throw invalid(field, "a variable name that the shell does not use itself", name);
     if (value.includes("\0")) throw invalid(field, `a value of ${name} without NUL bytes`);
     checkSize(name, value, field);
   }
@@ -54,7 +57,7 @@ export function checkVariables(values: Readonly<Record<string, string>>, field: 
 function checkSize(name: string, value: string, field: string): void {
   const bytes = variableBytes(name, value);
   if (bytes <= processLimits.variable) return;
-  const most = `at most ${processLimits.variable} bytes for ${name} including its name, the limit of the operating system`;
+  const most = `at most ${processLimits.variable} bytes for ${name} including its name (the limit of the operating system)`;
   throw new ApiError("invalid", `${field}: expected ${most}, got ${bytes}. Attach long values as files.`);
 }
 

@@ -40,7 +40,7 @@ export function checkCron(expression: string): string {
   const expected = `five cron fields or one of ${[...names.keys()].join(" ")}`;
   if (fieldsOf(text).split(" ").length !== 5) throw invalid("cron_expression", expected, expression);
   if (nextRunOf(text, expected) === null)
-    throw invalid("cron_expression", "an expression that some date matches; this one never fires", expression);
+    throw invalid("cron_expression", "an expression that matches at least one date", expression);
   return text;
 }
 
@@ -144,9 +144,11 @@ export function readTime(text: string, timezone: string, field: string): string 
   const zone = offset?.replace(/^([+-]\d\d)(\d\d)$/, "$1:$2").toUpperCase();
   // Date would read the 31st of February as a day in March, but such a date is a typing error.
   const plain = new Date(`${wall}Z`);
-  if (Number.isNaN(plain.getTime()) || plain.getUTCDate() !== Number(date)) throw invalid(field, expected, text);
+  if (Number.isNaN(plain.getTime()) || plain.getUTCDate() !== Number(date))
+    throw invalid(field, "a time whose date, hour, minute and second exist", text);
   const time = zone ? Date.parse(wall + zone) : momentOf(plain.getTime(), timezone);
   // The store sorts times as text, which works only up to the year 9999.
-  if (Number.isNaN(time) || time < 0 || time >= Date.UTC(10_000, 0)) throw invalid(field, expected, text);
+  if (Number.isNaN(time) || time < 0 || time >= Date.UTC(10_000, 0))
+    throw invalid(field, "a time from the year 1970 to the year 9999 with an existing UTC offset", text);
   return iso(time);
 }
