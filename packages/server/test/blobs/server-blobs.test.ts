@@ -144,7 +144,7 @@ describe("a server with MILLRACE_BLOBS", { skip, timeout: 300_000 }, () => {
       readConfig({}, { ...blobs.settings, MILLRACE_DATA_DIR: other }),
       pino({ level: "silent" }),
     );
-    await assert.rejects(start, /Another Millrace keeps its files at s3:/);
+    await assert.rejects(start, /Another Millrace server stores its files at s3:/);
     await rm(other, { recursive: true });
     const settings = { MILLRACE_DATA_DIR: server.dataDir };
     const place = new DataFolder(server.dataDir).blobs(readConfig({}, settings));

@@ -226,7 +226,7 @@ describe("a start at uid", { skip }, () => {
     const opening = openIsolation({ ...options(fixture.dataDir), wanted: "auto" }, programs);
     await assert.rejects(
       opening,
-      /Jobs cannot get their own user ids\. The server could not search .*\. Fix that and start the server again/,
+      /Jobs cannot get their own user ids\. The server could not search .*\. Remove the cause, then start the server again/,
     );
     await fixture.stop();
   });

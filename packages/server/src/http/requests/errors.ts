@@ -175,7 +175,7 @@ function expectation(error: FastifySchemaValidationError): string {
   if (keyword === "pattern" || keyword === "format")
     return params["format"]
       ? `a ${String(params["format"])}`
-      : ((error as VerboseError).parentSchema?.description ?? "another form");
+      : ((error as VerboseError).parentSchema?.description ?? `text that matches ${String(params["pattern"])}`);
   if (keyword === "maxLength") return `at most ${String(params["limit"])} characters`;
   if (keyword === "maxItems") return `at most ${String(params["limit"])} items`;
   return (message ?? keyword).replace(/^must (be |have |NOT have )?/, (_, verb: string | undefined) =>
