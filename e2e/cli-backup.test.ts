@@ -279,7 +279,7 @@ describe("millrace backup and restore", () => {
       await until("it has begun", () => exists(join(dataDir, "restore.unfinished")));
       running.kill("SIGKILL");
       await running.ended();
-      const cutShort = /A restore into \S+half was interrupted\. Delete the folder/;
+      const cutShort = /A restore into \S+half was interrupted, so the folder is incomplete\. Delete/;
       assert.match(await cli.refused(1, "restore", backup, ...where(dataDir)), cutShort);
       assert.match(await cli.refused(1, "serve", ...where(dataDir)), cutShort);
       await rm(dataDir, { recursive: true });

@@ -87,7 +87,9 @@ async function askValues(names: readonly string[], output: Output): Promise<Reco
   const silent = new Writable({ write: (_bytes, _encoding, done) => done() });
   const reader = createInterface({ input: process.stdin, output: silent, terminal: true });
   const cancelled = new Promise<never>((_, reject) =>
-    reader.once("close", () => reject(new CliError("Nothing was changed", { why: "The input ended before the last value" }))),
+    reader.once("close", () =>
+      reject(new CliError("Nothing was changed", { why: "The input ended before the last value" })),
+    ),
   );
   const values: Record<string, string> = {};
   try {

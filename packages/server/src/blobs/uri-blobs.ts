@@ -174,7 +174,9 @@ export class UriBlobs implements Blobs {
     }
     const { size: found } = await lstat(draft);
     if (size !== undefined && found !== size)
-      throw new BlobsUnavailable(new Error(`the storage returned ${found} bytes for ${name} instead of the ${size} bytes that were stored`));
+      throw new BlobsUnavailable(
+        new Error(`the storage returned ${found} bytes for ${name} instead of the ${size} bytes that were stored`),
+      );
   }
 
   #explain(name: string) {

@@ -76,7 +76,9 @@ export function storageUri(given: string): string {
   if (given && !/^[a-z][a-z0-9+.-]*:\/\/[^\s/]/.test(given))
     throw new Error("expected a URI such as s3://BUCKET/PREFIX");
   if (/^[a-z][a-z0-9+.-]*:\/\/[^/]*:[^/]*@/.test(given))
-    throw new Error("expected a URI without a password (credentials come from environment variables such as AWS_SECRET_ACCESS_KEY: see 'Files at a storage URI' in docs/operations.md)");
+    throw new Error(
+      "expected a URI without a password (credentials come from environment variables such as AWS_SECRET_ACCESS_KEY: see 'Files at a storage URI' in docs/operations.md)",
+    );
   return given.replace(/\/+$/, "");
 }
 
@@ -90,7 +92,8 @@ const commaSeparated = (given: string): string[] => given.split(",").flatMap((pa
 
 export function hostNames(given: string): string[] {
   const names = commaSeparated(given.toLowerCase());
-  if (names.some((name) => !/^[a-z0-9._-]+$/.test(name))) throw new Error("expected host names without ports, separated by commas");
+  if (names.some((name) => !/^[a-z0-9._-]+$/.test(name)))
+    throw new Error("expected host names without ports, separated by commas");
   return names;
 }
 

@@ -211,7 +211,8 @@ function outcomeOf({ status, text }: Answer): AttemptResult {
     .replace(/\p{Cc}+/gu, " ")
     .trim()
     .slice(0, shownCharacters);
-  const redirect = status >= 300 && status < 400 ? " (Redirects are not followed: give the webhook its final URL.)" : "";
+  const redirect =
+    status >= 300 && status < 400 ? " (Redirects are not followed: give the webhook its final URL.)" : "";
   return { ok: false, status, error: `The receiver answered ${status}${said ? `: ${said}` : "."}${redirect}` };
 }
 

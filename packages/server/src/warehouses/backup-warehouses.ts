@@ -58,7 +58,10 @@ export class BackupWarehouses {
     work: (copy: string, compared: Compared) => Promise<T>,
   ): Promise<T> {
     const folder = this.#folder(teamId);
-    if (!folder.exists()) throw new WarehouseUnusable("The team's warehouse is missing. An admin of the team can replace the warehouse with its newest daily copy (millrace team restore-datasets).");
+    if (!folder.exists())
+      throw new WarehouseUnusable(
+        "The team's warehouse is missing. An admin of the team can replace the warehouse with its newest daily copy (millrace team restore-datasets).",
+      );
     requireOwner(folder);
     await this.#requireRoom(folder);
     await removeAbandoned(folder);

@@ -22,7 +22,9 @@ export function openDatabase(path: string, access: "read" | "write"): DatabaseSy
   const strange = db.prepare(`select type, name from sqlite_schema where ${foreign} limit 1`).get();
   if (strange) {
     const what = strange["type"] === "table" ? "virtual table" : strange["type"];
-    throw unusable(`it contains a ${what} (${String(strange["name"]).slice(0, 100)}), which the datachain library never creates`);
+    throw unusable(
+      `it contains a ${what} (${String(strange["name"]).slice(0, 100)}), which the datachain library never creates`,
+    );
   }
   return db;
 }

@@ -209,7 +209,7 @@ describe("a start at uid", { skip }, () => {
       for (let id = ids.first + 1; id < ids.last; id++) taken.push(await isolation.takeUser(fixture.folder(`j.${id}`)));
       assert.ok(!taken.includes(ids.first), taken.join());
       await assert.rejects(isolation.takeUser(fixture.folder("j.1")), /in use/);
-      assert.match(isolation.warnings.join(), /user ids 57910 left .* These user ids are not used until/);
+      assert.match(isolation.warnings.join(), /user ids 57910 left .* The server does not use these user ids until/);
       isolation.close();
     } finally {
       await run("umount", [left]);

@@ -81,7 +81,9 @@ export async function readManifest(folder: string): Promise<Manifest> {
   });
   const manifest = parse(text);
   if (!manifest || typeof manifest.startedAt !== "string" || !/^\d{4}-[\d-]+T[\d:.]+Z$/.test(manifest.startedAt))
-    throw new Error(`The file ${names.manifest} in ${folder} is damaged, or does not belong to a backup. Use another backup.`);
+    throw new Error(
+      `The file ${names.manifest} in ${folder} is damaged, or does not belong to a backup. Use another backup.`,
+    );
   if (!formats.includes(manifest.format) || manifest.schemaVersion > schemaVersion)
     throw new Error("The backup was written by a newer version of Millrace. Upgrade this program, then try again.");
   return manifest;

@@ -21,7 +21,8 @@ export function jobRoutes(app: FastifyInstance, context: JobContext): void {
   register(app, context, routes.createJob, async ({ principal, actor, team, body, request }) => {
     await disk.requireRoom();
     const idempotencyKey = [request.headers["idempotency-key"]].flat()[0] || undefined;
-    if (idempotencyKey && idempotencyKey.length > 255) throw invalid("Idempotency-Key", `at most 255 characters, got ${idempotencyKey.length}`);
+    if (idempotencyKey && idempotencyKey.length > 255)
+      throw invalid("Idempotency-Key", `at most 255 characters, got ${idempotencyKey.length}`);
     const text = await createJob(context, { principal, actor, team, input: body, idempotencyKey }, clock.now());
     faults.pass("job-committed");
     return new JsonText(text);

@@ -109,7 +109,9 @@ async function clearFree(places: SharedPlaces, users: JobUsers): Promise<string[
   } catch (error) {
     const { message } = error as Error;
     if (!(error instanceof LeftBehind)) {
-      throw new CannotClear(`Jobs cannot get their own user ids. ${message}. Remove the cause, then start the server again.`);
+      throw new CannotClear(
+        `Jobs cannot get their own user ids. ${message}. Remove the cause, then start the server again.`,
+      );
     }
     users.withhold(error.users);
     return [`${message} The server does not use these user ids until you delete the files and restart the server.`];
