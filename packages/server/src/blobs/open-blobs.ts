@@ -52,7 +52,7 @@ async function refuseAnotherPlace({ uri, folders, mark }: BlobsLocation): Promis
   if (before === "" && (await readdir(folders.files).catch(() => [])).length === 0) return false;
   const say = (place: string) => place || "the data folder";
   throw refusal(
-    `The files of this server are in ${say(before)}, but MILLRACE_BLOBS names ${say(uri)}.`,
+    `The files of this server are in ${say(before)}, but MILLRACE_BLOBS now selects ${say(uri)}.`,
     "set MILLRACE_BLOBS to its previous value; to move the files, create a backup and restore it with the new setting",
   );
 }

@@ -150,7 +150,7 @@ describe("a server with MILLRACE_BLOBS", { skip, timeout: 300_000 }, () => {
     const place = new DataFolder(server.dataDir).blobs(readConfig({}, settings));
     await assert.rejects(
       claimBlobs(await openBlobs(place), place, "any"),
-      /The files of this server are in s3:.*, but MILLRACE_BLOBS names the data folder/,
+      /The files of this server are in s3:.*, but MILLRACE_BLOBS now selects the data folder/,
     );
   });
 
