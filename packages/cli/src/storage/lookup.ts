@@ -40,7 +40,7 @@ export async function explainUnread(place: Place, signal: AbortSignal, error: un
   const entry = await lookUpIfThere(place, signal);
   if (entry?.type !== "directory") return notThere(place.uri);
   return usageError(`${place.uri} is a folder, not a file`, {
-    next: `Name a file in this folder; to list them: millrace storage ls ${place.uri}`,
+    next: `Name a file in this folder; to list its files: millrace storage ls ${place.uri}`,
   });
 }
 

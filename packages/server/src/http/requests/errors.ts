@@ -61,7 +61,7 @@ export const unavailable = (fate = nothingChanged) =>
 
 /** Returns the error for an unreachable blob storage. The reason is only logged, because it names buckets and hosts. */
 function filesUnavailable(error: BlobsUnavailable, request: FastifyRequest): ApiError {
-  request.log.error({ err: error }, "the blob storage is unavailable");
+  request.log.error({ err: error }, "the blob storage (MILLRACE_BLOBS) is unavailable");
   return new ApiError(
     "unavailable",
     `The file storage of the server is unreachable; running jobs continue. ${nothingChanged}`,
