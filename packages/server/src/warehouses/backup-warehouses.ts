@@ -60,7 +60,7 @@ export class BackupWarehouses {
     const folder = this.#folder(teamId);
     if (!folder.exists())
       throw new WarehouseUnusable(
-        "The team's warehouse is missing. An admin of the team can replace the warehouse with its newest daily copy (millrace team restore-datasets).",
+        "The team's warehouse is missing. An admin of the team can replace the warehouse with its newest daily copy.",
       );
     requireOwner(folder);
     await this.#requireRoom(folder);
