@@ -22,7 +22,8 @@ import { Warehouses } from "../packages/server/src/warehouses/warehouses.ts";
 import { ClientSuite } from "./support/client-suite.ts";
 import { Millrace } from "./support/millrace.ts";
 
-const noTerminal = /^ *why: This needs a confirmation, but there is no terminal to ask on; nothing was changed$/m;
+const noTerminal =
+  /^ *why: The command needs a confirmation, but standard input is not a terminal; nothing was changed$/m;
 
 describe("a command that destroys or replaces", () => {
   const suite = ClientSuite.use();

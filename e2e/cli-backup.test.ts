@@ -117,7 +117,7 @@ describe("millrace backup and restore", () => {
     assert.equal(lost.status, "FAILED");
     assert.match(
       lost.error_message ?? "",
-      /^The job was running when the backup of 2\S+Z was taken\. It was not run again; rerun it if that is safe\.$/,
+      /^The job was running when the backup of 2\S+Z was taken\. The job was not run again; rerun it if running it twice is safe\.$/,
     );
     assert.equal(await readLog(client, known.running.id), "begun\n");
     for (const [job, log] of [
@@ -279,7 +279,7 @@ describe("millrace backup and restore", () => {
       await until("it has begun", () => exists(join(dataDir, "restore.unfinished")));
       running.kill("SIGKILL");
       await running.ended();
-      const cutShort = /A restore into \S+half was interrupted\. Delete the folder/;
+      const cutShort = /A restore into \S+half was interrupted, so the folder is incomplete\. Delete/;
       assert.match(await cli.refused(1, "restore", backup, ...where(dataDir)), cutShort);
       assert.match(await cli.refused(1, "serve", ...where(dataDir)), cutShort);
       await rm(dataDir, { recursive: true });

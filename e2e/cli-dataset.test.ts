@@ -69,7 +69,7 @@ describe("millrace dataset", () => {
     assert.match(stderr, /The schema is unknown\.\nIt has no rows\./);
     assert.match(
       await cli.refused(1, "dataset", "show", "bare@7.0.0"),
-      /Version 7\.0\.0 does not exist[\s\S]*Versions: 1\.0\.0/,
+      /The dataset has no version 7\.0\.0[\s\S]*Its versions: 1\.0\.0/,
     );
     assert.match(
       await cli.refused(1, "dataset", "show", "nothing"),

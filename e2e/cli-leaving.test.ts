@@ -15,7 +15,8 @@ import { until } from "@millrace/testing/until.ts";
 import { ClientSuite } from "./support/client-suite.ts";
 import { Millrace } from "./support/millrace.ts";
 
-const noTerminal = /^ *why: This needs a confirmation, but there is no terminal to ask on; nothing was changed$/m;
+const noTerminal =
+  /^ *why: The command needs a confirmation, but standard input is not a terminal; nothing was changed$/m;
 
 describe("somebody who leaves", () => {
   const suite = ClientSuite.use();

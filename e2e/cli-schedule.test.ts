@@ -153,7 +153,7 @@ describe("millrace schedule", () => {
     assert.deepEqual([set.code, /next:/.test(set.stderr)], [0, false], set.stderr);
     assert.match(
       await cli.refused(1, "pipeline", "status", pipeline.name, "--watch"),
-      /Cannot watch \S+: it is a template and never runs itself\n.*\n next: millrace schedule ls/,
+      /Cannot watch \S+: this pipeline is a template and never runs itself\n.*\n next: millrace schedule ls/,
     );
   });
 

@@ -125,7 +125,7 @@ describe("millrace storage on local files", { timeout: 120_000 }, () => {
     }
     assert.match(
       await cli.refused(64, "storage", "cat", "d"),
-      /^error: d is a folder, not a file\n next: Name a file in it/,
+      /^error: d is a folder, not a file\n next: Name a file in this folder/,
     );
   });
 
@@ -140,7 +140,7 @@ describe("millrace storage on local files", { timeout: 120_000 }, () => {
     ]) {
       assert.match(
         await cli.refused(64, "storage", ...words),
-        /why: Only ls takes patterns\n next: .* ls '/,
+        /why: Only millrace storage ls takes patterns\n next: .* ls '/,
         words.join(" "),
       );
     }
@@ -236,7 +236,7 @@ describe("millrace storage on local files", { timeout: 120_000 }, () => {
     assert.deepEqual([dry.dry_run, await there()], [true, ["b", "old"]]);
     assert.match(
       await cli.refused(64, "storage", "sync", "from", "to", "--delete"),
-      /1 files of to would be removed.*\n {2}why: This needs a confirmation/,
+      /1 files of to would be removed.*\n {2}why: The command needs a confirmation/,
     );
     assert.deepEqual(await there(), ["b", "old"]);
     await cli.print("storage", "sync", "from", "to");

@@ -130,7 +130,10 @@ describe("killed with -9 in the middle", { skip: await whyNoDatachain() }, () =>
         const isHalf = await exists(join(dataDir, "restore.unfinished"));
         if (isHalf)
           for (const command of [["restore", backup], ["serve"]])
-            assert.match(await cli.refused(1, ...command, ...flags), /was interrupted\. Delete the folder/);
+            assert.match(
+              await cli.refused(1, ...command, ...flags),
+              /was interrupted, so the folder is incomplete\. Delete/,
+            );
         await rm(dataDir, { recursive: true, force: true });
       }
       const [, dataDir = "", , databaseUrl] = await target("last");

@@ -158,7 +158,10 @@ describe("a server that was killed with -9 and is started again", () => {
     await server.start({ MILLRACE_BOOT_ID: "second-boot" });
     const lost = await ended(client, once.id);
     assert.deepEqual([lost.status, lost.retried], ["FAILED", 0]);
-    assert.match(lost.error_message ?? "", /^The job was lost: .* It was not run again; rerun it if that is safe\.$/);
+    assert.match(
+      lost.error_message ?? "",
+      /^The job was lost: .* The job was not run again; rerun it if running it twice is safe\.$/,
+    );
     assert.equal((await ended(client, twice.id)).status, "COMPLETE");
     const [first = ""] = await reasons(twice);
     assert.match(first, /^The job was lost: [^.]*\.$/);

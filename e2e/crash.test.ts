@@ -211,7 +211,10 @@ describe("a machine restart", () => {
       await server.start({ MILLRACE_BOOT_ID: "second-boot" });
       const lost = await ended(client, running.id);
       assert.equal(lost.status, "FAILED");
-      assert.match(lost.error_message ?? "", /the machine restarted or the supervisor was killed.*not run again/);
+      assert.match(
+        lost.error_message ?? "",
+        /the machine restarted, or the process that supervises the job was killed.*not run again/,
+      );
       assert.equal((await ended(client, waiting.id)).status, "COMPLETE");
       assert.equal(await readFile(join(witness, "ran"), "utf8"), "once\n");
     } finally {

@@ -127,7 +127,7 @@ export class JobLoad {
     const expected = made.cancel ? "CANCELED" : made.exitCode ? "FAILED" : "COMPLETE";
     const differs = job.status !== expected || job.exit_code !== made.exitCode;
     if (!made.cancel && differs && load.timeline.held(made.from, at, diskFaults)) {
-      assert.doesNotMatch(job.error_message ?? "", /was lost|supervisor was killed/, name);
+      assert.doesNotMatch(job.error_message ?? "", /was lost|supervises the job was killed/, name);
       assert.equal(job.status, "FAILED", name);
       assert.ok(runs.length <= "once\n".length, `${name} ran at most once`);
       this.excused++;

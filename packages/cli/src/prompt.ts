@@ -13,7 +13,7 @@ export async function askPasswordChange(username: string): Promise<{ current: st
   const [current = "", password = ""] = await readLines();
   if (password === "")
     throw usageError("The new password is missing", {
-      why: "Standard input must have the current password on the first line and the new one on the second",
+      why: "Standard input must have the current password on its first line and the new password on its second line",
     });
   return { current, password };
 }
@@ -92,7 +92,7 @@ export async function askOnTerminal(statement: () => Promise<string>): Promise<v
 export async function askToProceed(statement: string, { signal, hasDryRun = false }: Asking = {}): Promise<void> {
   if (!process.stdin.isTTY) {
     throw usageError(statement, {
-      why: "This needs a confirmation, but there is no terminal to ask on; nothing was changed",
+      why: "The command needs a confirmation, but standard input is not a terminal; nothing was changed",
       next: hasDryRun ? "Add --yes, or preview with --dry-run" : "Add --yes",
     });
   }

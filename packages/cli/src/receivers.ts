@@ -56,7 +56,7 @@ export async function showOutcome(client: Client, first: Delivery, json: boolean
   else if (delivery.status === "delivered") output.print(`Delivered ${delivery.id}`);
   if (delivery.status === "delivered") return 0;
   if (json) return 1;
-  throw new CliError(`Delivery ${delivery.id} has not succeeded`, {
+  throw new CliError(`The delivery ${delivery.id} has not succeeded`, {
     why: delivery.error ?? "The receiver has not answered yet",
     next: "millrace webhook deliveries",
   });

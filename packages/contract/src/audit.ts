@@ -37,7 +37,7 @@ export const listAudit = defineRoute({
     action: Type.Optional(
       Type.String({
         pattern: "^[a-z.-]+$",
-        description: "an action such as user.create, or only its noun such as user, for all actions with that noun",
+        description: "an action such as user.create, or a noun such as user, for all its actions",
       }),
     ),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 50 })),

@@ -58,7 +58,7 @@ export const downloadExport = defineRoute({
   access: { kind: "public", why: "the URL is signed for this file and expires" },
   params: Type.Object({
     export_id: ExportId,
-    file: Type.String({ pattern: "^\\d{1,9}$", description: "number of the file, from 0" }),
+    file: Type.String({ pattern: "^\\d{1,9}$", description: "the number of a file, from 0" }),
   }),
   query: Type.Object({
     expires: Type.Integer({ minimum: 0, description: "expiry time in seconds since 1970" }),

@@ -192,7 +192,7 @@ const FileId = Type.Unsafe<string | number>({
   pattern: "^\\d{1,10}$",
   minimum: 1,
   maximum: 2_147_483_647,
-  description: "id of an uploaded file",
+  description: "the id of an uploaded file",
 });
 
 export const JobInput = Type.Object(

@@ -33,7 +33,7 @@ export const TeamName = Type.String({
 });
 export const JobTag = Type.String({
   pattern: "^[A-Za-z0-9._:/-]{1,64}$",
-  description: "1 to 64 letters, digits and - _ . : /",
+  description: "1 to 64 characters: letters, digits and - _ . : /",
 });
 /**
  * Name of a user or a team, which is also part of paths. It has no dot, because full dataset names, which may begin

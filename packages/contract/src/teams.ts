@@ -190,7 +190,7 @@ export const updateTeam = defineRoute({
     library_version: maybe(
       Type.String({
         pattern: "^(\\d{1,6}\\.\\d{1,6}\\.\\d{1,6})?$",
-        description: `datachain version such as 0.62.0, ${oldestLibrary} or newer; empty means the server's default`,
+        description: `a datachain version such as 0.62.0 (${oldestLibrary} or newer), or empty for the server's default`,
       }),
     ),
     ...teamRetryInput,

@@ -99,7 +99,7 @@ const write = { ...access("ADMIN", "write", "admin"), people: true } as const;
 const Url = Type.String({
   maxLength: 2048,
   pattern: "^[Hh][Tt][Tt][Pp][Ss]?://[^\\s\\x00-\\x1f\\x7f]+$",
-  description: "http:// or https://, without a user name and password",
+  description: "an http:// or https:// URL without a user name and password",
 });
 const Secret = secretText(255, "secret of at least 16 characters; the server generates one if it is absent");
 const WebhookId = Type.Integer({ minimum: 1, maximum: 2_147_483_647 });

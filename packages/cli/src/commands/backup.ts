@@ -61,7 +61,7 @@ const verify: Handler<"backup verify"> = async ({ flags, arguments: { DIR } }, o
   const found = await server.verify(serverConfig(server, none), DIR, options).catch((error: unknown) => {
     throw new CliError("The backup cannot be restored", {
       why: messageOf(error),
-      next: "Take another backup, and keep older ones until it is verified",
+      next: "Take another backup, verify it, and keep your older backups until then",
       cause: error,
     });
   });

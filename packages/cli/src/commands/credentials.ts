@@ -70,8 +70,8 @@ async function readValues({ file, prompt }: Values, output: Output): Promise<Par
     return { values: await askValues(prompt, output) };
   }
   if (file === undefined && process.stdin.isTTY) {
-    throw usageError("The values are missing", {
-      why: "Expected --file, values on standard input, or --prompt",
+    throw usageError("The values of the credentials are missing", {
+      why: "Expected --file FILE, --prompt VARIABLE, or values on standard input",
       next: "millrace credentials set --help",
     });
   }
@@ -87,7 +87,9 @@ async function askValues(names: readonly string[], output: Output): Promise<Reco
   const silent = new Writable({ write: (_bytes, _encoding, done) => done() });
   const reader = createInterface({ input: process.stdin, output: silent, terminal: true });
   const cancelled = new Promise<never>((_, reject) =>
-    reader.once("close", () => reject(new CliError("Nothing was changed", { why: "The input ended" }))),
+    reader.once("close", () =>
+      reject(new CliError("Nothing was changed", { why: "The input ended before the last value" })),
+    ),
   );
   const values: Record<string, string> = {};
   try {

@@ -54,9 +54,9 @@ function chosenVersion({ versions }: Dataset, name: string): number {
   const wanted = /.@v?(\d+\.\d+\.\d+)$/.exec(name.trim())?.[1];
   const index = wanted === undefined ? versions.length - 1 : versions.findIndex(({ version }) => version === wanted);
   if (index >= 0) return index;
-  throw new CliError(`Version ${wanted} does not exist`, {
-    why: `Versions: ${versions.map(({ version }) => version).join(", ")}`,
-    next: "For removed versions: millrace dataset show NAME --include-removed",
+  throw new CliError(`The dataset has no version ${wanted}`, {
+    why: `Its versions: ${versions.map(({ version }) => version).join(", ")}`,
+    next: "To list removed versions, too: millrace dataset show NAME --include-removed",
   });
 }
 

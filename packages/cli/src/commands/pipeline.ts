@@ -16,7 +16,7 @@ import { nextStep, pipelineColumns, pipelineLines } from "../pipeline/view.ts";
 import type { Handler, HandlersOf } from "./handler.ts";
 
 const create: Handler<"pipeline create"> = async ({ flags, arguments: { DATASET } }, output) => {
-  if (flags.watch && !flags.run) throw usageError("--watch needs --run: without it, the pipeline is created paused");
+  if (flags.watch && !flags.run) throw usageError("--watch needs --run: without --run, the pipeline is created paused");
   const connection = await connect(flags);
   const body = { datasets: [...DATASET], review: !flags.run };
   const { pipeline } = await connection.client.call(routes.triggerPipeline, { body });

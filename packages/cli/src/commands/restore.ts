@@ -12,7 +12,7 @@ const restore: Handler<"restore"> = async ({ flags, arguments: { DIR } }, output
     .catch((error: unknown) => {
       throw new CliError("The restore failed", {
         why: messageOf(error),
-        next: "millrace restore --help",
+        next: "Correct the cause, then run the restore again; if files of the failed restore are left, that run says what to delete",
         cause: error,
       });
     });

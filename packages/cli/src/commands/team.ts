@@ -273,7 +273,9 @@ const addServiceAccount: Handler<"team add-service-account"> = async ({ flags },
   const { name, role } = flags;
   const found = serviceRoles.find((one) => one === role?.toLowerCase());
   if (role !== undefined && !found)
-    throw usageError(`A service account cannot be '${role}'`, { why: `Expected ${serviceRoles.join(" or ")}` });
+    throw usageError(`A service account cannot have the role '${role}'`, {
+      why: `Expected ${serviceRoles.join(" or ")}`,
+    });
   const { client, params } = await inTeam(flags);
   const body = { ...(name ? { account_name: name } : {}), ...(found ? { role: found } : {}) };
   const member = await client.call(routes.createServiceAccount, { params, body });

@@ -49,7 +49,7 @@ async function readChoices(flags: Choices) {
 async function readSecret(file: string): Promise<string> {
   const { readText } = await import("../job/compose.ts");
   const secret = (file === "-" ? readText("standard input", 0) : readText(file)).trim();
-  if (secret === "") throw usageError("--secret-file: the file is empty");
+  if (secret === "") throw usageError(`--secret-file ${file}: the secret is empty`);
   return secret;
 }
 

@@ -165,7 +165,7 @@ function quoted(name: string, value: string): string {
   const quote = ["'", "`", '"'].find((mark) => !value.includes(mark) && !(mark === '"' && value.includes("\\n")));
   if (quote) return quote + value + quote;
   throw new CliError(`The variable ${name} of the job cannot be sent again`, {
-    why: "Its value contains all three kinds of quotes, and dotenv has no escape for them",
+    why: "The dotenv format cannot express its value, which contains ', ` and either \" or \\n",
     next: "Run the job again with millrace job run FILE --env-file FILE, and write the value differently",
   });
 }

@@ -8,6 +8,6 @@ export function readSeconds(flag: string, text: string | undefined): number | un
   const seconds = readDuration(text);
   if (seconds !== undefined) return seconds;
   throw usageError(`--${flag}: '${text}' is not a duration`, {
-    why: "Expected a value such as 90, 30s, 10m, 2h or 1d",
+    why: "Expected seconds, or a number with s, m, h or d, such as 10m",
   });
 }

@@ -28,7 +28,8 @@ export async function uploadFiles(connection: Connection, paths: readonly string
 
 async function openFile(path: string): Promise<Blob> {
   try {
-    if (!statSync(path).isFile()) throw new Error("This is not a regular file");
+    if (!statSync(path).isFile())
+      throw new Error("The path leads to a folder or a special file, and only regular files can be uploaded");
     return await openAsBlob(path, { type: "application/octet-stream" });
   } catch (error) {
     throw usageError(`Cannot read ${path}`, { why: messageOf(error), cause: error });

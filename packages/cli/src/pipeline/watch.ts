@@ -39,7 +39,7 @@ export async function watchPipeline(
 }
 
 const neverRuns = (name: string) =>
-  new CliError(`Cannot watch ${name}: it is a template and never runs itself`, {
+  new CliError(`Cannot watch ${name}: this pipeline is a template and never runs itself`, {
     why: "Schedules and backfills run copies of their template",
     next: "millrace schedule ls, millrace backfill ls",
   });

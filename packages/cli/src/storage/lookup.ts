@@ -40,7 +40,7 @@ export async function explainUnread(place: Place, signal: AbortSignal, error: un
   const entry = await lookUpIfThere(place, signal);
   if (entry?.type !== "directory") return notThere(place.uri);
   return usageError(`${place.uri} is a folder, not a file`, {
-    next: `Name a file in it: millrace storage ls ${place.uri}`,
+    next: `Name a file in this folder; to list its files: millrace storage ls ${place.uri}`,
   });
 }
 
@@ -48,7 +48,7 @@ export function notThere(uri: string): CliError {
   const what = `${uri}: no such file or folder`;
   if (isPattern(uri)) {
     return usageError(what, {
-      why: "Only ls takes patterns",
+      why: "Only millrace storage ls takes patterns",
       next: `Name one file or folder; millrace storage ls '${uri}' shows the matches`,
     });
   }

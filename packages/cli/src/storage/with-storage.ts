@@ -55,7 +55,7 @@ function listenForSignals(stop: AbortController): () => void {
 
 const advice: Partial<Record<StorageError["code"], string>> = {
   config: "millrace storage explain URI shows every parameter",
-  permission: "Pass credentials with --client-config; millrace storage explain URI shows those in use",
+  permission: "Pass credentials with --client-config; millrace storage explain URI shows the credentials in use",
   network: "Check endpoint_url: millrace storage explain URI",
   not_found: "Check the spelling of the name; this command does not create buckets",
 };

@@ -12,10 +12,13 @@ export function chooseCopy(copies: readonly DatasetCopy[], wanted: string | unde
     ? copies.find(({ created_at }) => Date.parse(created_at) === Date.parse(wanted))
     : copies.find(({ kind }) => kind === "daily");
   if (found) return found;
-  throw new CliError(wanted ? `There is no copy from ${wanted}` : "There is no daily copy yet", {
-    why: wanted ? undefined : "A copy is taken on every day on which the team's datasets change",
-    next: "millrace team dataset-copies",
-  });
+  throw new CliError(
+    wanted ? `The team's datasets have no copy from ${wanted}` : "The team's datasets have no daily copy",
+    {
+      why: wanted ? undefined : "A copy is taken on every day on which the team's datasets change",
+      next: "millrace team dataset-copies",
+    },
+  );
 }
 
 /** Maximum number of versions that are named; the others are only counted. */

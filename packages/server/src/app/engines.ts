@@ -75,7 +75,7 @@ async function openLocal(config: Config, wiring: LocalWiring): Promise<LocalEngi
     onEnvironmentRemoved: (environment, error) =>
       error === undefined
         ? log.info({ environment }, "deleted a virtualenv")
-        : log.warn({ err: error, environment }, "could not delete an old virtualenv; it is tried again later"),
+        : log.warn({ err: error, environment }, "could not delete an old virtualenv; trying again later"),
   });
   announce(engine, log);
   return engine;
@@ -84,7 +84,8 @@ async function openLocal(config: Config, wiring: LocalWiring): Promise<LocalEngi
 function announce({ capabilities, warnings, missing }: LocalEngine, log: Logger): void {
   log.info({ isolation: capabilities.isolation }, "level of isolation for jobs");
   for (const warning of warnings) log.warn(warning);
-  for (const reason of missing) log.warn(`a stronger level of isolation does not work on this machine: ${reason}`);
+  for (const reason of missing)
+    log.warn(`jobs run with weaker isolation, because a stronger level does not work on this machine. ${reason}`);
 }
 
 interface Opening {

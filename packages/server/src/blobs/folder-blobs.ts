@@ -40,7 +40,10 @@ export class FolderBlobs implements Blobs {
   /** Returns the folder for partial files of a blob, and the path of the blob. */
   #place(name: string): { top: string; path: string } {
     const top = this.#folder(checkName(name));
-    if (top === undefined) throw new Error(`${JSON.stringify(name)} is not a valid blob name in this folder.`);
+    if (top === undefined)
+      throw new Error(
+        `${JSON.stringify(name)} is not a valid blob name: expected a name that begins with ${Object.keys(this.#folders).join("/ or ")}/.`,
+      );
     return { top, path: join(top, restOf(name)) };
   }
 

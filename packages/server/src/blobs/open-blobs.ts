@@ -35,8 +35,8 @@ export async function claimBlobs(blobs: Blobs, location: BlobsLocation, serverId
   });
   if (owner !== undefined && owner !== serverId)
     throw refusal(
-      `Another Millrace keeps its files at ${location.uri} (MILLRACE_BLOBS).`,
-      `choose another URI; if that server no longer exists, delete the object ${ownerName} there`,
+      `Another Millrace server stores its files at ${location.uri} (MILLRACE_BLOBS).`,
+      `set MILLRACE_BLOBS to another URI; if the other server no longer exists, delete the object ${ownerName} at this URI`,
     );
   if (owner === undefined) await blobs.put(ownerName, Readable.from([Buffer.from(serverId)]));
   await writeFile(location.mark, `${location.uri}\n`, { mode: 0o600 });
@@ -52,7 +52,7 @@ async function refuseAnotherPlace({ uri, folders, mark }: BlobsLocation): Promis
   if (before === "" && (await readdir(folders.files).catch(() => [])).length === 0) return false;
   const say = (place: string) => place || "the data folder";
   throw refusal(
-    `The files of this server are in ${say(before)}, but MILLRACE_BLOBS names ${say(uri)}.`,
+    `The files of this server are in ${say(before)}, but MILLRACE_BLOBS now selects ${say(uri)}.`,
     "set MILLRACE_BLOBS to its previous value; to move the files, create a backup and restore it with the new setting",
   );
 }

@@ -174,7 +174,9 @@ export class UriBlobs implements Blobs {
     }
     const { size: found } = await lstat(draft);
     if (size !== undefined && found !== size)
-      throw new BlobsUnavailable(new Error(`it returned ${found} bytes for ${name}, but ${size} were stored`));
+      throw new BlobsUnavailable(
+        new Error(`the storage returned ${found} bytes for ${name} instead of the ${size} bytes that were stored`),
+      );
   }
 
   #explain(name: string) {
@@ -252,7 +254,7 @@ function rethrow(error: unknown): never {
   throw unavailable(error);
 }
 
-const noOwner = `the object ${ownerName} of this server is not there, so the bucket may be another one, or not be mounted`;
+const noOwner = `the object ${ownerName}, which this server wrote, is missing. The URI may lead to another bucket, or the bucket is not mounted`;
 
 const exists = (path: string) =>
   access(path).then(

@@ -54,7 +54,7 @@ export function userRange(given: string): UserRange {
   const [first, last] = [Number(match?.[1]), Number(match?.[2])];
   // Jobs never run as root or as an account of a system service.
   if (!match || first < 1000 || last < first || last > 4_294_967_294)
-    throw new Error("expected a range of user ids from 1000 on, such as 61000-61999");
+    throw new Error("expected a range of user ids that begins at 1000 or above, such as 61000-61999");
   return { first, last };
 }
 
@@ -76,7 +76,9 @@ export function storageUri(given: string): string {
   if (given && !/^[a-z][a-z0-9+.-]*:\/\/[^\s/]/.test(given))
     throw new Error("expected a URI such as s3://BUCKET/PREFIX");
   if (/^[a-z][a-z0-9+.-]*:\/\/[^/]*:[^/]*@/.test(given))
-    throw new Error("expected a URI without a password: pass the password in an environment variable");
+    throw new Error(
+      "expected a URI without a password (credentials come from environment variables such as AWS_SECRET_ACCESS_KEY: see 'Files at a storage URI' in docs/operations.md)",
+    );
   return given.replace(/\/+$/, "");
 }
 
@@ -90,7 +92,8 @@ const commaSeparated = (given: string): string[] => given.split(",").flatMap((pa
 
 export function hostNames(given: string): string[] {
   const names = commaSeparated(given.toLowerCase());
-  if (names.some((name) => !/^[a-z0-9._-]+$/.test(name))) throw new Error("expected host names, without ports");
+  if (names.some((name) => !/^[a-z0-9._-]+$/.test(name)))
+    throw new Error("expected host names without ports, separated by commas");
   return names;
 }
 
@@ -110,7 +113,7 @@ export function trustProxy(given: string): number | string[] {
   const parts = commaSeparated(given);
   if (!parts.every((part) => networkNames.includes(part) || isNetwork(part)))
     throw new Error(
-      `expected addresses, networks such as 10.0.0.0/8 and the keywords ${networkNames.join(", ")}, or the number of proxies in front of the server`,
+      `expected the number of proxies in front of the server, or a comma-separated list of addresses, networks such as 10.0.0.0/8 and keywords (${networkNames.join(", ")})`,
     );
   return parts;
 }

@@ -52,7 +52,7 @@ export function checkLibrary(requirements: string | null): string | null {
     if (listed.test(line) && conditions?.split(",").some(leavesNone))
       throw invalid(
         "requirements",
-        `${libraryName} ${oldestLibrary} or newer, or ${libraryName} without a version: ${why}`,
+        `${libraryName} ${oldestLibrary} or newer, or ${libraryName} without a version (${why})`,
         line.slice(0, 200),
       );
   }
@@ -61,7 +61,7 @@ export function checkLibrary(requirements: string | null): string | null {
 
 /** Returns the library version that a team or the server sets as default. Throws if Millrace does not support it. */
 export function checkLibraryVersion(field: string, version: string): string {
-  if (version && isTooOldLibrary(version)) throw invalid(field, `${oldestLibrary} or newer: ${why}`, version);
+  if (version && isTooOldLibrary(version)) throw invalid(field, `${oldestLibrary} or newer (${why})`, version);
   return version;
 }
 

@@ -176,7 +176,7 @@ const failureOf = ({ exit_code, error_message, error_stack, finished_at }: Resul
 /** Returns an error message for dataset versions that exist in the team's warehouse but could not be registered. */
 function noteRefused(refused: readonly string[], { error_message }: Result["changes"]) {
   if (refused.length === 0) return {};
-  const why = `Some dataset versions were not registered, because an external producer had already registered their numbers: ${refused.slice(0, 10).join(", ")}.`;
+  const why = `These dataset versions of the job were not registered, because an external producer had already registered versions with the same numbers: ${refused.slice(0, 10).join(", ")}.`;
   return { error_message: error_message ? `${error_message} ${why}` : why };
 }
 

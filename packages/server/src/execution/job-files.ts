@@ -12,7 +12,7 @@ import type { FileRow } from "../store/queries/jobs/files.ts";
 import { getJob } from "../store/queries/jobs/jobs.ts";
 import { fileAt } from "./job-file.ts";
 
-export const fileGone = "A file attached to the job no longer exists. Upload it again and create a new job.";
+export const fileGone = "A file attached to the job no longer exists. Upload the file again and create a new job.";
 
 /**
  * Thrown if a job's downloaded files were deleted from this machine before the job started. The job is queued again and
@@ -20,7 +20,7 @@ export const fileGone = "A file attached to the job no longer exists. Upload it 
  */
 export class FilesNotHere extends Error {
   constructor() {
-    super("The copies of the job's files were deleted before it started.");
+    super("The copies of the job's files were deleted before the job started.");
   }
 }
 

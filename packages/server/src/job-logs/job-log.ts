@@ -131,7 +131,7 @@ async function linesBetween(
 export const logRemoved = (id: string, at: string) =>
   new ApiError(
     "not_found",
-    `The log of job ${id} was removed on ${at.slice(0, 10)}: logs are kept for a limited time, and up to the team's quota.`,
+    `The log of job ${id} was removed on ${at.slice(0, 10)}, because it was older than the server keeps logs (MILLRACE_LOG_DAYS) or because the logs took up more than the team's quota.`,
   );
 
 /** Masks secrets in a job's metrics as in its log. A number that is a secret becomes a string. */

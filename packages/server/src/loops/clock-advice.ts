@@ -117,7 +117,7 @@ export class ClockAdvice {
     if (isBehind && !this.#isBehind)
       log.warn(
         { clock: iso(clock.now()), has_been: iso(clock.now() - ahead) },
-        "the wall clock is behind a time that has already passed, so schedules and tasks wait: correct the clock; if it is not changed, it is trusted after a day",
+        "the wall clock (clock) is behind the latest time that it has shown (has_been), so schedules and tasks wait: correct the clock; if nobody does, the server trusts the clock after a day",
       );
     this.#isBehind = isBehind;
   }

@@ -102,7 +102,10 @@ async function tellAll(context: DeliveriesContext): Promise<boolean> {
   let more = false;
   for (const team of await teamsWithOutbox(store.db)) {
     if (await isOutboxFull(store.db, team))
-      log.warn({ team }, "the outbox is full: some events of this team are not delivered");
+      log.warn(
+        { team },
+        "the outbox of the team is full: new events of this team are dropped until earlier ones are processed",
+      );
     const told = await store.write((db) => tellTeam({ db, now: clock.now() }, context, team, toldAtOnce));
     faults.pass("events-told");
     more ||= told === toldAtOnce;

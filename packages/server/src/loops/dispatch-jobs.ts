@@ -52,7 +52,10 @@ function diskWatcher({ disk, log }: DispatchContext) {
   return async (): Promise<boolean> => {
     const now = await disk.isLow();
     if (now && !low)
-      log.warn({ free: await disk.free() }, "too little free disk space (see MILLRACE_DISK_FLOOR): no job is started");
+      log.warn(
+        { free: await disk.free() },
+        "too little free disk space (see MILLRACE_DISK_FLOOR), so no job is started: free some space",
+      );
     if (!now && low) log.info("enough disk space is free again: jobs are started");
     low = now;
     return !low;

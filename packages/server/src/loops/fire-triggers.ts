@@ -49,7 +49,10 @@ async function fire(context: TriggersContext, notice: DueNotice, now: number): P
   const failed = (error: unknown) => {
     if (isPassing(error)) throw error;
     if (!(error instanceof ApiError))
-      log.error({ err: error, schedule: notice.schedule_id }, "the schedule did not fire");
+      log.error(
+        { err: error, schedule: notice.schedule_id },
+        "the schedule did not fire for a new dataset version; it is tried again",
+      );
     const why =
       error instanceof ApiError ? error.message : "The server could not start the run; its log has the details.";
     return store.write((db) => recordTriggerFailure({ db, now }, notice, why));

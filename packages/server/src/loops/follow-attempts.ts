@@ -282,7 +282,7 @@ async function resultOf(context: FollowContext, { attempt, observation }: Ended)
   const base = { fence: fenceOf(attempt), signalled, inPipeline: attempt.pipeline_id !== null };
   if (observation.state === "LOST") {
     const error_message = `The job was lost: ${observation.why}.`;
-    const lastWords = "It was not run again; rerun it if that is safe.";
+    const lastWords = "The job was not run again; rerun it if running it twice is safe.";
     return { ...base, status: "FAILED", lastWords, changes: { steps, error_message } };
   }
   const { exit } = observation;

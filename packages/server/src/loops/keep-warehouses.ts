@@ -76,7 +76,7 @@ async function copy(
   } catch (error) {
     // Older copies stay, because they may be all that is left. The copy is tried again tomorrow, and each failure is
     // logged.
-    log.error({ err: error, team }, "the team's warehouse could not be copied");
+    log.error({ err: error, team }, "the daily copy of the team's warehouse failed; it is tried again tomorrow");
   }
   await store.write((db) => updateWarehouse(db, team, { backed_up_at }));
 }

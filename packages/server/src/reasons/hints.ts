@@ -37,12 +37,12 @@ const hints: readonly (readonly [RegExp, Hint])[] = [
   [
     /ImportError: \S{1,200}\.so[\w.]*: cannot open shared object file/,
     () =>
-      "A system library is missing. Use a Python package that includes it, or ask the server's operator to install it.",
+      "A system library is missing. Use a Python package that includes the library, or ask the server's operator to install it.",
   ],
   [
     fullDevice,
     () =>
-      "The file system is full: the server's disk, or a small one such as /dev/shm. Write less there, or ask the server's operator to make room.",
+      "The file system is full: either the server's disk, or a small file system such as /dev/shm. Write less data, or ask the server's operator to make room.",
   ],
   [
     /\[Errno 122\]|disk quota exceeded/i,
@@ -53,11 +53,15 @@ const hints: readonly (readonly [RegExp, Hint])[] = [
     () =>
       "A file exceeded the size limit, which is the larger of the server settings MILLRACE_JOB_LOG and MILLRACE_JOB_DISK.",
   ],
-  [/^MemoryError\b/, () => "There was not enough memory for the script."],
+  [
+    /^MemoryError\b/,
+    () =>
+      "The script needed more memory than it could get. Process less data at a time, or ask the server's operator for more memory.",
+  ],
   [endedBySignal, ([, worker, runner]) => describeExit(128 + Number(worker ?? runner)).replace("The script", "It")],
   [
     /process pool was terminated abruptly/,
-    () => "One of its worker processes was killed, usually by a signal. Running out of memory is the usual cause.",
+    () => "A worker process of the pool was killed, usually by a signal. Running out of memory is the usual cause.",
   ],
   [
     /(?:exec: \.\/\S+: not found|failed to execute \.\/\S+: No such file or directory)$/,

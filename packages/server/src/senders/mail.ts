@@ -52,7 +52,7 @@ const messageOf = ({ to, subject, text, deliveryId }: Mail, from: string) => ({
 /** Returns a promise that rejects when the signal aborts. */
 const aborted = (signal: AbortSignal, seconds: number) =>
   new Promise<never>((_, reject) => {
-    const stop = () => reject(new Error(`no answer within ${seconds} seconds`));
+    const stop = () => reject(new Error(`there was no answer within ${seconds} seconds`));
     if (signal.aborted) stop();
     else signal.addEventListener("abort", stop, { once: true });
   });
@@ -67,6 +67,6 @@ const notSent = (error: string): AttemptResult => ({ ok: false, status: null, er
 function failure(error: unknown): AttemptResult {
   const { code, responseCode, message } = error as { code?: string; responseCode?: number; message: string };
   const isReceivers = code === "EENVELOPE" && (responseCode ?? 0) >= 500;
-  const what = `The mail server did not accept the e-mail: ${message.replace(/\s+/g, " ").slice(0, 200)}`;
+  const what = `The e-mail could not be sent to the mail server: ${message.replace(/\s+/g, " ").slice(0, 200)}`;
   return { ok: false, status: responseCode ?? null, error: what, isReceivers };
 }

@@ -87,7 +87,7 @@ async function addressesOf(
   const allowed = all.filter(isAllowed);
   if (allowed.length > 0) return allowed;
   throw new DeliveryProblem(
-    `${name} is a private address. Webhooks reach public addresses only; the operator can allow others with MILLRACE_WEBHOOK_NETWORKS.`,
+    `${name} is a private address, and webhooks reach public addresses only. The operator can allow private addresses with MILLRACE_WEBHOOK_NETWORKS.`,
   );
 }
 
@@ -211,7 +211,8 @@ function outcomeOf({ status, text }: Answer): AttemptResult {
     .replace(/\p{Cc}+/gu, " ")
     .trim()
     .slice(0, shownCharacters);
-  const redirect = status >= 300 && status < 400 ? " Redirects are not followed: give the webhook its final URL." : "";
+  const redirect =
+    status >= 300 && status < 400 ? " (Redirects are not followed: give the webhook its final URL.)" : "";
   return { ok: false, status, error: `The receiver answered ${status}${said ? `: ${said}` : "."}${redirect}` };
 }
 

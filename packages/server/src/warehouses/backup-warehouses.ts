@@ -58,7 +58,10 @@ export class BackupWarehouses {
     work: (copy: string, compared: Compared) => Promise<T>,
   ): Promise<T> {
     const folder = this.#folder(teamId);
-    if (!folder.exists()) throw new WarehouseUnusable("The team's warehouse is gone.");
+    if (!folder.exists())
+      throw new WarehouseUnusable(
+        "The team's warehouse is missing. An admin of the team can replace the warehouse with its newest daily copy.",
+      );
     requireOwner(folder);
     await this.#requireRoom(folder);
     await removeAbandoned(folder);
@@ -84,7 +87,7 @@ export class BackupWarehouses {
     if (bavail * bsize - length >= this.#floor) return;
     const gibibytes = (length / 1024 ** 3).toFixed(1);
     throw new WarehouseUnusable(
-      `The data folder has too little free space for a copy of the warehouse (${gibibytes} GiB). Free some space and try again.`,
+      `The data folder has too little free space for a copy of the warehouse, which takes ${gibibytes} GiB. Free some space and try again.`,
     );
   }
 

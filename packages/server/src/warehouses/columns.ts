@@ -26,7 +26,9 @@ function parse(schema: string): Record<string, SchemaType | null> {
   try {
     return JSON.parse(schema) as Record<string, SchemaType | null>;
   } catch {
-    throw new WarehouseUnusable("The rows cannot be exported: the schema of the dataset version is not valid JSON.");
+    throw new WarehouseUnusable(
+      "The rows cannot be exported: the schema of the dataset version is not valid JSON. Create a new version of the dataset.",
+    );
   }
 }
 

@@ -22,7 +22,9 @@ export function openDatabase(path: string, access: "read" | "write"): DatabaseSy
   const strange = db.prepare(`select type, name from sqlite_schema where ${foreign} limit 1`).get();
   if (strange) {
     const what = strange["type"] === "table" ? "virtual table" : strange["type"];
-    throw unusable(`it contains a ${what} (${String(strange["name"]).slice(0, 100)}), which the library never creates`);
+    throw unusable(
+      `it contains a ${what} (${String(strange["name"]).slice(0, 100)}), which the dataset library never creates`,
+    );
   }
   return db;
 }
@@ -33,5 +35,5 @@ export function requireColumns(db: DatabaseSync, table: string, names: readonly 
   const missing = names.filter((name) => !has.has(name));
   if (missing.length === 0) return;
   const what = has.size === 0 ? `there is no table ${table}` : `the table ${table} has no column ${missing.join(", ")}`;
-  throw unusable(`${what}. This version of the library is not known to Millrace`);
+  throw unusable(`${what}. It was written by a version of the dataset library that is not known to Millrace`);
 }

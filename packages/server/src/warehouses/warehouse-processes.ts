@@ -285,7 +285,7 @@ function start(
       if (signal === "SIGKILL") {
         return reject(
           new WarehouseUnusable(
-            `The team's warehouse could not be read: that took more than ${seconds} seconds, or too much memory.`,
+            `The team's warehouse could not be read: the process took more than ${seconds} seconds or too much memory, and was stopped. Try again when the server is less busy.`,
           ),
         );
       }

@@ -144,13 +144,13 @@ describe("a server with MILLRACE_BLOBS", { skip, timeout: 300_000 }, () => {
       readConfig({}, { ...blobs.settings, MILLRACE_DATA_DIR: other }),
       pino({ level: "silent" }),
     );
-    await assert.rejects(start, /Another Millrace keeps its files at s3:/);
+    await assert.rejects(start, /Another Millrace server stores its files at s3:/);
     await rm(other, { recursive: true });
     const settings = { MILLRACE_DATA_DIR: server.dataDir };
     const place = new DataFolder(server.dataDir).blobs(readConfig({}, settings));
     await assert.rejects(
       claimBlobs(await openBlobs(place), place, "any"),
-      /The files of this server are in s3:.*, but MILLRACE_BLOBS names the data folder/,
+      /The files of this server are in s3:.*, but MILLRACE_BLOBS now selects the data folder/,
     );
   });
 

@@ -95,7 +95,7 @@ describe("listing a source", () => {
     for (let index = 0; index <= 10_000; index++) writeFileSync(join(full, String(index)), "");
     const { status, body } = await list(`file://${full}`);
     assert.equal(status, 422);
-    assert.match(String(body["message"]), /expected a folder with at most 10000 entries, and .* has more/);
+    assert.match(String(body["message"]), /expected a folder with at most 10000 entries, but .* has more/);
     await rm(full, { recursive: true });
   });
 

@@ -147,7 +147,10 @@ describe("quotas of uploads and logs", () => {
     while ((await status(first)) === 200) await new Promise((resolve) => setTimeout(resolve, 100));
     assert.equal(await status(last), 200);
     const refused = await server.fetch(`/api/datachain/jobs/${first?.id}/logs?team_name=main`);
-    assert.match(((await refused.json()) as { message: string }).message, /was removed on .* up to the team's quota/);
+    assert.match(
+      ((await refused.json()) as { message: string }).message,
+      /was removed on .* more than the team's quota/,
+    );
     let { bytes } = (await usageOf(client)).logs;
     while (bytes > mebibyte) ({ bytes } = (await usageOf(client)).logs);
     const onDisk = (await stat(join(server.dataDir, "jobs", `${last?.id}.1`, "log"))).blocks * 512;

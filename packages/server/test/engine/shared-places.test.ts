@@ -209,7 +209,7 @@ describe("a start at uid", { skip }, () => {
       for (let id = ids.first + 1; id < ids.last; id++) taken.push(await isolation.takeUser(fixture.folder(`j.${id}`)));
       assert.ok(!taken.includes(ids.first), taken.join());
       await assert.rejects(isolation.takeUser(fixture.folder("j.1")), /in use/);
-      assert.match(isolation.warnings.join(), /user ids 57910 left .* These user ids are not used until/);
+      assert.match(isolation.warnings.join(), /user ids 57910 left .* The server does not use these user ids until/);
       isolation.close();
     } finally {
       await run("umount", [left]);
@@ -226,7 +226,7 @@ describe("a start at uid", { skip }, () => {
     const opening = openIsolation({ ...options(fixture.dataDir), wanted: "auto" }, programs);
     await assert.rejects(
       opening,
-      /Jobs cannot get their own user ids\. The server could not search .*\. Fix that and start the server again/,
+      /Jobs cannot get their own user ids\. The server could not search .*\. Remove the cause, then start the server again/,
     );
     await fixture.stop();
   });

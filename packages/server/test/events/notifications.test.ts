@@ -140,7 +140,7 @@ describe("notifications by e-mail", () => {
         delivery?.error === null && Date.now() < deadline;
         [delivery] = await read()
       );
-      assert.match(delivery?.error ?? "", /The mail server did not accept the e-mail/);
+      assert.match(delivery?.error ?? "", /The e-mail could not be sent to the mail server/);
     } finally {
       await other.dispose();
       silent.close();

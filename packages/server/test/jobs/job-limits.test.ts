@@ -248,7 +248,12 @@ describe("limits of a job", () => {
       );
 
     const cases: [string, string, object, RegExp][] = [
-      ["a variable", overlong, {}, /could not start: its variable BIG has 262005 bytes with its name.*131072/],
+      [
+        "a variable",
+        overlong,
+        {},
+        /could not start: its environment variable BIG has 262005 bytes \(name and value\).*131072/,
+      ],
       [
         "params",
         "",

@@ -47,7 +47,7 @@ describe("a library that is too old", () => {
     assert.equal(status, 422);
     assert.match(
       String(message),
-      /^requirements: expected datachain 0\.56\.1 or newer, or datachain without a version: .*0\.55\.0/,
+      /^requirements: expected datachain 0\.56\.1 or newer, or datachain without a version \(.*0\.55\.0/,
     );
   });
 

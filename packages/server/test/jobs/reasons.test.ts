@@ -210,7 +210,7 @@ RuntimeError: UDF Execution Failed! Exit code: ${code}
     assert.equal(reason(log).message, "ValueError: no luck with 7");
     assert.equal(
       reason(runner("datachain.lib.udf.UdfRunError: MemoryError: ") + script(1)).message,
-      "MemoryError. There was not enough memory for the script.",
+      "MemoryError. The script needed more memory than it could get. Process less data at a time, or ask the server's operator for more memory.",
     );
   });
 
@@ -290,12 +290,15 @@ describe("an error says how to fix", () => {
   });
 
   it("missing memory", () => {
-    assert.equal(raised("MemoryError"), "MemoryError. There was not enough memory for the script.");
+    assert.equal(
+      raised("MemoryError"),
+      "MemoryError. The script needed more memory than it could get. Process less data at a time, or ask the server's operator for more memory.",
+    );
     assert.match(
       raised(
         "concurrent.futures.process.BrokenProcessPool: A process in the process pool was terminated abruptly while the future was running or pending.",
       ),
-      /pending\. One of its worker processes was killed, .*memory is the usual cause\.$/,
+      /pending\. A worker process of the pool was killed, .*memory is the usual cause\.$/,
     );
   });
 });

@@ -409,6 +409,6 @@ describe("the address of a caller", () => {
     assert.deepEqual(read(" 10.0.0.0/8, ::1 ,loopback"), ["10.0.0.0/8", "::1", "loopback"]);
     assert.equal(read("2"), 2);
     for (const value of ["everybody", "10.0.0.0/33", "10.0.0.0/x", "proxy.example", "true"])
-      assert.throws(() => read(value), /MILLRACE_TRUST_PROXY: expected addresses/);
+      assert.throws(() => read(value), /MILLRACE_TRUST_PROXY: expected the number of proxies/);
   });
 });

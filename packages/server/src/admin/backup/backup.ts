@@ -40,7 +40,7 @@ export async function takeBackup(place: DataPlace, folder: string, options: Back
   await mkdir(part, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "EEXIST") throw error;
     throw new Error(
-      `${part} already exists: another backup is being written, or an earlier one was interrupted. If it was interrupted, delete the folder and try again.`,
+      `${part} already exists: another backup is being written, or an earlier one was interrupted. If no backup is running, delete ${part} and try again.`,
     );
   });
   try {

@@ -76,12 +76,14 @@ export const newManifest = (rest: Omit<Manifest, "format">): Manifest => ({ form
 export async function readManifest(folder: string): Promise<Manifest> {
   const text = await readFile(join(folder, names.manifest), "utf8").catch(() => {
     throw new Error(
-      `There is no backup in ${folder}: it has no ${names.manifest}. Check the path. A folder whose name ends in .part is an interrupted backup, which cannot be restored.`,
+      `There is no backup in ${folder}, because the folder has no file ${names.manifest}. Check the path. A folder whose name ends in .part is an interrupted backup, which cannot be restored.`,
     );
   });
   const manifest = parse(text);
   if (!manifest || typeof manifest.startedAt !== "string" || !/^\d{4}-[\d-]+T[\d:.]+Z$/.test(manifest.startedAt))
-    throw new Error(`${names.manifest} is damaged, or does not belong to a backup. Use another backup.`);
+    throw new Error(
+      `The file ${names.manifest} in ${folder} is damaged, or does not belong to a backup. Use another backup.`,
+    );
   if (!formats.includes(manifest.format) || manifest.schemaVersion > schemaVersion)
     throw new Error("The backup was written by a newer version of Millrace. Upgrade this program, then try again.");
   return manifest;

@@ -62,7 +62,7 @@ async function requireEmptyFolder(data: DataFolder, own?: string): Promise<void>
   });
   if (entries.every((entry) => own !== undefined && entry.startsWith(own))) return;
   throw new Error(
-    `${data.path} is not empty, and a backup can only be restored into an empty data folder. Choose another folder with --data-dir, or delete this one.`,
+    `${data.path} is not empty, and a backup can only be restored into an empty data folder. Choose another folder with --data-dir, or delete this folder if nobody needs its data.`,
   );
 }
 
@@ -75,7 +75,7 @@ async function requireEmptyBlobs(blobs: Blobs): Promise<void> {
   for (const folder of [serverFolder, uploadsFolder, logsFolder])
     for await (const _ of blobs.list(folder))
       throw new Error(
-        "The location in MILLRACE_BLOBS already contains the files of a Millrace server. A backup can only be restored into an empty location. Choose another URI.",
+        "The location in MILLRACE_BLOBS already contains the files of a Millrace server. A backup can only be restored into an empty location. Set MILLRACE_BLOBS to another URI.",
       );
 }
 

@@ -13,6 +13,6 @@ export async function refuseUnfinished({ path, unfinishedRestore }: DataFolder):
   );
   if (!marked) return;
   throw new Error(
-    `A restore into ${path} was interrupted. Delete the folder, empty the database if you use PostgreSQL, and run the restore again.`,
+    `A restore into ${path} was interrupted, so the folder is incomplete. Delete ${path}, empty the database if you use PostgreSQL, and run the restore again.`,
   );
 }

@@ -52,7 +52,7 @@ async function checkDataFolder({ dataDir }: DataSettings): Promise<Finding> {
     await access(dataDir, constants.R_OK | constants.W_OK);
     return { level: "ok", topic, message: dataDir };
   } catch {
-    const next = "choose another folder with --data-dir, or change its owner";
+    const next = `choose another folder with --data-dir, or make this user the owner of ${dataDir}`;
     return { level: "error", topic, message: `this user cannot read and write ${dataDir}`, next };
   }
 }

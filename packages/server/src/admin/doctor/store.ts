@@ -39,7 +39,7 @@ function describeVersion(name: string, version: number | undefined): Finding {
   const topic = "store";
   if (version === undefined || version === schemaVersion) return { level: "ok", topic, message: name };
   if (version < schemaVersion) {
-    const message = `${name} has schema version ${version}; the current one is ${schemaVersion}`;
+    const message = `${name} has schema version ${version}; this program uses version ${schemaVersion}`;
     return {
       level: "warn",
       topic,

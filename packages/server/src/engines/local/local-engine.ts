@@ -411,7 +411,7 @@ export class LocalEngine implements Engine {
     if (exit) return this.#exited(folder, exit);
     const steps = folder.steps(exit);
     if (alive) return { state: "RUNNING", steps, querying: steps.at(-1)?.name === "query" };
-    return { state: "LOST", steps, why: "the machine restarted or the supervisor was killed" };
+    return { state: "LOST", steps, why: "the machine restarted, or the process that supervises the job was killed" };
   }
 
   /**

@@ -32,11 +32,11 @@ export function exportRoutes(app: FastifyInstance, context: DatasetContext): voi
     const [id, file] = [params.export_id, Number(params.file)];
     checkSignature(keys, { id, file, ...query }, clock.now());
     const row = await findExport(store.db, id);
-    if (!row) throw new ApiError("not_found", "This export does not exist any more. Request a new export.");
+    if (!row) throw new ApiError("not_found", `The export ${id} no longer exists. Request a new export.`);
     if (row.status === "failed" || row.status === "removed")
       throw new ApiError(
         "wrong_state",
-        `The export ${row.status === "failed" ? `failed: ${row.error}` : "was deleted. Request a new export."}`,
+        `The export ${id} ${row.status === "failed" ? `failed: ${row.error}` : "was deleted. Request a new export."}`,
       );
     const opened = await context.blobs.open(exportName(id, file)).catch(notReady);
     reply.type("application/octet-stream").header("content-length", opened.size);

@@ -26,7 +26,7 @@ function readSource(source: string, folders: readonly string[]): string {
   const possible =
     folders.length > 0
       ? `a folder below ${folders.map((folder) => `file://${folder}`).join(", ")}`
-      : "a file:// folder that jobs may use (there is none until the operator sets MILLRACE_JOB_PATHS)";
+      : "a file:// folder that jobs may use (jobs may use none until the operator sets MILLRACE_JOB_PATHS)";
   const [, path] = /^file:\/\/(\/.*)$/s.exec(source) ?? [];
   if (path === undefined || path.includes("\0")) throw invalid("source", possible, source);
   return path;
@@ -75,7 +75,7 @@ async function listFolder(folder: FileHandle, path: string, isAllowed: (real: st
     if (names.length > most)
       throw new ApiError(
         "invalid",
-        `source: expected a folder with at most ${most} entries, and file://${path} has more`,
+        `source: expected a folder with at most ${most} entries, but file://${path} has more`,
       );
   }
   const entries: Entry[] = [];

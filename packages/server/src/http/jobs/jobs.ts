@@ -21,7 +21,8 @@ export function jobRoutes(app: FastifyInstance, context: JobContext): void {
   register(app, context, routes.createJob, async ({ principal, actor, team, body, request }) => {
     await disk.requireRoom();
     const idempotencyKey = [request.headers["idempotency-key"]].flat()[0] || undefined;
-    if (idempotencyKey && idempotencyKey.length > 255) throw invalid("Idempotency-Key", "at most 255 characters");
+    if (idempotencyKey && idempotencyKey.length > 255)
+      throw invalid("Idempotency-Key", `at most 255 characters, got ${idempotencyKey.length}`);
     const text = await createJob(context, { principal, actor, team, input: body, idempotencyKey }, clock.now());
     faults.pass("job-committed");
     return new JsonText(text);
@@ -45,7 +46,7 @@ export function jobRoutes(app: FastifyInstance, context: JobContext): void {
     const id = params.job_id.toLowerCase();
     await requireTeamJob(context, team, id);
     const found = await readAttempts(context.store.db, id);
-    if (!found) throw new ApiError("not_found", `There is no job ${id}.`);
+    if (!found) throw new ApiError("not_found", `There is no job ${id} in the team ${team.name}.`);
     return found;
   });
 

@@ -119,7 +119,7 @@ async function accept(context: JobContext, request: IncomingMessage): Promise<Ca
 const outOfTurn = () =>
   new ApiError(
     "bad_request",
-    "An upgrade was sent before earlier requests on this connection were answered. Wait for those answers, or use a new connection.",
+    "A WebSocket upgrade was sent before earlier requests on the same connection were answered. Wait for the answers to those requests, or use a new connection.",
   );
 
 /** Refuses an upgrade. Statuses 401 and 403 end the client's command; after any other status the client tries again. */

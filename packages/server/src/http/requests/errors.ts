@@ -61,7 +61,7 @@ export const unavailable = (fate = nothingChanged) =>
 
 /** Returns the error for an unreachable blob storage. The reason is only logged, because it names buckets and hosts. */
 function filesUnavailable(error: BlobsUnavailable, request: FastifyRequest): ApiError {
-  request.log.error({ err: error }, "the blob storage is unavailable");
+  request.log.error({ err: error }, "the blob storage (MILLRACE_BLOBS) is unavailable");
   return new ApiError(
     "unavailable",
     `The file storage of the server is unreachable; running jobs continue. ${nothingChanged}`,
@@ -175,7 +175,7 @@ function expectation(error: FastifySchemaValidationError): string {
   if (keyword === "pattern" || keyword === "format")
     return params["format"]
       ? `a ${String(params["format"])}`
-      : ((error as VerboseError).parentSchema?.description ?? "another form");
+      : ((error as VerboseError).parentSchema?.description ?? `text that matches ${String(params["pattern"])}`);
   if (keyword === "maxLength") return `at most ${String(params["limit"])} characters`;
   if (keyword === "maxItems") return `at most ${String(params["limit"])} items`;
   return (message ?? keyword).replace(/^must (be |have |NOT have )?/, (_, verb: string | undefined) =>

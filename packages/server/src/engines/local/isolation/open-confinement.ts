@@ -44,8 +44,8 @@ export async function openConfinement({ wanted, folders }: ConfinementOptions): 
     }
     reasons.push(
       closed
-        ? `uid: other users have no execute permission on ${closed}.`
-        : "uid: it needs root and setpriv (util-linux).",
+        ? `uid: other users have no execute permission on ${closed}. Run chmod o+x ${closed}.`
+        : "uid: the server must run as root and needs the program setpriv (package util-linux).",
     );
   }
   if (wanted === "auto") return () => [];
@@ -54,7 +54,7 @@ export async function openConfinement({ wanted, folders }: ConfinementOptions): 
 
 async function openSandbox(folders: EngineFolders, setpriv: string | undefined): Promise<Confinement | string> {
   const bwrap = await findProgram("bwrap", systemPath);
-  if (!bwrap) return "bwrap: the program bwrap is missing: install bubblewrap.";
+  if (!bwrap) return "bwrap: the program bwrap is missing. Install the package bubblewrap.";
   const sandbox = new Sandbox({ bwrap, folders, jobPaths: [], hidden: [], settingFiles: [], memory: 0 });
   const confine = (view: WarehouseView) => confineToSandbox(sandbox, setpriv, view);
   const [program = "", ...words] = [...confine({ group: undefined, readable: [], writable: [] }), "/bin/true"];

@@ -109,17 +109,19 @@ async function clearFree(places: SharedPlaces, users: JobUsers): Promise<string[
   } catch (error) {
     const { message } = error as Error;
     if (!(error instanceof LeftBehind)) {
-      throw new CannotClear(`Jobs cannot get their own user ids. ${message}. Fix that and start the server again.`);
+      throw new CannotClear(
+        `Jobs cannot get their own user ids. ${message}. Remove the cause, then start the server again.`,
+      );
     }
     users.withhold(error.users);
-    return [`${message} These user ids are not used until you delete the files and restart the server.`];
+    return [`${message} The server does not use these user ids until you delete the files and restart the server.`];
   }
 }
 
 function needed(programs: Programs, name: "setpriv" | "prlimit" | "ipcrm" | "find"): string {
   const path = programs[name];
   const provider = name === "find" ? "findutils" : "util-linux";
-  if (!path) throw new Error(`The program ${name} is missing: install ${provider}.`);
+  if (!path) throw new Error(`The program ${name} is missing. Install the package ${provider}.`);
   return path;
 }
 
@@ -143,7 +145,7 @@ function usersInUse(jobs: string): Map<number, string> {
 
 async function openSandbox(options: IsolationOptions, programs: Programs): Promise<Isolation> {
   const bwrap = await findProgram("bwrap", "/usr/bin:/bin:/usr/local/bin");
-  if (!bwrap) throw new Error("The program bwrap is missing: install bubblewrap.");
+  if (!bwrap) throw new Error("The program bwrap is missing. Install the package bubblewrap.");
   const { folders, jobPaths, hidden, jobEnvironment, limits, countsMemory } = options;
   const settingFiles = Object.entries(jobEnvironment)
     .filter(([name, value]) => value.startsWith("/") && !/^(PATH|.*_CACHE_DIR)$/.test(name))

@@ -132,7 +132,7 @@ export class JobUsers {
       if (candidates.length === 0 && this.#free.length > 0) return;
       if (candidates.length === 0) {
         throw new NoFreeUser(
-          `All user ids from ${this.#range.first} to ${this.#range.last} are in use (MILLRACE_JOB_UIDS): running jobs of this machine's servers have them, or they own files that could not be removed. Choose a larger range, or wait for jobs to end.`,
+          `All user ids from ${this.#range.first} to ${this.#range.last} (MILLRACE_JOB_UIDS) are taken, by running jobs or by files of ended jobs that could not be removed. Set MILLRACE_JOB_UIDS to a larger range, or wait for jobs to end.`,
         );
       }
       // Check ids before reserving them: their former server may return and must find its registry entries unchanged.

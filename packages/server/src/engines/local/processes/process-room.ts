@@ -37,10 +37,10 @@ export function whyNotGiven(values: Readonly<Record<string, string>>, room = var
   const sizes = Object.entries(values).map(([name, value]) => ({ name, bytes: variableBytes(name, value) }));
   const large = sizes.find(({ bytes }) => bytes > processLimits.variable);
   if (large)
-    return `The job could not start: its variable ${large.name} has ${large.bytes} bytes with its name, and the limit is ${processLimits.variable}. Attach long values as files.`;
+    return `The job could not start: its environment variable ${large.name} has ${large.bytes} bytes (name and value), and the limit is ${processLimits.variable}. Attach long values as files.`;
   const total = environmentBytes(values);
   if (total <= room) return undefined;
   const largest = sizes.sort((a, b) => b.bytes - a.bytes).slice(0, 3);
   const names = largest.map(({ name, bytes }) => `${name} (${bytes})`).join(", ");
-  return `The job could not start: its variables, with those of its credentials, have ${total} bytes together, and the limit is ${room}. The largest are ${names}. Attach long values as files, or use fewer credentials.`;
+  return `The job could not start: its environment variables, with those of its credentials, have ${total} bytes together, and the limit is ${room}. The largest are ${names}, in bytes. Attach long values as files, or use fewer credentials.`;
 }

@@ -110,7 +110,7 @@ export async function putJobTexts(db: Db, jobs: readonly JobTexts[]): Promise<nu
 const textGone = () =>
   new ApiError(
     "wrong_state",
-    "The script of a job was deleted because of its age while it was being copied. Send the request again.",
+    "The server deleted the script of an old job while this request was copying the script. Send the request again.",
   );
 
 /**
