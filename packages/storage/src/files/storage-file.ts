@@ -89,7 +89,11 @@ export class StorageFile implements FileRecord {
    */
   ensureCached(options: CallOptions = {}): Promise<string> {
     const { cache } = this.#origin;
-    if (!cache) throw new StorageError("invalid", "ensureCached needs a cache: pass one to fromStorage");
+    if (!cache)
+      throw new StorageError(
+        "invalid",
+        "ensureCached needs a cache: pass a ContentCache to fromStorage as the option cache",
+      );
     return cache.ensure(this, (file) => this.download(file, options), options);
   }
 

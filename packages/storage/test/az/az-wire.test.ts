@@ -264,7 +264,7 @@ describe("the right of az://", () => {
       }
       refusedBecause(
         { ...account, client_id: "c", tenant_id: "t" },
-        /client_secret is missing: it is required for a service principal/,
+        /client_secret is missing: a service principal needs/,
       );
       assert.match((await authorizationOf({ ...principal, account_key: key })).header ?? "", /^SharedKey/);
     },
