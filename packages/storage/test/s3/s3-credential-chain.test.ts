@@ -132,7 +132,7 @@ describe("credentials of s3:// that are not given", { timeout: 120_000 }, () => 
     await assert.rejects(signerWith({}, { profile: "work" }), named(join(folder, ".aws/config and ")));
     await assert.rejects(
       signerWith(files, { profile: "other" }),
-      /cannot get credentials for s3:[^]*set key and secret/,
+      /cannot get credentials for s3:[\s\S]*set key and secret/,
     );
   });
 
