@@ -78,7 +78,7 @@ export class StorageFile implements FileRecord {
     const file = await this.#origin.storage.open(this.#key, { ...options, version });
     if (ifMatch === undefined || file.entry.etag === ifMatch) return file;
     await file.close();
-    throw new StorageError("precondition", `${this.uri} was replaced since it was listed; list it again`, {
+    throw new StorageError("precondition", `${this.uri} was replaced since it was listed; list the file again`, {
       key: this.path,
     });
   }
