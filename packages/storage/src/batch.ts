@@ -43,7 +43,11 @@ export interface BatchFailure {
 }
 
 export const noAnswer = (place: ErrorPlace) =>
-  new StorageError("network", `${describePlace(place)}: the store's batch answer has no result for this object`, place);
+  new StorageError(
+    "network",
+    `${describePlace(place)}: the store did not report whether this object was removed; remove it again`,
+    place,
+  );
 
 /**
  * Sends a batch. Each request in it succeeds or fails by itself: those that failed with a retryable error are sent

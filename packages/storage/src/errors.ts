@@ -84,7 +84,7 @@ export class StorageError extends Error {
  */
 export class FolderError extends StorageError {
   constructor(place: ErrorPlace & { readonly key: string }) {
-    super("not_found", `${place.key} is a folder, not a file`, place);
+    super("not_found", `${place.key || describePlace(place)} is a folder, not a file`, place);
   }
 }
 

@@ -84,6 +84,6 @@ function otherScheme(uri: string, name: string): Scheme {
   const hint = isTheirs ? "" : suggest(name, known);
   if (hint === "") return bridge(uri);
   const message = `${name}:// is not a known kind of storage (${known.join(", ")})${hint}`;
-  const next = ` If it is a scheme that a package adds to fsspec, write fsspec+${name}://`;
+  const next = ` If ${name} is a scheme that a package adds to fsspec, write fsspec+${name}://`;
   throw new StorageError("config", message + next, { scheme: name });
 }

@@ -22,7 +22,8 @@ export function storeBackend(
   fetch: FetchBuckets,
   close: () => Promise<void>,
 ): Backend {
-  const refuse = (why: string) => new StorageError("invalid", `${scheme}:// names no bucket: ${why}`, { scheme });
+  const refuse = (why: string) =>
+    new StorageError("invalid", `${scheme}:// names no bucket, which this call needs: ${why}`, { scheme });
   const refused = async (): Promise<never> => {
     throw refuse("list the buckets, and open one of them");
   };

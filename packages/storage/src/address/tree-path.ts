@@ -14,7 +14,7 @@ export function checkTreePath(scheme: string, key: string, forbidden = /\0/): st
   if (!isOdd && key.isWellFormed() && !forbidden.test(key)) return key;
   throw new StorageError(
     "invalid",
-    `${JSON.stringify(key)} is not a valid path on ${scheme}://: it must not be empty, begin or end with a slash, or have an empty segment, . or .. between slashes, half of a surrogate pair, or a character that the store does not allow`,
+    `${JSON.stringify(key)} is not a valid path on ${scheme}://. A path must not be empty, must not begin or end with a slash, and must not contain an empty segment, a segment . or .., half of a surrogate pair, or a name or character that ${scheme}:// does not allow`,
     { scheme, key },
   );
 }

@@ -27,7 +27,7 @@ export function checkUri(uri: string, isKnown: (scheme: string) => boolean): voi
   if (uri === "") throw new StorageError("config", "the URI is empty: give a URI, or . for the current folder");
   const [, scheme = "", rest = ""] = oneSlash.exec(uri) ?? [];
   if (!isKnown(scheme.toLowerCase())) return;
-  const message = `${uri}: did you mean ${scheme}://${rest}? For a folder of that name, write ./${uri}`;
+  const message = `${uri} is not a valid URI; did you mean ${scheme}://${rest}? For a local file or folder of this name, write ./${uri}`;
   throw new StorageError("config", message, { scheme });
 }
 

@@ -85,7 +85,11 @@ class Archive<M extends Member> {
     const member = this.#find(directory.members, key);
     if (member.refusal !== undefined) throw this.#error("unsupported", key, member.refusal);
     if (call.ifMatch !== undefined && call.ifMatch !== member.etag)
-      throw this.#error("precondition", key, "the file was replaced: its ETag is no longer the expected one");
+      throw this.#error(
+        "precondition",
+        key,
+        "the file was replaced: its ETag is no longer the expected one; read the new file from its start",
+      );
     const start = Math.min(call.start ?? 0, member.size);
     const end = Math.max(start, Math.min(call.end ?? member.size, member.size));
     const body = this.#body(directory, key, member, { start, end, signal: call.signal });

@@ -75,8 +75,8 @@ function checkParameters(configuration: Configuration<Table>, location: Location
   const kinds = kindsAround(outer);
   for (const [key, value] of Object.entries(configuration.values)) {
     if (key in archiveParameters || (kinds.includes(key) && typeof value === "object")) continue;
-    const next = `put parameters of the storage that holds the archive under its name: {"${kinds.at(-1)}": {…}}`;
-    throw refuse(`${key} is not a parameter of ${scheme}://: ${next}`);
+    const next = `Put the parameters of the storage that holds the archive into a member named after the scheme of that storage: {"${kinds.at(-1)}": {…}}`;
+    throw refuse(`${key} is not a parameter of ${scheme}://. ${next}`);
   }
 }
 

@@ -198,7 +198,7 @@ function parseJson({ scheme }: Question, name: string, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw refuse(scheme, `${name}: expected JSON`);
+    throw refuse(scheme, `${name}: expected JSON, but the text is not valid JSON`);
   }
 }
 

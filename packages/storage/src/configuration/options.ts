@@ -13,4 +13,5 @@ export const refused = (reason: string, help: string) =>
   ({ type: "object", default: null, effect: "rejected", reason, help }) as const;
 
 /** Returns the table row of an option that is rejected because only a Python program can supply its value. */
-export const ofPython = (help: string) => refused("it is a Python object, which only a Python program can make", help);
+export const ofPython = (help: string) =>
+  refused("its value would be a Python object, which only a Python program can create", help);

@@ -59,7 +59,7 @@ export class ContentCache {
     const place = this.placeOf(record);
     if (await markUsed(place)) return place;
     if (record.size > this.#limit) {
-      const message = `${record.path} has ${record.size} bytes, more than the cache's max_bytes of ${this.#limit}`;
+      const message = `${record.path} has ${record.size} bytes, more than the cache's max_bytes of ${this.#limit}; increase max_bytes, or read the file without the cache`;
       throw new StorageError("invalid", message, { key: record.path });
     }
     return withFileLock(`${place}.lock`, signal, async () => {
@@ -76,7 +76,7 @@ export class ContentCache {
       await fetch(part);
       const { size } = await stat(part);
       if (size !== record.size) {
-        const message = `${record.path}: received ${size} bytes instead of ${record.size}; list the file again`;
+        const message = `${record.path}: received ${size} bytes, but the listing states ${record.size}; list the file again`;
         throw new StorageError("precondition", message, { key: record.path });
       }
       await this.#takeIn(part, place, size);

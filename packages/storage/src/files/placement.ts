@@ -30,7 +30,7 @@ export async function placeOf(
   if (record.etag === "")
     throw new StorageError(
       "invalid",
-      `${record.path} has no ETag, which the placement etag uses as the name; choose another placement`,
+      `${record.path} has no ETag, but the placement etag names every file by its ETag; choose another placement`,
     );
   return record.etag.replaceAll("/", "_") + suffixOf(record.path);
 }
@@ -41,6 +41,6 @@ export function checkPath({ path }: FileRecord): void {
   if (isRefused)
     throw new StorageError(
       "invalid",
-      `${JSON.stringify(path)} is not a valid path for an exported file: it is empty, ends with a slash, or contains . or ..`,
+      `${JSON.stringify(path)} is not a valid path for an exported file: it is empty, ends with a slash, or contains a segment . or ..`,
     );
 }

@@ -78,7 +78,7 @@ export class StorageFile implements FileRecord {
     const file = await this.#origin.storage.open(this.#key, { ...options, version });
     if (ifMatch === undefined || file.entry.etag === ifMatch) return file;
     await file.close();
-    throw new StorageError("precondition", `${this.uri} was replaced since it was listed; list it again`, {
+    throw new StorageError("precondition", `${this.uri} was replaced since it was listed; list the file again`, {
       key: this.path,
     });
   }
@@ -89,7 +89,11 @@ export class StorageFile implements FileRecord {
    */
   ensureCached(options: CallOptions = {}): Promise<string> {
     const { cache } = this.#origin;
-    if (!cache) throw new StorageError("invalid", "ensureCached needs a cache: pass one to fromStorage");
+    if (!cache)
+      throw new StorageError(
+        "invalid",
+        "ensureCached needs a cache: pass a ContentCache to fromStorage as the option cache",
+      );
     return cache.ensure(this, (file) => this.download(file, options), options);
   }
 

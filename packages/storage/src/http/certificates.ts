@@ -27,9 +27,13 @@ export function readIdentity(
   const files = typeof given === "string" ? [given, given] : given;
   const [cert, key] = files;
   if (typeof cert !== "string" || typeof key !== "string" || files.length !== 2) {
-    throw new StorageError("config", `${parameter}: expected a file, or a list of two files: certificate and key`, {
-      scheme,
-    });
+    throw new StorageError(
+      "config",
+      `${parameter}: expected the path of one file that contains certificate and key, or a list of two paths: certificate, key`,
+      {
+        scheme,
+      },
+    );
   }
   return { cert: readCertificates(cert, scheme, parameter), key: readCertificates(key, scheme, parameter) };
 }

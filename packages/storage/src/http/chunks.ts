@@ -9,7 +9,8 @@ export function joinChunks(text: string): string | undefined {
     const lineEnd = text.indexOf("\r\n", at);
     if (lineEnd < 0) return undefined;
     const [, digits] = chunkSize.exec(text.slice(at, lineEnd)) ?? [];
-    if (digits === undefined) throw new Error("the answer claims to be chunked, but is not");
+    if (digits === undefined)
+      throw new Error("the answer has the header Transfer-Encoding: chunked, but its body is not chunked");
     const start = lineEnd + 2;
     const end = start + Number.parseInt(digits, 16);
     if (end === start) return isEnd(text, start) ? parts.join("") : undefined;
@@ -26,6 +27,6 @@ export function joinChunks(text: string): string | undefined {
 function isEnd(text: string, at: number): boolean {
   const end = text.startsWith("\r\n", at) ? at : text.indexOf("\r\n\r\n", at) + 2;
   if (end < at) return false;
-  if (text.length > end + 2) throw new Error("the server sent more bytes than announced");
+  if (text.length > end + 2) throw new Error("the server sent more bytes after the end of the answer");
   return true;
 }

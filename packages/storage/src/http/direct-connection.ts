@@ -26,7 +26,8 @@ const probesAfter = 60_000;
 
 function hasHead(bytes: Buffer): boolean {
   const isThere = bytes.includes(blankLine);
-  if (!isThere && bytes.length > longestHead) throw new Error(`the head of the answer exceeds ${longestHead} bytes`);
+  if (!isThere && bytes.length > longestHead)
+    throw new Error(`the headers of the answer exceed the limit of ${longestHead} bytes`);
   return isThere;
 }
 
@@ -201,7 +202,8 @@ export class DirectConnection {
     if (this.#deadline < Number.POSITIVE_INFINITY) this.#deadline = performance.now() + this.#timeout;
     const isScratch = buffer.buffer === this.#scratch.buffer;
     if (this.#text) this.#takeText(this.#text, length);
-    else if (length > this.#left) this.destroy(new Error("the server sent more bytes than announced"));
+    else if (length > this.#left)
+      this.destroy(new Error("the server sent more bytes than the Content-Length of its answer announces"));
     else if (isScratch) this.#takeScratch(length);
     else this.#count(length);
     this.#wake?.();

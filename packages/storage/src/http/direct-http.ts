@@ -25,7 +25,7 @@ interface Host {
 
 const enoughUnsuited = 3;
 
-const closedError = () => Object.assign(new Error("the storage is closed"), { code: "ERR_CLOSED" });
+const closedError = () => Object.assign(new Error("the storage is closed; open it again"), { code: "ERR_CLOSED" });
 
 export class DirectHttp {
   readonly #settings: HttpSettings;

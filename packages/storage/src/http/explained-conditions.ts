@@ -35,7 +35,7 @@ function explain(error: StorageError, place: ErrorPlace, { ifMatch }: Conditions
   const why =
     ifMatch === undefined
       ? "the object already exists, or is being written"
-      : `the object was replaced or removed: its ETag is no longer ${ifMatch}`;
+      : `the object was replaced or removed: its ETag is no longer ${ifMatch}; read the object again`;
   const { status, requestId } = error;
   const details = { ...place, requestId, cause: error, ...(status === undefined ? {} : { status }) };
   return new StorageError("precondition", `${describePlace(place)}: ${why}`, details);

@@ -18,7 +18,11 @@ export const headerTextRule = "a header takes only printable ASCII, without a sp
 export function checkHeaderText(name: string, text: string, place: ErrorPlace): void {
   if (isHeaderText(text)) return;
   const advice = "encode the text, for example with encodeURIComponent";
-  throw new StorageError("invalid", `${describePlace(place)}: ${name}: ${headerTextRule}; ${advice}`, place);
+  throw new StorageError(
+    "invalid",
+    `${describePlace(place)}: ${name}: this text cannot be sent, because ${headerTextRule}; ${advice}`,
+    place,
+  );
 }
 
 /** A store's rule for metadata names, as a pattern and in words. */

@@ -14,7 +14,7 @@ export async function makeBucket(place: ErrorPlace, making: Promise<HttpAnswer>)
   } catch (error) {
     if (!isStorageError(error, "failed") || error.status !== conflict) throw error;
     const { requestId, status } = error;
-    const message = `${describePlace(place)} already exists, in this account or another: use it, or choose another name`;
+    const message = `${describePlace(place)} already exists, in your account or in another one; use it if it is yours, or choose another name`;
     throw new StorageError("precondition", message, { ...place, status, requestId, cause: error });
   }
 }

@@ -16,7 +16,7 @@ export async function parseJson<T>(answer: HttpAnswer, place: ErrorPlace): Promi
   const text = await answer.text();
   return parseAnswer(place, () => {
     const value: unknown = JSON.parse(text);
-    if (typeof value !== "object" || value === null) throw new Error("expected an object or a list");
+    if (typeof value !== "object" || value === null) throw new Error("expected a JSON object or list");
     return value as T;
   });
 }

@@ -20,7 +20,7 @@ export function givenAddress(text: string, place: ErrorPlace, base?: URL): URL {
   const url = URL.parse(text, base);
   if (url && /^https?:$/.test(url.protocol)) return url;
   const told = JSON.stringify(text.slice(0, mostTold));
-  const message = `${describePlace(place)}: the server redirects to ${told}, which is not an http or https address`;
+  const message = `${describePlace(place)}: the server sent the address ${told}, which is not an http or https URL`;
   throw new StorageError("failed", message, place);
 }
 

@@ -40,15 +40,12 @@ export function decodeText(text: string): string {
   });
   // Some writers encode a character as two references, one for each surrogate, so only the decoded text can be checked.
   if (decoded.isWellFormed()) return decoded;
-  throw new StorageError(
-    "failed",
-    `the store's answer contains half of a surrogate pair: ${text.slice(0, mostQuoted)}`,
-  );
+  throw new StorageError("failed", `the store's XML contains half of a surrogate pair: ${text.slice(0, mostQuoted)}`);
 }
 
 function character(number: number, reference: string): string {
   if (number <= lastCharacter) return String.fromCodePoint(number);
-  const message = `the store's answer contains an invalid character reference: ${reference.slice(0, mostQuoted)}`;
+  const message = `the store's XML contains an invalid character reference: ${reference.slice(0, mostQuoted)}`;
   throw new StorageError("failed", message);
 }
 

@@ -22,7 +22,7 @@ function refuseTooMany(count: number, pattern: string): void {
   if (count <= mostPatterns) return;
   throw new StorageError(
     "invalid",
-    `${pattern}: the braces expand to ${count} patterns, more than the limit of ${mostPatterns}`,
+    `${pattern}: the braces expand to ${count} patterns, more than the limit of ${mostPatterns}; split the pattern`,
   );
 }
 

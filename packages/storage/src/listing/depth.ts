@@ -7,7 +7,7 @@ const mostLevels = 1024;
 /** Throws if a folder has more than the maximum depth. Call this before reading a folder that a server reported. */
 export function checkDepth(folder: string): void {
   if (levelsOf(folder) <= mostLevels) return;
-  const message = `${folder}: this path has more than ${mostLevels} folders, so one of them most likely contains itself`;
+  const message = `${folder}: this path has more than ${mostLevels} folders, so a folder most likely contains itself`;
   throw new StorageError("failed", message, { key: folder });
 }
 

@@ -60,7 +60,7 @@ export async function openFile(
   const cache = await createCache[type](setup);
   const file: OpenedFile = new CachedFile(entry, { type, blockSize, cache }, () => {
     held.delete(file);
-    closing.abort(new StorageError("invalid", `${entry.path} was closed while it was read`));
+    closing.abort(new StorageError("invalid", `${entry.path} was closed while it was read; open the file again`));
   });
   if (cache.close) held.add(file);
   return file;
@@ -98,7 +98,10 @@ class CachedFile implements OpenedFile {
     signal?.throwIfAborted();
     if (this.#closed) throw new StorageError("invalid", `${this.entry.path} is closed: open the file again`);
     if (!Number.isInteger(offset) || offset < 0 || Number.isNaN(length) || length < 0) {
-      throw new StorageError("invalid", `cannot read ${length} bytes at offset ${offset}: both must be 0 or more`);
+      throw new StorageError(
+        "invalid",
+        `cannot read ${length} bytes at offset ${offset}: expected a length and an offset of 0 or more`,
+      );
     }
     const end = Math.min(offset + length, this.size);
     if (offset >= end) return new Uint8Array();

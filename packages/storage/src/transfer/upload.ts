@@ -113,7 +113,7 @@ const knownSize = ({ size }: Pick<WriteOptions, "size">) => (Number.isFinite(siz
 export function checkSize(key: string, options: Pick<WriteOptions, "size">, total: number): void {
   const size = knownSize(options);
   if (size === undefined || size === total) return;
-  const message = `${key} has ${total > size ? "more" : total} bytes instead of the ${size} given as its size`;
+  const message = `${key}: the given size is ${size} bytes, but the content has ${total > size ? "more" : `only ${total}`}; give the right size, or omit it`;
   throw new StorageError("invalid", message, { key });
 }
 

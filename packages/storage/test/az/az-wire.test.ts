@@ -264,7 +264,7 @@ describe("the right of az://", () => {
       }
       refusedBecause(
         { ...account, client_id: "c", tenant_id: "t" },
-        /client_secret is missing: it is required for a service principal/,
+        /client_secret is missing: a service principal needs/,
       );
       assert.match((await authorizationOf({ ...principal, account_key: key })).header ?? "", /^SharedKey/);
     },
@@ -495,7 +495,7 @@ describe("the other parameters of az://", () => {
     const warned = once(process, "warning");
     const { storage } = await against({ assume_container_exists: null }, missing);
     assert.equal(await storage.readText("a"), "ok");
-    assert.match(String((await warned)[0]), /assumed to exist: az:\/\/container: ContainerNotFound/);
+    assert.match(String((await warned)[0]), /requests are sent all the same: az:\/\/container: ContainerNotFound/);
   });
 
   proves("assume_container_exists", "false is an error, each time; true does not check", async () => {

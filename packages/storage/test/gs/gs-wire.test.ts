@@ -158,7 +158,7 @@ describe("credentials of gs://", () => {
     const { server, storage } = await against({ token });
     await assert.rejects(storage.read("a"), { code: "config", message: `token: ${token} does not exist` });
     const isFolder = openAt({ endpoint_url: server.url, token: folder }).read("a");
-    await assert.rejects(isFolder, { code: "config", message: `token: ${folder} cannot be read` });
+    await assert.rejects(isFolder, { code: "config", message: `token: ${folder} cannot be read (EISDIR)` });
     const secret = openAt({ endpoint_url: server.url, token: "c2Vj/cmV0" }).read("a");
     await assert.rejects(secret, (error) => isStorageError(error, "config") && !error.message.includes("cmV0"));
     await rejectsWith("config", openAt({ endpoint_url: server.url, token: { nothing: true } }).read("a"));

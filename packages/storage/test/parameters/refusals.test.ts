@@ -27,7 +27,7 @@ describe("a URI", () => {
     for (const uri of ["s3:/bucket/x", "s3:bucket/x", "S3:/bucket/x"]) {
       assert.throws(() => openStorage(uri), { code: "config", message: /did you mean [sS]3:\/\/bucket\/x\?/ });
     }
-    assert.throws(() => openStorage("file:/tmp/x"), /For a folder of that name, write \.\/file:\/tmp\/x/);
+    assert.throws(() => openStorage("file:/tmp/x"), /For a local file or folder of this name, write \.\/file:\/tmp\/x/);
     for (const path of ["./s3:/bucket", "unknown:/x", "c:/x"]) assert.equal(openStorage(path).scheme, "file");
   });
 

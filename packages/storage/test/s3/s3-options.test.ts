@@ -422,7 +422,10 @@ describe("config_kwargs of s3:// for names and addresses", () => {
     const s3 = { use_accelerate_endpoint: true, addressing_style: "path" };
     const dual = { s3, use_dualstack_endpoint: true };
     assert.equal(await hostOf(dual), "bucket.s3-accelerate.dualstack.amazonaws.com");
-    assert.throws(() => opened({ config_kwargs: { s3, use_fips_endpoint: true } }), /cannot be combined with use_fips/);
+    assert.throws(
+      () => opened({ config_kwargs: { s3, use_fips_endpoint: true } }),
+      /cannot be combined with config_kwargs\.use_fips/,
+    );
   });
 
   proves("config_kwargs.s3.us_east_1_regional_endpoint", "legacy selects the old address of us-east-1", async () => {

@@ -6,7 +6,7 @@ export async function keepsToTheExpected(storage: Storage): Promise<void> {
   const { etag } = await storage.write("expected", "first");
   const replaced = {
     code: "precondition",
-    message: `${storage.uri}/expected: the object was replaced or removed: its ETag is no longer ${etag}`,
+    message: `${storage.uri}/expected: the object was replaced or removed: its ETag is no longer ${etag}; read the object again`,
   };
   const isThere = { code: "precondition", message: /\/expected: the object already exists/ };
   assert.equal(await storage.readText("expected", { ifMatch: etag }), "first");

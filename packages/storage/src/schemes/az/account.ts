@@ -86,6 +86,6 @@ function principalRight(values: Configuration<typeof parameters>["values"]): Rig
   if (client !== null && secret !== null && tenant !== null) return { kind: "principal", client, secret, tenant };
   const missing = Object.entries({ client_id: client, client_secret: secret, tenant_id: tenant });
   throw refuse(
-    `${missing.find(([, value]) => value === null)?.[0]} is missing: it is required for a service principal`,
+    `${missing.find(([, value]) => value === null)?.[0]} is missing: a service principal needs client_id, client_secret and tenant_id`,
   );
 }

@@ -51,7 +51,7 @@ async function fetchToken(right: TokenRight, session: object | null): Promise<To
     const { token, expiresOnTimestamp } = answer;
     return { token, expiration: expiresOnTimestamp === undefined ? soon() : new Date(expiresOnTimestamp) };
   } catch (error) {
-    const message = `no credentials: set account_key, sas_token or another credential, or anon for public containers (${(error as Error).message})`;
+    const message = `cannot get credentials for az:// (${(error as Error).message}); set account_key, sas_token or another credential, or set anon to true for a public container`;
     throw new StorageError("permission", message, { scheme: "az", cause: error });
   }
 }

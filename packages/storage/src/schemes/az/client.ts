@@ -85,7 +85,7 @@ export class AzClient {
   path(key: string): string {
     const container = `${this.#folder}/${encodeText(this.container)}`;
     if (key.includes("\\")) {
-      const message = `az://${this.container}/${key}: az:// does not allow a backslash in a key, because the store would read it as a slash`;
+      const message = `az://${this.container}/${key}: az:// does not allow a backslash in a key, because the store would take the backslash for a slash`;
       throw new StorageError("invalid", message, this.place(key));
     }
     return key === "" ? container : `${container}/${encodeKey(key)}`;

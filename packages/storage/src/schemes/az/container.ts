@@ -43,7 +43,7 @@ export function withContainerCheck(client: AzClient, backend: Backend): Backend 
     );
   let closed = false;
   const warn = (error: Error) => {
-    const message = `could not check the container, so it is assumed to exist: ${error.message}`;
+    const message = `the check of the container failed, but requests are sent all the same: ${error.message}`;
     if (!closed) process.emitWarning(message, "StorageWarning");
   };
   let looked = false;

@@ -31,12 +31,12 @@ function refuseUnfinished(client: AzClient, key: string, answer: HttpAnswer, id:
   const status = answer.header("x-ms-copy-status") ?? "success";
   const why =
     status === "success"
-      ? "another write has replaced the blob since"
-      : (answer.header("x-ms-copy-status-description") ?? "");
+      ? ", but another write has replaced the blob since; copy it again"
+      : `: ${answer.header("x-ms-copy-status-description") ?? "the store gave no reason"}`;
   if (status === "success" && answer.header("x-ms-copy-id") === id) return;
   throw new StorageError(
     "failed",
-    `az://${client.container}/${key}: the copy ended with status ${status}: ${why}`,
+    `az://${client.container}/${key}: the copy ended with status ${status}${why}`,
     client.place(key),
   );
 }

@@ -26,7 +26,7 @@ export async function presignBlob(
   if (!authorizer.key) {
     throw new StorageError(
       "permission",
-      "presign needs account_key: no other credential can sign URLs",
+      "presign needs an account key, because no other credential can sign URLs; set account_key",
       client.place(key),
     );
   }

@@ -161,8 +161,8 @@ export class PythonChild {
   #endedBecause(code: number | null, signal: NodeJS.Signals | null): StorageError {
     const how = this.#complaint || (signal ? `it was killed by ${signal}` : `it exited with code ${code}`);
     const words = this.#words.trim();
-    const last = words === "" ? "" : `. Its last output: ${words}`;
-    const message = `the Python process of fsspec ended: ${how}. Try again: the next call starts a new one${last}`;
+    const last = words === "" ? "" : `. Last output of the ended process: ${words}`;
+    const message = `the Python process of fsspec ended: ${how}. Try again: the next call starts a new process${last}`;
     return new StorageError("failed", message);
   }
 

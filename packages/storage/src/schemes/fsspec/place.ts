@@ -127,7 +127,7 @@ export class Place {
     if (unknown === undefined) return;
     const message =
       `${unknown}:// is not a known kind of storage, neither of Millrace (${this.#bridged.natives.join(", ")}) ` +
-      `nor of fsspec ${hello.fsspec} in ${python}. Check the spelling, or install the package that adds it to fsspec for this Python`;
+      `nor of fsspec ${hello.fsspec} in ${python}. Check the spelling, or install the package that adds ${unknown} to fsspec for this Python`;
     throw new StorageError("config", message, { scheme: this.scheme });
   }
 

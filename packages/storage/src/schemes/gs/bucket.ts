@@ -8,7 +8,11 @@ import { projectOf } from "./credentials.ts";
 export async function createBucket(client: GsClient, { signal }: CallOptions): Promise<void> {
   const project = await projectOf(client.configuration);
   if (project === undefined) {
-    throw new StorageError("config", "project is missing: it is required to create a bucket", client.place(""));
+    throw new StorageError(
+      "config",
+      "project is missing: it is required to create a bucket; set project",
+      client.place(""),
+    );
   }
   const { default_location: location } = client.configuration.values;
   const body = Buffer.from(JSON.stringify({ name: client.bucket, ...(location === null ? {} : { location }) }));

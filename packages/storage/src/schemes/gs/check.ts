@@ -15,7 +15,7 @@ export function checkConfiguration({ values, isGiven }: Configuration<typeof par
   const { token, requester_pays, project } = values;
   if (bucket === "") checkProject(values);
   if (token === "cache" || token === "browser") {
-    throw refuse(`token: "${token}" can be read only by Python; use a token file or google_default`);
+    throw refuse(`token: "${token}" works only in Python; use the path of a token file, or "google_default"`);
   }
   if (requester_pays === true && token === "anon") {
     throw refuse("requester_pays: token is anon, so nobody can be billed; use another token");

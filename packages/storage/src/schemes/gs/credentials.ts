@@ -82,7 +82,8 @@ const pathOf = (token: string) => token.replace(/^~(?=\/)/, homedir());
 async function readTokenFile(token: string): Promise<TokenDict | undefined> {
   const path = pathOf(token);
   const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "EACCES" || error.code === "EISDIR") throw refuseFile(`${path} cannot be read`, error);
+    if (error.code === "EACCES" || error.code === "EISDIR")
+      throw refuseFile(`${path} cannot be read (${error.code})`, error);
     return undefined;
   });
   if (text === undefined) return undefined;
@@ -102,7 +103,7 @@ function fromDict(configuration: GsConfiguration, token: TokenDict): Renewable<A
   if (typeof plain === "string") return lasting({ token: plain });
   throw new StorageError(
     "config",
-    "token: the dictionary contains no credentials: expected access_token, or the content of a credentials file",
+    "token: the dictionary contains no credentials; expected the key access_token, or the content of a credentials file",
     { scheme: "gs" },
   );
 }
@@ -167,7 +168,7 @@ async function fromClient(create: () => Promise<TokenClient>): Promise<AccessTok
     return { token, expiration: end ? new Date(end) : soon() };
   } catch (error) {
     if (isStorageError(error)) throw error;
-    const message = `no credentials: set token, or token "anon" for a public bucket (${(error as Error).message})`;
+    const message = `cannot get credentials for gs:// (${(error as Error).message}); set token, or set token to "anon" for a public bucket`;
     throw new StorageError("permission", message, { scheme: "gs", cause: error });
   }
 }

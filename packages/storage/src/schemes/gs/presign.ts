@@ -20,7 +20,7 @@ export async function presignObject(
   checkLifetime(call.expiresIn, longestLifetime, client.place(key));
   const signer = await urlSigner(client.configuration);
   if (!signer) {
-    const message = "presign needs a service account: set token to its key file";
+    const message = "presign needs a service account: set token to the path of its key file";
     throw new StorageError("permission", message, client.place(key));
   }
   const path = `/${encodeText(client.bucket)}/${encodeKey(key)}`;

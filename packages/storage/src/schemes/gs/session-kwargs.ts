@@ -28,7 +28,10 @@ const ways = {
     help: "Maximum number of connections to one host; in aiohttp, this is an option of the connector.",
   },
   "session_kwargs.connector": ofPython("Connection pool: use limit."),
-  "session_kwargs.connector_owner": refused("there is no connector to own", "Close the connector too."),
+  "session_kwargs.connector_owner": refused(
+    "there is no aiohttp connector that could be closed",
+    "Close the connector too.",
+  ),
   "session_kwargs.version": refused("requests always use HTTP/1.1", "HTTP version."),
 } as const satisfies ParameterTable;
 

@@ -56,7 +56,8 @@ export function checkSession(values: GsValues): void {
   if (proxy !== null && !isProxy(proxy)) throw refuse("session_kwargs.proxy: expected the URL of an HTTP proxy");
   basic(values, "session_kwargs.proxy_auth");
   for (const [name, text] of Object.entries(sessionHeaders(values))) {
-    if (!isHeaderText(text)) throw refuse(`session_kwargs: ${name}: ${headerTextRule}`);
+    if (!isHeaderText(text))
+      throw refuse(`session_kwargs: the header ${name} cannot be sent, because ${headerTextRule}`);
   }
 }
 

@@ -63,7 +63,7 @@ function refuseVersion(client: HubClient, key: string, { version }: VersionCall)
   if (!version) return;
   throw new StorageError(
     "unsupported",
-    `${key}: hf:// cannot remove a file from an old commit; omit the version to remove it from the newest one`,
+    `${key}: hf:// cannot remove a file from an old commit; omit the version to remove the file from the newest commit`,
     client.place(key),
   );
 }

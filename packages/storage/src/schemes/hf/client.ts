@@ -183,8 +183,8 @@ export class HubClient {
     if (only !== undefined && another === undefined) return only;
     for (const type of this.name.types) if (await this.#isThere(type)) return type;
     const tried = this.name.types.join(" and no ");
-    const token = this.#settings.token === undefined ? "; a private repository needs a token" : "";
-    throw new StorageError("not_found", `the hub has no ${tried} ${this.name.id}${token}`, this.place(""));
+    const token = this.#settings.token === undefined ? "; for a private repository, set token" : "";
+    throw new StorageError("not_found", `the Hugging Face hub has no ${tried} ${this.name.id}${token}`, this.place(""));
   }
 
   async #isThere(type: RepositoryType): Promise<boolean> {

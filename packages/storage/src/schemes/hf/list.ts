@@ -56,7 +56,7 @@ export async function lookUp(client: HubClient, key: string, call: VersionCall):
 export async function statFile(client: HubClient, key: string, call: VersionCall): Promise<Entry> {
   const item = key === "" ? undefined : await lookUp(client, key, call);
   if (item?.type === "file") return toEntry(item);
-  const what = item ? "is a folder" : "does not exist";
+  const what = item ? "is a folder, not a file" : "does not exist";
   throw new StorageError("not_found", `hf://${client.place(key).bucket}/${key} ${what}`, client.place(key));
 }
 

@@ -39,9 +39,13 @@ export function tokenOf({ values, environment }: Asked): string | undefined {
   if (values.token !== true) return values.token;
   const saved = savedToken(environment);
   if (saved) return saved.value as string;
-  throw new StorageError("config", "token is true, but no token is saved: set HF_TOKEN, or log in to the hub", {
-    scheme: "hf",
-  });
+  throw new StorageError(
+    "config",
+    "token is true, but no token is saved: set HF_TOKEN, or log in to the Hugging Face hub",
+    {
+      scheme: "hf",
+    },
+  );
 }
 
 function tokenFile(environment: Environment): string {

@@ -50,7 +50,8 @@ export async function uploadContent(upload: LfsUpload): Promise<void> {
   };
   const { answer } = await client.send({ method: "POST", url, key, ...json(asked), signal });
   const [object] = (await parseJson<BatchAnswer>(answer, client.place(key))).objects;
-  if (object?.error) throw new StorageError("failed", `${key}: ${object.error.message}`, client.place(key));
+  if (object?.error)
+    throw new StorageError("failed", `${key}: the hub refused the upload: ${object.error.message}`, client.place(key));
   const { upload: action, verify } = object?.actions ?? {};
   if (!action) return;
   if (action.header?.["chunk_size"]) await sendParts(upload, action);

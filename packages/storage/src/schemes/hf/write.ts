@@ -74,7 +74,7 @@ function conditionOf(client: HubClient, key: string, call: WriteCall) {
     if (!isRight)
       throw new StorageError(
         "precondition",
-        `${key}: the file already exists (ifNoneMatch), or its ETag is not the expected one (ifMatch)`,
+        `${key}: ${call.ifMatch === undefined ? "the file already exists" : `the file was replaced or removed: its ETag is no longer ${call.ifMatch}; read the file again`}`,
         client.place(key),
       );
   };

@@ -27,7 +27,7 @@ function checkConditions(objects: MemoryObjects, key: string, { ifMatch, ifNoneM
   if (refused)
     throw new StorageError(
       "precondition",
-      `memory://${key}: the object already exists (ifNoneMatch), or its ETag is not the expected one (ifMatch)`,
+      `memory://${key}: ${ifMatch === undefined ? "the object already exists" : `the object was replaced or removed: its ETag is no longer ${ifMatch}; read the object again`}`,
       {
         scheme: "memory",
         key,

@@ -41,7 +41,7 @@ function checkVariants(configuration: Configuration<typeof parameters>): void {
     );
   }
   if (values[variants[1]] && values[variants[2]])
-    throw refuse(`${variants[2]}: cannot be combined with use_fips_endpoint; remove one of the two`);
+    throw refuse(`${variants[2]} cannot be combined with ${variants[1]}; remove one of the two`);
 }
 
 function checkTransport(values: Configuration<typeof parameters>["values"]): void {
@@ -50,19 +50,20 @@ function checkTransport(values: Configuration<typeof parameters>["values"]): voi
     throw refuse(`config_kwargs.proxies.${name}: expected the URL of an HTTP proxy, or its host and port`);
   }
   const agent = userAgent(values)?.["user-agent"] ?? "";
-  if (!isHeaderText(agent)) throw refuse(`config_kwargs.user_agent: ${headerTextRule}`);
+  if (!isHeaderText(agent))
+    throw refuse(`config_kwargs.user_agent: this text cannot be sent, because ${headerTextRule}`);
 }
 
 function checkMember(name: string, value: unknown): void {
   const [call] = callMembers[name]?.calls ?? [];
   if (call === undefined) {
     const hint = suggest(name, Object.keys(callMembers));
-    throw refuse(`s3_additional_kwargs.${name} is not an argument of any call that this library makes${hint}`);
+    throw refuse(`s3_additional_kwargs.${name} is not an argument of any S3 call that this library makes${hint}`);
   }
   for (const [header, text] of Object.entries(headersOfMembers({ [name]: value }, call))) {
     if (headerNames.pattern.test(header) && isHeaderText(text)) continue;
     throw refuse(
-      `s3_additional_kwargs.${name}: the value would be sent as ${JSON.stringify(header)}, but ${headerTextRule}`,
+      `s3_additional_kwargs.${name}: the value would be sent in the header ${JSON.stringify(header)}, but ${headerTextRule}`,
     );
   }
 }

@@ -7,7 +7,7 @@ import type { ParameterTable } from "../../configuration/parameters.ts";
  * own, in parameters.ts.
  */
 export const clientKwargs = {
-  "client_kwargs.service_name": refused("it is always s3", "Service to use."),
+  "client_kwargs.service_name": refused("the service is always s3", "Service to use."),
   "client_kwargs.region_name": {
     type: "string",
     default: null,
@@ -40,7 +40,7 @@ export const sessionKwargs = {
   "kwargs.session_vars": ofPython("Names of the session's own settings."),
   "kwargs.event_hooks": ofPython("Functions called for every request."),
   "kwargs.include_builtin_handlers": refused(
-    "there are no such handlers to leave out",
+    "this library has no built-in handlers",
     "Built-in handlers of the session.",
   ),
   "kwargs.profile": {

@@ -17,11 +17,11 @@ const signing = {
     help: "Only version 4; stores no longer accept version 2.",
   },
   "config_kwargs.auth_scheme_preference": refused(
-    "requests are always signed with version 4",
+    "requests are always signed with AWS Signature Version 4",
     "Signature schemes, the preferred one first.",
   ),
   "config_kwargs.sigv4a_signing_region_set": refused(
-    "version 4a signatures, for several regions, are not supported",
+    "requests are always signed for one region, with AWS Signature Version 4",
     "Regions that a signature is valid for.",
   ),
   "config_kwargs.request_checksum_calculation": {

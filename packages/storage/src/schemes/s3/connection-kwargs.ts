@@ -81,11 +81,11 @@ export const connectionKwargs = {
     "Seconds that resolved host names are cached.",
   ),
   "config_kwargs.connector_args.write_timeout": refused(
-    "it belongs to another HTTP client of Python; use read_timeout",
+    "only another HTTP client of Python has this option; use config_kwargs.read_timeout",
     "Write timeout in seconds.",
   ),
   "config_kwargs.connector_args.pool_timeout": refused(
-    "it belongs to another HTTP client of Python; requests wait in a queue without a timeout",
+    "only another HTTP client of Python has this option; here, requests wait for a connection without a timeout",
     "Maximum seconds to wait for a free connection of the pool.",
   ),
   "config_kwargs.connector_args.ssl_context": ofPython("TLS settings: use client_cert and client_kwargs.verify."),

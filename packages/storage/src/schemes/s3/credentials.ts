@@ -69,7 +69,7 @@ function fromFunction(token: TokenFunction, key: string | null, secret: string |
     if (accessKeyId === null || secretAccessKey === null) {
       throw new StorageError(
         "config",
-        "token: the function returned only a token, which needs key and secret; return them too, or set them",
+        "token: the function returned no key or no secret, and the parameter is not set either; return both from the function, or set key and secret",
         {
           scheme: "s3",
         },
@@ -94,7 +94,7 @@ function fromResolver(configuration: Configuration<typeof parameters>): () => Pr
       return await fromNodeProviderChain(profile === null ? {} : { profile })();
     } catch (error) {
       await refuseMissing(profile, configuration, error);
-      const message = `no credentials: set key and secret, or anon for a public bucket (${(error as Error).message})`;
+      const message = `cannot get credentials for s3:// (${(error as Error).message}); set key and secret, or set anon to true for a public bucket`;
       throw new StorageError("permission", message, { scheme: "s3", cause: error });
     }
   };
@@ -111,8 +111,8 @@ async function refuseMissing(
 ): Promise<void> {
   const places = profile === null ? undefined : await placesWithout(profile, environment);
   if (places === undefined) return;
-  const message = `profile: there is no profile ${JSON.stringify(profile)} in ${places}`;
-  throw new StorageError("config", `${message} (set by ${sourceOf("kwargs.profile")})`, {
+  const message = `profile: ${JSON.stringify(profile)} (set by ${sourceOf("kwargs.profile")}) does not exist in ${places}`;
+  throw new StorageError("config", message, {
     scheme: "s3",
     cause,
   });

@@ -33,7 +33,7 @@ export async function removeObjects(client: S3Client, keys: readonly string[], c
 
 function refuse(client: S3Client, xml: string, start: number, end: number): void {
   const key = elementText(xml, "Key", start, end) ?? "";
-  const word = elementText(xml, "Code", start, end) ?? "";
+  const word = elementText(xml, "Code", start, end) ?? "the store gave no reason";
   if (word === "NoSuchKey") return;
   const code = word === "AccessDenied" ? "permission" : word === "SlowDown" ? "throttled" : "failed";
   const place = { scheme: "s3", bucket: client.bucket, key };

@@ -43,7 +43,7 @@ export class Connection {
   }
 }
 
-const lost = () => new StorageError("network", "the connection was lost");
+const lost = () => new StorageError("network", "the connection to the SFTP server was lost");
 
 export class Session {
   readonly #connect: () => ConnectConfig;
@@ -145,7 +145,7 @@ export class Session {
   }
 
   #distrust(): StorageError {
-    const message = `sftp://${this.#bucket}: the host's key is unknown or has changed; add it to known_hosts, or set host_key or host_key_policy`;
+    const message = `sftp://${this.#bucket}: the host's key is unknown or has changed. Check the key; if it is right, add it to known_hosts, or set host_key`;
     return new StorageError("permission", message, this.place(""));
   }
 }

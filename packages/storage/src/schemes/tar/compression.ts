@@ -18,6 +18,6 @@ export async function findDecompressor(source: ArchiveSource): Promise<Decompres
   const start = Buffer.from(await source.bytes({ start: 0, end: 6 })).toString("hex");
   const found = known.find(({ magic }) => start.startsWith(magic));
   if (!found || found.make) return found?.make;
-  const message = `${source.uri} is compressed with ${found.name}, which needs Python: open it with fsspec+tar://`;
+  const message = `${source.uri} is compressed with ${found.name}, which tar:// cannot read; open the archive with fsspec+tar://, which needs Python`;
   throw new StorageError("unsupported", message, { scheme: "tar" });
 }
