@@ -8,6 +8,8 @@ import { sqliteFull } from "../store/drivers/unavailable.ts";
 const askEvery = 1000;
 /** Minimum free space in bytes, even if MILLRACE_DISK_FLOOR is 0. It is reserved for recording job ends and cancellations. */
 const least = 1024 ** 2;
+/** Copies of files leave this many times the minimum free, so that logs and the store can grow before jobs are refused. */
+const copiesLeave = 1.25;
 
 export class Disk {
   readonly #folder: string;
@@ -50,9 +52,9 @@ export class Disk {
     return (await this.free()) - more < Math.max(this.#floor, least);
   }
 
-  /** Returns how many bytes are missing to keep the minimum free after writing `more` bytes; measured now. */
+  /** Returns how many bytes must be freed before copies of `more` bytes are written; measured now. */
   async shortage(more = 0): Promise<number> {
-    return Math.max(0, Math.max(this.#floor, least) + more - (await this.#ask()));
+    return Math.max(0, Math.max(this.#floor, least) * copiesLeave + more - (await this.#ask()));
   }
 
   /** Throws `insufficient_storage` if free space is below the minimum. */

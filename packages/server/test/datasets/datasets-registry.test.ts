@@ -251,7 +251,11 @@ describe("the registry of datasets", () => {
       await put("elsewhere");
       await put("uncounted", { rows_table: "ds_uncounted", num_objects: null });
       await refused(ask("elsewhere"), "wrong_state", /an external producer registered it/);
-      await refused(ask("uncounted"), "wrong_state", /@admin\.default\.uncounted@1\.0\.0 cannot be exported: .*how many rows it has/);
+      await refused(
+        ask("uncounted"),
+        "wrong_state",
+        /@admin\.default\.uncounted@1\.0\.0 cannot be exported: .*how many rows it has/,
+      );
     });
   });
 
