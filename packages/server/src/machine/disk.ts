@@ -8,6 +8,8 @@ import { sqliteFull } from "../store/drivers/unavailable.ts";
 const askEvery = 1000;
 /** Minimum free space in bytes, even if MILLRACE_DISK_FLOOR is 0. It is reserved for recording job ends and cancellations. */
 const least = 1024 ** 2;
+/** Copies of files leave this many times the minimum free, so that logs and the store can grow before jobs are refused. */
+const copiesLeave = 1.25;
 
 export class Disk {
   readonly #folder: string;
@@ -51,11 +53,10 @@ export class Disk {
   }
 
   /**
-   * Measures the disk, and returns how many bytes must be freed so that the minimum stays free after `more` bytes are
-   * written; 0 if none.
+   * Measures the disk, and returns how many bytes must be freed before copies of `more` bytes may be written; 0 if none.
    */
   async shortage(more = 0): Promise<number> {
-    return Math.max(0, Math.max(this.#floor, least) + more - (await this.#ask()));
+    return Math.max(0, Math.max(this.#floor, least) * copiesLeave + more - (await this.#ask()));
   }
 
   /** Throws `insufficient_storage` if free space is below the minimum. */
