@@ -45,7 +45,10 @@ function filesOf(scheme: string, environment: Environment): DefaultsPlace[] {
   });
 }
 
-/** Returns fsspec's limit of concurrent calls, a setting in the configuration files that applies to all schemes. */
+/**
+ * Returns `gather_batch_size`, fsspec's limit of concurrent calls, if a configuration file sets it. It applies to all
+ * schemes; `scheme` is only named in errors.
+ */
 export function fsspecBatchSize(scheme: string, environment: Environment): number | undefined {
   const given = pathsOf(environment).map((path) => sectionsOf(scheme, path)["gather_batch_size"]);
   return given.find((value) => typeof value === "number");

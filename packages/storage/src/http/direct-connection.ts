@@ -35,8 +35,8 @@ interface Text {
   bytes: Buffer;
   readonly isEnough: (bytes: Buffer) => boolean;
   /**
-   * Whether enough bytes have arrived. Over TLS, more bytes may still be delivered afterwards, because the socket had
-   * already read them.
+   * Whether `isEnough` has accepted the bytes. It stays true. Over TLS, bytes that the socket had already read may still
+   * be appended afterwards.
    */
   isWhole: boolean;
 }

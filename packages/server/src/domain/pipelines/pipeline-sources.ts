@@ -24,7 +24,7 @@ import { mostDraftText } from "./pipeline-drafts.ts";
 import { type GraphNode, mostNeeds } from "./pipeline-graph.ts";
 import { mostUpstream, type UpstreamTarget, upstreamGraph } from "./pipeline-upstream.ts";
 
-/** A team, without the caller's role: schedules, which have no role, also find sources. */
+/** The team whose jobs are searched. It has no role of a caller, because schedules search too, and they have no role. */
 export type SourceTeam = Pick<Team, "id" | "name">;
 
 /** A dataset version to rebuild. */

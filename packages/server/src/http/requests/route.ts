@@ -37,8 +37,8 @@ declare module "fastify" {
 }
 
 /**
- * Fields that depend on the access of the route: a caller with a token has a principal and an actor for the audit log,
- * and a team on team routes.
+ * Fields that depend on the access of the route. Routes with the access `token` get the caller's principal, an actor for
+ * the audit log, and a team. Routes for users and administrators get no team, public routes get nothing.
  */
 type Caller<R extends Route> = R["access"] extends { kind: "token" }
   ? { principal: Principal; actor: Actor; team: Team }

@@ -46,7 +46,7 @@ export async function runsOfTemplates(
   return found;
 }
 
-/** Returns, for each job, the first job with the same script: the one that it repeats, or the job itself. */
+/** Returns the original of each job: the job that it repeats, directly or through other repeats, or the job itself. */
 export async function originsOf(db: Db, jobIds: readonly string[]): Promise<Map<string, string>> {
   const origins = new Map<string, string>();
   await eachPart(jobIds, async (part) => {
