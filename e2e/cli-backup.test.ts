@@ -319,6 +319,17 @@ describe("millrace backup and restore", () => {
       assert.match((await refused(copy, "from-damaged")).said, /store\.ndjson\.gz in the backup is missing/);
     });
 
+    test("verify reports uploads that are in the database but neither in the backup nor on its list of missing ones", async () => {
+      const copy = await copyOf("without-uploads");
+      const list = gunzipSync(await readFile(join(copy, "digests.ndjson.gz"))).toString();
+      await changeList(copy, "digests", list.replaceAll(/^.*"files\/.*\n/gm, ""));
+      await rm(join(copy, "files"), { recursive: true });
+      const { code, stdout, stderr } = await cli.run("backup", "verify", copy);
+      assert.equal(code, 1);
+      assert.match(stdout, /is readable, but incomplete; it was taken/);
+      assert.match(stderr, /The backup is incomplete\n.*Uploads that are not in the backup: 1\./);
+    });
+
     test("verify removes the remains of a killed verify, and does not touch those of a running one", async () => {
       const workDir = join(root, "work");
       const { pid: dead } = spawnSync("true");

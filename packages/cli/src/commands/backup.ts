@@ -69,7 +69,8 @@ const verify: Handler<"backup verify"> = async ({ flags, arguments: { DIR } }, o
   if (flags.json) output.json(found);
   else {
     tell(manifest, output);
-    output.print(`${DIR} is complete and readable; it was taken ${ageText(manifest.startedAt, Date.now())}`);
+    const state = problems.length === 0 ? "complete and readable" : "readable, but incomplete";
+    output.print(`${DIR} is ${state}; it was taken ${ageText(manifest.startedAt, Date.now())}`);
   }
   if (problems.length === 0) return 0;
   throw new CliError("The backup is incomplete", { why: problems.join("\n"), next: "Take another backup" });

@@ -82,6 +82,23 @@ describe("a server with MILLRACE_BLOBS", { skip, timeout: 300_000 }, () => {
     await until(async () => Number(await counted(job.id)) >= 100_000);
   });
 
+  it("counts new logs while the storage is unreachable and logs in it are not counted yet", async () => {
+    const { job: there } = await runJob(client, shell("echo 12345678"));
+    await archived(server.dataDir, there.id);
+    away = true;
+    try {
+      await server.store.write((db) =>
+        db.updateTable("jobs").set({ log_bytes: null }).where("id", "=", there.id).execute(),
+      );
+      const { job: here } = await runJob(client, shell("echo here"));
+      await until(async () => (await counted(here.id)) !== null);
+      assert.equal(await counted(there.id), null, "it is not counted as empty");
+    } finally {
+      away = false;
+    }
+    await until(async () => Number(await counted(there.id)) === "12345678\n".length);
+  });
+
   it("counts the length of a log there that was made longer without writing, and has all of it", async () => {
     const length = 5_000_000;
     const query = `import os\nprint("hi", flush=True)\nos.ftruncate(1, ${length})`;
