@@ -93,7 +93,7 @@ describe("searching jobs", () => {
   });
 
   it("an invalid filter is refused by its name", async () => {
-    assert.match(await refusal("tag=no%20spaces"), /^tag\.0: expected 1 to 64 letters/);
+    assert.match(await refusal("tag=no%20spaces"), /^tag\.0: expected 1 to 64 characters: letters/);
     assert.match(await refusal("created_after=yesterday"), /^created_after: expected a time such as/);
     assert.match(await refusal("cluster=moon"), /^cluster: expected one of local \(1\), got "moon"/);
     assert.match(await refusal("parent_job_id=1"), /^parent_job_id: expected a UUID/);

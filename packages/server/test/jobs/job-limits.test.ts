@@ -258,7 +258,7 @@ describe("limits of a job", () => {
         "params",
         "",
         { params: { p: "p".repeat(15_000_000) } },
-        /its variable DATACHAIN_QUERY_PARAMS has 15000\d+ bytes/,
+        /its environment variable DATACHAIN_QUERY_PARAMS has 15000\d+ bytes/,
       ],
       [
         "variables together",
@@ -302,7 +302,7 @@ describe("limits of a job", () => {
       assert.equal(whole.environment_variables["BIG"]?.length, 262_000);
       await client.call(routes.resumePipeline, { body: { pipeline_id } });
       const run = await waitForEnd(client, whole.job_runs[0]?.created_job_id ?? "");
-      assert.match(run.error_message ?? "", /its variable BIG has/);
+      assert.match(run.error_message ?? "", /its environment variable BIG has/);
     });
   });
 });
