@@ -25,8 +25,8 @@ export interface FillOptions {
 }
 
 /**
- * What the restore did with jobs that had not ended when the backup was taken: the number of jobs that it marked as
- * failed, left in the queue, and canceled.
+ * Numbers of jobs that had not ended when the backup was taken, by what the restore did: it marked them as failed, left
+ * them in the queue, or canceled them.
  */
 export interface Settled {
   readonly failed: number;

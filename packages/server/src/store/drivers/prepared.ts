@@ -1,4 +1,4 @@
-/** Queries that are compiled once: compiling one costs several times as much as running it. */
+/** Queries that are compiled once, because compiling a query takes several times as long as running it. */
 import { type Compilable, CompiledQuery } from "kysely";
 import type { Db } from "./store.ts";
 

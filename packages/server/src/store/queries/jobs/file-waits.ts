@@ -5,7 +5,7 @@ import type { Tables } from "../../schema/tables.ts";
 
 type Wait = NonNullable<Updateable<Tables["queue"]>["waits_for"]>;
 
-/** Reasons why a download did not start or failed. */
+/** Reasons why the download of a job's files was postponed: the storage failed, or the disk had no space. */
 export type Postponed = Extract<Wait, "storage" | "disk">;
 const postponed: readonly Postponed[] = ["storage", "disk"];
 

@@ -1,6 +1,6 @@
 /**
- * Long texts of jobs, stored once per team and keyed by hash. They are no more secret than the unencrypted columns of a
- * job; environments are secret and are never shared.
+ * Long texts of jobs, keyed by hash and stored once per team. They are not encrypted, like most columns of a job.
+ * Environments are secret, so they are encrypted and never shared.
  */
 import { createHash } from "node:crypto";
 import { sql } from "kysely";

@@ -69,7 +69,8 @@ export interface MomentRow {
 }
 
 /**
- * Maximum number of characters of an error message per moment (scheduled time): a backfill may have a thousand moments.
+ * Maximum number of characters of an error message for one moment (scheduled time). It is small, because a backfill may
+ * have a thousand moments.
  */
 export const mostReason = 300;
 
