@@ -36,8 +36,8 @@ export interface Task {
   /** Time limit in seconds. */
   readonly seconds: number;
   /**
-   * Maximum length of a file that the program writes, in bytes. Otherwise copying a manipulated warehouse could fill
-   * the disk.
+   * Maximum length of a file that the program writes, in bytes. Without this limit, copying a manipulated warehouse
+   * could fill the disk.
    */
   readonly longestFile?: number;
 }

@@ -106,8 +106,8 @@ async function insertAll(db: Db, folder: string, blobs: ReadonlySet<string>, opt
 }
 
 /**
- * Largest attempt number that a restore accepts. A backup looks for the files of every attempt, so it would take
- * forever for a damaged row with a huge number.
+ * Largest attempt number that a restore accepts. A backup looks for the files of every attempt, so a damaged row with a
+ * huge number would make the next backup run forever.
  */
 const mostAttempts = 100_000;
 const isAttempt = (value: unknown) =>

@@ -41,9 +41,9 @@ export function givenKeys({ secretKey: given }: KeySettings): KeySource | undefi
 }
 
 /**
- * Opens the keys of a store that a server is about to use. If the store has values that these keys cannot decrypt, this
- * throws and creates no new key, which would hide that the right key is missing. Also encrypts values that an older
- * version of Millrace stored in plain text.
+ * Opens the keys of a store that a server is about to use. Throws if the store has values that these keys cannot
+ * decrypt; no key is created then, because a new key would hide that the right one is missing. Also encrypts values
+ * that an older version of Millrace stored in plain text.
  */
 export async function openKeys(
   location: KeyLocation,

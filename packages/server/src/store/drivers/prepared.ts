@@ -29,8 +29,9 @@ export interface PreparedResult<Row> {
 }
 
 /**
- * `prepared<{ id: string }>()((db, value) => db.selectFrom("jobs").selectAll().where("id", "=", value("id")))` returns
- * a function that takes the database and `{ id }`. The shape of the query must not depend on the values.
+ * Compiles a query once. For example, `prepared<{ id: string }>()((db, value) =>
+ * db.selectFrom("jobs").selectAll().where("id", "=", value("id")))` returns a function that takes the database and `{
+ * id }`, and runs the query. The shape of the query must not depend on the values.
  */
 export function prepared<Values extends object>() {
   return <Row>(

@@ -3,7 +3,7 @@ import { PostgresAdapter, sql } from "kysely";
 import type { Db } from "../drivers/store.ts";
 import type { Page } from "../queries/pages.ts";
 
-/** Columns with encrypted values. Every table has an `id`; an empty text is no value. */
+/** Columns with encrypted values. Each of their tables has an `id`. An empty text means that the row has no value. */
 export const encryptedPlaces = [
   { table: "jobs", column: "environment" },
   { table: "jobs", column: "secrets" },

@@ -47,8 +47,8 @@ export interface Tables {
   /** Maps each long field of a job's spec to its row in `texts`. */
   job_texts: { job_id: string; field: string; team_id: number; hash: string };
   /**
-   * Jobs that wait for slots. A row exists from creation to claim, so the table stays small and dispatch never scans
-   * `jobs`.
+   * Jobs that wait for slots. A row exists from the job's creation until dispatch claims the job, so the table stays
+   * small and dispatch never scans `jobs`.
    */
   queue: QueueTable;
   attempts: AttemptsTable;
@@ -104,8 +104,8 @@ export interface Tables {
   outbox: OutboxTable;
   deliveries: DeliveriesTable;
   /**
-   * Subjects (a schedule, a task, or a job and its reruns) whose last reported state is a failure, so that their next
-   * success is reported as a recovery.
+   * Subjects (a schedule, a task, or a job and its reruns) whose last reported state is a failure. The next success of
+   * such a subject is reported as a recovery.
    */
   failing: { team_id: number; subject: string; since: string };
 }
@@ -372,11 +372,11 @@ interface AttemptsTable {
   /** Id of the data folder whose server runs the attempt. */
   server_id: string;
   /**
-   * Opaque value that the engine wants stored before it receives the attempt. The local engine stores the machine's
+   * Value of the engine that is stored before the engine receives the attempt. The local engine stores the machine's
    * boot id.
    */
   boot_id: string;
-  /** Handle that the engine returned when it accepted the attempt; null if the engine needs only the attempt's key. */
+  /** Handle that the engine returned when it accepted the attempt; null if the engine returned none. */
   handle: Generated<string | null>;
   created_at: string;
   /** When the first signal of a cancellation was sent. */
@@ -476,8 +476,8 @@ interface DatasetVersionsTable {
   /** The job that created the version; null if none is known. */
   job_id: string | null;
   /**
-   * The job whose script created the version: the first job with that script, which the creating job repeats, or the
-   * creating job itself. Null if that is unknown or a job of another team.
+   * Job whose script created the version: the creating job, or the original job if the creating job repeats one. Null
+   * if this job is unknown or belongs to another team.
    */
   origin_job_id: Generated<string | null>;
   created_at: string;
@@ -532,8 +532,8 @@ interface PipelinesTable {
   /** Time zone that determines the date of `scheduled_at`; null if a person started the pipeline. */
   scheduled_timezone: string | null;
   /**
-   * JSON array of the ids of the schedules that led to this pipeline, including its own; null if none did. Versions
-   * that the pipeline creates fire none of them, which prevents loops.
+   * JSON array of the ids of the schedules that led to this pipeline, including its own; null if none did. To prevent
+   * loops, versions that the pipeline creates do not fire these schedules.
    */
   chain: string | null;
   /** Full name of the first target, including its version. */
@@ -606,7 +606,7 @@ interface SchedulesTable {
   waiting_since: string | null;
   latest_pipeline_id: string | null;
   fired: number;
-  /** Why the newest tick (scheduled time) started no pipeline although it was due; null if it started one. */
+  /** Why the newest tick (scheduled time) started no pipeline although it was due; null otherwise. */
   last_error: string | null;
   /**
    * Dataset whose new versions fire the schedule, once no further version has come for `quiet_seconds`. Null if no
@@ -628,7 +628,7 @@ interface SchedulesTable {
   skips_told: Generated<number>;
   /** Number of failures (failed runs and ticks that could not run) since the last completed run. */
   failures_in_row: Generated<number>;
-  /** Reason for the newest of these failures; null if there are none. */
+  /** Reason for the newest failure since the last completed run; null if there was none. */
   failure_reason: Generated<string | null>;
 }
 
@@ -734,7 +734,7 @@ interface OutboxTable {
 }
 
 interface DeliveriesTable {
-  /** UUIDv7. Receivers see it, and it stays the same for every attempt. */
+  /** UUIDv7 that is sent to the receiver, the same in every attempt. */
   id: string;
   team_id: number;
   receiver_id: number;

@@ -124,8 +124,8 @@ async function idsWithTag(db: Db, { teamId, before, from, limit }: JobFilter, ta
 }
 
 /**
- * Reads one page per status and merges them. A plain `status in (…)` would sort every job with those statuses, which
- * can be the whole table.
+ * Reads one page of jobs per status and merges these pages. A plain `status in (…)` would sort every job with those
+ * statuses, which can be the whole table.
  */
 async function newestOfEach(db: Db, filter: JobFilter, statuses: readonly JobStatus[]): Promise<string[]> {
   const pages = await Promise.all(statuses.map((status) => idsInState(db, filter, status)));

@@ -78,7 +78,9 @@ export const atLeastWaiting = async (db: Db, teamId: number, count: number): Pro
 export const allWaiting = async (db: Db): Promise<string[]> =>
   (await db.selectFrom("queue").select("job_id").execute()).map((row) => row.job_id);
 
-/** Counts the jobs that wait for slots or files by cluster and team, with the oldest job of each. */
+/**
+ * Returns, for each cluster and team, the number of jobs that wait for slots or files, and the oldest of these jobs.
+ */
 export const waitingByTeam = (db: Db) =>
   db
     .selectFrom("queue")
@@ -88,8 +90,8 @@ export const waitingByTeam = (db: Db) =>
     .execute();
 
 /**
- * Removes a job from the queue. Returns false if the job is not in the queue, or if another write has locked its row.
- * It does not wait for that lock, because the caller may hold locks on the rows of many other jobs.
+ * Removes a job from the queue. Returns false if the job is not in the queue. If another write has locked the row, also
+ * returns false instead of waiting, because the caller may hold locks on the rows of many other jobs.
  */
 export const dequeue = async (db: Db, jobId: string): Promise<boolean> => (await remove(db, { jobId })).affected === 1n;
 const remove = prepared<{ jobId: string }>()((db, value) =>

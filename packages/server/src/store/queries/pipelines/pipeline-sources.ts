@@ -35,8 +35,9 @@ type Choose = (needs: readonly FoundNeed[]) => Promise<readonly VersionNeed[]>;
 const asItWas: Choose = async (needs) => needs;
 
 /**
- * Returns all versions that the targets were built from, directly or indirectly. Each version is read once, by index.
- * Returns undefined if there are more versions or dependencies than `most` allows.
+ * Returns the targets, the versions that they were built from, directly or indirectly, and the dependencies between all
+ * of these. Each version is read once, by index. Returns undefined if there are more versions or dependencies than
+ * `most` allows.
  */
 export async function findUpstream(
   db: Db,

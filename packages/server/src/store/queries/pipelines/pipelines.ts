@@ -271,7 +271,10 @@ export function listPipelines(
 
 const longSettings = sql`octet_length(settings) > ${sql.lit(4 * answerLimits.listed)}`;
 
-/** SQL for the settings. If they are long, the requirements are left out; no other setting can be long. */
+/**
+ * SQL for the settings of a pipeline. If the settings are too long for a list, the requirements are left out; no other
+ * setting can be long.
+ */
 function shortSettings(db: Db) {
   const without = isPostgres(db)
     ? sql`(settings::jsonb - 'requirements')::text`

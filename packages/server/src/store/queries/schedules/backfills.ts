@@ -59,7 +59,7 @@ export interface MomentRow {
   readonly position: number;
   readonly moment: string;
   readonly pipeline_id: string | null;
-  /** Status of the newest pipeline for this moment (scheduled time); null if it has none. */
+  /** Status of the newest pipeline for this moment (scheduled time); null if the moment has no pipeline yet. */
   readonly status: PipelineStatus | null;
   readonly name: string | null;
   /** Beginning of the pipeline's error message. */

@@ -60,7 +60,7 @@ export const lockSchedule = (db: Db, id: number): Promise<ScheduleRow | undefine
 export const updateSchedule = (db: Db, id: number, changes: Updateable<Tables["schedules"]>) =>
   db.updateTable("schedules").set(changes).where("id", "=", id).execute();
 
-/** How many ticks (scheduled times) were skipped, and which of them were reported to receivers. */
+/** Number of skipped ticks (scheduled times) now and at the last report to receivers, and the date of that report. */
 export type ToldSkips = Pick<ScheduleRow, "skips" | "skips_told" | "skip_told_on">;
 
 /** Counts ticks (scheduled times) that started no pipeline, and stores the reason. Returns the new counts. */
