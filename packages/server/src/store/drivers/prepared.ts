@@ -29,9 +29,9 @@ export interface PreparedResult<Row> {
 }
 
 /**
- * Compiles a query once. For example, `prepared<{ id: string }>()((db, value) =>
- * db.selectFrom("jobs").selectAll().where("id", "=", value("id")))` returns a function that takes the database and `{
- * id }`, and runs the query. The shape of the query must not depend on the values.
+ * Compiles a query once, at its first use. Returns a function that takes the database and the values, and runs the
+ * query. The shape of the query must not depend on the values. For example:
+ * `prepared<{ id: string }>()((db, value) => db.selectFrom("jobs").selectAll().where("id", "=", value("id")))`
  */
 export function prepared<Values extends object>() {
   return <Row>(

@@ -103,8 +103,8 @@ function restOf(filter: JobFilter): JobFilter | undefined {
 
 /**
  * Returns the ids of jobs that match one condition of the filter. The condition is the first one that is set in this
- * order: tag, parent, name, user, status. If none of these is set, it is only the team. Each condition has an index
- * ordered by id.
+ * order: tag, parent, name, user, status. If none is set, all jobs of the team match. Each condition has an index that
+ * is ordered by id.
  */
 function candidates(db: Db, filter: JobFilter): Promise<string[]> {
   const { tags, parentId, name, username, statuses } = filter;
