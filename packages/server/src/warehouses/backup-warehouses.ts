@@ -99,8 +99,8 @@ export class BackupWarehouses {
   }
 
   /**
-   * Creates the warehouse of a team that has none. `fill` writes its files to a folder. Then the files are read
-   * completely and compared with the registry.
+   * Creates the warehouse of a team that has none. `fill` must write the warehouse's files to the folder that it
+   * receives. Then the files are read completely and compared with the registry.
    */
   async place(
     teamId: number,
@@ -156,8 +156,8 @@ export class BackupWarehouses {
 }
 
 /**
- * Throws if this command runs as root but the server does not. The child process switches to the warehouse's group, and
- * could not read files that belong to the server's user.
+ * Throws if this command runs as root but the server does not. The child process runs with the warehouse's group, so it
+ * could not read files of the server's user.
  */
 function requireOwner(folder: WarehouseFolder): void {
   const { uid, gid } = lstatSync(folder.data);

@@ -1,6 +1,6 @@
 /**
- * Queues the changes that users make to a team's warehouse and runs them one at a time, because each is a process that
- * needs the same lock. The length of the queue is limited.
+ * Queues the changes that users make to a team's warehouse, and runs them one at a time, because each change is a
+ * process that needs a lock on the warehouse. The length of the queue is limited.
  */
 import { WarehouseBusy } from "./warehouse-processes.ts";
 

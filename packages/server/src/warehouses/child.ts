@@ -42,7 +42,7 @@ const programs: Readonly<Record<string, (told: Told) => unknown>> = {
   "remove-versions": (told) => removeVersions(...opened(told), told.request),
 };
 
-/** Writes one line for the job and one for each version, so that the server can parse them one at a time. */
+/** Returns one line for the job and one line for each version, so that the server can parse the answer line by line. */
 const linesOf = ({ versions, ...rest }: ReturnType<typeof collect>) =>
   Buffer.from([rest, ...versions].map((line) => JSON.stringify(line)).join("\n"));
 

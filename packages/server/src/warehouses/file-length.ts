@@ -1,4 +1,4 @@
-/** Measures the files of a database. A copy of the database is at most this long. */
+/** Measures the files of a database. The result limits the size of a copy of that database. */
 import { lstatSync } from "node:fs";
 
 /** Returns the path of a database's write-ahead log. */

@@ -4,10 +4,13 @@ import { DatabaseSync } from "node:sqlite";
 import { columnsOf, isRealTable } from "./programs/tables.ts";
 import { unusable } from "./unusable.ts";
 
-/** Condition for views, triggers and virtual tables. The library never creates any, and reading them could run code. */
+/**
+ * SQL condition that finds views, triggers and virtual tables. The library never creates any, and reading them could
+ * run code.
+ */
 const foreign = "type in ('view', 'trigger') or (type = 'table' and sql like 'create virtual%')";
 
-/** Maximum size of a single value in bytes. Without it, a computed column could be of any size. */
+/** Maximum size of a single value in bytes. Without this limit, a computed column could be of any size. */
 const limits = { length: 256 * 1024 * 1024 };
 /** How long to wait for a job that is writing, in milliseconds. */
 const patience = 60_000;

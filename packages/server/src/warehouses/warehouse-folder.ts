@@ -61,7 +61,7 @@ export class WarehouseFolder {
     return isRoot ? lstatSync(this.data).gid : undefined;
   }
 
-  /** Whether a job has used the warehouse; from then on its files must exist. */
+  /** Whether a job has ever used the warehouse. If so, the warehouse's files must exist. */
   isMade(): boolean {
     return existsSync(this.file("made"));
   }

@@ -36,8 +36,8 @@ export interface Task {
   /** Time limit in seconds. */
   readonly seconds: number;
   /**
-   * Maximum length of a file that the program writes, in bytes. Otherwise copying a manipulated warehouse could fill
-   * the disk.
+   * Maximum length of a file that the program writes, in bytes. Without this limit, copying a manipulated warehouse
+   * could fill the disk.
    */
   readonly longestFile?: number;
 }
@@ -46,9 +46,11 @@ const fromSource = import.meta.filename.endsWith(".ts");
 const packageRoot = join(import.meta.dirname, fromSource ? "../.." : "..");
 const contractRoot = join(fileURLToPath(import.meta.resolve("@millrace/contract")), "../..");
 const script = join(import.meta.dirname, fromSource ? "child.ts" : "child.js");
-/** Maximum size in bytes of an answer that is parsed at once. No valid warehouse exceeds it. */
+/** Maximum size in bytes of a child's answer that is parsed at once. The answers for a valid warehouse are smaller. */
 const answerBytes = 16 * 1024 * 1024;
-/** Maximum size in bytes of an answer that is parsed line by line. No valid warehouse exceeds it. */
+/**
+ * Maximum size in bytes of a child's answer that is parsed line by line. The answers for a valid warehouse are smaller.
+ */
 const linesBytes = 64 * 1024 * 1024;
 /** Maximum number of characters of a command's output that are kept. */
 const saidLength = 4000;
@@ -83,8 +85,8 @@ function codeFolders(): string[] {
 }
 
 /**
- * Links the server's compile cache for the warehouse's user, because Node uses a separate cache folder for each user
- * id.
+ * Makes the server's compile cache available to the user of a warehouse through a symbolic link, because Node uses a
+ * separate cache folder for each user id.
  */
 function shareCache(folder: string, user: number): void {
   const own = `-${process.getuid?.()}`;
@@ -188,8 +190,8 @@ export class WarehouseProcesses {
   }
 
   /**
-   * Starts a spare child while a short job runs: a child that is ready for a task when the job ends. If no task comes
-   * within `spareSeconds`, the child is killed.
+   * Starts a spare child while a short job runs. The child is ready for a task when the job ends, and is killed if no
+   * task comes within `spareSeconds`.
    */
   expect(folder: WarehouseFolder): void {
     if (this.#closed || this.#spares.has(folder.path)) return;

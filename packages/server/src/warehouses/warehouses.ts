@@ -84,7 +84,7 @@ export class Warehouses implements WarehousePlaces {
     return found;
   }
 
-  /** Writes one file of a version's rows to `path`. */
+  /** Writes some rows of a version to the export file at `path`. */
   async exportRows(teamId: number, request: RowsRequest, path: string): Promise<void> {
     // SQLite sorts unordered rows in a temporary file.
     const longestFile = 2 * this.length(teamId) + slack;
@@ -134,8 +134,8 @@ export class Warehouses implements WarehousePlaces {
   }
 
   /**
-   * Copies the warehouse, and deletes all copies but the newest `keep`. The copy is named by its time, `moment`. Copies
-   * with later names, which a fast clock made, are renamed, so that the new copy is the newest.
+   * Copies the warehouse, and deletes all copies but the newest `keep`. The copy is named by its time, `moment`. If a
+   * fast clock gave older copies later names, these are renamed, so that the new copy has the newest name.
    */
   async copy(teamId: number, moment: string, keep: number): Promise<void> {
     const folder = this.#folder(teamId);
@@ -173,7 +173,7 @@ export class Warehouses implements WarehousePlaces {
 
   /**
    * Replaces the warehouse by a copy, and returns the uuids of the versions in the copy. No job may be using the
-   * warehouse. The old warehouse is kept as a replaced one with the time `now`.
+   * warehouse. The old warehouse is kept in the folder `replaced`, with the time `now` as its name.
    */
   async restore(teamId: number, { moment, kind }: WarehouseCopy, now: string): Promise<string[]> {
     const folder = this.#folder(teamId);

@@ -1,6 +1,7 @@
 /**
- * Takes a backup, whether or not the server runs: first a snapshot of the database rows, then the warehouses and files
- * that the rows name. A server stores data before the row that names it, so files copied after the rows are complete.
+ * Takes a backup, whether or not the server runs. First comes a snapshot of the database rows, then the warehouses and
+ * files that the rows name. A server stores a file before the row that names the file, so every file that the snapshot
+ * names already exists.
  */
 import { execFile } from "node:child_process";
 import { lstat, mkdir, open, rename, rm, stat, statfs, writeFile } from "node:fs/promises";
@@ -165,8 +166,8 @@ async function sizeOf(blobs: Blobs, { file, blob }: Wanted): Promise<number> {
 }
 
 /**
- * Copies the files that the rows name. A log or record that does not exist is skipped: it was deleted after the
- * snapshot, or the attempt had none. Uploads that do not exist are returned in `missing`.
+ * Copies the files that the rows name. Logs and records that do not exist are skipped: they were deleted after the
+ * snapshot, or the attempt never had them. Uploads that do not exist are returned in `missing`.
  */
 async function copyFiles(place: DataPlace, part: string, options: BackupOptions) {
   const { keyFile, onProgress } = options;

@@ -29,8 +29,8 @@ export async function copyWarehouses(part: string, options: CopyWarehousesOption
 }
 
 /**
- * Copies the warehouse of one team. If it cannot be read, the newest daily copy is used instead, and the manifest says
- * so.
+ * Copies the warehouse of one team. If the warehouse cannot be read, copies the newest daily copy instead, and the
+ * manifest says so.
  */
 async function copyWarehouse(registry: TeamRegistry, options: CopyWarehousesOptions): Promise<WarehousePart> {
   const { teamId, team, versions } = registry;

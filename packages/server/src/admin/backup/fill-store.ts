@@ -25,8 +25,8 @@ export interface FillOptions {
 }
 
 /**
- * What the restore did with jobs that had not ended when the backup was taken: the number of jobs that it marked as
- * failed, left in the queue, and canceled.
+ * Numbers of jobs that had not ended when the backup was taken, by what the restore did: it marked them as failed, left
+ * them in the queue, or canceled them.
  */
 export interface Settled {
   readonly failed: number;
@@ -106,8 +106,8 @@ async function insertAll(db: Db, folder: string, blobs: ReadonlySet<string>, opt
 }
 
 /**
- * Largest attempt number that a restore accepts. A backup looks for the files of every attempt, so it would take
- * forever for a damaged row with a huge number.
+ * Largest attempt number that a restore accepts. A backup looks for the files of every attempt, so a damaged row with a
+ * huge number would make the next backup run forever.
  */
 const mostAttempts = 100_000;
 const isAttempt = (value: unknown) =>

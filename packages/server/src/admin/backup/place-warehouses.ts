@@ -24,8 +24,8 @@ export interface PlacedWarehouse {
 }
 
 /**
- * Datasets that a job had saved in its team's warehouse, by job id, for jobs that were running when the backup was
- * taken.
+ * For each job that was running when the backup was taken: the datasets that it had saved in its team's warehouse. The
+ * keys are job ids.
  */
 export type RunningJobs = Map<string, Collected & { readonly teamId: number }>;
 
@@ -87,7 +87,7 @@ async function collectRunning(
 export const lostVersions = (placed: readonly PlacedWarehouse[]) =>
   new Map(placed.filter(({ unreadable }) => unreadable === null).map(({ teamId, missing }) => [teamId, missing]));
 
-/** Returns the files of the newest copy of each team. */
+/** Returns the files of each team's newest warehouse copy in the backup, by team id. */
 async function copiesIn(folder: string): Promise<Map<number, Entry[]>> {
   const newest = new Map<number, { moment: string; files: Entry[] }>();
   for await (const entry of entriesOf(folder)) {
@@ -126,8 +126,8 @@ async function copyInto(folder: string, target: string, files: readonly Entry[])
 }
 
 /**
- * Gives datasets that were renamed while the backup was taken their earlier names, which the rows of the backup have.
- * Returns the uuids of versions that are missing or could not be renamed.
+ * Renames datasets in the warehouse whose names differ from those in the rows of the backup, because they were renamed
+ * while the backup was taken. Returns the uuids of versions that are missing or could not be renamed.
  */
 async function nameAsRegistered(
   stores: BackupWarehouses,

@@ -52,7 +52,8 @@ export async function restoreBackup(place: DataPlace, folder: string, options: R
 }
 
 /**
- * Throws if the data folder is not empty. Files whose names begin with `own`, the lock of this process, are ignored.
+ * Throws if the data folder is not empty. Files whose names begin with `own` are ignored, because they are the lock of
+ * this process.
  */
 async function requireEmptyFolder(data: DataFolder, own?: string): Promise<void> {
   await refuseUnfinished(data);

@@ -76,7 +76,8 @@ async function blobsIn(folder: string): Promise<Set<string>> {
 }
 
 /**
- * Returns a problem if the rows name uploads that are not in the backup and that the manifest does not list as missing.
+ * Returns one message with the number of uploads that the rows name, but that are neither in the backup nor listed as
+ * missing in the manifest; an empty list if there are none.
  */
 async function uploadProblems(folder: string, { uploads }: Manifest, present: ReadonlySet<string>): Promise<string[]> {
   if (!uploads) return [];

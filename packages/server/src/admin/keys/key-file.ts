@@ -42,8 +42,8 @@ export function givenKeys({ secretKey: given }: KeySettings): KeySource | undefi
 
 /**
  * Opens the keys of a store that a server is about to use. Throws if the store has values that these keys cannot
- * decrypt. It creates no new key in that case, because that would hide that the right key is missing. Also encrypts
- * values that an older version of Millrace stored in plain text.
+ * decrypt; no key is created then, because a new key would hide that the right one is missing. Also encrypts values
+ * that an older version of Millrace stored in plain text.
  */
 export async function openKeys(
   location: KeyLocation,
@@ -59,7 +59,8 @@ export async function openKeys(
 }
 
 /**
- * A key file. It is checked for changes before every use, which takes a microsecond, so that a new key applies at once.
+ * A key file. Before every use, the file is checked for changes, so that a new key applies at once. This check takes a
+ * microsecond.
  */
 export class KeyFile implements KeySource {
   readonly path: string;

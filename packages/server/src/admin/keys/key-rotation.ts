@@ -18,8 +18,8 @@ export interface Rotation {
   /** Number of values that were re-encrypted. */
   readonly changed: number;
   /**
-   * True if the older keys were removed from the key file. With MILLRACE_SECRET_KEY, which only the operator can
-   * change, true if no value uses the older keys any more.
+   * With a key file: true if the older keys were removed from the file. With MILLRACE_SECRET_KEY, which only the
+   * operator can change: true if no value uses the older keys any more.
    */
   readonly finished: boolean;
   /**

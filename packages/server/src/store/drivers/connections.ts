@@ -10,8 +10,8 @@ import { destroySocket, sessionOptions } from "./lock-session.ts";
 import { StoreUnavailable, storeError } from "./unavailable.ts";
 
 /**
- * A connection that is in use for longer than this many timeouts counts as hung. Only migrations and `queryAtLength`
- * may take longer.
+ * Multiple of the database timeout after which a connection in use counts as hung and is closed. Only migrations and
+ * `queryAtLength` may use a connection for longer.
  */
 const longestUse = 6;
 /** How long closing waits for the database to end its connections, in milliseconds. */
@@ -73,7 +73,10 @@ export class Connections implements PostgresPool {
     this.#pool.on("remove", (client) => this.#spare(client as pg.PoolClient));
   }
 
-  /** Runs a statement that may take hours, exempt from the limit on connection use. Only losing the lock ends it. */
+  /**
+   * Runs a statement that may take hours. The limit on the use of a connection does not apply; the statement is only
+   * ended early if the server loses its database lock.
+   */
   async queryAtLength(text: string): Promise<void> {
     const client = (await this.connect()) as unknown as pg.PoolClient;
     this.#spare(client);
@@ -94,8 +97,8 @@ export class Connections implements PostgresPool {
   }
 
   /**
-   * Runs `close`, which must end the pool, and destroys connections that have not ended after `farewell` milliseconds.
-   * A connection that still waits for an answer would keep the process alive.
+   * Runs `close`, which must end the pool. Connections that have not ended after `farewell` milliseconds are destroyed,
+   * because a connection that still waits for an answer would keep the process alive.
    */
   async closing(close: () => Promise<void>): Promise<void> {
     const hung = setTimeout(() => this.#destroyAll(), farewell);

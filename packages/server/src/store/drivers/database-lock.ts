@@ -1,6 +1,6 @@
 /**
- * Lock that allows one server per database. It belongs to a PostgreSQL session and is lost when that session ends; the
- * server then retries until it holds the lock again. Without the lock nothing can be written: see `begin`.
+ * Lock that allows only one server per database. A PostgreSQL session holds the lock. If this session ends, the server
+ * cannot write (see `begin`), and tries to take the lock again until it succeeds.
  */
 import { randomBytes, randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -17,8 +17,8 @@ export interface LockEvents {
 }
 
 /**
- * How long to wait if another server holds the lock, in milliseconds. A server that was just killed may hold the lock
- * until the database notices.
+ * How long a server waits for a lock that another server holds, in milliseconds. If the other server was just killed,
+ * the database may take some time to notice and to release the lock.
  */
 const rivalPatience = 10_000;
 /** Milliseconds between two calls of `onWaiting`. */
@@ -61,16 +61,19 @@ export class DatabaseLock {
   }
 
   /**
-   * SQL that begins every write. It fails in the database unless the session with the lock is alive on this same
-   * database server, so nothing is written to the old primary of a failover. The next holder of the lock waits until
-   * all writes that began this way have ended.
+   * SQL that begins every write; undefined while the server does not hold the lock. The SQL fails unless the session
+   * with the lock is alive on the same database server, so nothing is written to the old primary after a failover. The
+   * next holder of the lock waits until all writes that began with this SQL have ended.
    */
   get begin(): string | undefined {
     const session = this.#session;
     return session && `begin; ${session.guard}`;
   }
 
-  /** Registers a listener for the loss of the lock, after which existing connections must not be used. */
+  /**
+   * Registers a listener that is called when the lock is lost. Connections opened before the loss must not be used
+   * afterwards.
+   */
   onLost(listener: () => void): void {
     this.#listeners.add(listener);
   }

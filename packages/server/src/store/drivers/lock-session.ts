@@ -22,7 +22,7 @@ export class LockSession {
   readonly #client: pg.Client;
   readonly #timeout: number;
   readonly #fence: string;
-  /** Why the session ended. Later errors only follow from the first one and are ignored. */
+  /** The first error, which ended the session. Later errors are its consequences and are ignored. */
   #failure: Error | undefined;
   #beat: NodeJS.Timeout | undefined;
   /** Temporary connection that checks which server the address leads to. */
@@ -56,8 +56,8 @@ export class LockSession {
   }
 
   /**
-   * SQL that fails if this session has ended: only the live session holds the advisory lock with its own fencing
-   * number. Advisory locks are checked live, not as of a transaction's snapshot.
+   * SQL that fails if this session has ended. A live session holds an advisory lock on its fencing number, so if the
+   * SQL can take that lock, the session is gone. Advisory locks are checked live, not as of a transaction's snapshot.
    */
   get guard(): string {
     return `select pg_advisory_xact_lock_shared(${writersLock}); select 1 / (not pg_try_advisory_xact_lock_shared(${this.#fence}))::int`;
@@ -88,8 +88,8 @@ export class LockSession {
   }
 
   /**
-   * Handles a lock that another session holds. If that session is an old one of this same server, ends that session, so
-   * that the next try succeeds.
+   * Called if another session holds the lock; always throws. If the other session is an old one of this same server, it
+   * is ended first, so that the next try succeeds.
    */
   async #meet(name: string): Promise<never> {
     const [other] = await this.#ask(holder);
@@ -114,9 +114,9 @@ export class LockSession {
   }
 
   /**
-   * Rejects if the database address now leads to another server, as after a failover: this session may be alive on the
-   * old primary. A new connection shows which server it is: the session's fencing number is locked only on the
-   * session's own server.
+   * Rejects if the database address now leads to another server, because after a failover this session may still be
+   * alive on the old primary. The check uses a new connection: if it can lock the session's fencing number, it has
+   * reached a server on which the session does not exist.
    */
   async #requireSameServer(): Promise<void> {
     const client = new pg.Client({ ...sessionOptions(this.#url, this.#timeout), query_timeout: this.#timeout });

@@ -76,8 +76,9 @@ const connectionsFor = { reads: 8, asked: 8, loops: 4 } as const;
 const ofOneTeam = 5;
 
 /**
- * Limits concurrent writes before they take a connection, because a write that waits for a row lock keeps its
- * connection. Writes of one team share a limit; those of background loops have their own connections.
+ * Limits concurrent writes of requests, in total and per team. A write takes a connection only when its turn comes,
+ * because it would keep the connection while it waits for a row lock. Writes of background loops are not limited here;
+ * they have their own connections.
  */
 function writesInTurn(): <T>(work: () => Promise<T>) => Promise<T> {
   const turns = new Turns(connectionsFor.asked, ofOneTeam);
@@ -108,8 +109,8 @@ class FencedDialect extends PostgresDialect {
 }
 
 /**
- * Checks the server's lock in the same message that begins a write. If the answer to a commit was lost, it reports that
- * it is unknown whether the write happened.
+ * Driver that checks the server's lock in the same message that begins a write. If the answer to a commit is lost, the
+ * error says that the outcome of the write is unknown.
  */
 class FencedDriver extends PostgresDriver {
   readonly #lock: DatabaseLock | undefined;

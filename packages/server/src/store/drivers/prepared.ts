@@ -1,4 +1,4 @@
-/** Queries that are compiled once: compiling one costs several times as much as running it. */
+/** Queries that are compiled once, because compiling a query takes several times as long as running it. */
 import { type Compilable, CompiledQuery } from "kysely";
 import type { Db } from "./store.ts";
 
@@ -29,8 +29,9 @@ export interface PreparedResult<Row> {
 }
 
 /**
- * `prepared<{ id: string }>()((db, value) => db.selectFrom("jobs").selectAll().where("id", "=", value("id")))` returns
- * a function that takes the database and `{ id }`. The shape of the query must not depend on the values.
+ * Compiles a query once, at its first use. Returns a function that takes the database and the values, and runs the
+ * query. The shape of the query must not depend on the values. For example:
+ * `prepared<{ id: string }>()((db, value) => db.selectFrom("jobs").selectAll().where("id", "=", value("id")))`
  */
 export function prepared<Values extends object>() {
   return <Row>(

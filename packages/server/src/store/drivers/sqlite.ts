@@ -51,8 +51,8 @@ export async function openSqlite(path: string, prepare: Prepare): Promise<Store>
 }
 
 /**
- * Creates the database file with access for its owner only, and restricts existing files in the same way. SQLite gives
- * its side files (-wal and -shm) the same permissions.
+ * Creates the database file so that only its owner can access it, and sets the same permissions on existing files.
+ * SQLite creates its side files (-wal and -shm) with the permissions of the database file.
  */
 function makePrivate(path: string): void {
   closeSync(openSync(path, "a", 0o600));
@@ -60,8 +60,8 @@ function makePrivate(path: string): void {
 }
 
 /**
- * Bytes of the write-ahead log that are allocated in advance. SQLite keeps an index of this log; up to this size, the
- * index needs no more disk space either.
+ * Bytes of the write-ahead log that are allocated in advance. While the log is no longer than this, its index (the -shm
+ * file) does not grow either, so that writing to the log needs no free disk space at all.
  */
 const reserved = 16_000_000;
 

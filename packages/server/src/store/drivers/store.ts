@@ -12,8 +12,8 @@ export interface Store {
   /** Connection for reads. It sees only committed rows. */
   readonly db: Db;
   /**
-   * Runs one atomic, durable write. Resolves after the commit is on disk; if it rejects, nothing was changed. Only
-   * after `StoreUnavailable` it may be unknown whether the commit happened. `work` must await nothing but the store.
+   * Runs one atomic write and resolves after its commit is on disk. If it rejects, nothing was changed, except that
+   * after `StoreUnavailable` this may be unknown. `work` must await nothing but the store.
    */
   write<T>(work: (db: Db) => Promise<T>): Promise<T>;
   /** Returns false while the store is known to be unreachable. */

@@ -18,8 +18,8 @@ export class StoreUnavailable extends Error {
 }
 
 /**
- * Error of a write that was rolled back on every attempt, because others changed the same rows at the same time. Nothing
- * was changed, and the write can be retried unchanged.
+ * Error of a write that was rolled back on every try, because other writes changed the same rows at the same time.
+ * Nothing was changed, and the write can be retried unchanged.
  */
 export class WriteConflict extends Error {
   constructor(cause: unknown) {

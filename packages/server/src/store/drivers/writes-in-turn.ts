@@ -69,7 +69,9 @@ export class WritesInTurn<Write extends Waiting> {
     if (owner !== undefined) this.#restsUntil.set(owner, now + Math.min(took, longestRest));
   }
 
-  /** Waits while every owner with pending writes is paused: until the first pause ends or another write arrives. */
+  /**
+   * Waits until the first pause ends or another write arrives. Called when every owner with pending writes is paused.
+   */
   async nextArrivalOrEndOfRest(now: number): Promise<void> {
     const until = Math.min(...this.#restsUntil.values());
     this.#arrived = Promise.withResolvers<void>();

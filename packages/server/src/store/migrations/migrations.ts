@@ -160,8 +160,8 @@ async function datasets(db: Kysely<Tables>, { identity }: Dialect): Promise<void
 }
 
 /**
- * Adds the table `large_specs` for the full specs of jobs, so that `jobs` has only what lists show. The later migration
- * `sharedTexts` replaces it.
+ * Adds the table `large_specs` for the full specs of jobs, so that the table `jobs` contains only what lists show. The
+ * later migration `sharedTexts` replaces `large_specs`.
  */
 async function largeSpecs(db: Kysely<Tables>): Promise<void> {
   await run(db, [
@@ -198,14 +198,17 @@ async function teamUsage(db: Kysely<Tables>): Promise<void> {
 }
 
 /**
- * Adds, for each attempt, the warehouse size up to which growth was charged to it. Open attempts start at the last
- * measured size.
+ * Adds the column `store_peak`: the largest warehouse size measured during an attempt. Only growth beyond this size is
+ * charged to the attempt.
  */
 async function warehousePeaks(db: Kysely<Tables>): Promise<void> {
   await run(db, [`alter table attempts add column store_peak bigint`]);
 }
 
-/** Stores the long texts of jobs once per team, with a quota, and an index for deleting them when no job needs them. */
+/**
+ * Stores each long text of a team's jobs only once. Adds a quota for these texts, and an index that finds texts which
+ * no job needs.
+ */
 async function sharedTexts(db: Kysely<Tables>): Promise<void> {
   await run(db, [
     `create table texts (team_id integer not null references teams, hash text not null, bytes integer not null, text text not null, primary key (team_id, hash))`,
@@ -246,7 +249,7 @@ async function roomQuotas(db: Kysely<Tables>): Promise<void> {
 }
 
 /**
- * Adds the origin of a job: the first job with the script that the job repeats. With it, one index lookup finds the
+ * Adds the origin of a job, which is the original job that it repeats. With this column, one index lookup finds the
  * newest script of a dataset, even if older scripts were repeated later. Also adds the requested targets of pipelines,
  * and whether a schedule follows the newest scripts.
  */

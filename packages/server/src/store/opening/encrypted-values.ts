@@ -3,7 +3,7 @@ import { PostgresAdapter, sql } from "kysely";
 import type { Db } from "../drivers/store.ts";
 import type { Page } from "../queries/pages.ts";
 
-/** Columns with encrypted values. Every table has an `id`; an empty text is no value. */
+/** Columns with encrypted values. Each of their tables has an `id`. An empty text means that the row has no value. */
 export const encryptedPlaces = [
   { table: "jobs", column: "environment" },
   { table: "jobs", column: "secrets" },
@@ -22,8 +22,8 @@ const head = ({ column }: EncryptedPlace) => sql`substr(${sql.ref(column)}, 1, 1
 const filled = ({ column }: EncryptedPlace) => sql`${sql.ref(column)} <> ''`;
 
 /**
- * Returns the next distinct key prefix after `after`, with one index lookup regardless of the number of values; null at
- * the end.
+ * Returns the key prefix that follows `after` in sort order; null if there is none. This takes one index lookup,
+ * regardless of the number of values.
  */
 export async function nextHead(db: Db, place: EncryptedPlace, after: string): Promise<string | null> {
   const query = sql<{ head: string | null }>`select min(${head(place)}) as head from ${sql.table(place.table)}
@@ -49,7 +49,7 @@ export async function valuesWithHead(
   return (await query.execute(db)).rows;
 }
 
-/** Replaces a value. Returns false if it was changed by someone else in the meantime. */
+/** Replaces a value. Returns false if another write has changed the value in the meantime. */
 export async function replaceValue(
   db: Db,
   { table, column }: EncryptedPlace,

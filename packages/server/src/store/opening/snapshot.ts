@@ -97,7 +97,7 @@ export interface Snapshot {
 export const openSnapshot = ({ file, databaseUrl }: StoreLocation): Promise<Snapshot> =>
   databaseUrl ? openPostgresSnapshot(databaseUrl) : openSqliteSnapshot(file);
 
-/** Opens a snapshot of SQLite; the first read fixes what the transaction sees. */
+/** Opens a snapshot of SQLite. Its transaction sees the database as it is at the first read. */
 async function openSqliteSnapshot(path: string): Promise<Snapshot> {
   const connection = new DatabaseSync(path, { timeout: 15_000 });
   connection.exec("pragma query_only = on; begin");

@@ -47,8 +47,8 @@ export interface Tables {
   /** Maps each long field of a job's spec to its row in `texts`. */
   job_texts: { job_id: string; field: string; team_id: number; hash: string };
   /**
-   * Jobs that wait for slots. A row exists from creation to claim, so the table stays small and dispatch never scans
-   * `jobs`.
+   * Jobs that wait for slots. A row exists from the job's creation until dispatch claims the job, so the table stays
+   * small and dispatch never scans `jobs`.
    */
   queue: QueueTable;
   attempts: AttemptsTable;
@@ -79,7 +79,10 @@ export interface Tables {
   };
   pipelines: PipelinesTable;
   pipeline_runs: PipelineRunsTable;
-  /** Edges of a pipeline's graph. Both ids are of the jobs that the runs repeat, not of the runs' own jobs. */
+  /**
+   * Edges between the runs of a pipeline. Both columns have ids of the original jobs, which the runs repeat, not of the
+   * jobs created for the runs.
+   */
   pipeline_edges: { pipeline_id: string; job_id: string; parent_job_id: string };
   schedules: SchedulesTable;
   firings: FiringsTable;
@@ -101,8 +104,8 @@ export interface Tables {
   outbox: OutboxTable;
   deliveries: DeliveriesTable;
   /**
-   * Subjects (a schedule, a task, or a job and its reruns) whose last reported state is a failure, so that their next
-   * success is reported as a recovery.
+   * Subjects (a schedule, a task, or a job and its reruns) whose last reported state is a failure. The next success of
+   * such a subject is reported as a recovery.
    */
   failing: { team_id: number; subject: string; since: string };
 }
@@ -229,8 +232,9 @@ interface DeviceLoginsTable {
   /** The user who approved or denied the login; null before that. */
   user_id: number | null;
   /**
-   * The scopes and team ids (JSON arrays) of the new token: those requested that the user has. Null unless the
-   * login is approved; null team ids of an approved login mean all teams of the user.
+   * The scopes and team ids (JSON arrays) of the new token: the requested ones that the user has. Both are null unless
+   * the login is approved. If only the team ids of an approved login are null, the token is valid for all teams of the
+   * user.
    */
   granted_scopes: string | null;
   granted_team_ids: string | null;
@@ -305,8 +309,8 @@ interface JobsTable {
   /** The pipeline that this job is a run of; null for any other job. */
   pipeline_id: string | null;
   /**
-   * For a repeated job (a pipeline run, or a job created by a task): the first job with this script. Null if the job is
-   * the first.
+   * If this job repeats another one (as a pipeline run, or as a job created by a task), the original job with the same
+   * script. Null if this job repeats none.
    */
   origin_id: string | null;
   created_at: string;
@@ -331,8 +335,8 @@ interface QueueTable {
   slots: number;
   passed_over: number;
   /**
-   * Earliest start of a retry; empty if the job waits only for slots. If the job waits for its files, this is the start
-   * of the wait or the time of the next try; it is not empty, so that dispatch does not read the row.
+   * Empty if the job waits only for slots; dispatch reads only these rows. If the job waits for a retry, the earliest
+   * start of the retry. If the job waits for its files, the start of this wait or the time of the next download.
    */
   not_before: Generated<string>;
   /**
@@ -368,11 +372,11 @@ interface AttemptsTable {
   /** Id of the data folder whose server runs the attempt. */
   server_id: string;
   /**
-   * Opaque value that the engine wants stored before it receives the attempt. The local engine stores the machine's
+   * Value of the engine that is stored before the engine receives the attempt. The local engine stores the machine's
    * boot id.
    */
   boot_id: string;
-  /** Handle that the engine returned when it accepted the attempt; null if the engine needs only the attempt's key. */
+  /** Handle that the engine returned when it accepted the attempt; null if the engine returned none. */
   handle: Generated<string | null>;
   created_at: string;
   /** When the first signal of a cancellation was sent. */
@@ -381,7 +385,10 @@ interface AttemptsTable {
   timeout: Generated<number | null>;
   /** Bytes of the warehouse's growth that were charged to this attempt. */
   store_bytes: Generated<number>;
-  /** Warehouse size in bytes up to which growth was charged to this attempt; null until the first measurement. */
+  /**
+   * Largest size of the warehouse measured during this attempt, in bytes; null until the first measurement. Only growth
+   * beyond this size is charged to the attempt.
+   */
   store_peak: Generated<number | null>;
 }
 
@@ -469,8 +476,8 @@ interface DatasetVersionsTable {
   /** The job that created the version; null if none is known. */
   job_id: string | null;
   /**
-   * The job whose script created the version: the first job with that script, which the creating job repeats, or the
-   * creating job itself. Null if that is unknown or a job of another team.
+   * Job whose script created the version: the creating job, or the original job if the creating job repeats one. Null
+   * if this job is unknown or belongs to another team.
    */
   origin_job_id: Generated<string | null>;
   created_at: string;
@@ -525,8 +532,8 @@ interface PipelinesTable {
   /** Time zone that determines the date of `scheduled_at`; null if a person started the pipeline. */
   scheduled_timezone: string | null;
   /**
-   * JSON array of the ids of the schedules that led to this pipeline, including its own; null if none did. Versions
-   * that the pipeline creates fire none of them, which prevents loops.
+   * JSON array of the ids of the schedules that led to this pipeline, including its own; null if none did. To prevent
+   * loops, versions that the pipeline creates do not fire these schedules.
    */
   chain: string | null;
   /** Full name of the first target, including its version. */
@@ -534,8 +541,8 @@ interface PipelinesTable {
   /** JSON array of the full names of all targets, including their versions. */
   datasets: string;
   /**
-   * The targets as requested: a target has a version here only if the request named one. Null if the request named no
-   * version at all.
+   * JSON array of the targets as requested; a target has a version only if the request named one. Null if the request
+   * named no versions.
    */
   asked: string | null;
   /** JSON object of the settings that apply to all runs. */
@@ -595,7 +602,7 @@ interface SchedulesTable {
   is_paused: number;
   /** Next time that the schedule fires; null if it is paused or has ended. */
   next_run: string | null;
-  /** Scheduled time (tick) whose run waits for the end of the newest run; null if none waits. */
+  /** Scheduled time (tick) that starts a run only when the newest run has ended; null if no tick waits. */
   waiting_since: string | null;
   latest_pipeline_id: string | null;
   fired: number;
@@ -621,7 +628,7 @@ interface SchedulesTable {
   skips_told: Generated<number>;
   /** Number of failures (failed runs and ticks that could not run) since the last completed run. */
   failures_in_row: Generated<number>;
-  /** Reason for the newest of these failures; null if there are none. */
+  /** Reason for the newest failure since the last completed run; null if there was none. */
   failure_reason: Generated<string | null>;
 }
 
@@ -696,7 +703,7 @@ interface ReceiversTable {
   events: string;
   /** JSON array of the job statuses that the receiver subscribed to. */
   job_statuses: string;
-  /** The subscription in searchable form, words between spaces: ` job:FAILED pipeline:FAILED `. */
+  /** The subscription as words with a space around each, so that it can be searched: ` job:FAILED pipeline:FAILED `. */
   wanted: string;
   /** Failed delivery attempts in a row. */
   failures: number;
@@ -727,7 +734,7 @@ interface OutboxTable {
 }
 
 interface DeliveriesTable {
-  /** UUIDv7. Receivers see it, and it stays the same for every attempt. */
+  /** UUIDv7 that is sent to the receiver, the same in every attempt. */
   id: string;
   team_id: number;
   receiver_id: number;
@@ -742,8 +749,8 @@ interface DeliveriesTable {
   status: DeliveryStatus;
   attempts: number;
   /**
-   * When the delivery is due: for the first time, or again if the current attempt never reports back. Null if the
-   * delivery has ended or its receiver is disabled.
+   * Time of the next attempt. During an attempt, the time at which the delivery is sent again if the attempt reports no
+   * result. Null if the delivery has ended or its receiver is disabled.
    */
   next_at: string | null;
   response_status: number | null;

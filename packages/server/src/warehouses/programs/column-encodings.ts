@@ -88,8 +88,8 @@ function seconds(value: Value): number | undefined {
 }
 
 /**
- * Returns the sum as a double that is not below the exact time. The reader rounds down to microseconds, so a double
- * slightly below the time would lose one.
+ * Returns the time as a double that is not below the exact value. The reader rounds down to microseconds, so a double
+ * slightly below the exact value would be read as one microsecond less.
  */
 function notBefore(whole: number, microseconds: number): number {
   const nearest = whole + microseconds / 1e6;

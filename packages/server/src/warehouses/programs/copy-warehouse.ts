@@ -72,8 +72,8 @@ function requireAllPages(db: DatabaseSync, path: string): void {
 }
 
 /**
- * Copies the file with the library version that last wrote the warehouse, because older versions of the library must
- * not open it. Jobs can put anything there, so symbolic links and special files are ignored.
+ * Copies the file that names the library version which last wrote the warehouse, because older library versions must
+ * not open the warehouse. A job may have replaced this file, so symbolic links and special files are ignored.
  */
 async function copyMark(from: string, to: string): Promise<void> {
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
@@ -89,8 +89,8 @@ async function copyMark(from: string, to: string): Promise<void> {
 }
 
 /**
- * Opens a read transaction on each of the two files. They cannot start at the same instant. If a version is removed or
- * renamed in between, its rows are missing; then both files are opened again.
+ * Opens a read transaction on each of the two files, one shortly after the other. If a version is removed or renamed in
+ * between, its rows are missing; then both files are opened again.
  */
 async function openAtOnce(files: WarehouseFiles): Promise<OpenWarehouse> {
   for (let look = 1; ; look++) {

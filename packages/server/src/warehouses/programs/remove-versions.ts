@@ -1,6 +1,6 @@
 /**
- * Removes versions from a team's warehouse as the library does: the rows are deleted, but the version number stays
- * taken.
+ * Removes versions from a team's warehouse, as the library does. The rows are deleted, but the version number cannot be
+ * used again.
  */
 import type { DatabaseSync } from "node:sqlite";
 import { rowsTable } from "../../datachain/rows-table.ts";

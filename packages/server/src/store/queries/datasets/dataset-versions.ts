@@ -15,8 +15,8 @@ export type DatasetVersionRow = Selectable<Tables["dataset_versions"]>;
 export type NewVersionRow = Omit<DatasetVersionRow, "id" | "origin_job_id">;
 
 /**
- * SQL for the first job with the script of this job, which is the job itself if it repeats none. Null if the job does
- * not belong to this team: the id comes from a warehouse, whose content is not trusted.
+ * SQL for the original job of this job, which is the job itself if it repeats none. Null if the job belongs to another
+ * team; the id comes from a warehouse, whose content is not trusted.
  */
 const originOf = (jobId: string | null, teamId: number) =>
   sql<string | null>`(select coalesce(origin_id, id) from jobs where id = ${jobId} and team_id = ${teamId})`;
@@ -171,8 +171,8 @@ export type ListedVersionRow = Pick<
 >;
 
 /**
- * Largest number of versions per statement, and per dataset in a response. If there are more, only the newest are
- * returned.
+ * Largest number of versions that one statement reads, and that a response has for one dataset. If a dataset has more
+ * versions, only the newest are returned.
  */
 export const mostVersions = 10_000;
 

@@ -116,9 +116,9 @@ export const placeOf = (db: Db, teamId: number, id: number) =>
   placed(db).where("datasets.id", "=", id).where("datasets.team_id", "=", teamId).executeTakeFirst();
 
 /**
- * Lists datasets by full name, starting after the dataset with id `after`; long texts are shortened. Reads the rest of
- * that dataset's project, then of its namespace, then of the team. Each step follows an index on names, so nothing is
- * sorted.
+ * Lists datasets in the order of their full names, with long texts shortened, starting after the dataset with id
+ * `after`. The rest of that dataset's project is read first, then the rest of its namespace, then the rest of the team.
+ * Each of these steps follows an index on names, so nothing is sorted.
  */
 export async function listDatasets(
   db: Db,

@@ -1,4 +1,4 @@
-/** Finds versions by dataset name and version number, hundreds of names in a few statements. */
+/** Finds versions by dataset name and version number. A few statements find hundreds of versions. */
 import { type RawBuilder, sql } from "kysely";
 import type { Db } from "../../drivers/store.ts";
 import { parts } from "../batches.ts";
@@ -20,8 +20,8 @@ interface LiveVersion {
   readonly dataset_id: number;
   readonly version: string;
   /**
-   * Job whose script created the version. If a pipeline run or a task's job created it, this is the job that it
-   * repeats. Null if it is unknown, or a job of another team.
+   * Job whose script created the version: the creating job, or the original job if the creating job only repeats it (as
+   * a pipeline run, or as a task's job). Null if this job is unknown or belongs to another team.
    */
   readonly origin_job_id: string | null;
 }
@@ -67,7 +67,7 @@ const query = (teamId: number, asked: readonly Asked[], versionId: RawBuilder<un
     join datasets on datasets.project_id = projects.id and datasets.name = wanted.name
     join dataset_versions on dataset_versions.id = ${versionId}`;
 
-/** Builds a row with explicit types, because PostgreSQL treats untyped values as text. */
+/** Builds an SQL row whose values have explicit types, because PostgreSQL treats untyped values as text. */
 const asRow = ({ place, namespace, project, name, version }: Asked) =>
   sql`(${whole(place)}, ${text(namespace)}, ${text(project)}, ${text(name)},
     ${whole(version?.major)}, ${whole(version?.minor)}, ${whole(version?.patch)})`;

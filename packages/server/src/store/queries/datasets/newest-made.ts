@@ -3,12 +3,12 @@ import { sql } from "kysely";
 import type { Db } from "../../drivers/store.ts";
 import { eachPart } from "../batches.ts";
 
-/** The version whose creating job is repeated to rebuild the dataset. */
+/** The version of a dataset that shows which job must be repeated to rebuild the dataset. */
 export interface NewestMade {
   readonly dataset_id: number;
   readonly id: number;
   readonly version: string;
-  /** First job with the script that created the version. */
+  /** Job whose script created the version: the creating job, or the original job if the creating job repeats one. */
   readonly origin_job_id: string;
 }
 
@@ -17,9 +17,9 @@ const live = (one: string) =>
 const numbers = (one: string) => sql.raw(`${one}.major desc, ${one}.minor desc, ${one}.patch desc`);
 
 /**
- * Returns, by dataset id, the latest version that a job created. If that job repeated an older job, a version that a
- * newer script created is returned instead: otherwise a nightly schedule with an old script would hide today's new
- * script. Datasets without such a version are left out.
+ * Returns, by dataset id, the latest version that a job created. If that job repeats an original job, and a newer
+ * original job has created a version too, returns the version with the newest original instead. Otherwise a nightly
+ * schedule with an old script would hide a new script of today. Datasets without a version from a job are left out.
  */
 export async function newestMade(db: Db, datasetIds: readonly number[]): Promise<Map<number, NewestMade>> {
   const found = new Map<number, NewestMade>();

@@ -16,7 +16,7 @@ export const touchWarehouse = (db: Db, teamId: number, now: string) =>
 
 /**
  * Lists warehouses that were used since their last daily copy, if that copy is older than `before` or does not exist. A
- * copy whose time is after `future` was made with a wrong clock; its warehouse counts as due.
+ * copy after `future` was made with a wrong clock; its warehouse is listed too.
  */
 export const warehousesToCopy = (db: Db, before: string, future: string): Promise<WarehouseRow[]> =>
   db
@@ -34,8 +34,8 @@ export const warehousesToCopy = (db: Db, before: string, future: string): Promis
 export const allWarehouses = (db: Db): Promise<WarehouseRow[]> => db.selectFrom("team_stores").selectAll().execute();
 
 /**
- * Lists warehouses that were used since their last garbage collection, if that is older than `before`. A time after
- * `future` comes from a wrong clock and counts as due.
+ * Lists warehouses that were used since their last garbage collection, if that collection was before `before`. A
+ * collection after `future` was recorded with a wrong clock; its warehouse is listed too.
  */
 export const warehousesToTidy = (db: Db, before: string, future: string): Promise<WarehouseRow[]> =>
   db
@@ -51,8 +51,8 @@ export const updateWarehouse = (db: Db, teamId: number, changes: Partial<Omit<Wa
   db.updateTable("team_stores").set(changes).where("team_id", "=", teamId).execute();
 
 /**
- * Makes garbage collection of a team's warehouse due: sets the time of the last collection to `last`, unless it is
- * earlier already.
+ * Makes garbage collection of a team's warehouse due, by setting the time of the last collection to `last`. A time
+ * before `last` is not changed.
  */
 export const makeTidyingDue = (db: Db, teamId: number, now: string, last: string) =>
   db

@@ -27,7 +27,7 @@ const pending = prepared<{ receiverId: number }>()((db, value) =>
     )
     .select(db.fn.countAll<number>().as("count")),
 );
-/** Returns the number of pending deliveries of a receiver, counting only up to the limit. */
+/** Returns the number of pending deliveries of a receiver. Counts at most `webhookLimits.waiting` of them. */
 export const waitingFor = async (db: Db, receiverId: number): Promise<number> =>
   Number((await pending(db, { receiverId })).rows[0]?.count ?? 0);
 

@@ -1,6 +1,6 @@
 /**
  * The outbox: events that are inserted in the same transaction as the change they report. The statement that makes a
- * change also checks whether any receiver subscribed to it, so an event without subscribers costs nothing more.
+ * change also checks whether a receiver subscribed to it, so an event without subscribers needs no further statement.
  */
 import { type Insertable, type Selectable, sql } from "kysely";
 import { prepared } from "../../drivers/prepared.ts";

@@ -130,9 +130,9 @@ export const markSignalled = (db: Db, jobId: string, attempt: number, at: string
     .execute();
 
 /**
- * Divides the growth of a team's warehouse equally among the jobs that use it. An attempt is charged only for growth
- * beyond the largest size that was measured since it started, so that temporary files count once. Returns whether any
- * attempt was charged.
+ * Divides the growth of a team's warehouse equally among the jobs that use it. Each attempt is charged only for growth
+ * beyond the largest size measured since the attempt started, so that temporary files count only once. Returns whether
+ * any attempt was charged.
  */
 export async function shareGrowth(
   db: Db,

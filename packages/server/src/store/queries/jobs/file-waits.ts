@@ -1,15 +1,18 @@
-/** Queries on queued jobs that wait for their files. Dispatch does not read their rows until the files are on this machine. */
+/**
+ * Queries on queued jobs that wait for their files. Dispatch does not read the rows of these jobs until the files are
+ * on this machine.
+ */
 import type { Updateable } from "kysely";
 import type { Db } from "../../drivers/store.ts";
 import type { Tables } from "../../schema/tables.ts";
 
 type Wait = NonNullable<Updateable<Tables["queue"]>["waits_for"]>;
 
-/** Reasons why a download did not start or failed. */
+/** Reasons why the download of a job's files was postponed: `storage` if it failed, `disk` if there was no space. */
 export type Postponed = Extract<Wait, "storage" | "disk">;
 const postponed: readonly Postponed[] = ["storage", "disk"];
 
-/** Changes what a queued job waits for. Returns false if the job has left the queue, or waits for something else now. */
+/** Changes what a queued job waits for. Returns false if the job has left the queue or waits for something else now. */
 async function change(
   db: Db,
   jobId: string,

@@ -20,7 +20,9 @@ export const filesByIds = (db: Db, ids: readonly number[]) =>
 export const markAttached = (db: Db, ids: readonly number[], now: string) =>
   db.updateTable("files").set({ attached_at: now }).where("id", "in", ids).where("attached_at", "is", null).execute();
 
-/** Deletes the rows of at most `limit` old files that no job uses. The caller must delete their blobs. */
+/**
+ * Deletes the rows of at most `limit` old files that no job uses. Returns their blobs, which the caller must delete.
+ */
 export async function deleteUnusedFiles(db: Db, before: string, limit: number): Promise<{ blob: string }[]> {
   const unused = db
     .selectFrom("files")

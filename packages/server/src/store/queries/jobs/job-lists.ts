@@ -102,8 +102,9 @@ function restOf(filter: JobFilter): JobFilter | undefined {
 }
 
 /**
- * Returns the ids of jobs that match one condition of the filter: the first that is set of tag, parent, name, user and
- * status, otherwise only the team. Each of these has an index ordered by id.
+ * Returns the ids of jobs that match one condition of the filter. The condition is the first one that is set in this
+ * order: tag, parent, name, user, status. If none is set, all jobs of the team match. Each condition has an index that
+ * is ordered by id.
  */
 function candidates(db: Db, filter: JobFilter): Promise<string[]> {
   const { tags, parentId, name, username, statuses } = filter;
@@ -123,8 +124,8 @@ async function idsWithTag(db: Db, { teamId, before, from, limit }: JobFilter, ta
 }
 
 /**
- * Reads one page per status and merges them. A plain `status in (…)` would sort every job with those statuses, which
- * can be the whole table.
+ * Reads one page of jobs per status and merges these pages. A plain `status in (…)` would sort every job with those
+ * statuses, which can be the whole table.
  */
 async function newestOfEach(db: Db, filter: JobFilter, statuses: readonly JobStatus[]): Promise<string[]> {
   const pages = await Promise.all(statuses.map((status) => idsInState(db, filter, status)));
@@ -165,7 +166,7 @@ async function idsOf(
 
 const userNamed = (db: Db, username: string) => db.selectFrom("users").select("id").where("username", "=", username);
 
-/** Selects the jobs with these ids that match the remaining conditions. */
+/** Selects those of the jobs with these ids that match the conditions in `rest`. */
 function matching(db: Db, ids: readonly string[], rest: JobFilter) {
   const { teamId, tags, name, username, statuses, clusterId, text } = rest;
   let query = shownJobs(db, ids);

@@ -42,8 +42,8 @@ export async function moveJob(db: Db, move: Move<UnfinishedStatus>): Promise<boo
 export const moveJobs = (db: Db, moves: Moves<UnfinishedStatus>): Promise<string[]> => moveAll(db, moves);
 
 /**
- * Moves many jobs like `moveJobs`, but skips jobs whose rows another write has locked. For callers that have not locked
- * the jobs' pipelines: waiting for a write that has locked them could cause a deadlock.
+ * Moves many jobs like `moveJobs`, but skips jobs whose rows another write has locked. Used by callers that have not
+ * locked the jobs' pipelines, because waiting for a write that has locked them could cause a deadlock.
  */
 export const moveFreeJobs = (db: Db, moves: Moves<UnfinishedStatus>): Promise<string[]> =>
   isPostgres(db) ? moveAll(db, moves, (ids) => freeJobs(db, ids)) : moveAll(db, moves);
@@ -52,8 +52,9 @@ const freeJobs = (db: Db, ids: readonly string[]) =>
   db.selectFrom("jobs").select("id").where("id", "in", ids).forNoKeyUpdate().skipLocked();
 
 /**
- * Moves a job to a final status and returns its row with the shortened spec; undefined if it was in none of the `from`
- * states. Only `domain/lifecycle/end-job.ts` calls this, and notifies whatever waits for the end.
+ * Moves a job to a final status and returns its row with the shortened spec. Returns undefined if the job was in none
+ * of the `from` states. Only `domain/lifecycle/end-job.ts` calls this function; it also notifies whatever waits for the
+ * end of the job.
  */
 export async function finishJob(db: Db, move: JobEnd): Promise<JobRow | undefined> {
   const moved = await moving(db, move).returningAll().returning(heardJob).execute();

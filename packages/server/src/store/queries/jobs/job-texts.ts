@@ -22,13 +22,13 @@ interface SplitSpec {
   readonly listed: { readonly spec: string; readonly cut: string };
   /** Hash of the full text of each shortened field. */
   readonly refs: TextRefs;
-  /** Full texts of the fields that were shortened by this call, as JSON, by hash. */
+  /** Full texts of the fields that this call shortened, as JSON. The key is the hash of the text. */
   readonly texts: ReadonlyMap<string, string>;
 }
 
 /**
- * Shortens the long fields of a spec. `shared` has the hashes of fields that are already short, whose full texts are
- * stored.
+ * Shortens the long fields of a spec. Some fields of `given` may be shortened already, with their full texts in the
+ * store; `shared` has the hashes of these texts.
  */
 export function splitSpec(given: string, shared: TextRefs = {}): SplitSpec {
   const refs: Partial<Record<LongField, string>> = { ...shared };
@@ -54,7 +54,10 @@ const isLong = (value: unknown) =>
     : JSON.stringify(value ?? null).length > answerLimits.listed;
 const shortOf = (value: unknown) => (typeof value === "string" ? beginningOf(value) : {});
 
-/** SQL for one job's long texts as a JSON object; null if it has none, or if they were deleted. */
+/**
+ * SQL for the long texts of one job, as a JSON object by field; null if the job has no long texts, or if they were
+ * deleted.
+ */
 export const longTexts = sql<string | null>`(select '{' || string_agg('"' || field || '":' || text, ',') || '}'
   from job_texts join texts on texts.team_id = job_texts.team_id and texts.hash = job_texts.hash
   where job_texts.job_id = jobs.id and jobs.cut <> '')`;
@@ -74,7 +77,7 @@ export function wholeSpec<Row extends ReadSpec>({ long, ...row }: Row): Omit<Row
   return { ...row, spec, cut: missing.length === 0 ? "" : JSON.stringify(missing) };
 }
 
-/** Returns the text hashes of jobs, by job id. */
+/** Returns the hashes of the jobs' long texts, by job id. */
 export async function refsOf(db: Db, jobIds: readonly string[]): Promise<Map<string, TextRefs>> {
   const found = new Map<string, TextRefs>();
   for (const part of parts(jobIds)) {

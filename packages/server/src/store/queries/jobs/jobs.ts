@@ -76,8 +76,8 @@ export type ListedJob = Pick<
 };
 
 /**
- * A job to insert. Its spec is complete, except for fields whose full texts are already stored: `texts` has their
- * hashes.
+ * A job to insert. Its spec is complete, except for fields whose full texts are already stored; `texts` has the hashes
+ * of these texts.
  */
 export type NewJob = Omit<Insertable<Tables["jobs"]>, "cut" | "texts_settled_at"> & { readonly texts?: TextRefs };
 

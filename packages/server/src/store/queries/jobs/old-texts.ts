@@ -8,8 +8,8 @@ import { removeJobTexts } from "./job-texts.ts";
 import { lengthOfVariables } from "./jobs.ts";
 
 /**
- * Number of jobs whose variables are deleted before other work runs: the variables of each job may have a third of a
- * megabyte.
+ * Number of jobs whose variables are deleted before other work runs. It is small, because the variables of one job may
+ * have a third of a megabyte.
  */
 const atOnce = 20;
 

@@ -40,8 +40,8 @@ const headOfTeam = prepared<{ clusterId: number; teamId: number; limit: number }
 );
 
 /**
- * Returns the first jobs of the queue as `headOfQueue` does, without the jobs of these teams. Reads the queue team by
- * team, so that a long backlog of the excluded teams costs nothing.
+ * Returns the first jobs of the queue, like `headOfQueue`, but leaves out the jobs of these teams. Reads the queue team
+ * by team, so that a long backlog of the excluded teams is not read.
  */
 export async function headOfQueueWithout(db: Db, clusterId: number, limit: number, teams: readonly number[]) {
   const others = await db
@@ -78,7 +78,9 @@ export const atLeastWaiting = async (db: Db, teamId: number, count: number): Pro
 export const allWaiting = async (db: Db): Promise<string[]> =>
   (await db.selectFrom("queue").select("job_id").execute()).map((row) => row.job_id);
 
-/** Counts the jobs that wait for slots or files by cluster and team, with the oldest job of each. */
+/**
+ * Returns, for each cluster and team, the number of jobs that wait for slots or files, and the oldest of these jobs.
+ */
 export const waitingByTeam = (db: Db) =>
   db
     .selectFrom("queue")
@@ -88,8 +90,8 @@ export const waitingByTeam = (db: Db) =>
     .execute();
 
 /**
- * Removes a job from the queue. Returns false if the job is not in the queue, or if another write has locked its row.
- * It does not wait for that lock, because the caller may hold locks on the rows of many other jobs.
+ * Removes a job from the queue. Returns false if the job is not in the queue. If another write has locked the row, also
+ * returns false instead of waiting, because the caller may hold locks on the rows of many other jobs.
  */
 export const dequeue = async (db: Db, jobId: string): Promise<boolean> => (await remove(db, { jobId })).affected === 1n;
 const remove = prepared<{ jobId: string }>()((db, value) =>
@@ -102,7 +104,7 @@ const free = (db: Db) => {
   return isPostgres(db) ? query.forUpdate().skipLocked() : query;
 };
 
-/** Removes several jobs from the queue. Returns those that were in it. */
+/** Removes several jobs from the queue. Returns the jobs that were in the queue. */
 export async function dequeueAll(db: Db, jobIds: readonly string[]): Promise<string[]> {
   const taken: string[] = [];
   await eachPart(jobIds, async (part) => {
@@ -129,11 +131,11 @@ const since = prepared<{ clusterId: number; after: string }>()((db, value) =>
     .orderBy("job_id")
     .limit(500),
 );
-/** Returns the queued jobs that were created after this one, oldest first, up to 500. */
+/** Returns the queued jobs that were created after the job `after`, oldest first, at most 500. */
 export const waitingSince = async (db: Db, clusterId: number, after: string): Promise<string[]> =>
   (await since(db, { clusterId, after })).rows.map((row) => row.job_id);
 
-/** Changes the priority and slots of queued jobs. Returns those that were still in the queue. */
+/** Changes the priority and slots of queued jobs. Returns the jobs that were still in the queue. */
 export async function requeueAs(
   db: Db,
   jobIds: readonly string[],
@@ -159,7 +161,7 @@ export const waitingForRetry = (db: Db, limit: number) =>
     .limit(limit)
     .execute();
 
-/** Returns what the job waits for besides slots, and until when; undefined if it is not queued. */
+/** Returns what the job waits for besides slots, and until when; undefined if the job is not queued. */
 export const waitOf = (db: Db, jobId: string) =>
   db.selectFrom("queue").select(["not_before", "waits_for"]).where("job_id", "=", jobId).executeTakeFirst();
 

@@ -1,6 +1,6 @@
 /**
- * Long texts of jobs, stored once per team and keyed by hash. They are no more secret than the unencrypted columns of a
- * job; environments are secret and are never shared.
+ * Long texts of jobs, keyed by hash and stored once per team. They are not encrypted, like most columns of a job.
+ * Environments are secret, so they are encrypted and never shared.
  */
 import { createHash } from "node:crypto";
 import { sql } from "kysely";
@@ -62,8 +62,8 @@ export async function textsAfter(db: Db, { team_id, hash }: TextKey, limit: numb
 }
 
 /**
- * Deletes those of the given texts that no job refers to. Locks the texts first and then checks the references, so that
- * a text that a job has just started to use is kept. Returns how many were deleted.
+ * Deletes those of the given texts that no job refers to. Locks the texts before it checks the references, so that a
+ * text that a job has just started to use is kept. Returns the number of deleted texts.
  */
 export async function removeUnused(db: Db, keys: readonly TextKey[]): Promise<number> {
   let removed = 0;

@@ -51,7 +51,10 @@ export async function useInvitation(db: Db, id: number, userId: number, now: str
   return numUpdatedRows === 1n;
 }
 
-/** Revokes an invitation. Returns false if the team has no such invitation, or if it is used, revoked or expired. */
+/**
+ * Revokes an invitation. Returns false if the team has no such invitation, or if the invitation is used, revoked or
+ * expired.
+ */
 export async function revokeInvitation(db: Db, teamId: number, id: number, now: string): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable("invitations")

@@ -56,8 +56,8 @@ export async function deleteExpiredSignIns(db: Db, now: string): Promise<void> {
 }
 
 /**
- * Whether anyone has ever signed in with a browser or used a token. Expired sessions are deleted, but used tokens are
- * kept.
+ * Whether anyone has ever signed in with a browser or used a token. Checks tokens too, because expired sessions are
+ * deleted, but used tokens are kept.
  */
 export async function anybodySignedIn(db: Db): Promise<boolean> {
   const session = await db.selectFrom("sessions").select("hash").limit(1).executeTakeFirst();

@@ -22,7 +22,7 @@ const live = prepared<{ hash: string; now: string }>()((db, value) =>
     .where("users.disabled_at", "is", null)
     .where((eb) => eb.or([eb("tokens.expires_at", "is", null), eb("tokens.expires_at", ">", value("now"))])),
 );
-/** Finds a token that is neither revoked nor expired, with its user: one row for each of the user's teams. */
+/** Finds a token that is neither revoked nor expired, with its user. Returns one row for each of the user's teams. */
 export const findLiveToken = async (db: Db, hash: string, now: string) => (await live(db, { hash, now })).rows;
 
 export const touchToken = (db: Db, id: number, now: string) =>

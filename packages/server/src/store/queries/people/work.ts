@@ -1,11 +1,11 @@
 /**
- * Finds jobs, tasks, schedules and pipelines that run as a certain user: because they repeat jobs that the user
- * created, or because they were transferred to the user.
+ * Finds jobs, tasks, schedules and pipelines that run as a certain user, because they repeat jobs that the user created
+ * or because they were transferred to the user.
  */
 import { type JobStatus, jobStates, pipelineStates } from "@millrace/contract";
 import type { Db } from "../../drivers/store.ts";
 
-/** A user, in one team, or in all teams if `teamId` is undefined. */
+/** The user whose work is searched, and the team to search in; all teams if `teamId` is undefined. */
 export interface Whose {
   readonly userId: number;
   readonly teamId: number | undefined;
@@ -39,7 +39,8 @@ export function waitingJobsOf(db: Db, { userId, teamId }: Whose, limit: number) 
 }
 
 /**
- * Lists the tasks that the user created, and all tasks that were transferred to any user. The caller checks to whom.
+ * Lists the tasks that the user created, and all tasks that were transferred to any user. The caller must check which
+ * of these run as the user.
  */
 export function tasksOf(db: Db, { userId, teamId }: Whose) {
   const query = db
@@ -53,8 +54,8 @@ export function tasksOf(db: Db, { userId, teamId }: Whose) {
 }
 
 /**
- * Lists the schedules that the user owns or that repeat the user's jobs, and all schedules that were transferred to any
- * user.
+ * Lists the schedules that the user owns, the schedules that repeat the user's jobs, and all schedules that were
+ * transferred to any user.
  */
 export function schedulesOf(db: Db, { userId, teamId }: Whose) {
   const query = db

@@ -35,8 +35,9 @@ type Choose = (needs: readonly FoundNeed[]) => Promise<readonly VersionNeed[]>;
 const asItWas: Choose = async (needs) => needs;
 
 /**
- * Returns everything that the targets were built from, directly or indirectly. Each version is read once, by index.
- * Returns undefined if there is more than the limits allow.
+ * Returns the targets, the versions that they were built from, directly or indirectly, and the dependencies between all
+ * of these. Each version is read once, by index. Returns undefined if there are more versions or dependencies than
+ * `most` allows.
  */
 export async function findUpstream(
   db: Db,
@@ -61,8 +62,8 @@ export async function findUpstream(
 }
 
 /**
- * Reads the dependencies of versions on other versions. The expression matches the index, which skips dependencies on
- * storage.
+ * Reads the dependencies of versions on other versions. The `coalesce` is written as in the index, so that the index is
+ * used and dependencies on storage are not read.
  */
 const needsOf = (db: Db, ids: readonly number[], limit: number) =>
   db

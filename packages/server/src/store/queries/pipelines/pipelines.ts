@@ -65,7 +65,9 @@ export async function lockPipelines(db: Db, ids: readonly string[]): Promise<voi
   await eachPart([...new Set(ids)].sort(), query);
 }
 
-/** Locks the pipelines that have one of these jobs as a run. A write that may end a job must begin with this. */
+/**
+ * Locks the pipelines whose runs include one of these jobs. A write that may end a job must call this function first.
+ */
 export async function lockPipelinesOf(db: Db, jobIds: readonly string[]): Promise<void> {
   if (!isPostgres(db)) return;
   const ids: string[] = [];
@@ -174,8 +176,8 @@ const released = prepared<{ pipelineId: string; createdJobId: string }>()((db, v
     .returning(["created_job_id", "waits_for"]),
 );
 /**
- * Decrements, for each child of a completed run, the number of parents that it waits for. Returns the jobs of the
- * children that no longer wait for any.
+ * Decrements the number of open parents of each child of a completed run. Returns the jobs of the children that have no
+ * open parents left.
  */
 export async function releaseChildren(db: Db, pipelineId: string, createdJobId: string): Promise<string[]> {
   const { rows } = await released(db, { pipelineId, createdJobId });
@@ -269,7 +271,10 @@ export function listPipelines(
 
 const longSettings = sql`octet_length(settings) > ${sql.lit(4 * answerLimits.listed)}`;
 
-/** SQL for the settings. If they are long, the requirements are left out; no other setting can be long. */
+/**
+ * SQL for the settings of a pipeline. If the settings are too long for a list, the requirements are left out; no other
+ * setting can be long.
+ */
 function shortSettings(db: Db) {
   const without = isPostgres(db)
     ? sql`(settings::jsonb - 'requirements')::text`

@@ -59,7 +59,7 @@ export interface MomentRow {
   readonly position: number;
   readonly moment: string;
   readonly pipeline_id: string | null;
-  /** Status of the newest pipeline for this moment (scheduled time); null if it has none. */
+  /** Status of the newest pipeline for this moment (scheduled time); null if the moment has no pipeline yet. */
   readonly status: PipelineStatus | null;
   readonly name: string | null;
   /** Beginning of the pipeline's error message. */
@@ -69,7 +69,8 @@ export interface MomentRow {
 }
 
 /**
- * Maximum number of characters of an error message per moment (scheduled time): a backfill may have a thousand moments.
+ * Maximum number of characters of an error message for one moment (scheduled time). It is small, because a backfill may
+ * have a thousand moments.
  */
 export const mostReason = 300;
 

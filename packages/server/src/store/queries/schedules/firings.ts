@@ -34,8 +34,8 @@ export interface Settled {
 }
 
 /**
- * Records the outcome of the schedule's tick (scheduled time) that waited for the previous run. Returns false if the
- * history has no waiting tick.
+ * Records the outcome of the schedule's waiting tick, a scheduled time that had to wait for the previous run. Returns
+ * false if the history has no waiting tick.
  */
 export async function settleWaitingFiring(db: Db, scheduleId: number, settled: Settled): Promise<boolean> {
   const { numUpdatedRows } = await db

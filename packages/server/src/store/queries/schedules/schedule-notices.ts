@@ -23,8 +23,8 @@ export async function schedulesFiredBy(db: Db, datasetIds: readonly number[]) {
 }
 
 /**
- * Inserts a notice that the schedule's dataset has a new version. An existing notice of the schedule is replaced;
- * `merge` then combines the `chain` columns of both.
+ * Inserts a notice that the schedule's dataset has a new version. If the schedule already has a notice, replaces it;
+ * `merge` combines the `chain` columns of the old notice and the new one.
  */
 export async function putNotice(db: Db, notice: NoticeRow, merge: (a: string, b: string) => string): Promise<void> {
   for (;;) {
@@ -117,8 +117,8 @@ export async function mendNotices(db: Db, time: string, now: string): Promise<nu
 }
 
 /**
- * Returns, by schedule id, the dataset whose new versions fire the schedule, with the newest version that has not fired
- * it yet.
+ * Returns, by schedule id, the dataset whose new versions fire the schedule. If a new version has not fired the
+ * schedule yet, the row also has that version and the time at which the schedule fires.
  */
 export async function triggersOf(db: Db, scheduleIds: readonly number[]) {
   const found = new Map<number, Awaited<ReturnType<typeof triggersOfPart>>[number]>();
@@ -141,8 +141,8 @@ const triggersOfPart = (db: Db, ids: readonly number[]) =>
     .execute();
 
 /**
- * Returns the ids of the datasets that a pipeline creates: those with a version that was created by a job which the
- * pipeline repeats.
+ * Returns the ids of the datasets that a pipeline creates. These are the datasets that have a version from one of the
+ * jobs that the pipeline repeats.
  */
 export const datasetsMadeBy = async (db: Db, pipelineId: string): Promise<number[]> =>
   (

@@ -1,6 +1,6 @@
 /**
- * Queries on the jobs that the template pipelines of schedules repeat, their scripts, and the datasets that they
- * created.
+ * Queries on the jobs that are repeated by the template pipelines of schedules: their scripts, and the datasets that
+ * the jobs created.
  */
 import { sql } from "kysely";
 import type { Db } from "../../drivers/store.ts";
@@ -12,9 +12,9 @@ export interface TemplateRun {
 }
 
 /**
- * Returns the runs of template pipelines, by template id, until the total number of runs would exceed `most`; the
- * remaining templates are left out. Templates whose targets name a version are left out too, because their scripts
- * never change.
+ * Returns the runs of template pipelines, by template id. If there would be more than `most` runs in total, the last
+ * templates are left out. Templates whose targets name a version are always left out, because their scripts never
+ * change.
  */
 export async function runsOfTemplates(
   db: Db,

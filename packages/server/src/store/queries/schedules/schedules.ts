@@ -60,7 +60,7 @@ export const lockSchedule = (db: Db, id: number): Promise<ScheduleRow | undefine
 export const updateSchedule = (db: Db, id: number, changes: Updateable<Tables["schedules"]>) =>
   db.updateTable("schedules").set(changes).where("id", "=", id).execute();
 
-/** How many ticks (scheduled times) were skipped, and which of them were reported to receivers. */
+/** Number of skipped ticks (scheduled times) now and at the last report to receivers, and the date of that report. */
 export type ToldSkips = Pick<ScheduleRow, "skips" | "skips_told" | "skip_told_on">;
 
 /** Counts ticks (scheduled times) that started no pipeline, and stores the reason. Returns the new counts. */
@@ -73,8 +73,8 @@ export const countSkips = (db: Db, id: number, count: number, skip_reason: strin
     .executeTakeFirstOrThrow();
 
 /**
- * Resets the counter of skipped ticks (scheduled times), because a tick started a pipeline. If that tick had not waited
- * and no tick was skipped before it, the next skip is reported as a new series.
+ * Resets the counter of skipped ticks (scheduled times), because a tick started a pipeline. The current series of skips
+ * ends only if this tick did not wait and the tick before it was not skipped; the next skip is then reported at once.
  */
 export const forgetSkips = (db: Db, id: number, hadWaited: boolean) =>
   db

@@ -21,7 +21,7 @@ const next = prepared<{ jobId: string }>()((db, value) =>
 export const nextRunOf = async (db: Db, jobId: string): Promise<string | null> =>
   (await next(db, { jobId })).rows[0]?.next_run ?? null;
 
-/** Sets the error that is shown with the task's job: why the task does not fire. */
+/** Sets the error of the task's job, which tells users why the task does not fire. */
 export const setTaskError = (db: Db, jobId: string, error_message: string | null) =>
   db.updateTable("jobs").set({ error_message }).where("id", "=", jobId).where("status", "=", "TASK").execute();
 
