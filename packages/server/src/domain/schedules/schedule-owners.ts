@@ -35,7 +35,7 @@ export async function ownersOf(
   });
 }
 
-/** Number of templates in one query. The number is small, since each template may have thousands of runs. */
+/** Number of templates in one query. It is small, since each template may have thousands of runs. */
 const lookedUp = 20;
 
 /** Returns why no run of a schedule can begin, by the id of the schedule. Schedules without a problem are left out. */

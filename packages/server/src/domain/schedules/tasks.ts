@@ -1,6 +1,6 @@
 /**
- * Tasks: the rules for reading, changing and pausing them. They are created and canceled as jobs; task-firings.ts fires
- * them.
+ * Tasks: the rules for reading, changing and pausing them. Tasks are created and canceled as jobs. They are fired by
+ * task-firings.ts.
  */
 import { ApiError, type Task, type TaskItem, type UpdateTaskInput } from "@millrace/contract";
 import type { Db, Store } from "../../store/drivers/store.ts";
@@ -19,7 +19,7 @@ export interface TasksContext {
   readonly signals: Signals;
 }
 
-/** Number of next runs that are shown. */
+/** Number of next runs that the API shows for a task. */
 const shownRuns = 5;
 
 /** Returns the times at which a task fires, from its spec. */

@@ -1,6 +1,7 @@
 /**
- * Tokens of running jobs. A job's token is not stored: it contains the id of its attempt and a signature by a key of
- * the key ring. So creating it needs no write, and it becomes invalid when the row of the attempt is deleted.
+ * Tokens of running jobs. A job's token is not stored. It contains the id of the job's attempt and a signature by a key
+ * of the key ring. So creating a token needs no write, and the token becomes invalid when the row of the attempt is
+ * deleted.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { KeyRing } from "./key-ring.ts";
