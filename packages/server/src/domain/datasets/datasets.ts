@@ -52,8 +52,8 @@ interface Named {
 }
 
 /**
- * Returns the dataset that a request names. For a short name, the client sends `local` as namespace and project; the
- * user's own namespace and project are meant.
+ * Returns the dataset that a request names. For a short name, the client sends `local` as namespace and project, which
+ * stands for the user's own namespace and project.
  */
 export function readNamed({ name, namespace, project, version }: Named, username: string): Reference {
   const typed = version ? readVersionOf(version) : undefined;
@@ -118,8 +118,8 @@ interface DatasetTexts {
 }
 
 /**
- * Lists the datasets of a team. If the answer reaches its size limit, the page ends before `limit`, and `next` is the
- * cursor of the next page.
+ * Lists the datasets of a team. If the answer reaches its size limit, the page has fewer than `limit` datasets, and
+ * `next` is the cursor of the next page.
  */
 export async function listTeamDatasets(db: Db, team: Team, query: ListQuery): Promise<DatasetTexts> {
   const { prefix = "", include_removed = false, limit = Number.MAX_SAFE_INTEGER } = query;
@@ -214,8 +214,8 @@ export interface DatasetEdit {
   readonly description?: string;
   readonly attrs?: readonly string[];
   /**
-   * Uuid of a version whose rows are in the team's warehouse; the warehouse finds the dataset by it. Undefined if there
-   * is no such version.
+   * Uuid of any version of the dataset that has rows in the team's warehouse. The dataset is found in the warehouse by
+   * this uuid. Undefined if no version has rows there.
    */
   readonly stored: string | undefined;
 }

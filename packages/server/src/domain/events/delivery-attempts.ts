@@ -23,10 +23,10 @@ export interface AttemptResult {
   readonly ok: boolean;
   /** Status code of the receiver's answer; null if the receiver did not answer. */
   readonly status: number | null;
-  /** Why the attempt failed, as a sentence; null if it succeeded. */
+  /** Sentence that says why the attempt failed; null if the attempt succeeded. */
   readonly error: string | null;
   /**
-   * False if the receiver did not cause the failure. The failure is then not counted for the receiver. Undefined means
+   * Whether the receiver caused the failure. If false, the failure is not counted for the receiver. Undefined means
    * true.
    */
   readonly isReceivers?: boolean;

@@ -105,8 +105,9 @@ async function toldOf(db: Db, row: OutboxRow, { team, publicUrl, now }: Frame): 
 }
 
 /**
- * Returns the event that an outbox row stands for; undefined if it stands for none, such as a success without an
- * earlier failure. A failure is stored, so that the next success of the same job, pipeline or schedule is a recovery.
+ * Returns the event that an outbox row stands for. Returns undefined if the row stands for none, such as a success
+ * without an earlier failure. A failure is stored, so that the next success of the same job, pipeline or schedule
+ * counts as a recovery.
  */
 async function eventOf(db: Db, row: OutboxRow, scheduleId: number | null, now: number): Promise<ToldEvent | undefined> {
   const { kind, status, team_id } = row;

@@ -26,7 +26,7 @@ import { mintToken, readScopes, teamsWithin } from "./tokens.ts";
 /** Minutes after which a device login that nobody has answered expires. */
 export const loginMinutes = 15;
 
-/** What a program asks for when it starts a device login. */
+/** What a program requests when it starts a device login. */
 export interface LoginRequest {
   readonly clientName: string;
   readonly tokenName: string | undefined;
@@ -186,7 +186,7 @@ async function giveToken(store: Store, hash: string, address: string, now: numbe
 }
 
 /**
- * Returns the error for a poll without a token. The client compares the message text, so the text must not change. A
+ * Returns the error for a poll that gets no token. The client compares the message text, so the text must not change. A
  * login that was approved during this poll counts as pending; the next poll gets the token.
  */
 function whyNoToken(login: { status: string; expires_at: string } | undefined, now: number): ApiError {

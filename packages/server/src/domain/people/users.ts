@@ -169,8 +169,8 @@ async function setDisabled({ db, actor, now }: Edit, row: UserRow, disabled: boo
 }
 
 /**
- * Sets a password and ends all sessions of the user, except the one whose hash is `keptSession`: the caller's own
- * session.
+ * Sets a password and ends the sessions of the user. The session whose hash is `keptSession`, the caller's own, goes
+ * on.
  */
 export async function setPassword(
   { db, actor, now }: Edit,
