@@ -12,8 +12,8 @@ import type { Team } from "../access/principals.ts";
 import { iso } from "../time/clock.ts";
 
 /**
- * How long to wait after a team was paused, in milliseconds. Jobs whose start was decided just before the pause are
- * recorded in the store by then.
+ * Milliseconds to wait after a team was paused. By then, jobs whose start was decided just before the pause are
+ * recorded in the store.
  */
 export const settling = 2000;
 

@@ -43,7 +43,10 @@ import {
 import { noSuchDataset } from "./dataset-namesakes.ts";
 import { versionTexts } from "./version-texts.ts";
 
-/** The name of a dataset in a request. The client sends the parts separately; users type all of them into `name`. */
+/**
+ * The name of a dataset in a request. The client sends namespace, project and name separately; users may type all three
+ * into `name`.
+ */
 interface Named {
   readonly name: string;
   readonly namespace?: string | null;
@@ -84,8 +87,8 @@ const sameNumber = (version: Version) => (row: Version) =>
   row.major === version.major && row.minor === version.minor && row.patch === version.patch;
 
 /**
- * Returns the version that a reference names, or the newest live version if it names none. Throws if there is no such
- * version, or if it was removed.
+ * Returns the version that a reference names. If it names none, returns the newest live version. Throws if there is no
+ * such version, or if the version was removed.
  */
 export async function getLiveVersion(db: Db, team: Team, reference: Reference): Promise<ListedVersionRow> {
   const versions = await listedVersionsOf(db, (await getDataset(db, team, reference)).id);

@@ -1,4 +1,4 @@
-/** Adds dataset versions that were found in a team's warehouse to the registry. */
+/** Adds to the registry the dataset versions that were found in a team's warehouse. */
 
 import type { Db } from "../../store/drivers/store.ts";
 import { nextTurn } from "../../store/queries/batches.ts";
@@ -36,8 +36,8 @@ interface Recorded {
 }
 
 /**
- * Records what a job did to its team's datasets, in the transaction that accepts the job's result. Returns the full
- * names of versions that could not be recorded.
+ * Records what a job did to its team's datasets. Call it in the transaction that accepts the job's result. Returns the
+ * full names of versions that could not be recorded.
  */
 export async function recordCollected(
   db: Db,

@@ -106,8 +106,8 @@ async function answerOf(db: Db, id: number, reference: Reference) {
 }
 
 /**
- * Throws if a part of the name is invalid, or if the namespace is reserved. The library keeps its listings in `system`,
- * and never asks a server for datasets in `local`.
+ * Throws if a part of the name is invalid, or if the namespace is reserved. Reserved are `system`, where the library
+ * keeps its listings, and `local`, whose datasets the library never requests from a server.
  */
 function checkPlace({ namespace, project, name }: Reference): void {
   checkName("name", name);

@@ -24,7 +24,8 @@ export interface TellContext {
 
 /**
  * Turns the oldest events of a team, at most `limit`, into deliveries, and returns the number of these events. If too
- * many deliveries already wait for a receiver, further ones are only counted (`dropped`) and not sent.
+ * many deliveries already wait for a receiver, further deliveries to this receiver are only counted (`dropped`) and not
+ * sent.
  */
 export async function tellTeam(
   { db, now }: Transaction,

@@ -97,8 +97,8 @@ function ownRules(input: JobInput, found: ScriptMetadata): Pick<JobSpecFields, "
 }
 
 /**
- * Checks an environment and returns it, not yet encrypted. Returns an empty text if it sets no variables, for example
- * if it has only comments.
+ * Checks the variables in a dotenv text and returns the text, not yet encrypted. Returns an empty text if no variables
+ * are set, for example if there are only comments.
  */
 export function checkedEnvironment(text: string | null | undefined): string {
   if (!text) return "";

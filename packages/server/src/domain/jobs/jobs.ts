@@ -261,8 +261,8 @@ export async function cancelJob(
 }
 
 /**
- * Cancels a job, and returns its new state. If another transaction changes the state meanwhile, tries again, three
- * times in all.
+ * Cancels a job, and returns its new state. If another transaction changes the state meanwhile, tries again, at most
+ * three times in all.
  */
 async function cancel(db: Db, team: Team, id: string, now: number): Promise<JobStatus> {
   for (let tries = 1; ; tries++) {

@@ -62,7 +62,10 @@ export const recordWait = (db: Db, row: ScheduleRow, waiting: Unfired, now: numb
   insert(db, row, waiting, { outcome: "waits", at: iso(now), reason: waiting.reason, pipeline_id: null });
 
 interface Begun {
-  /** Ticks to record; undefined for the tick that waited for the end of the last run, because it already has a row. */
+  /**
+   * Ticks to record. Undefined for the tick that waited for the end of the last run, because that tick already has a
+   * row.
+   */
   readonly meant: Meant | undefined;
   readonly outcome: "fired" | "failed";
   readonly pipelineId: string;
@@ -83,7 +86,10 @@ export async function recordBegun(
 }
 
 interface Refused {
-  /** Ticks to record; undefined for the tick that waited for the end of the last run, because it already has a row. */
+  /**
+   * Ticks to record. Undefined for the tick that waited for the end of the last run, because that tick already has a
+   * row.
+   */
   readonly meant: Meant | undefined;
   readonly reason: string;
 }

@@ -1,5 +1,5 @@
 /**
- * Finds the tasks, schedules and pipelines that run in a user's name, and the credentials that they need. They are
+ * Finds the tasks, schedules and pipelines that run in a user's name, and the credentials that they need. This work is
  * shown before the user leaves, and handed over when the user is removed.
  */
 import type { Work } from "@millrace/contract";

@@ -27,8 +27,8 @@ export interface DraftFrame {
 }
 
 /**
- * Maximum total size of the drafts of one pipeline in bytes, because one transaction writes all drafts. Long texts do
- * not count, because the drafts share them.
+ * Maximum total size of the drafts (jobs that have not begun) of one pipeline, in bytes. There is a limit because one
+ * transaction writes all drafts. Long texts do not count, because the drafts share them.
  */
 export const mostDraftText = 8 * 1024 * 1024;
 
@@ -56,8 +56,8 @@ export async function insertDrafts(
 }
 
 /**
- * Returns a draft that repeats a job from the beginning. The draft has a new run group and reruns no job, so the
- * library finds no checkpoints of earlier runs.
+ * Returns a draft (a job that has not begun) that repeats a job from the beginning. The draft has a new run group and
+ * reruns no job, so the library finds no checkpoints of earlier runs.
  */
 async function newDraft({ db, now }: Transaction, original: ShortJob, frame: DraftFrame): Promise<NewJob> {
   const id = newJobId(now);
@@ -83,8 +83,8 @@ async function newDraft({ db, now }: Transaction, original: ShortJob, frame: Dra
 }
 
 /**
- * Returns the spec, texts and encrypted environment of a draft. If the pipeline's settings change before the draft
- * begins, this is called again.
+ * Returns the spec, texts and encrypted environment of a job that has not begun. If the pipeline's settings change
+ * before the job begins, this is called again.
  */
 export async function draftContent(
   db: Db,

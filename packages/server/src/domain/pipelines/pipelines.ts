@@ -335,8 +335,8 @@ async function requireFewNeeds(db: Db, { id }: PipelineRow, run: RunState): Prom
 }
 
 /**
- * Counts again, for each run, the parents that are not complete, and the runs of the pipeline that have not ended.
- * Stores these counts. Ends the pipeline if all its runs have ended.
+ * Recomputes two stored counts: for each run, its parents that are not complete, and for the pipeline, its runs that
+ * have not ended. Ends the pipeline if all its runs have ended.
  */
 async function recount(db: Db, pipeline: PipelineRow, now: number): Promise<void> {
   const runs = await runsOf(db, pipeline.id);

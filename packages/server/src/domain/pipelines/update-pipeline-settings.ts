@@ -182,8 +182,8 @@ async function requireRoomForVariables(
 }
 
 /**
- * Throws if the drafts of a pipeline are too large in total. Each draft has its own copy of the settings; `added` is
- * the size of one copy in bytes.
+ * Throws if the drafts (jobs that have not begun) of a pipeline are too large in total. Each draft has its own copy of
+ * the settings; `added` is the size of one copy in bytes.
  */
 function requireShortDrafts(repeated: readonly Repeated[], added: number): void {
   const lengthOf = ({ original: { spec, environment } }: Repeated) =>
@@ -205,7 +205,7 @@ const bringsCode = (input: UpdatePipelineSettingsInput) =>
 
 /**
  * Throws if a run belongs to another user. A run gets a token with the rights of its owner, so nobody else may add code
- * to it. Admins of the team may do so for runs of the service account, but not with the token of a job.
+ * to the run. Admins of the team may add code to runs of the service account, but not with the token of a job.
  */
 async function requireOwnRuns(db: Db, { principal, team }: Call, repeated: readonly Repeated[]): Promise<void> {
   const isAdmin = roleIncludes(team.role, "admin") && principal.via.kind !== "job";

@@ -87,8 +87,8 @@ async function keepingOwn(db: Db, own: readonly string[], nodes: readonly GraphN
 
 /**
  * Throws if a new script of one user would run with the rights of another. A user who took over a schedule agreed to
- * run the scripts that it had then, not later scripts of colleagues. The service account may run scripts of the whole
- * team.
+ * run the scripts that the schedule had then, not later scripts of colleagues. The service account may run scripts of
+ * the whole team.
  */
 async function requireOwnCode(db: Db, template: PipelineRow, added: readonly ShortJob[]): Promise<void> {
   const runAs = readRunAs(template);

@@ -203,8 +203,8 @@ async function followLatest({ db, now }: Transaction, team: SourceTeam, row: Sch
 const patience = 60_000;
 
 /**
- * Records that a schedule could not be fired for a new dataset version, and postpones its notice by `patience`. Returns
- * undefined if the schedule was deleted or the notice is no longer due.
+ * Records that a schedule could not be fired for a new dataset version. Postpones the notice, the row that announces
+ * the version, by `patience`. Returns undefined if the schedule was deleted or the notice is no longer due.
  */
 export async function recordTriggerFailure(
   transaction: Transaction,

@@ -12,7 +12,7 @@ import { readRunAs, runsAs } from "../lifecycle/run-as.ts";
 export type Owned = Pick<PipelineScheduleItem, "created_by" | "owner" | "owner_problem">;
 
 /**
- * Returns a function that returns, for a schedule of the team, its creator, its owner, and why the owner cannot run
+ * Returns a function that takes a schedule of the team and returns its creator, its owner, and why the owner cannot run
  * jobs.
  */
 export async function ownersOf(

@@ -28,7 +28,7 @@ export function taskTimes(job: { readonly spec: string }): ScheduleTimes {
   return { start_after, cron_expression, timezone };
 }
 
-/** Returns a function that returns, for a task, the name of the user whose rights its jobs have. */
+/** Returns a function that takes a task and returns the name of the user whose rights the task's jobs have. */
 async function ownersOf(db: Db, rows: readonly ShownTask[]): Promise<(row: ShownTask) => string> {
   const ownerOf = (row: ShownTask) => runsAs(readRunAs(row), row.user_id);
   const others = rows.filter((row) => ownerOf(row) !== row.user_id).map(ownerOf);

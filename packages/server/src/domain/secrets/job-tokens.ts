@@ -12,7 +12,10 @@ export interface RunningAttempt {
   readonly attempt: number;
 }
 
-/** Form of a job's token: the common prefix of all tokens, and only characters that no escaping changes. */
+/**
+ * Pattern of a job's token. The token begins with the prefix of all tokens, and has only characters that no escaping
+ * changes.
+ */
 const form = /^isat_job_([0-9a-f-]{36})_(\d{1,9})_([\w-]{43})$/;
 
 /** Returns the token of an attempt, signed with the newest key. */

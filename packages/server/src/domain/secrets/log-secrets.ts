@@ -2,8 +2,8 @@
 import { parseEnvironment } from "./environment-text.ts";
 
 /**
- * A secret is masked only if it has at least this many bytes. Shorter texts also occur by chance, and the masked places
- * would reveal them.
+ * A secret is masked only if it has at least this many bytes. A shorter text also occurs elsewhere by chance, and
+ * masking it there would reveal it.
  */
 const minBytes = 6;
 /** A line of a multi-line secret is masked only if it has at least this many characters. */

@@ -72,7 +72,7 @@ const nextWall = (calendar: Cron, wall: number) => calendar.nextRun(new Date(wal
 
 /**
  * Returns the next tick of an expression that names hours. Each named hour ticks once a day. If the clock skips the
- * hour, the tick is at the end of the gap. If the clock repeats the hour, the tick is in the first of the two.
+ * hour, the tick is at the end of the gap. If the clock repeats the hour, the tick is in the first of the two hours.
  */
 function nextByName(calendar: Cron, timezone: string, after: number): number | undefined {
   let wall = nextWall(calendar, after + offsetAt(after, timezone));
