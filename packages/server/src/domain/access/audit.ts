@@ -1,5 +1,6 @@
 /**
- * The audit log. Every change writes a row, in the same transaction, that says who changed what, when and from where.
+ * The audit log. Every change adds a row that says who changed what, when and from where. The row is written in the
+ * transaction that makes the change.
  */
 import { ApiError, type AuditEntry, type RouteInput, type routes } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";

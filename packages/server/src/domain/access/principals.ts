@@ -39,7 +39,9 @@ export type Via =
 export interface Principal {
   readonly userId: number;
   readonly username: string;
-  /** Whether the caller is a server administrator. Always false for a token that is limited to teams. */
+  /**
+   * Whether the caller is a server administrator. Always false for a token that is limited to some of the user's teams.
+   */
   readonly isAdmin: boolean;
   readonly via: Via;
   readonly scopes: readonly Scope[];
@@ -80,9 +82,9 @@ export async function principalOfToken(
 }
 
 /**
- * Returns the caller that a job's token belongs to: the creator of the job, in the job's team only and never as an
- * administrator. The scopes are those of the token that created the job. The role is the one that the creator has now.
- * The token is valid as long as the row of the attempt exists.
+ * Returns the caller that a job's token belongs to, which is the creator of the job. The caller gets the job's team
+ * only, with the role that the creator has now, and is never an administrator. The scopes are those of the token that
+ * created the job. The token is valid as long as the row of the attempt exists.
  */
 async function principalOfJob(db: Db, { jobId, attempt }: { jobId: string; attempt: number }): Promise<Principal> {
   const owner = await findAttemptOwner(db, jobId, attempt);

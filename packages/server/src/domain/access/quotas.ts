@@ -149,8 +149,8 @@ function sizeText(bytes: number): string {
 }
 
 /**
- * If the team may queue only this many more jobs, or fewer, `mayQueue` locks the team before it counts. The lock
- * prevents concurrent transactions from exceeding the quota together.
+ * If the team may queue at most this many more jobs, `mayQueue` locks the team before it counts the queued jobs. The
+ * lock prevents concurrent transactions from exceeding the quota together.
  */
 const writersAtOnce = 32;
 
@@ -166,7 +166,7 @@ export async function mayQueue(db: Db, teamId: number, defaults: DefaultQuotas):
 const queueLimit = async (db: Db, teamId: number, defaults: DefaultQuotas) =>
   (await quotasOf(db, teamId))?.max_queued ?? defaults.queued;
 
-/** Value of the Retry-After header, in seconds, when the queue is full. */
+/** Seconds after which a client should try again if the queue is full; sent in the Retry-After header. */
 const retryAfter = 30;
 
 export async function requireRoomInQueue(db: Db, team: NamedTeam, defaults: DefaultQuotas): Promise<void> {

@@ -1,6 +1,6 @@
 /**
- * Restores a copy of a team's warehouse. None of the team's jobs starts meanwhile. Afterwards, the registry marks
- * versions that the copy lacks as removed.
+ * Restores a copy of a team's warehouse. None of the team's jobs starts during the restore. Afterwards, versions that
+ * the copy lacks are marked as removed in the registry.
  */
 import { ApiError, type DatasetCopy } from "@millrace/contract";
 import type { Db, Store } from "../../store/drivers/store.ts";
@@ -12,14 +12,14 @@ import type { Team } from "../access/principals.ts";
 import { iso } from "../time/clock.ts";
 
 /**
- * How long to wait after a team was paused, in milliseconds. Jobs whose start was decided just before the pause are
- * recorded in the store by then.
+ * Milliseconds to wait after a team was paused. By then, jobs whose start was decided just before the pause are
+ * recorded in the store.
  */
 export const settling = 2000;
 
 /**
- * Returns the copy from the time `wanted`, or the newest daily copy if no time is given. `copies` also has warehouses
- * that an earlier restore replaced; these are chosen only by their time.
+ * Returns the copy from the time `wanted`. If `wanted` is not given, returns the newest daily copy. `copies` also has
+ * warehouses that an earlier restore replaced; such a warehouse is returned only if `wanted` is its time.
  */
 export function chooseCopy(team: Team, copies: readonly DatasetCopy[], wanted: string | null | undefined): DatasetCopy {
   const found = wanted
@@ -64,8 +64,8 @@ export const resumeTeam = (store: Store, team: Team) =>
   store.write((db) => updateWarehouse(db, team.id, { paused_at: null }));
 
 /**
- * Updates the registry after a restore: versions in the copy are live, and versions whose rows the warehouse has lost
- * are marked as removed. Returns the number of versions that were marked as removed.
+ * Updates the registry after a restore. Versions that the copy has are marked as live. Versions that should have rows
+ * in the warehouse, but are not in the copy, are marked as removed. Returns the number of removed versions.
  */
 export function recordRestored(
   store: Store,

@@ -77,7 +77,10 @@ export function datasetText(dataset: PlacedDataset, versions: readonly VersionTe
 const schemaMembers = (schemas: VersionSchemas | undefined) =>
   `"schema":${objectText(schemas?.schema ?? null)},"feature_schema":${objectText(schemas?.feature_schema ?? null)}`;
 
-/** Returns the JSON of one version. Pass undefined for schemas (`large`) or texts that do not fit into the answer. */
+/**
+ * Returns the JSON of one version. If the schemas (`large`) or the texts do not fit into the answer, pass undefined for
+ * them.
+ */
 export function versionText(
   row: SizedVersionRow,
   large: VersionSchemas | undefined,

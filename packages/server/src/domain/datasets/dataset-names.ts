@@ -20,8 +20,8 @@ export interface Reference extends FullName {
 const largest = 2_147_483_647;
 
 /**
- * Returns whether SQLite and PostgreSQL can both index a name or URI, and return it unchanged: it must be well-formed
- * Unicode of at most 1000 bytes.
+ * Returns whether a name or URI is well-formed Unicode of at most 1000 bytes. Only then can SQLite and PostgreSQL both
+ * index the text and return it unchanged.
  */
 export const canBeKept = (text: string): boolean => text.isWellFormed() && Buffer.byteLength(text) <= 1000;
 
@@ -40,12 +40,14 @@ export const fullName = ({ namespace, project, name }: FullName) => `${namespace
 /** Removes the version from `namespace.project.name@1.2.3`. */
 export const withoutVersion = (reference: string) => reference.replace(/(?<=.)@\d+\.\d+\.\d+$/, "");
 
-/** Returns the namespace and the project in which the short dataset names of a user are resolved. */
+/**
+ * Returns the user's own namespace and project. A dataset name without a namespace and a project is looked up there.
+ */
 export const homeOf = (username: string) => ({ namespace: `@${username}`, project: "default" });
 
 /**
- * Parses a dataset reference. If it has no namespace or no project, those of the user are taken (`homeOf`). The version
- * follows the last @; an @ at the very beginning is part of the namespace.
+ * Parses a dataset reference. If the text has no namespace or no project, the user's own is taken (`homeOf`). The
+ * version follows the last @. An @ at the very beginning is part of the namespace.
  */
 export function readReference(text: string, username: string, field: string): Reference {
   const typed = text.trim();

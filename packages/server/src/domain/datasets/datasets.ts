@@ -43,7 +43,10 @@ import {
 import { noSuchDataset } from "./dataset-namesakes.ts";
 import { versionTexts } from "./version-texts.ts";
 
-/** The name of a dataset in a request. The client sends the parts separately; users type all of them into `name`. */
+/**
+ * The name of a dataset in a request. The client sends namespace, project and name separately; users may type all three
+ * into `name`.
+ */
 interface Named {
   readonly name: string;
   readonly namespace?: string | null;
@@ -52,8 +55,8 @@ interface Named {
 }
 
 /**
- * Returns the dataset that a request names. For a short name, the client sends `local` as namespace and project; the
- * user's own namespace and project are meant.
+ * Returns the dataset that a request names. For a short name, the client sends `local` as namespace and project, which
+ * stands for the user's own namespace and project.
  */
 export function readNamed({ name, namespace, project, version }: Named, username: string): Reference {
   const typed = version ? readVersionOf(version) : undefined;
@@ -84,8 +87,8 @@ const sameNumber = (version: Version) => (row: Version) =>
   row.major === version.major && row.minor === version.minor && row.patch === version.patch;
 
 /**
- * Returns the version that a reference names, or the newest live version if it names none. Throws if there is no such
- * version, or if it was removed.
+ * Returns the version that a reference names. If it names none, returns the newest live version. Throws if there is no
+ * such version, or if the version was removed.
  */
 export async function getLiveVersion(db: Db, team: Team, reference: Reference): Promise<ListedVersionRow> {
   const versions = await listedVersionsOf(db, (await getDataset(db, team, reference)).id);
@@ -118,8 +121,8 @@ interface DatasetTexts {
 }
 
 /**
- * Lists the datasets of a team. If the answer reaches its size limit, the page ends before `limit`, and `next` is the
- * cursor of the next page.
+ * Lists the datasets of a team. If the answer reaches its size limit, the page has fewer than `limit` datasets, and
+ * `next` is the cursor of the next page.
  */
 export async function listTeamDatasets(db: Db, team: Team, query: ListQuery): Promise<DatasetTexts> {
   const { prefix = "", include_removed = false, limit = Number.MAX_SAFE_INTEGER } = query;
@@ -214,8 +217,8 @@ export interface DatasetEdit {
   readonly description?: string;
   readonly attrs?: readonly string[];
   /**
-   * Uuid of a version whose rows are in the team's warehouse; the warehouse finds the dataset by it. Undefined if there
-   * is no such version.
+   * Uuid of any version of the dataset that has rows in the team's warehouse. The dataset is found in the warehouse by
+   * this uuid. Undefined if no version has rows there.
    */
   readonly stored: string | undefined;
 }

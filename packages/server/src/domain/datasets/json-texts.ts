@@ -17,7 +17,10 @@ const usual = (text: string | null, opening: "{" | "["): string | undefined => {
   }
 };
 
-/** Returns the text if it is a JSON object, otherwise `{}`. Scripts can write any text into the warehouse. */
+/**
+ * Returns the text if it is a JSON object, otherwise `{}`. The check is needed because scripts can write any text into
+ * the warehouse.
+ */
 export const objectText = (text: string | null): string => usual(text, "{") ?? "{}";
 
 /** Returns the text if it is a JSON array, otherwise undefined. */

@@ -19,7 +19,7 @@ interface Walk {
 
 interface Walked {
   readonly steps: readonly LineageStep[];
-  /** Whether more edges exist, because the search stopped at its depth or at the number of edges. */
+  /** Whether edges are missing, because the search stopped at the maximum depth or at the maximum number of edges. */
   readonly truncated: boolean;
 }
 

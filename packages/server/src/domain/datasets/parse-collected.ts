@@ -61,7 +61,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * Parses the output of the child process that read the team's warehouse. The first line says what the job did, and each
- * other line is a version. Lines may be long, so the event loop can handle other work between them.
+ * other line is a version. Lines may be long, so other work gets the event loop before each version.
  */
 export async function readCollected(lines: readonly Buffer[]): Promise<Collected> {
   const [head, ...rest] = lines;

@@ -1,4 +1,4 @@
-/** Adds dataset versions that were found in a team's warehouse to the registry. */
+/** Adds to the registry the dataset versions that were found in a team's warehouse. */
 
 import type { Db } from "../../store/drivers/store.ts";
 import { nextTurn } from "../../store/queries/batches.ts";
@@ -21,10 +21,7 @@ import { type NewVersion, noticeVersions } from "./version-notices.ts";
 /** Versions that were found in a team's warehouse, and the jobs that created or reused them. */
 export interface Found {
   readonly versions: readonly FoundVersion[];
-  /**
-   * Pairs of a job and a version, by the version's uuid: the job created the version (`isCreator` is true) or reused
-   * it.
-   */
+  /** Which job created (`isCreator` is true) or reused (`isCreator` is false) the version with this uuid. */
   readonly jobs: readonly { readonly jobId: string; readonly uuid: string; readonly isCreator: boolean }[];
 }
 
@@ -39,8 +36,8 @@ interface Recorded {
 }
 
 /**
- * Records what a job did to its team's datasets, in the transaction that accepts the job's result. Returns the full
- * names of versions that could not be recorded.
+ * Records what a job did to its team's datasets. Call it in the transaction that accepts the job's result. Returns the
+ * full names of versions that could not be recorded.
  */
 export async function recordCollected(
   db: Db,
@@ -105,8 +102,8 @@ async function needsOf({ needs }: FoundVersion, idOf: (uuid: string) => Promise<
 
 /**
  * Records one version and returns its id. If an external producer has registered a version with this number, returns
- * undefined and changes nothing. If the number belongs to a version of the team's warehouse, that version is replaced:
- * after a restore, jobs use numbers again.
+ * undefined and changes nothing. If a version of the team's warehouse has this number, the new version replaces it,
+ * because jobs use numbers again after an older copy of the warehouse was restored.
  */
 async function recordVersion(
   db: Db,

@@ -49,9 +49,7 @@ export interface Registration {
   readonly text: string;
 }
 
-/**
- * Registers a version. Its dependencies are looked up before the transaction begins, so that other writers wait less.
- */
+/** Registers a version. Looks up the dependencies before the transaction begins, so that other writers wait less. */
 export async function registerVersion(store: Store, registration: Registration, quotas: DiskQuotas, now: number) {
   checkPlace(readNamed(registration.input, registration.principal.username));
   // A repeated request gets the same answer, even if its dependencies no longer exist.
@@ -108,8 +106,8 @@ async function answerOf(db: Db, id: number, reference: Reference) {
 }
 
 /**
- * Throws if a part of the name is invalid, or if the namespace is reserved. The library keeps its listings in `system`,
- * and never asks a server for datasets in `local`.
+ * Throws if a part of the name is invalid, or if the namespace is reserved. Reserved are `system`, where the library
+ * keeps its listings, and `local`, whose datasets the library never requests from a server.
  */
 function checkPlace({ namespace, project, name }: Reference): void {
   checkName("name", name);
@@ -120,8 +118,8 @@ function checkPlace({ namespace, project, name }: Reference): void {
 }
 
 /**
- * Returns the job that created the version; undefined if the request names none. Only an admin of the team may name the
- * job of somebody else, because a pipeline that rebuilds the version runs this job again with the rights of its
+ * Returns the job that created the version; undefined if the request names none. Only an admin of the team may name
+ * another user's job, because a pipeline that rebuilds the version runs the job again with the rights of the job's
  * creator.
  */
 async function jobOf(db: Db, { team, principal: { userId, via }, input }: Registration) {

@@ -23,8 +23,9 @@ export interface NewVersion {
 }
 
 /**
- * Writes a notice for each schedule that the new versions trigger. Call it in the transaction that registers the
- * versions. `jobId` is the job that created them; null if an external producer registered them without a job.
+ * Writes a notice (a row in `schedule_notices`) for each schedule that the new versions trigger. Call it in the
+ * transaction that registers the versions. `jobId` is the job that created the versions; null if an external producer
+ * registered them without a job.
  */
 export async function noticeVersions(
   db: Db,

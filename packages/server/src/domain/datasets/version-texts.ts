@@ -38,8 +38,8 @@ export async function versionTexts(
 const smallBytes = 512;
 
 /**
- * Returns the ids of the versions whose schemas (or texts) fit into `mostBytes` together, counted from the first. The
- * first version is always included.
+ * Returns the ids of the first versions in the list whose schemas (or texts) have at most `mostBytes` in total. The
+ * first version is always included, even if it is larger.
  */
 function fitting(versions: readonly SizedVersionRow[], size: "schema_bytes" | "text_bytes"): Set<number> {
   let total = 0;

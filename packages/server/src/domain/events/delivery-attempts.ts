@@ -23,10 +23,10 @@ export interface AttemptResult {
   readonly ok: boolean;
   /** Status code of the receiver's answer; null if the receiver did not answer. */
   readonly status: number | null;
-  /** Why the attempt failed, as a sentence; null if it succeeded. */
+  /** Sentence that says why the attempt failed; null if the attempt succeeded. */
   readonly error: string | null;
   /**
-   * False if the receiver did not cause the failure. The failure is then not counted for the receiver. Undefined means
+   * Whether the receiver caused the failure. If false, the failure is not counted for the receiver. Undefined means
    * true.
    */
   readonly isReceivers?: boolean;
@@ -43,8 +43,8 @@ const pauseAfter = (failures: number, firstSeconds: number) =>
   Math.min(firstSeconds * 1000 * 3 ** (failures - 1), longest);
 
 /**
- * Returns the time at which the back-off of a receiver ends; undefined if the receiver is not in back-off. A time that
- * is further away than the maximum back-off was written by a wrong clock, and is ignored.
+ * Returns the time at which the back-off of a receiver ends; undefined if the receiver is not in back-off. If the
+ * stored time is further away than the maximum back-off, it was computed with a wrong clock and is ignored.
  */
 export function restOf({ rests_until }: Pick<ReceiverRow, "rests_until">, now: number): string | undefined {
   const isResting = rests_until !== null && rests_until > iso(now) && rests_until <= iso(now + longest);
@@ -52,8 +52,8 @@ export function restOf({ rests_until }: Pick<ReceiverRow, "rests_until">, now: n
 }
 
 /**
- * Returns the two times by which due deliveries are found. A delivery is due if its time is before `now`. It is also
- * due if its time is after `far`: no back-off is that long, so a wrong clock wrote that time.
+ * Returns the two times by which due deliveries are found. A delivery is due if its time is before `now`. A delivery is
+ * also due if its time is after `far`. No back-off is that long, so such a time was computed with a wrong clock.
  */
 export const dueTimes = (now: number): DueTimes => ({ now: iso(now), far: iso(now + day) });
 
@@ -69,8 +69,8 @@ export type AttemptOutcome = "delivered" | "retried" | "failed";
 
 /**
  * Records the result of an attempt, and plans the next attempt if this one failed. `firstPause` is the first back-off
- * in seconds. Returns undefined if the delivery or its receiver was deleted, or if another server has claimed the
- * delivery meanwhile.
+ * in seconds. Returns the new state of the delivery. Returns undefined if the delivery or its receiver was deleted, or
+ * if another server has claimed the delivery meanwhile.
  */
 export async function endAttempt(
   transaction: Transaction,

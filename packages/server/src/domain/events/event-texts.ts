@@ -10,7 +10,10 @@ import type { OutboxRow } from "../../store/queries/events/outbox.ts";
 export interface Told extends OutboxRow {
   /** ISO time of the event. */
   readonly at: string;
-  /** Event that receivers can subscribe to; undefined if the row stands for none, for example if a job has begun. */
+  /**
+   * Event that receivers can subscribe to. Undefined if the outbox row stands for no such event, for example if it says
+   * that a job has begun.
+   */
   readonly event: ToldEvent | undefined;
   readonly team: string;
   /** URL of the job's page; null if the event is not about a job. */

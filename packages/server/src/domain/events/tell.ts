@@ -24,7 +24,8 @@ export interface TellContext {
 
 /**
  * Turns the oldest events of a team, at most `limit`, into deliveries, and returns the number of these events. If too
- * many deliveries already wait for a receiver, further ones are only counted (`dropped`) and not sent.
+ * many deliveries already wait for a receiver, further deliveries to this receiver are only counted (`dropped`) and not
+ * sent.
  */
 export async function tellTeam(
   { db, now }: Transaction,
@@ -105,8 +106,9 @@ async function toldOf(db: Db, row: OutboxRow, { team, publicUrl, now }: Frame): 
 }
 
 /**
- * Returns the event that an outbox row stands for; undefined if it stands for none, such as a success without an
- * earlier failure. A failure is stored, so that the next success of the same job, pipeline or schedule is a recovery.
+ * Returns the event that an outbox row stands for. Returns undefined if the row stands for none, such as a success
+ * without an earlier failure. A failure is stored, so that the next success of the same job, pipeline or schedule
+ * counts as a recovery.
  */
 async function eventOf(db: Db, row: OutboxRow, scheduleId: number | null, now: number): Promise<ToldEvent | undefined> {
   const { kind, status, team_id } = row;

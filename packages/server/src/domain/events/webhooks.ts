@@ -86,7 +86,7 @@ export async function createWebhook(
 
 type Choices = Pick<UpdateWebhookInput, "format" | "method" | "verify_tls" | "events" | "job_statuses">;
 
-/** Returns the columns with the values of a request. A field that the request leaves out keeps its value from `row`. */
+/** Returns the columns for the values in a request. A field that the request leaves out keeps the value from `row`. */
 function choicesOf(row: ReceiverRow, input: Choices) {
   const events = input.events ? [...new Set(input.events)] : (JSON.parse(row.events) as ToldEvent[]);
   const statuses = input.job_statuses

@@ -39,8 +39,8 @@ export const ofTeam = ({ id }: Pick<Team, "id">): CredentialsOwner => ({ team_id
 export const ofUser = (userId: number): CredentialsOwner => ({ team_id: null, user_id: userId });
 
 /**
- * Returns the caller as the owner of personal credentials. Throws if the token is limited to some of the caller's
- * teams, because the caller's jobs in all teams can use these credentials.
+ * Returns the caller as the owner of personal credentials. Throws if the caller's token is limited to some of the
+ * caller's teams, because personal credentials can be used in all of them.
  */
 export async function ownerOfOwn({ db }: Store, principal: Principal): Promise<CredentialsOwner> {
   const all = await teamsOf(db, principal.userId);
@@ -141,10 +141,7 @@ export async function setCredentials(
   });
 }
 
-/**
- * Returns the team and the target of an audit entry. The entry has a team only if the credentials belong to the team,
- * not to a user.
- */
+/** Returns the team and the target of an audit entry. If the credentials belong to a user, the entry has no team. */
 const auditTarget = (owner: CredentialsOwner, team: Team, name: string) =>
   owner.team_id === null ? { target: `${name} (own)` } : { team, target: name };
 

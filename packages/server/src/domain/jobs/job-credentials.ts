@@ -50,7 +50,10 @@ export async function resolveCredentials(db: Db, holder: Holder, input: JobInput
   return credentialsFields(usual === undefined ? [] : [usual]);
 }
 
-/** Throws if a set of credentials does not exist, or if two sets define the same variable. Returns each name once. */
+/**
+ * Throws if a set of credentials does not exist, or if two sets define the same variable. Returns the names without
+ * duplicates.
+ */
 export async function requireCredentials(
   db: Db,
   holder: Holder,

@@ -97,8 +97,8 @@ function ownRules(input: JobInput, found: ScriptMetadata): Pick<JobSpecFields, "
 }
 
 /**
- * Checks an environment and returns it, not yet encrypted. Returns an empty text if it sets no variables, for example
- * if it has only comments.
+ * Checks the variables in a dotenv text and returns the text, not yet encrypted. Returns an empty text if no variables
+ * are set, for example if there are only comments.
  */
 export function checkedEnvironment(text: string | null | undefined): string {
   if (!text) return "";
@@ -150,7 +150,7 @@ function readTimes(input: JobInput, serverTimezone: string) {
 
 /**
  * Returns the fields that link a job to the earlier job that it reruns. The client sends the id of the last job that
- * ran the same script, even if that was on another server. So an unknown id is ignored.
+ * ran the same script, even if that job ran on another server. So an unknown id is ignored.
  */
 async function rerunOf(db: Db, team: Team, input: JobInput, ownId: string) {
   const sourceId = input.rerun_from_job_id;
@@ -161,8 +161,8 @@ async function rerunOf(db: Db, team: Team, input: JobInput, ownId: string) {
 }
 
 /**
- * Throws if the input repeats a field of the earlier job that the server has shortened since, because that job ended
- * long ago. The client copies the fields that it is shown, and would otherwise run only the beginning of a script.
+ * Throws if the input contains a field of the earlier job that the server has shortened. The server shortens long
+ * fields of jobs that ended long ago. A client that copies such a field would run only the beginning of a script.
  */
 function requireWhole(source: ShortJob, input: JobInput): void {
   const spec = readSpec(source) as unknown as Record<string, unknown>;
@@ -183,8 +183,8 @@ function requireWhole(source: ShortJob, input: JobInput): void {
 }
 
 /**
- * Throws unless the path of a script stays inside the repository. Symbolic links are checked later, in the cloned
- * repository.
+ * Returns the path of the script in the repository; null if the input has a query instead. Throws if the path leads out
+ * of the repository. Symbolic links are checked later, in the cloned repository.
  */
 function checkScript({ script: given, query, repository }: JobInput): string | null {
   const script = given?.trim();
@@ -235,8 +235,8 @@ function decoded(path: string): string {
 }
 
 /**
- * Returns the address of a repository after checking that it is a URL or an address such as `git@host:path`. Throws if
- * git would parse a part of the text as an option.
+ * Returns the address of a repository; null if none is given. Throws if the address is neither a URL nor of the form
+ * `git@host:path`, or if git would parse a part of it as an option. A file:// URL must be below one of `jobPaths`.
  */
 export function checkRepository(text: string | null | undefined, jobPaths: readonly string[]): string | null {
   const repository = text?.trim();

@@ -125,8 +125,8 @@ function firstFiring(spec: JobSpecFields, now: number): string {
 }
 
 /**
- * Creates and enqueues the job for one tick of a task (a time at which it is due). The task is the parent of the job,
- * and the job shares its long texts. Call this in the transaction that advances the task to its next tick.
+ * Creates and enqueues the job for one tick of a task (a time at which the task is due). The task is the parent of the
+ * job, and the job shares the task's long texts. Call this in the transaction that advances the task to its next tick.
  */
 export async function fireTask({ db, now }: Transaction, keys: KeyRing, task: ShortJob, moment: Moment): Promise<void> {
   const id = newJobId(now);
@@ -261,8 +261,8 @@ export async function cancelJob(
 }
 
 /**
- * Cancels a job, and returns its new state. If another transaction changes the state meanwhile, tries again, three
- * times in all.
+ * Cancels a job, and returns its new state. If another transaction changes the state meanwhile, tries again, at most
+ * three times in all.
  */
 async function cancel(db: Db, team: Team, id: string, now: number): Promise<JobStatus> {
   for (let tries = 1; ; tries++) {

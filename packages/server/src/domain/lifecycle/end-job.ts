@@ -2,8 +2,8 @@
  * Ends jobs: no other file moves a job to a final state. The transaction that ends a run of a pipeline also starts or
  * cancels the runs that wait for it, so that no run is forgotten if the server crashes. The time that this takes
  * depends on the number of waiting runs, not on the size of the pipeline. Every caller must lock the job's pipeline
- * (`lockPipelinesOf`) before it changes the queue, attempts or jobs. Otherwise it could deadlock with a transaction
- * that cancels the pipeline.
+ * (`lockPipelinesOf`) before it changes the queue, attempts or jobs. Otherwise the caller's transaction could deadlock
+ * with one that cancels the pipeline.
  */
 import { jobStates } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";

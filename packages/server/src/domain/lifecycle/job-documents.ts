@@ -1,7 +1,7 @@
 /**
- * Builds the JSON text of jobs for the API. The column `spec` stores, as JSON, the fields that no longer change, so the
- * text of a job is its state followed by its spec. The state is concatenated by hand, for speed: a serializer that
- * visits every field takes four times as long for a list of twenty jobs.
+ * Builds the JSON text of jobs for the API. The column `spec` stores, as JSON, the fields of a job that do not change
+ * once the job has begun. So the text of a job is its state followed by its spec. The state is concatenated by hand,
+ * for speed: a serializer that visits every field takes four times as long for a list of twenty jobs.
  */
 import { answerLimits, type Job } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
@@ -14,7 +14,7 @@ import { decryptEnvironment } from "../secrets/encryption.ts";
 import { parseEnvironment } from "../secrets/environment-text.ts";
 import type { KeyRing } from "../secrets/key-ring.ts";
 
-/** The fields of a job that no longer change once the job has begun. */
+/** The fields of a job that do not change once the job has begun. */
 export type JobSpecFields = Pick<
   Job,
   | "tags"

@@ -1,7 +1,7 @@
 /**
- * Ids of jobs: UUIDv7 that sort in the order of creation, even within a millisecond and after the clock was set back.
- * If the clock was ahead and is set right, new ids go on from the later time, to keep that order; `created_at` has the
- * right time.
+ * Ids of jobs. They are UUIDv7 that sort in the order of creation, even within a millisecond and after the clock was
+ * set back. If a clock that was ahead is set right, new ids continue from the later time, to keep that order.
+ * `created_at` then has the right time, but the id does not.
  */
 import { randomUUID } from "node:crypto";
 
@@ -9,8 +9,8 @@ let lastTime = 0;
 let counter = 0;
 
 /**
- * Returns a bound for filters by time: it sorts after all ids that were created before `time`, and before all others.
- * `time` is in milliseconds since the epoch.
+ * Returns a bound for filtering ids by creation time. It sorts after all ids that were created before `time`, and
+ * before all others. `time` is in milliseconds since the epoch.
  */
 export function jobIdAt(time: number): string {
   const hex = Math.max(0, Math.floor(time)).toString(16).padStart(12, "0");

@@ -25,8 +25,8 @@ interface Loss {
 }
 
 /**
- * Closes a lost attempt, and fails its job or plans a retry. If the job was being canceled and its processes had been
- * told to stop, the job is canceled instead.
+ * Closes a lost attempt, and fails its job or plans a retry. If the job was being canceled, and its processes had
+ * already been told to stop, the job is canceled instead.
  */
 export async function endLostAttempt(db: Db, lost: LostAttempt, loss: Loss, now: number): Promise<void> {
   const { job_id: id, attempt, status, signalled_at } = lost;

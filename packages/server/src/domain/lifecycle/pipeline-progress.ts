@@ -26,7 +26,7 @@ export const isComplete = ({ status }: Pick<RunState, "status">) => status === "
 export const jobsOfRuns = (runs: readonly RunState[], group: keyof typeof jobStates): string[] =>
   runs.flatMap(({ created_job_id, status }) => (created_job_id !== null && isIn(group, status) ? created_job_id : []));
 
-/** Puts drafts in the queue. Drafts that were removed or canceled meanwhile are left out. */
+/** Puts drafts (jobs that have not begun) in the queue. Drafts that were removed or canceled meanwhile are left out. */
 export async function beginDrafts(db: Db, ids: readonly string[]): Promise<void> {
   const begun = await beginDraftJobs(db, ids);
   await enqueueAll(

@@ -44,8 +44,8 @@ export type Failure = Pick<JobRow, "exit_code" | "error_message" | "error_stack"
 const fresh = { started_at: null, exit_code: null, error_message: null, error_stack: null, steps: null, metrics: "{}" };
 
 /**
- * Puts a failed job back in the queue for its next attempt. Call it in the transaction that closed the failed attempt.
- * Returns false if the job has no retries left, is being canceled, or belongs to a pipeline that has ended.
+ * Puts a failed job back in the queue for its next attempt. Call this in the transaction that closed the failed
+ * attempt. Returns false if the job has no retries left, is being canceled, or belongs to a pipeline that has ended.
  */
 export async function planRetry(db: Db, job: JobRow, failure: Failure, now: number): Promise<boolean> {
   const { id, attempt, retried } = job;

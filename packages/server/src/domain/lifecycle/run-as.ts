@@ -1,7 +1,7 @@
 /**
- * Decides as which users the runs of a pipeline, or the jobs of a task, run after a handover to another user. Each of
- * them repeats an earlier job, here called its original. The column `run_as` stores a `RunAs` as JSON. If the column is
- * empty, each run or job runs as the user who created its original.
+ * Decides which user's rights the runs of a pipeline, or the jobs of a task, have after a handover to another user.
+ * Each run or job repeats an earlier job, here called its original. The column `run_as` stores a `RunAs` as JSON. If
+ * the column is empty, each run or job has the rights of the user who created its original.
  */
 import { allScopes, permits, type Scope } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
@@ -10,16 +10,16 @@ import { usernameOf } from "../../store/queries/people/users.ts";
 import { readSpec } from "./job-documents.ts";
 
 export interface RunAs {
-  /** Id of the user as whom all jobs run. If it is undefined, see `of`. */
+  /** Id of the user whose rights all jobs have. If `all` is undefined, see `of`. */
   readonly all?: number;
   /**
-   * Scopes of the token with which the new owner took over; the jobs have no other scopes. Undefined if they keep the
-   * scopes of the jobs that they repeat.
+   * Scopes of the token with which the new owner took over. The jobs get no other scopes. If `scopes` is undefined, the
+   * jobs keep the scopes of the jobs that they repeat.
    */
   readonly scopes?: readonly Scope[];
   /**
-   * Used if `all` is undefined. The key is the id of a user who created jobs; the value is the id of the user as whom
-   * repetitions of these jobs run. Without an entry, repetitions run as the user who created the job.
+   * Used if `all` is undefined. The key is the id of a user who created jobs. The value is the id of the user whose
+   * rights repetitions of these jobs have. If a user has no entry, repetitions have the rights of that user.
    */
   readonly of?: Readonly<Record<string, number>>;
 }
@@ -31,11 +31,11 @@ export interface HandedOver {
 
 export const readRunAs = ({ run_as }: HandedOver): RunAs => (run_as === "" ? {} : (JSON.parse(run_as) as RunAs));
 
-/** Returns the id of the user as whom repetitions of a job run. `userId` is the user who created that job. */
+/** Returns the id of the user whose rights repetitions of a job have. `userId` is the user who created the job. */
 export const runsAs = ({ all, of = {} }: RunAs, userId: number): number => all ?? of[userId] ?? userId;
 
 /**
- * Returns a new `RunAs`, with which jobs that ran as the user `from` run as the user `to`. Other jobs run as before.
+ * Returns a new `RunAs` in which the user `to` replaces the user `from`. Jobs that run as other users do not change.
  */
 export function succeed({ all, scopes, of = {} }: RunAs, from: number, to: number): RunAs {
   if (all !== undefined) return all === from ? { all: to } : { all, ...(scopes ? { scopes } : {}) };
@@ -44,8 +44,8 @@ export function succeed({ all, scopes, of = {} }: RunAs, from: number, to: numbe
 }
 
 /**
- * Returns a job with the user and the scopes that its repetitions run with after a handover. If the user changes, short
- * dataset names in the script still refer to the namespace of the user who created the job (`home`).
+ * Returns a copy of the job, with the user and the scopes with which it is repeated after a handover. If the user
+ * changes, short dataset names in the script still refer to the namespace of the user who created the job (`home`).
  */
 export async function inNameOf(db: Db, handedOver: HandedOver, job: ShortJob): Promise<ShortJob> {
   const runAs = readRunAs(handedOver);

@@ -24,7 +24,10 @@ import { iso } from "../time/clock.ts";
 import { noteSchedule } from "./told-events.ts";
 import { tellSkip } from "./told-skips.ts";
 
-/** The tick that a firing records. If ticks were missed and one run makes up for all of them, there are several. */
+/**
+ * The ticks that a firing records. Usually there is one; there are several if ticks were missed and one run makes up
+ * for all of them.
+ */
 export interface Meant {
   /** Time of the first tick. */
   readonly tick: string;
@@ -40,14 +43,14 @@ export interface Unfired extends Meant {
 /** Maximum length of a stored reason, in characters. */
 const mostReason = 1000;
 
-/** Records a tick that is skipped, because the last run has not ended or another tick already waits. */
+/** Records a tick that is skipped, because the last run has not ended or another tick already waits for its end. */
 export async function recordSkip(db: Db, row: ScheduleRow, skipped: Unfired, now: number): Promise<void> {
   const { ticks, reason } = skipped;
   await insert(db, row, skipped, { outcome: "skipped", at: iso(now), reason, pipeline_id: null });
   await tellSkip(db, { ...row, ...(await countSkips(db, row.id, ticks, reason)) }, skipped, now);
 }
 
-/** Records ticks that no server fired in time, and for which `catch_up` starts no run later. */
+/** Records ticks that no server fired in time, and that no later run makes up for because of `catch_up`. */
 export async function recordMissed(db: Db, row: ScheduleRow, meant: Meant, now: number): Promise<void> {
   const reason = `it was not fired in time, because no server ran, the server's disk was nearly full, or the server's clock could not be trusted (catch_up is ${row.catch_up}).`;
   await insert(db, row, meant, { outcome: "missed", at: iso(now), reason, pipeline_id: null });
@@ -59,7 +62,10 @@ export const recordWait = (db: Db, row: ScheduleRow, waiting: Unfired, now: numb
   insert(db, row, waiting, { outcome: "waits", at: iso(now), reason: waiting.reason, pipeline_id: null });
 
 interface Begun {
-  /** Ticks to record; undefined for the tick that waited for the end of the last run, because it already has a row. */
+  /**
+   * Ticks to record. Undefined for the tick that waited for the end of the last run, because that tick already has a
+   * row.
+   */
   readonly meant: Meant | undefined;
   readonly outcome: "fired" | "failed";
   readonly pipelineId: string;
@@ -80,7 +86,10 @@ export async function recordBegun(
 }
 
 interface Refused {
-  /** Ticks to record; undefined for the tick that waited for the end of the last run, because it already has a row. */
+  /**
+   * Ticks to record. Undefined for the tick that waited for the end of the last run, because that tick already has a
+   * row.
+   */
   readonly meant: Meant | undefined;
   readonly reason: string;
 }
@@ -92,8 +101,8 @@ export async function recordRefused(db: Db, row: ScheduleRow, { meant, reason }:
 }
 
 /**
- * Records that the tick which waited for the end of the last run is skipped, because the schedule was paused or
- * changed.
+ * Records that a waiting tick is skipped, because the schedule was paused or changed. The tick waited for the end of
+ * the last run.
  */
 export async function dropWaiting(db: Db, row: ScheduleRow, reason: string, now: number): Promise<void> {
   await record(db, row, undefined, { outcome: "skipped", at: iso(now), reason, pipeline_id: null });

@@ -24,8 +24,8 @@ const wordsOf: Record<ToldEvent, readonly string[]> = {
 };
 
 /**
- * Returns the outbox entries that a receiver needs, such as `job:FAILED`, as one text. There is a space before and
- * after each entry, so that a LIKE pattern can find it.
+ * Returns the outbox entries that a receiver needs, such as `job:FAILED`, in one text. Each entry has a space before
+ * and after it, so that a LIKE pattern can find the entry.
  */
 export function wantedWords(events: readonly ToldEvent[], statuses: readonly JobStatus[]): string {
   const words = new Set([...events.flatMap((event) => wordsOf[event]), ...statuses.map((status) => `job:${status}`)]);

@@ -65,8 +65,8 @@ export async function requireSets(
 }
 
 /**
- * Returns a `RunAs` in which all runs run as the user `to`. If `to` is the caller (`giver`), the runs get no more
- * scopes than the caller's token has.
+ * Returns a `RunAs` with which all runs have the rights of the user `to`. If `to` is the caller (`giver`), the runs get
+ * no more scopes than the caller's token has.
  */
 export const allAs = (giver: Principal, to: NewOwner): RunAs => ({
   all: to.id,
@@ -74,8 +74,8 @@ export const allAs = (giver: Principal, to: NewOwner): RunAs => ({
 });
 
 /**
- * Sets the user as whom the runs of a pipeline run, for the runs that have not begun and for all later ones. The caller
- * must have locked the pipeline's row.
+ * Sets whose rights the runs of a pipeline have. This applies to runs that have not begun and to all later runs. The
+ * caller must have locked the pipeline's row.
  */
 export async function setRunAs(db: Db, pipeline: PipelineRow, runAs: RunAs, now: number): Promise<void> {
   const run_as = JSON.stringify(runAs);

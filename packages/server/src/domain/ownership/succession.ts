@@ -45,7 +45,7 @@ async function newOwnerOf(db: Db, leaver: Leaver, username: string): Promise<Use
   return to;
 }
 
-/** Throws unless `to` may take over work in every team that has some of the found work. */
+/** Throws unless the caller may give work to the user `to` in every team that has some of the found work. */
 async function requireOwnerOfAll(db: Db, found: FoundWork, principal: Principal, to: UserRow): Promise<void> {
   const { tasks, schedules, pipelines } = found;
   const rows = [...tasks, ...schedules.map(({ row }) => row), ...pipelines.map(({ row }) => row)];
@@ -54,7 +54,7 @@ async function requireOwnerOfAll(db: Db, found: FoundWork, principal: Principal,
 }
 
 /**
- * Returns the work that runs in the leaver's name. If a successor is named who could not take it over,
+ * Returns the work that runs in the leaver's name. If a successor is named but may not take over the work,
  * `transfer_refused` says why.
  */
 export async function readWork(
@@ -81,8 +81,8 @@ async function refusalOf(ask: () => Promise<void>): Promise<string | undefined> 
 }
 
 /**
- * Hands over all work of the leaver, in the transaction that removes or disables the leaver. The work is searched for
- * again, because more may have started since it was shown to the caller.
+ * Hands over all work of the leaver. Call it in the transaction that removes or disables the leaver. It searches for
+ * the work again, because more may have started since the work was shown to the caller.
  */
 export async function handOverWork(
   edit: Edit,

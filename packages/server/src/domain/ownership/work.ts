@@ -1,5 +1,5 @@
 /**
- * Finds the tasks, schedules and pipelines that run in a user's name, and the credentials that they need. They are
+ * Finds the tasks, schedules and pipelines that run in a user's name, and the credentials that they need. This work is
  * shown before the user leaves, and handed over when the user is removed.
  */
 import type { Work } from "@millrace/contract";
@@ -39,7 +39,7 @@ export interface FoundWork {
   /** The user, and the team that was searched. If the team is undefined, all teams were searched. */
   readonly whose: Whose;
   readonly tasks: readonly (TaskRow & Need)[];
-  /** `runs` is the number of runs that run as this user; 0 if the user only owns the schedule. */
+  /** `runs` is the number of runs that have this user's rights; 0 if the user only owns the schedule. */
   readonly schedules: readonly {
     readonly row: ScheduleRow;
     readonly runs: number;
@@ -74,7 +74,7 @@ export async function findWork(db: Db, whose: Whose): Promise<FoundWork> {
 export const namesIn = ({ credentials_name: name, credentials_names: names }: JobSpecFields): readonly string[] =>
   names ?? (name === null || name === undefined ? [] : [name]);
 
-/** Counts the runs of a pipeline that run as this user, and collects the credential sets that these runs use. */
+/** Counts the runs of a pipeline that have this user's rights, and collects the credential sets that these runs use. */
 async function runsOfUser(
   db: Db,
   pipeline: PipelineRow,
@@ -92,7 +92,7 @@ export function credentialsOf(pipeline: PipelineRow, runs: readonly Repeated[]):
   return [...new Set(runs.flatMap(({ original }) => namesIn(withSettings(readSpec(original), settings))))];
 }
 
-/** The name of a credential set that tasks, schedules or pipelines use, and their team. */
+/** The name of a credential set, and the team whose tasks, schedules or pipelines use the set. */
 export interface NamedCredentials {
   readonly teamId: number;
   readonly name: string;

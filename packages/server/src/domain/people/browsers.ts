@@ -14,8 +14,8 @@ export const browserDays = 365;
 const mostBrowsers = 20;
 
 /**
- * Remembers the browser of a sign-in, in the transaction of that sign-in. Returns the cookie to set: the one the
- * browser sent if this server issued it, otherwise a new one.
+ * Remembers the browser of a user who signs in. Call it in the transaction of the sign-in. Returns the cookie to set:
+ * the cookie that the browser sent if this server issued it, otherwise a new one.
  */
 export async function rememberBrowser(
   db: Db,

@@ -1,6 +1,6 @@
 /**
- * Device login: a program requests a token, and a person approves it in a browser or on another machine that is signed
- * in.
+ * Device login: a program requests a token, and a person approves the request in a browser or on another machine that
+ * is signed in.
  */
 import { randomInt } from "node:crypto";
 import { ApiError, allScopes, clientScopes, permits, type Scope } from "@millrace/contract";
@@ -26,7 +26,7 @@ import { mintToken, readScopes, teamsWithin } from "./tokens.ts";
 /** Minutes after which a device login that nobody has answered expires. */
 export const loginMinutes = 15;
 
-/** What a program asks for when it starts a device login. */
+/** What a program requests when it starts a device login. */
 export interface LoginRequest {
   readonly clientName: string;
   readonly tokenName: string | undefined;
@@ -63,14 +63,14 @@ export async function startDeviceLogin(store: Store, request: LoginRequest, now:
   return { deviceCode, userCode, tokenName };
 }
 
-/** Returns a random code in two groups, of letters and digits that people do not confuse. */
+/** Returns a random code in two groups. It has only letters and digits that people do not mistake for others. */
 function newUserCode(): string {
   const alphabet = "BCDFGHJKLMNPQRSTVWXZ23456789";
   const code = Array.from({ length: 8 }, () => alphabet[randomInt(alphabet.length)]).join("");
   return `${code.slice(0, 4)}-${code.slice(4)}`;
 }
 
-/** Converts a code as a person typed it, in any case and with or without the hyphen, to the stored form. */
+/** Converts a typed code to the stored form. People may type it in upper or lower case, with or without the hyphen. */
 const normaliseCode = (text: string) =>
   text
     .toUpperCase()
@@ -93,7 +93,8 @@ const unknownCode = (userCode: string) =>
   );
 
 /**
- * Approves a device login. The new token gets the scopes and teams that were requested, limited to the approver's own.
+ * Approves a device login. The new token gets the requested scopes that the approver has. Throws if the approver is not
+ * in a requested team.
  */
 export async function approveLogin(
   store: Store,
@@ -162,8 +163,8 @@ export async function collectToken(store: Store, deviceCode: string, address: st
 }
 
 /**
- * Creates the token of an approved login. Returns undefined if the login is not approved; such a poll writes nothing to
- * the store.
+ * Creates the token of an approved login. Returns undefined, and writes nothing, if the login is not approved. Also
+ * returns undefined if the approver is disabled or the approver's token is no longer valid.
  */
 async function giveToken(store: Store, hash: string, address: string, now: number): Promise<string | undefined> {
   if ((await findDeviceLogin(store.db, hash))?.status !== "approved") return undefined;
@@ -186,7 +187,7 @@ async function giveToken(store: Store, hash: string, address: string, now: numbe
 }
 
 /**
- * Returns the error for a poll without a token. The client compares the message text, so the text must not change. A
+ * Returns the error for a poll that gets no token. The client compares the message text, so the text must not change. A
  * login that was approved during this poll counts as pending; the next poll gets the token.
  */
 function whyNoToken(login: { status: string; expires_at: string } | undefined, now: number): ApiError {

@@ -126,8 +126,8 @@ interface MemberRemoval {
 }
 
 /**
- * Removes a user from a team. With `transferTo`, that user takes over the member's tasks, schedules and pipelines in
- * the same transaction.
+ * Removes a user from a team. If `transferTo` names a user, that user takes over the member's tasks, schedules and
+ * pipelines in the same transaction.
  */
 export async function removeMember(
   store: Store,

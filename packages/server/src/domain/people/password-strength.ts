@@ -33,7 +33,7 @@ const walks = [
 const fewestChoices = 6;
 /** Minimum number of different characters in a password. */
 const fewestCharacters = 5;
-/** Number of characters that are examined. More characters cannot make a password easier to guess. */
+/** Only this many characters of a password are examined, because more characters cannot make it easier to guess. */
 const longest = 128;
 
 /**

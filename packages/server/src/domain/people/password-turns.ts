@@ -1,7 +1,7 @@
 /**
  * Queues for password hashing. Each hash occupies one of Node's four pool threads, which also read files. So at most
- * two hashes run at a time: one for known users, and one for strangers, whose callers take turns. Strangers are
- * rejected when their queue is full.
+ * two hashes run at a time: one for known users and one for strangers. Strangers take turns by caller, and are rejected
+ * when their queue is full.
  */
 import { ApiError } from "@millrace/contract";
 import { Turns } from "../../turns/turns.ts";

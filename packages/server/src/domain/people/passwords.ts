@@ -62,8 +62,8 @@ export async function hashAgain(password: string): Promise<string> {
 const form = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([\w+/]+)\$([\w+/]+)$/;
 
 /**
- * Returns whether the password matches the hash. A missing hash takes as long as a wrong password, so that the response
- * time does not reveal which users exist.
+ * Returns whether the password matches the hash. If there is no hash, the check takes as long as for a wrong password,
+ * so that the response time does not reveal which users exist.
  */
 export async function verifyPassword(
   password: string,

@@ -83,8 +83,8 @@ export async function changePassword(
 }
 
 /**
- * Throws if the token is limited to scopes or teams: with the new password, the token's holder would get more rights
- * than the token has.
+ * Throws if the token is limited to some scopes or teams. With the new password, the token's holder would get more
+ * rights than the token has.
  */
 function refuseLimitedToken({ via, scopes }: Principal): void {
   const limited = via.kind === "token" && !(via.allTeams && allScopes.every((scope) => scopes.includes(scope)));

@@ -1,6 +1,6 @@
 /**
- * Service accounts: a service account is a user that is not a person and belongs to one team. Nobody can sign in as it;
- * admins of the team create its tokens.
+ * Service accounts. A service account is a user that is not a person and belongs to one team. Nobody can sign in as a
+ * service account; admins of the team create its tokens.
  */
 import { ApiError, type Member, type NewToken, type RouteInput, type routes, type Token } from "@millrace/contract";
 import type { Db, Store } from "../../store/drivers/store.ts";

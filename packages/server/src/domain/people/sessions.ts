@@ -1,4 +1,4 @@
-/** Browser sessions. A one-time link or a password starts one. */
+/** Browser sessions. A user starts a session with a one-time link or a password. */
 import { ApiError } from "@millrace/contract";
 import type { Db, Store } from "../../store/drivers/store.ts";
 import {

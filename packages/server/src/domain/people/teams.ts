@@ -21,7 +21,7 @@ import { iso } from "../time/clock.ts";
 type NewTeam = RouteInput<typeof routes.createTeam>["body"];
 type TeamChanges = RouteInput<typeof routes.updateTeam>["body"];
 
-/** Returns the caller's teams that the token covers; for administrators of the server all teams. */
+/** Returns the caller's teams in which the token is valid. For administrators of the server, returns all teams. */
 export async function readTeams(db: Db, principal: Principal): Promise<TeamDocument[]> {
   const own = principal.teams.map(({ id }) => id);
   if (own.length === 0 && !principal.isAdmin) return [];

@@ -29,15 +29,18 @@ interface Grant {
   readonly username: string;
   readonly name: string;
   readonly scopes: readonly Scope[];
-  /** Teams that the token is valid in; null for all teams of the user, including those that the user joins later. */
+  /**
+   * Ids of the teams in which the token is valid; null for all teams of the user, including those that the user joins
+   * later.
+   */
   readonly teamIds: readonly number[] | null;
   /** ISO time; null if the token does not expire. */
   readonly expiresAt: string | null;
 }
 
 /**
- * Creates a token and stores its hash. Returns the token itself, which cannot be read again later. `team` is the team
- * of a service account's token, for the audit entry; undefined for other tokens.
+ * Creates a token and stores its hash. Returns the token itself, which cannot be read again later. For a token of a
+ * service account, `team` is the team of the account, for the audit entry; otherwise it is undefined.
  */
 export async function mintToken({ db, actor, now }: Edit, grant: Grant, team?: { readonly id: number }) {
   const secret = newSecret("isat_");
@@ -133,8 +136,8 @@ export async function createToken(
 }
 
 /**
- * Returns the requested scopes, or all scopes of the caller if none are requested. Throws if the caller lacks one of
- * them.
+ * Returns the requested scopes. If none are requested, returns all scopes of the caller. Throws if the caller lacks a
+ * requested scope.
  */
 export function scopesWithin({ scopes }: Principal, texts: readonly string[]): Scope[] {
   if (texts.length === 0) return [...scopes];
@@ -168,8 +171,8 @@ export function teamsWithin({ teams, via }: Principal, names: readonly string[])
 }
 
 /**
- * Returns the time at which a new token expires: after `days`, but no later than the token that the caller uses. Null
- * if it never expires.
+ * Returns the time at which a new token expires: after `days`, but no later than the token that the caller uses.
+ * Returns null if the new token never expires.
  */
 export function endWithin({ via }: Principal, days: number | undefined, now: number): string | null {
   const own = via.kind === "token" ? via.expiresAt : null;

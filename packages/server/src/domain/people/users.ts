@@ -99,8 +99,8 @@ export async function addUser({ db, actor, now }: Edit, user: Addition): Promise
 }
 
 /**
- * Changes a user. With `transfer_to`, that user takes over all tasks, schedules and pipelines of the changed user in
- * the same transaction.
+ * Changes a user. If `transfer_to` names a user, that user takes over all tasks, schedules and pipelines of the changed
+ * user in the same transaction.
  */
 export async function changeUser(
   store: Store,
@@ -169,8 +169,8 @@ async function setDisabled({ db, actor, now }: Edit, row: UserRow, disabled: boo
 }
 
 /**
- * Sets a password and ends all sessions of the user, except the one whose hash is `keptSession`: the caller's own
- * session.
+ * Sets a password and ends the sessions of the user. If `keptSession` is given, the session with this hash, which is
+ * the caller's own, goes on.
  */
 export async function setPassword(
   { db, actor, now }: Edit,

@@ -32,7 +32,7 @@ export async function insertNamed(db: Db, row: Named): Promise<PipelineRow> {
   }
 }
 
-/** Returns the values that all drafts of a pipeline share. */
+/** Returns the values that all drafts of a pipeline share. A draft is the job of a run that has not begun. */
 export const draftFrame = (keys: KeyRing, pipeline: PipelineRow): DraftFrame => ({
   keys,
   pipelineId: pipeline.id,
@@ -42,13 +42,13 @@ export const draftFrame = (keys: KeyRing, pipeline: PipelineRow): DraftFrame => 
 });
 
 interface NewRuns {
-  /** Ids of the drafts without parents, which may begin at once. */
+  /** Ids of the jobs of runs without parents. These jobs may begin at once. */
   readonly ready: readonly string[];
   /** Bytes of long texts that were added to the store. */
   readonly added: number;
 }
 
-/** Inserts the runs of a pipeline, each with a draft. */
+/** Inserts the runs of a pipeline, each with a draft (a job that has not begun). */
 export async function insertRunsWithDrafts(
   transaction: Transaction,
   keys: KeyRing,
@@ -107,13 +107,16 @@ export async function makeTemplate(
   return template.id;
 }
 
-/** The scheduled time of a pipeline, and the ids of the schedules that led to it one after another (`chain`). */
+/**
+ * The scheduled time of a pipeline, and its `chain`: the ids of the schedules that led to the pipeline one after
+ * another.
+ */
 type Occasion = Partial<Moment & Pick<PipelineRow, "chain">>;
 
 /**
- * Creates a pipeline from a template, with new drafts, and begins it at once. If a job can no longer be repeated, the
- * new pipeline fails with the reason. Returns in `added` the bytes of texts that were added; the caller checks the
- * quota with it.
+ * Creates a pipeline from a template, with new jobs, and begins it at once. If a job of the template can no longer be
+ * repeated, the new pipeline fails with the reason. `added` in the result is the number of bytes of texts that were
+ * added to the store, with which the caller checks the quota.
  */
 export async function runTemplate(
   transaction: Transaction,

@@ -1,6 +1,6 @@
 /**
- * Finds newer scripts for schedules. A script is newer if its job created a dataset of the schedule later than the job
- * that the schedule repeats.
+ * Finds newer scripts for schedules. A schedule repeats jobs that once created its datasets. If a later job with
+ * another script has created one of these datasets since, its script is newer.
  */
 import type { NewerScript } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
@@ -20,7 +20,7 @@ const mostRuns = 20_000;
 /** Maximum number of newer scripts that are listed for one schedule. */
 const mostListed = 20;
 
-/** A run of a schedule's template, and the newer job that has created the dataset of that run since. */
+/** A run of a schedule's template, and the newer job that has created the dataset of the run since. */
 interface Outdated {
   readonly template: string;
   /** Id of the job that the schedule repeats. */
@@ -29,8 +29,9 @@ interface Outdated {
 }
 
 /**
- * Returns a function that returns the newer scripts of a template, by its id. The function returns null for templates
- * that were not compared: those that rebuild a fixed version, and those beyond the limit of `mostRuns` runs.
+ * Returns a function that takes the id of a template and returns the template's newer scripts. The function returns
+ * null for a template that was not compared, because it rebuilds a fixed dataset version or because the limit of
+ * `mostRuns` runs was reached.
  */
 export async function newerScripts(
   db: Db,
@@ -52,7 +53,7 @@ export async function newerScripts(
   return (template) => (runs.has(template) ? (newer.get(template) ?? []) : null);
 }
 
-/** Returns newer scripts by template. Leaves out newer jobs that ran the same script again. */
+/** Returns newer scripts by the id of the template. Leaves out newer jobs that ran the same script again. */
 async function withNewScript(db: Db, outdated: readonly Outdated[]): Promise<Map<string, NewerScript[]>> {
   const found = new Map<string, NewerScript[]>();
   if (outdated.length === 0) return found;

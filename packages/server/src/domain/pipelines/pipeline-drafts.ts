@@ -1,6 +1,6 @@
 /**
- * Drafts: the jobs of a pipeline's runs before they begin. Each repeats an earlier job, its original, with the rights
- * of the original's creator.
+ * Drafts: the jobs of a pipeline's runs before they begin. Each draft repeats an earlier job, called its original, with
+ * the rights of the user who created the original.
  */
 
 import type { Db } from "../../store/drivers/store.ts";
@@ -16,7 +16,7 @@ import type { KeyRing } from "../secrets/key-ring.ts";
 import { iso } from "../time/clock.ts";
 import { type PipelineSettings, withSettings, withVariables } from "./pipeline-settings.ts";
 
-/** Values that all drafts of a pipeline share. */
+/** Values that all drafts of a pipeline share. A draft is the job of a run that has not begun. */
 export interface DraftFrame {
   readonly keys: KeyRing;
   readonly pipelineId: string;
@@ -27,8 +27,8 @@ export interface DraftFrame {
 }
 
 /**
- * Maximum total size of the drafts of one pipeline in bytes, because one transaction writes all of them. Long texts do
- * not count, because the drafts share them.
+ * Maximum total size of the drafts (jobs that have not begun) of one pipeline, in bytes. There is a limit because one
+ * transaction writes all drafts. Long texts do not count, because the drafts share them.
  */
 export const mostDraftText = 8 * 1024 * 1024;
 
@@ -39,7 +39,7 @@ interface Drafts {
   readonly added: number;
 }
 
-/** Inserts one draft for each of these jobs. The draft repeats the job. */
+/** Inserts a draft for each of these jobs. A draft is a job that has not begun; it repeats the given job. */
 export async function insertDrafts(
   transaction: Transaction,
   originals: Iterable<ShortJob>,
@@ -56,8 +56,8 @@ export async function insertDrafts(
 }
 
 /**
- * Returns a draft that repeats a job from the beginning. Its run group is new and it reruns no job, so the library
- * finds no checkpoints.
+ * Returns a draft (a job that has not begun) that repeats a job from the beginning. The draft has a new run group and
+ * reruns no job, so the library finds no checkpoints of earlier runs.
  */
 async function newDraft({ db, now }: Transaction, original: ShortJob, frame: DraftFrame): Promise<NewJob> {
   const id = newJobId(now);
@@ -83,8 +83,8 @@ async function newDraft({ db, now }: Transaction, original: ShortJob, frame: Dra
 }
 
 /**
- * Returns the spec, texts and encrypted environment of a draft. If the pipeline's settings change before the draft
- * begins, this is called again.
+ * Returns the spec, texts and encrypted environment of a job that has not begun. If the pipeline's settings change
+ * before the job begins, this is called again.
  */
 export async function draftContent(
   db: Db,

@@ -1,6 +1,6 @@
 /**
- * Turns lineage into a graph of jobs. Each node is a job that created a needed version. Its parents are the jobs that
- * created what it read.
+ * Turns lineage into a graph of jobs. Each node is a job that created a needed version. The parents of a node are the
+ * jobs that created the versions that the job read.
  */
 import type { SourceVersion, VersionNeed } from "../../store/queries/pipelines/pipeline-sources.ts";
 
@@ -10,19 +10,20 @@ export interface GraphNode {
 }
 
 /**
- * Maximum number of dependencies in one graph. It applies when the graph is built, and when a run is removed from it.
+ * Maximum number of dependencies in one graph. It is checked when the graph is built. It is also checked when a run is
+ * removed, because the children of the run then depend on its parents.
  */
 export const mostNeeds = 100_000;
 
 export type Graph =
   /** The nodes, parents before children. */
   | { readonly nodes: readonly GraphNode[] }
-  /** Id of a version that no job made. */
+  /** Id of a version that no job created. */
   | { readonly unmade: number }
   /** Ids of jobs that depend on each other: each on the next one, and the last on the first. */
   | { readonly cycle: readonly string[] };
 
-/** Builds the graph of the jobs that made these versions. */
+/** Builds the graph of the jobs that created these versions. */
 export function graphOf(versions: readonly SourceVersion[], needs: readonly VersionNeed[]): Graph {
   const makers = new Map<number, string>();
   for (const { id, maker } of versions) {

@@ -12,10 +12,10 @@ const second =
 
 const oneOf = (words: readonly string[]) => words[randomInt(words.length)] as string;
 
-/** The first this many tries use a name without a number. Later tries append a number, with more and more digits. */
+/** Number of tries with a name that has no number. Later tries append a number, which gets more and more digits. */
 const plainTries = 5;
 
-/** Returns a random name. `tries` is how many names were taken already. */
+/** Returns a random name. `tries` is the number of names that were tried before and were already in use. */
 export function pipelineName(tries: number): string {
   const words = `${oneOf(first)}-${oneOf(second)}`;
   return tries < plainTries ? words : `${words}-${randomInt(10 ** Math.min(tries - plainTries + 2, 9))}`;

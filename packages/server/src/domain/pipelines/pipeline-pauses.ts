@@ -1,5 +1,5 @@
 /**
- * Pauses and resumes a pipeline, by itself or together with its schedule. The caller's transaction has locked the
+ * Pauses and resumes a pipeline, alone or together with its schedule. The caller's transaction must have locked the
  * pipeline.
  */
 import { ApiError, jobStates } from "@millrace/contract";
@@ -12,14 +12,14 @@ import { beginDrafts, jobsOfRuns } from "../lifecycle/pipeline-progress.ts";
 import { iso } from "../time/clock.ts";
 import { whyNotRepeatable } from "./pipeline-sources.ts";
 
-/** Pauses a pipeline. Runs that have begun finish; runs in the queue become drafts again. */
+/** Pauses a pipeline. Runs that have begun finish. Runs in the queue leave the queue until the pipeline is resumed. */
 export async function pauseRuns(db: Db, id: string, now: number): Promise<undefined> {
   await movePipeline(db, { id, from: ["RUNNING"], to: "PAUSED", changes: { updated_at: iso(now) } });
   const ids = await dequeueAll(db, jobsOfRuns(await runsOf(db, id), "waiting"));
   await moveJobs(db, { ids, from: jobStates.waiting, to: "PENDING" });
 }
 
-/** Resumes a pipeline. Throws if one of its drafts can no longer run. */
+/** Resumes a pipeline. Throws if one of its runs that have not begun can no longer run. */
 export async function resumeRuns(db: Db, { id, name }: PipelineRow, now: number): Promise<void> {
   // The creator of a job may have left the team during the pause.
   const why = await whyNotRepeatable(db, await pendingDrafts(db, id));
@@ -35,11 +35,11 @@ export async function resumeRuns(db: Db, { id, name }: PipelineRow, now: number)
   await beginReady(db, await runsOf(db, id));
 }
 
-/** Returns the jobs of a pipeline that are drafts. */
+/** Returns the jobs of the pipeline's runs that have not begun and are not in the queue. */
 const pendingDrafts = async (db: Db, id: string): Promise<ShortJob[]> =>
   getShortJobs(db, jobsOfRuns(await runsOf(db, id), "draft"));
 
-/** Puts the drafts that wait for no other run in the queue. */
+/** Adds jobs to the queue: those of the runs that have not begun and wait for no other run. */
 export const beginReady = (db: Db, runs: readonly RunState[]): Promise<void> =>
   beginDrafts(
     db,

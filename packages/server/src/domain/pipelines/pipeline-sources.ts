@@ -1,4 +1,4 @@
-/** Finds the jobs that must run again to rebuild datasets, or explains why they cannot run. */
+/** Finds the jobs that must run again to rebuild datasets. If they cannot run, the error says why. */
 import { ApiError } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { findDataset } from "../../store/queries/datasets/datasets.ts";
@@ -24,7 +24,9 @@ import { mostDraftText } from "./pipeline-drafts.ts";
 import { type GraphNode, mostNeeds } from "./pipeline-graph.ts";
 import { mostUpstream, type UpstreamTarget, upstreamGraph } from "./pipeline-upstream.ts";
 
-/** The team whose jobs are searched. It has no role of a caller, because schedules search too, and they have no role. */
+/**
+ * The team whose jobs are searched. The caller's role is left out, because a schedule also searches and has no role.
+ */
 export type SourceTeam = Pick<Team, "id" | "name">;
 
 /** A dataset version to rebuild. */
@@ -43,7 +45,7 @@ export interface SourceGraph {
 
 /** Datasets to rebuild. */
 interface Wanted extends Partial<HandedOver> {
-  /** Names as people typed them. */
+  /** Names of the datasets as people typed them. */
   readonly datasets: readonly string[];
   /** The user in whose namespace short names are looked up. */
   readonly username: string;
@@ -59,11 +61,16 @@ export interface Sources extends SourceGraph {
   readonly asked: readonly string[] | null;
 }
 
-/** Maximum number of runs in a pipeline: one answer shows them all, and one transaction writes them all. */
+/**
+ * Maximum number of runs in a pipeline. There is a limit because one answer shows all runs, and one transaction writes
+ * them.
+ */
 const mostRuns = 5000;
 const refusal = (why: string) => new ApiError("invalid", `datasets: ${why}`);
 
-/** Finds the jobs that must run again to rebuild these datasets. Throws with the reason if one of them cannot run. */
+/**
+ * Finds the jobs that must run again to rebuild these datasets. If one of the jobs cannot run, throws with the reason.
+ */
 export async function findSources(
   db: Db,
   team: SourceTeam,
@@ -104,8 +111,8 @@ export async function findSources(
 }
 
 /**
- * Returns the versions that the references name, without duplicates. A reference without a version means the version
- * that the newest job created.
+ * Returns the versions that the references name, without duplicates. If a reference names no version, returns the
+ * version that the newest job created. If the newest version was created without a job, returns that version.
  */
 async function findTargets(db: Db, team: SourceTeam, references: readonly Reference[]): Promise<Target[]> {
   const found = await findLiveVersions(db, team.id, references);
@@ -134,7 +141,7 @@ async function noTarget(db: Db, team: SourceTeam, reference: Reference): Promise
   );
 }
 
-/** Describes jobs that depend on each other. Names at most five of them. */
+/** Describes a cycle of jobs that depend on each other. Names at most five of the jobs. */
 async function describeCycle(db: Db, jobIds: readonly string[]): Promise<string> {
   const names = await Promise.all(jobIds.slice(0, 5).map(async (id) => nameOfJob(await getJob(db, id), id)));
   if (jobIds.length > names.length) names.push(`${jobIds.length - names.length} others`);
@@ -143,7 +150,7 @@ async function describeCycle(db: Db, jobIds: readonly string[]): Promise<string>
 
 const nameOfJob = (job: JobRow | undefined, id: string) => (job?.name ? `${job.name} (${id})` : id);
 
-/** Returns the jobs of the nodes, by id. Throws if one is missing or cannot run again. */
+/** Returns the jobs of the graph's nodes, by id. Throws if a job no longer exists or cannot run again. */
 async function findJobs(
   db: Db,
   team: SourceTeam,
@@ -176,7 +183,7 @@ export async function whyNotRepeatable(db: Db, jobs: readonly ShortJob[]): Promi
   return absentText(jobs) ?? (await absentCreator(db, jobs)) ?? (await absentFile(db, jobs));
 }
 
-/** Returns an error text if retention has deleted the script or the variables of a job. */
+/** Returns an error text if retention has deleted the script or the variables of a job; otherwise undefined. */
 function absentText(jobs: readonly ShortJob[]): string | undefined {
   const job = jobs.find((one) => fieldsGivenBack(one).length > 0);
   if (!job) return undefined;
@@ -184,7 +191,9 @@ function absentText(jobs: readonly ShortJob[]): string | undefined {
   return `the ${what} of the job ${nameOfJob(job, job.id)} ${what === "script" ? "was" : "were"} removed, since the job ended long ago.`;
 }
 
-/** Returns an error text if the owner of a job is disabled or may no longer run jobs in the team. */
+/**
+ * Returns an error text if the owner of a job is disabled or may no longer run jobs in the team; otherwise undefined.
+ */
 export async function absentCreator(db: Db, jobs: readonly JobRow[]): Promise<string | undefined> {
   const [first] = jobs;
   if (!first) return undefined;
@@ -198,10 +207,10 @@ export async function absentCreator(db: Db, jobs: readonly JobRow[]): Promise<st
   return absence && `the job ${nameOfJob(job, job.id)} belongs to ${absence.username}, who ${absence.why}.`;
 }
 
-/** Number of files in one query. */
+/** Maximum number of files that one query looks up. */
 const lookedUp = 500;
 
-/** Returns an error text if a file of a job no longer exists. */
+/** Returns an error text if a file of a job no longer exists; otherwise undefined. */
 async function absentFile(db: Db, jobs: readonly JobRow[]): Promise<string | undefined> {
   const jobOf = new Map(jobs.flatMap((job) => readSpec(job).files.map((id) => [Number(id), job] as const)));
   const ids = [...jobOf.keys()];

@@ -15,17 +15,23 @@ import {
 } from "../../store/queries/pipelines/pipeline-sources.ts";
 import { type Graph, graphOf, mostNeeds } from "./pipeline-graph.ts";
 
-/** Maximum number of versions and dependencies that are read. More would block other transactions for too long. */
+/**
+ * Maximum number of versions and of dependencies that are read. Reading more would block other transactions for too
+ * long.
+ */
 export const mostUpstream = { versions: 20_000, needs: mostNeeds };
 
 export interface UpstreamTarget {
   readonly id: number;
   readonly dataset_id: number;
-  /** Whether the request named this version. */
+  /** Whether the request named this version, so that exactly this version is rebuilt. */
   readonly isPinned: boolean;
 }
 
-/** Returns the graph of the jobs that make these targets and everything upstream of them. */
+/**
+ * Returns the graph of the jobs that created the targets and everything upstream of the targets. Returns `tooLarge` if
+ * the limits are exceeded.
+ */
 export async function upstreamGraph(
   db: Db,
   targets: readonly UpstreamTarget[],
@@ -52,8 +58,9 @@ export async function upstreamGraph(
 }
 
 /**
- * Replaces each dependency by the chosen version of its dataset. Adds new choices to `chosen`, so that later
- * dependencies on the same dataset use the same version.
+ * Returns the dependencies with the chosen version of each dataset in place of the recorded version. New choices are
+ * added to `chosen`, so that later dependencies on the same dataset use the same version. Leaves out dependencies of
+ * the versions in `fixed`.
  */
 async function chooseMakers(
   db: Db,

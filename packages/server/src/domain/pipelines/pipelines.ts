@@ -55,7 +55,10 @@ const frameOf = ({ keys }: JobsContext, team: Team): PipelineFrame => ({
   showsValues: roleIncludes(team.role, "editor"),
 });
 
-/** Creates a pipeline that rebuilds datasets. It begins at once, or is paused if the caller wants to review it first. */
+/**
+ * Creates a pipeline that rebuilds datasets. The pipeline begins at once. If the caller wants to review it first, it is
+ * paused.
+ */
 export async function triggerPipeline(
   context: JobsContext,
   call: Call,
@@ -109,7 +112,9 @@ const newRow = ({ team, principal }: Call, { targets, asked }: Sources, now: num
   finished_at: null,
 });
 
-/** Finds a pipeline by name or id. Throws if the input has neither, or both and they disagree. */
+/**
+ * Finds a pipeline by name or id. Throws if the input has neither, or if its name and id belong to different pipelines.
+ */
 async function findTeamPipeline(
   db: Db,
   team: Team,
@@ -137,11 +142,14 @@ export async function readPipeline(context: JobsContext, team: Team, input: Pipe
   return pipelineDocument(db, row, frameOf(context, team));
 }
 
-/** Maximum number of runs in one page of pipelines. A page also ends once it has `mostNeeds` dependencies. */
+/**
+ * A page of pipelines ends once its pipelines have this many runs. It also ends once they have `mostNeeds`
+ * dependencies.
+ */
 const mostListedRuns = 20_000;
-/** Number of pipelines in one query of a list. */
+/** Maximum number of pipelines that one database query reads for a list. */
 const listPart = 50;
-/** Number of runs that a list builds before it yields to the event loop. */
+/** While a list is built, other work gets the event loop each time this many runs were added. */
 const stretchRuns = 200;
 
 interface PipelineTexts {
@@ -151,8 +159,8 @@ interface PipelineTexts {
 }
 
 /**
- * Returns a page of pipelines, newest first, as JSON texts. If the pipelines are large, the page has fewer than
- * `limit`.
+ * Returns a page of pipelines, newest first, as JSON texts. If the pipelines are large, the page has fewer than `limit`
+ * pipelines.
  */
 export async function readPipelines(
   context: JobsContext,
@@ -293,7 +301,9 @@ async function findRun(db: Db, pipeline: PipelineRow, jobId: string): Promise<Ru
   throw new ApiError("not_found", `The pipeline ${pipeline.name} has no run of a job ${jobId}.`, { hint: "list_runs" });
 }
 
-/** Removes a draft from a paused pipeline. Runs that waited for the draft wait for its parents instead. */
+/**
+ * Removes a run that has not begun from a paused pipeline. Runs that waited for this run wait for its parents instead.
+ */
 export const removeJob = (context: JobsContext, call: Call, input: JobInPipeline, now: number) =>
   changePipeline(context, call, { action: "remove-job", input, now }, async ({ db, pipeline }) => {
     const run = await findRun(db, pipeline, input.job_id);
@@ -310,8 +320,8 @@ export const removeJob = (context: JobsContext, call: Call, input: JobInPipeline
   });
 
 /**
- * Throws if the pipeline would have too many dependencies after a run is removed: each child of the run then depends on
- * each parent of the run.
+ * Throws if the pipeline would have too many dependencies after a run is removed. Each child of the removed run then
+ * depends on each parent of that run.
  */
 async function requireFewNeeds(db: Db, { id }: PipelineRow, run: RunState): Promise<void> {
   const edges = await edgesOf(db, id);
@@ -325,8 +335,8 @@ async function requireFewNeeds(db: Db, { id }: PipelineRow, run: RunState): Prom
 }
 
 /**
- * Counts again the unfinished parents of each run and the unfinished runs of the pipeline. Ends the pipeline if all its
- * runs have finished.
+ * Recomputes two stored counts: for each run, its parents that are not complete, and for the pipeline, its runs that
+ * have not ended. Ends the pipeline if all its runs have ended.
  */
 async function recount(db: Db, pipeline: PipelineRow, now: number): Promise<void> {
   const runs = await runsOf(db, pipeline.id);
@@ -351,7 +361,7 @@ function requireNoneEnding(runs: readonly RunState[]): void {
   );
 }
 
-/** Restarts a pipeline: failed and canceled runs get new drafts, and complete runs stay. */
+/** Restarts a pipeline. Failed and canceled runs get new jobs; complete runs are not repeated. */
 export const rerunPipeline = (context: JobsContext, call: Call, input: PipelineInput, now: number) =>
   changePipeline(context, call, { action: "rerun", input, now }, async (edit) => {
     const runs = await runsOf(edit.db, edit.pipeline.id);
@@ -360,7 +370,7 @@ export const rerunPipeline = (context: JobsContext, call: Call, input: PipelineI
     return undefined;
   });
 
-/** Restarts a single run. Runs that depend on it stay canceled until they are retried as well. */
+/** Restarts a single run. Runs that depend on this run stay canceled until they are retried as well. */
 export const retryJob = (context: JobsContext, call: Call, input: JobInPipeline, now: number) =>
   changePipeline(context, call, { action: "retry-job", input, now }, async (edit) => {
     const { db, pipeline } = edit;
@@ -385,7 +395,7 @@ export const retryJob = (context: JobsContext, call: Call, input: JobInPipeline,
     return what;
   });
 
-/** Sets the pipeline to RUNNING, with new drafts for these runs. */
+/** Sets the pipeline to RUNNING, with new jobs for these runs. */
 async function restartRuns(
   edit: PipelineEdit,
   { keys, quotas }: JobsContext,

@@ -37,7 +37,7 @@ import { type DraftFrame, draftContent, mostDraftText } from "./pipeline-drafts.
 import { type PipelineSettings, readSettings } from "./pipeline-settings.ts";
 import { changePipeline, type PipelineEdit } from "./pipelines.ts";
 
-/** Number of drafts that are rewritten before other work gets the event loop. */
+/** Number of jobs that are rewritten before other work gets the event loop. */
 const atOnce = 100;
 
 /** A run with its state, and the job that it repeats (`original`). */
@@ -144,13 +144,16 @@ async function readChanges(
 
 const nonEmpty = <T>(list: T[]): T[] | null => (list.length === 0 ? null : list);
 
-/** Throws if a run needs more slots than its cluster has. */
+/** Throws if one of the runs has a cluster with fewer slots than `workers`. */
 async function checkWidth(db: Db, workers: number, repeated: readonly Repeated[]): Promise<void> {
   const clusters = new Set(repeated.map(({ original }) => original.cluster_id));
   for (const compute_cluster_id of clusters) await resolveCluster(db, { compute_cluster_id }, workers);
 }
 
-/** Throws if the owner of any run may not use one of these credentials. Each run reads them with its owner's rights. */
+/**
+ * Throws if the owner of any run may not use one of these credentials. Each run reads its credentials with its owner's
+ * rights.
+ */
 async function checkCredentials(db: Db, names: readonly string[], repeated: readonly Repeated[]): Promise<void> {
   if (names.includes(""))
     throw invalid("credentials_names", "a list of names that are not empty (an empty list removes the setting)", "");
@@ -179,8 +182,8 @@ async function requireRoomForVariables(
 }
 
 /**
- * Throws if the drafts of a pipeline are too large in total. Each draft has its own copy of the settings; `added` is
- * the size of one copy in bytes.
+ * Throws if the drafts (jobs that have not begun) of a pipeline are too large in total. Each draft has its own copy of
+ * the settings; `added` is the size of one copy in bytes.
  */
 function requireShortDrafts(repeated: readonly Repeated[], added: number): void {
   const lengthOf = ({ original: { spec, environment } }: Repeated) =>
@@ -192,7 +195,9 @@ function requireShortDrafts(repeated: readonly Repeated[], added: number): void 
   throw tooLong("requirements and environment", most, text, "Attach long values as files.");
 }
 
-/** Whether the input adds code or data to runs. Numbers, such as a Python version, workers or limits, do not. */
+/**
+ * Returns whether the input adds code or data to runs. A Python version, a number of workers or a limit does not count.
+ */
 const bringsCode = (input: UpdatePipelineSettingsInput) =>
   [input.requirements, input.repository, input.environment, input.files, input.credentials_names].some(
     (value) => value != null,
@@ -200,7 +205,7 @@ const bringsCode = (input: UpdatePipelineSettingsInput) =>
 
 /**
  * Throws if a run belongs to another user. A run gets a token with the rights of its owner, so nobody else may add code
- * to it. Admins of the team may do so for runs of the service account, but not with the token of a job.
+ * to the run. Admins of the team may add code to runs of the service account, but not with the token of a job.
  */
 async function requireOwnRuns(db: Db, { principal, team }: Call, repeated: readonly Repeated[]): Promise<void> {
   const isAdmin = roleIncludes(team.role, "admin") && principal.via.kind !== "job";
@@ -217,10 +222,10 @@ async function requireOwnRuns(db: Db, { principal, team }: Call, repeated: reado
 }
 
 /**
- * Rewrites drafts and waiting jobs with the new settings. Returns the bytes of texts that were added to the store. The
- * queue rows of waiting jobs are locked, so that none of them starts meanwhile. Jobs that have begun are not changed.
- * Jobs that wait for a retry are not changed either, because their current secrets are needed to mask the log of the
- * earlier attempt.
+ * Rewrites jobs that have not begun with the new settings. Returns the bytes of texts that were added to the store. The
+ * queue rows of waiting jobs are locked, so that none of these jobs starts meanwhile. Jobs that have begun are not
+ * changed. Jobs that wait for a retry are not changed either, because their current secrets are needed to mask the log
+ * of the earlier attempt.
  */
 async function rewriteDrafts(db: Db, repeated: readonly Repeated[], frame: DraftFrame): Promise<number> {
   let added = 0;
@@ -239,14 +244,14 @@ async function rewriteDrafts(db: Db, repeated: readonly Repeated[], frame: Draft
 const isRewritable = ({ run: { created_job_id, status } }: Repeated) =>
   created_job_id !== null && (isIn("draft", status) || isIn("waiting", status));
 
-/** A draft with its new content, and its new row in the queue. */
+/** A job that has not begun, with its new content and its new row in the queue. */
 interface Redrafted {
   readonly content: Rewritten;
   readonly place: ReturnType<typeof queueRow>;
   readonly isWaiting: boolean;
 }
 
-/** Returns the new contents of the drafts that do not wait for a retry. */
+/** Returns the new contents of the jobs that have not begun. Leaves out jobs that wait for a retry. */
 async function redraft(db: Db, repeated: readonly Repeated[], frame: DraftFrame): Promise<Redrafted[]> {
   const ids = repeated.flatMap(({ run }) => run.created_job_id ?? []);
   const found = new Map((await getShortJobs(db, ids)).map((job) => [job.id, job]));
@@ -262,8 +267,8 @@ async function redraft(db: Db, repeated: readonly Repeated[], frame: DraftFrame)
 }
 
 /**
- * Updates the queue rows of waiting drafts. Returns the ids of the drafts that are still in the queue. Their rows stay
- * locked, so that they do not start before the transaction ends.
+ * Updates the queue rows of waiting jobs. Returns the ids of the jobs that are still in the queue. The queue rows of
+ * these jobs stay locked, so that no job starts before the transaction ends.
  */
 async function holdWaiting(db: Db, drafts: readonly Redrafted[]): Promise<ReadonlySet<string>> {
   const places = drafts.filter(({ isWaiting }) => isWaiting).map(({ place }) => place);

@@ -1,6 +1,6 @@
 /**
  * Progress of backfills. A moment is one scheduled time of a backfill. One transaction creates the pipeline of a moment
- * and marks the moment as begun, so a crash neither loses a moment nor begins one twice.
+ * and marks the moment as begun. So a crash neither loses a moment nor begins a moment twice.
  */
 
 import type { Db } from "../../store/drivers/store.ts";
@@ -74,7 +74,7 @@ export async function advanceBackfill(
   return true;
 }
 
-/** Ends a backfill. It is COMPLETED if the runs for all its scheduled times are complete, and FAILED otherwise. */
+/** Ends a backfill. Its state is COMPLETED if the runs for all its scheduled times are complete, otherwise FAILED. */
 async function end(db: Db, { id, total }: BackfillRow, now: number): Promise<void> {
   const { completed } = await countMoments(db, id);
   const status = completed === total ? "COMPLETED" : "FAILED";

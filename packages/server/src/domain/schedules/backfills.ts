@@ -1,6 +1,6 @@
 /**
- * Backfills: the rules for creating, reading, canceling and retrying them. A backfill runs a pipeline once for each of
- * a series of past times, which are called its moments. The runs are started by backfill-progress.ts.
+ * Backfills: the rules for creating, reading, canceling and retrying them. A backfill runs a pipeline once for each
+ * time in a series of past times. These times are called its moments. The runs are started by backfill-progress.ts.
  */
 import {
   ApiError,
@@ -48,7 +48,7 @@ interface BackfillsContext {
   readonly signals: Signals;
 }
 
-/** The words that `every` accepts, with their cron expressions. */
+/** The words that the input `every` accepts, with their cron expressions. */
 const intervals: Readonly<Record<string, string>> = {
   hour: "@hourly",
   day: "@daily",
@@ -88,7 +88,7 @@ function checkEvery(every: string): string {
   }
 }
 
-/** Creates a backfill with a copy of the pipeline as its template. */
+/** Creates a backfill. Its template is a copy of the pipeline, from which each run is created. */
 export async function createTeamBackfill(
   { store, keys, signals }: BackfillsContext,
   { principal, actor, team }: Call,
@@ -157,7 +157,7 @@ export async function readTeamBackfill({ store }: BackfillsContext, team: Team, 
   return backfillDocument(store.db, await requireBackfill(store.db, team, id));
 }
 
-/** Number of backfills on a page. */
+/** Maximum number of backfills on a page. */
 const listPart = 100;
 
 export async function listTeamBackfills({ store: { db } }: BackfillsContext, team: Team, cursor: number | undefined) {

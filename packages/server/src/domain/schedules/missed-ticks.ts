@@ -1,4 +1,4 @@
-/** Counts the ticks that were missed before a schedule fires again; at most `mostCaughtUp`. */
+/** Counts the ticks of a schedule that were missed, for example while no server ran; at most `mostCaughtUp`. */
 import { mostCaughtUp } from "@millrace/contract";
 import type { ScheduleRow } from "../../store/queries/schedules/schedules.ts";
 import { firstTicks } from "../time/ticks.ts";
@@ -7,15 +7,15 @@ import { type Plan, punctual, type ScheduleTimes } from "./schedule-times.ts";
 interface MissedTicks {
   /** Time of the oldest tick that the run makes up for. If there is no run, time of the oldest skipped tick. */
   readonly first: string;
-  /** Number of ticks that the one run makes up for; 0 if there is no run. */
+  /** Number of ticks that the run makes up for; 0 if there is no run. */
   readonly ticks: number;
   /**
-   * Number of ticks that are skipped. If there is a run, the skipped ticks are older than those that it makes up for.
+   * Number of skipped ticks. If there is a run, the skipped ticks are older than the ticks that the run makes up for.
    */
   readonly dropped: number;
 }
 
-/** Divides the ticks from `tick` until `now` into those that one run makes up for and those that are skipped. */
+/** Divides the ticks from `tick` until `now` into ticks that one run makes up for and ticks that are skipped. */
 export function missedTicks(
   row: ScheduleTimes & Pick<ScheduleRow, "catch_up">,
   tick: string,

@@ -1,6 +1,6 @@
 /**
- * Updates a schedule to the newest scripts: rebuilds its template, the pipeline that each firing copies, from the
- * current lineage. The caller has locked the schedule.
+ * Updates a schedule to the newest scripts. Each firing of a schedule runs a copy of its template, which is a pipeline.
+ * This file rebuilds the template from the current lineage. The caller must have locked the schedule.
  */
 import { ApiError } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
@@ -24,8 +24,8 @@ import { findSources, type SourceTeam } from "../pipelines/pipeline-sources.ts";
 import { iso } from "../time/clock.ts";
 
 /**
- * Rebuilds a schedule's template. Returns what changed, for the audit log; undefined if the template already has the
- * newest scripts.
+ * Rebuilds a schedule's template, the pipeline that each firing copies. Returns what changed, for the audit log;
+ * undefined if the template already has the newest scripts.
  */
 export async function refreshTemplate(
   db: Db,
@@ -63,14 +63,17 @@ export async function refreshTemplate(
   return some.length > 0 ? `new: ${some.join(", ")}` : "fewer jobs";
 }
 
-/** Returns the datasets that a template rebuilds, with a version only where the request named one. */
+/**
+ * Returns the datasets that a template rebuilds. A dataset has a version only if the request that created the template
+ * named the version.
+ */
 const askedOf = ({ asked, datasets }: PipelineRow): string[] =>
   asked === null ? (JSON.parse(datasets) as string[]).map(withoutVersion) : (JSON.parse(asked) as string[]);
 
 /**
- * Returns the nodes of the new graph, but keeps the template's job wherever a node's job is only a repetition of it.
- * The newest job that created a dataset is usually a run of the schedule itself. If later firings repeated that run,
- * they would inherit the settings of its firing.
+ * Returns the nodes of the new graph. If the job of a node only repeats a job of the template, the node gets the
+ * template's job instead. The reason: the newest job that created a dataset is usually a run of the schedule itself. If
+ * later firings repeated that run, they would inherit the settings of its firing.
  */
 async function keepingOwn(db: Db, own: readonly string[], nodes: readonly GraphNode[]): Promise<GraphNode[]> {
   const origins = await originsOf(db, [...own, ...nodes.map(({ jobId }) => jobId)]);
@@ -84,8 +87,8 @@ async function keepingOwn(db: Db, own: readonly string[], nodes: readonly GraphN
 
 /**
  * Throws if a new script of one user would run with the rights of another. A user who took over a schedule agreed to
- * run the scripts that it had then, not later scripts of colleagues. The service account may run scripts of the whole
- * team.
+ * run the scripts that the schedule had then, not later scripts of colleagues. The service account may run scripts of
+ * the whole team.
  */
 async function requireOwnCode(db: Db, template: PipelineRow, added: readonly ShortJob[]): Promise<void> {
   const runAs = readRunAs(template);

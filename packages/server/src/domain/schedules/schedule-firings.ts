@@ -1,6 +1,7 @@
 /**
  * Fires schedules. One transaction creates the pipeline and advances the schedule to its next tick, so each tick fires
- * once: the update succeeds for one server only, and after a crash before the commit another server fires the tick.
+ * once. If two servers try, the update succeeds for one of them only. If a server crashes before the commit, the tick
+ * is still due and fires later.
  */
 import { type FiringOutcome, isUnfinished } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
@@ -47,7 +48,7 @@ export interface FiringContext {
   readonly quotas: DefaultQuotas & DiskQuotas;
 }
 
-/** Outcome of a tick, and the id of the schedule's team. */
+/** The outcome of a tick, and the id of the schedule's team. */
 export interface Firing {
   readonly outcome: FiringOutcome;
   readonly team: number;
@@ -55,11 +56,11 @@ export interface Firing {
 
 /** Why a pipeline is created: the ticks or the dataset version that fired the schedule, and the scheduled time. */
 interface Occasion {
-  /** Ticks that this one run makes up for; undefined for the tick that waited for the end of the last run. */
+  /** Ticks that this run makes up for; undefined for the tick that waited for the end of the last run. */
   readonly meant: Meant | undefined;
-  /** Scheduled time of the run: the newest of the ticks that it makes up for. */
+  /** Scheduled time of the run: the newest tick that the run makes up for. */
   readonly moment: string;
-  /** For a trigger by a dataset: ids of the schedules that led to the new version. */
+  /** If a new dataset version fired the schedule: ids of the schedules that led to this version. */
   readonly ledTo?: readonly number[];
 }
 
@@ -188,7 +189,7 @@ async function run(
 }
 
 /**
- * Updates the schedule to the newest scripts. If the update fails, this throws: otherwise old scripts would run
+ * Updates the schedule to the newest scripts. Throws if the update fails, because otherwise old scripts would run
  * unnoticed.
  */
 async function followLatest({ db, now }: Transaction, team: SourceTeam, row: ScheduleRow): Promise<void> {
@@ -202,8 +203,8 @@ async function followLatest({ db, now }: Transaction, team: SourceTeam, row: Sch
 const patience = 60_000;
 
 /**
- * Records that a schedule could not be fired for a new dataset version, and postpones its notice by `patience`. Returns
- * undefined if the schedule was deleted or the notice is no longer due.
+ * Records that a schedule could not be fired for a new dataset version. Postpones the notice, the row that announces
+ * the version, by `patience`. Returns undefined if the schedule was deleted or the notice is no longer due.
  */
 export async function recordTriggerFailure(
   transaction: Transaction,

@@ -12,7 +12,7 @@ import { readRunAs, runsAs } from "../lifecycle/run-as.ts";
 export type Owned = Pick<PipelineScheduleItem, "created_by" | "owner" | "owner_problem">;
 
 /**
- * Returns a function that returns, for a schedule of the team, its creator, its owner, and why the owner cannot run
+ * Returns a function that takes a schedule of the team and returns its creator, its owner, and why the owner cannot run
  * jobs.
  */
 export async function ownersOf(
@@ -35,7 +35,7 @@ export async function ownersOf(
   });
 }
 
-/** Number of templates in one query. The number is small, since each template may have thousands of runs. */
+/** Number of templates in one query. It is small, since each template may have thousands of runs. */
 const lookedUp = 20;
 
 /** Returns why no run of a schedule can begin, by the id of the schedule. Schedules without a problem are left out. */

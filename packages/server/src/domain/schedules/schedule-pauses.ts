@@ -31,9 +31,9 @@ export async function holdPipelinesOf(db: Db, scheduleId: number, isPause: boole
 }
 
 /**
- * Lists the pipelines of a locked schedule that have this status. The schedule starts no pipeline while it is locked.
- * If one of the pipelines is not locked, it was started or resumed just before the schedule was locked: then this
- * throws `WriteAgain`, and the transaction is retried.
+ * Lists the pipelines of a locked schedule that have this status. While the schedule is locked, it starts no pipeline.
+ * But a pipeline may have been started or resumed just before the schedule was locked, and is then not locked itself.
+ * In this case, throws `WriteAgain`, and the transaction is retried.
  */
 async function pipelinesIn(db: Db, { row, held }: HeldSchedule, status: PipelineRow["status"]): Promise<PipelineRow[]> {
   const rows = await pipelinesOfSchedule(db, row.id, status);

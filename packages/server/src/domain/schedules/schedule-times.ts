@@ -1,4 +1,4 @@
-/** Times of schedules: reads them from a request, and computes the next tick, also after an outage. */
+/** Times of schedules. Reads the times from a request, and computes the next tick, also after an outage. */
 import {
   type CreatePipelineScheduleInput,
   invalid,
@@ -18,8 +18,8 @@ type TimesInput = Pick<
 >;
 
 /**
- * Returns the times after a change. An absent or null field keeps its value; an empty text removes it. Throws if the
- * schedule would have no time and no trigger.
+ * Returns the times after a change. An absent or null field keeps its value, and an empty text removes the value.
+ * Throws if the schedule would have neither a time nor a trigger.
  */
 export function readTimes(input: TimesInput, present: ScheduleTimes, hasTrigger: boolean): ScheduleTimes {
   const read = <T>(text: string | null | undefined, kept: T, none: T, parse: (text: string) => T): T => {
@@ -41,8 +41,8 @@ export function readTimes(input: TimesInput, present: ScheduleTimes, hasTrigger:
 }
 
 /**
- * Returns the time of the first run; null if only a dataset triggers the schedule. Without a cron expression, that is
- * `start_after`, even if it has passed: then the schedule runs at once.
+ * Returns the time of the first run; null if only a dataset triggers the schedule. Without a cron expression, the first
+ * run is at `start_after`. If that time has passed, the schedule runs at once.
  */
 export function firstRun(times: ScheduleTimes, now: number): string | null {
   if (!times.cron_expression) return times.start_after;
@@ -63,29 +63,29 @@ export function runAfter({ start_after, cron_expression, timezone }: ScheduleTim
   return tick === undefined ? null : iso(tick);
 }
 
-/** Returns the times of the next runs, beginning with `first`, at most `count`. */
+/** Returns the times of the next runs, at most `count`. The first of them is `first`. */
 export function runsFrom(times: ScheduleTimes, first: string | null, count: number): string[] {
   const runs: string[] = [];
   for (let run = first; run !== null && runs.length < count; run = runAfter(times, Date.parse(run))) runs.push(run);
   return runs;
 }
 
-/** A tick counts as on time if it fires within this many milliseconds: the shortest time between two ticks. */
+/** A tick is on time if it fires less than this many milliseconds late. This is the shortest time between two ticks. */
 export const punctual = 60_000;
 
 /** What happens at a tick that is due. */
 export interface Plan {
   /** Whether a pipeline is created for the tick. */
   readonly isDue: boolean;
-  /** Scheduled time of the pipeline: the newest of the ticks that it makes up for. */
+  /** Scheduled time of the pipeline: the newest tick that the pipeline makes up for. */
   readonly moment: string;
   /** Time of the next tick; null if there is none. */
   readonly next: string | null;
 }
 
 /**
- * Plans what happens at a tick that is due. If the tick is late, more ticks may have passed since; `catch_up` decides
- * which of them run.
+ * Plans what happens at a tick that is due. If the tick is late, further ticks may have passed since; `catch_up`
+ * decides for which of them a pipeline is created.
  */
 export function planTick(row: ScheduleTimes & Pick<ScheduleRow, "catch_up">, tick: string, now: number): Plan {
   const next = runAfter(row, now);
@@ -112,8 +112,8 @@ export const doubtfulFrom = (now: number) => now + repeatedMs;
 
 /**
  * Returns the corrected time of the next run if the stored time was computed with a clock that was ahead by more than
- * an hour. Returns undefined if the stored time is right. Ticks that fired early because of the wrong clock fire again
- * at their time.
+ * an hour. Returns undefined if the stored time is right. Ticks that fired too early because of the wrong clock fire
+ * again at the right time.
  */
 export function mendedRun(times: ScheduleTimes, run: string, now: number): string | undefined {
   if (!times.cron_expression) {

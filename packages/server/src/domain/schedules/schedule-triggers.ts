@@ -1,5 +1,6 @@
 /**
- * Triggers: the dataset whose new versions fire a schedule. No schedule may trigger itself, directly or through others.
+ * Triggers. A trigger is the dataset whose new versions fire a schedule. No schedule may trigger itself, directly or
+ * through other schedules.
  */
 import {
   ApiError,
@@ -24,12 +25,15 @@ type TriggerInput = Pick<
 >;
 
 /**
- * The trigger fields of a schedule without a trigger dataset. `quiet_seconds` has its default: versions that follow
- * each other within that time fire the schedule only once.
+ * The trigger fields of a schedule without a trigger dataset. `quiet_seconds` is the default: if new versions follow
+ * each other within this time, they fire the schedule only once.
  */
 export const noTrigger: Trigger = { trigger_dataset_id: null, quiet_seconds: 60 };
 
-/** Returns the trigger after a change. An absent or null field keeps its value; an empty text removes the trigger. */
+/**
+ * Returns the trigger after a change. An absent or null field keeps its value; an empty `trigger_dataset` removes the
+ * trigger.
+ */
 export async function readTrigger(
   db: Db,
   { team, principal }: { readonly team: Team; readonly principal: Principal },
@@ -52,7 +56,7 @@ export type ShownTrigger = Pick<
   "trigger_dataset" | "quiet_seconds" | "trigger_version" | "trigger_due_at"
 >;
 
-/** Returns a function that returns the fields that show the trigger of a schedule. */
+/** Returns a function that takes a schedule and returns the API fields that describe its trigger. */
 export async function shownTriggers(db: Db, rows: readonly ScheduleRow[]): Promise<(row: ScheduleRow) => ShownTrigger> {
   const ids = rows.filter(({ trigger_dataset_id }) => trigger_dataset_id !== null).map(({ id }) => id);
   const found = await triggersOf(db, ids);
@@ -70,8 +74,8 @@ export async function shownTriggers(db: Db, rows: readonly ScheduleRow[]): Promi
 type Fired = Pick<ScheduleRow, "id" | "name" | "pipeline_id" | "trigger_dataset_id">;
 
 /**
- * One step in a chain of triggers: a schedule, and the step before it, whose runs create the dataset that fires this
- * schedule.
+ * One step in a chain of triggers: a schedule (`schedule`), and the step before it. Runs of the schedule in `before`
+ * create the dataset that fires this schedule.
  */
 interface Step {
   readonly schedule: Fired;
@@ -79,8 +83,8 @@ interface Step {
 }
 
 /**
- * Throws if runs of a schedule would make its own trigger dataset, directly or through other schedules. Names the
- * cycle.
+ * Throws if runs of a schedule would create the schedule's own trigger dataset, directly or through other schedules.
+ * The error names the cycle.
  */
 export async function requireNoCircle(db: Db, team: Team, first: Fired): Promise<void> {
   if (first.trigger_dataset_id === null) return;

@@ -62,10 +62,10 @@ export interface SchedulesContext {
   readonly quotas: DefaultQuotas & DiskQuotas & TaskQuotas;
 }
 
-/** Number of next runs that are shown. */
+/** Number of next runs that the API shows for a schedule. */
 const shownRuns = 5;
 
-/** Creates a schedule with a copy of the pipeline as its template. */
+/** Creates a schedule. Its template is a copy of the pipeline, and each firing runs a copy of the template. */
 export async function createTeamSchedule(
   context: SchedulesContext,
   call: Call,
@@ -190,7 +190,7 @@ export async function updateTeamSchedule(
   return schedule;
 }
 
-/** Locks the pipelines that a change of a schedule pauses or resumes. */
+/** Locks the pipelines that a change of a schedule will pause or resume. */
 async function holdPaused(
   db: Db,
   team: Team,
@@ -210,7 +210,7 @@ const changeText = ({ team_name: _team, schedule_id: _id, ...changes }: UpdatePi
     .join(" ")
     .trimEnd();
 
-/** Returns the new values of a schedule's columns. */
+/** Returns the new values of a schedule's columns after a change. */
 function changesOf(row: ScheduleRow, input: UpdatePipelineScheduleInput, trigger: Trigger, now: number) {
   const times = readTimes(input, row, trigger.trigger_dataset_id !== null);
   const isPaused = input.pause_pipeline ?? row.is_paused === 1;
@@ -237,7 +237,7 @@ function nextRunOf(row: ScheduleRow, times: ScheduleTimes, now: number): string 
   return row.is_paused === 1 ? runAfter(times, now) : row.next_run;
 }
 
-/** Deletes a schedule and its template. Pipelines that it started go on. */
+/** Deletes a schedule and its template. Pipelines that the schedule has started go on. */
 export async function deleteTeamSchedule(
   { store }: SchedulesContext,
   { actor, team }: Call,
@@ -263,7 +263,7 @@ export async function readTeamSchedule(
   return scheduleDocument(db, await requireSchedule(db, team, id), frameOf(context, team, now));
 }
 
-/** Number of schedules on a page. */
+/** Maximum number of schedules on a page. */
 const listPart = 1000;
 
 interface ScheduleItems {

@@ -16,8 +16,8 @@ interface TaskOwner {
 }
 
 /**
- * Returns the task with the user and the scopes of its owner. `held` is the task's locked row, so that nobody hands the
- * task over meanwhile.
+ * Returns the task with the user and the scopes of its owner. `held` is the row of the task, which the caller has
+ * locked so that nobody hands the task over meanwhile.
  */
 export async function taskOwner(db: Db, task: ShortJob, held: HandedOver): Promise<TaskOwner> {
   const original = await inNameOf(db, held, task);

@@ -1,6 +1,6 @@
 /**
- * Tasks: the rules for reading, changing and pausing them. They are created and canceled as jobs; task-firings.ts fires
- * them.
+ * Tasks: the rules for reading, changing and pausing them. Tasks are created and canceled as jobs. They are fired by
+ * task-firings.ts.
  */
 import { ApiError, type Task, type TaskItem, type UpdateTaskInput } from "@millrace/contract";
 import type { Db, Store } from "../../store/drivers/store.ts";
@@ -19,7 +19,7 @@ export interface TasksContext {
   readonly signals: Signals;
 }
 
-/** Number of next runs that are shown. */
+/** Number of next runs that the API shows for a task. */
 const shownRuns = 5;
 
 /** Returns the times at which a task fires, from its spec. */
@@ -28,7 +28,7 @@ export function taskTimes(job: { readonly spec: string }): ScheduleTimes {
   return { start_after, cron_expression, timezone };
 }
 
-/** Returns a function that returns, for a task, the name of the user whose rights its jobs have. */
+/** Returns a function that takes a task and returns the name of the user whose rights the task's jobs have. */
 async function ownersOf(db: Db, rows: readonly ShownTask[]): Promise<(row: ShownTask) => string> {
   const ownerOf = (row: ShownTask) => runsAs(readRunAs(row), row.user_id);
   const others = rows.filter((row) => ownerOf(row) !== row.user_id).map(ownerOf);

@@ -1,6 +1,6 @@
 /**
- * The next firings of schedules and tasks, in one list that is ordered by time. At most one page of schedules and one
- * page of tasks are read.
+ * The next firings of schedules and tasks, in one list ordered by time. Each call reads at most one page of schedules
+ * and one page of tasks.
  */
 import { invalid, type Upcoming } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";

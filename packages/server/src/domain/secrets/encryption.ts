@@ -23,9 +23,9 @@ const purpose = ({ table, column }: EncryptedPlace, id: Id) => `${table} ${colum
 const [jobEnvironment, jobSecrets, credentials, pipelineEnvironment, receiverSecret] = encryptedPlaces;
 
 /**
- * Returns a function that encrypts a value of this column. Call it inside the transaction that stores the value: it
- * takes a shared lock (`shareKeys`) until that transaction ends, so that no key rotation drops the key meanwhile. An
- * empty text stays empty.
+ * Returns a function that encrypts a value of this column. Call that function inside the transaction that stores the
+ * value. It takes a shared lock (`shareKeys`) until the transaction ends, so that no key rotation drops the key
+ * meanwhile. An empty text stays empty.
  */
 const encryptAt = (place: EncryptedPlace) => async (db: Db, keys: KeyRing, id: Id, text: string) => {
   if (text === "") return "";
@@ -89,7 +89,7 @@ export interface Reencryption {
   readonly unreadable: readonly string[];
 }
 
-/** Encrypts the plain-text values that older versions of Millrace stored. Returns whether there were any. */
+/** Encrypts the plain-text values that older versions of Millrace stored. Returns whether there were such values. */
 export async function encryptPlain(store: Store, keys: KeyRing): Promise<boolean> {
   const { changed } = await encryptWhere(store, keys, (keyId) => keyId === undefined);
   // Freed database pages still contain the plain text.
@@ -103,8 +103,8 @@ export const reencrypt = (store: Store, keys: KeyRing, onBatch: () => void): Pro
 
 /**
  * Encrypts all values for which `isDue` returns true, in batches, while jobs go on. `isDue` gets the id of the value's
- * key; undefined for plain text. A value that was changed meanwhile is skipped. If the process is killed, the command
- * can be run again.
+ * key; undefined for plain text. A value that was changed meanwhile is skipped. If the process is killed, a further
+ * call encrypts the remaining values.
  */
 async function encryptWhere(
   store: Store,

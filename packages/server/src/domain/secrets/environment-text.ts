@@ -1,6 +1,6 @@
 /**
- * Parses and checks environment variables: dotenv text with NAME=VALUE lines, or values by name. Errors never repeat a
- * value.
+ * Parses and checks environment variables. They come as dotenv text with NAME=VALUE lines, or as values by name. Errors
+ * never repeat a value.
  */
 import { parseEnv } from "node:util";
 import { ApiError, invalid, processLimits, variableBytes } from "@millrace/contract";
@@ -33,7 +33,7 @@ export const writeEnvironment = (values: Readonly<Record<string, string>>): stri
     })
     .join("\n");
 
-/** Returns the variables, or throws if a shell could not export one or a process could not be started with it. */
+/** Returns the variables. Throws if a shell could not export one of them, or if no process could be started with it. */
 export function checkVariables(values: Readonly<Record<string, string>>, field: string): Record<string, string> {
   if (Object.keys(values).length > processLimits.count) throw tooMany(field);
   for (const [name, value] of Object.entries(values)) {
@@ -62,9 +62,9 @@ function checkSize(name: string, value: string, field: string): void {
 }
 
 /**
- * Throws on lines that are not NAME=VALUE, which Node's parser silently ignores. It also counts the variables before
- * they are parsed, because parsing a huge number would block the event loop. Its own running time is linear in the
- * length of the text.
+ * Throws on lines that are not NAME=VALUE, because Node's parser silently ignores these lines. Also throws if there are
+ * far too many variables, because parsing them would block the event loop. The running time is linear in the length of
+ * the text.
  */
 function checkLines(text: string, field: string): void {
   const unclosed = new Set<string>();

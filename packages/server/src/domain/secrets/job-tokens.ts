@@ -1,6 +1,7 @@
 /**
- * Tokens of running jobs. A job's token is not stored: it contains the id of its attempt and a signature by a key of
- * the key ring. So creating it needs no write, and it becomes invalid when the row of the attempt is deleted.
+ * Tokens of running jobs. A job's token is not stored. It contains the id of the job's attempt and a signature by a key
+ * of the key ring. So creating a token needs no write, and the token becomes invalid when the row of the attempt is
+ * deleted.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { KeyRing } from "./key-ring.ts";
@@ -11,7 +12,10 @@ export interface RunningAttempt {
   readonly attempt: number;
 }
 
-/** Form of a job's token: the common prefix of all tokens, and only characters that no escaping changes. */
+/**
+ * Pattern of a job's token. The token begins with the prefix of all tokens, and has only characters that no escaping
+ * changes.
+ */
 const form = /^isat_job_([0-9a-f-]{36})_(\d{1,9})_([\w-]{43})$/;
 
 /** Returns the token of an attempt, signed with the newest key. */

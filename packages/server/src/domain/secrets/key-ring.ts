@@ -1,7 +1,7 @@
 /**
  * Encryption at rest: AES-256-GCM with a ring of keys. The first key encrypts and all keys decrypt. Every value names
- * its key, so that keys can be rotated while a server runs. The purpose of a value (its table, column and row) is
- * authenticated with it, so a value that is copied to another row cannot be decrypted.
+ * its key, so that keys can be rotated while a server runs. Every value is bound to its purpose (its table, column and
+ * row) by authentication, so a value that is copied to another row cannot be decrypted.
  */
 import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes } from "node:crypto";
 

@@ -2,14 +2,17 @@
 import { parseEnvironment } from "./environment-text.ts";
 
 /**
- * A secret is masked only if it has at least this many bytes. Shorter texts also occur by chance, and the masked places
- * would reveal them.
+ * A secret is masked only if it has at least this many bytes. A shorter text also occurs elsewhere by chance, and
+ * masking it there would reveal it.
  */
 const minBytes = 6;
 /** A line of a multi-line secret is masked only if it has at least this many characters. */
 const minLine = 8;
 
-/** Variable names that indicate a secret: short words only between underscores, longer words anywhere in the name. */
+/**
+ * Variable names that indicate a secret. Short words must stand between underscores or at an end of the name; longer
+ * words may stand anywhere in the name.
+ */
 const secretName =
   /(^|_)(AUTH|DSN|SAS|PASS|PAT|JWT|COOKIE|PIN|PEM|[A-Z0-9]*KEYS?)(_|$)|_PWD$|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|PRIVATE|CONNECTION_?STRING|AUTHORIZATION/i;
 /** Values that look like a token (letters and digits, not a path) or like a PEM key. */
@@ -57,8 +60,8 @@ const lines = (value: string) =>
   value.includes("\n") ? value.split(/\r?\n/).filter((line) => line.length >= minLine) : [];
 
 /**
- * Returns a value as it is, in JSON (with and without non-ASCII letters), and percent-encoded as browsers, Python and
- * forms do.
+ * Returns the forms in which a value may be printed: as it is, in JSON (non-ASCII letters unchanged, and escaped), and
+ * percent-encoded in the ways of browsers, Python and HTML forms.
  */
 function escapes(value: string): string[] {
   const json = JSON.stringify(value).slice(1, -1);

@@ -1,17 +1,17 @@
 /**
- * Detects steps of the wall clock, which may be set while the server runs, and may be wrong for a while. Loops that
- * fire or delete by the wall clock check it first.
+ * Detects steps of the wall clock. The wall clock may be set while the server runs, and may be wrong for a while. Loops
+ * that fire schedules or delete old data by the wall clock check for steps first.
  */
 import type { Clock } from "./clock.ts";
 
 /**
- * If the wall clock and the monotonic clock diverge by more than this many milliseconds between two looks, the wall
- * clock was set (a step). Smaller differences are normal corrections.
+ * If the wall clock and the monotonic clock diverge by more than this many milliseconds between two calls of `look`,
+ * the wall clock was set (a step). Smaller differences are normal corrections.
  */
 const stepMs = 60_000;
 /**
- * Nothing fires for this many milliseconds after a step of the clock. Ticks that wait for so short a time still count
- * as on time.
+ * Nothing fires for this many milliseconds after a step of the clock. The delay is so short that a tick still counts as
+ * on time.
  */
 const settleMs = 30_000;
 
@@ -29,8 +29,9 @@ export class ClockWatch {
   }
 
   /**
-   * Returns the number of steps since the start, the milliseconds since the last step (or since the start), and whether
-   * the clock is settled: there was no step, or the last one was at least `settleMs` ago.
+   * Returns the number of steps since the start, the milliseconds since the last step (or since the start if there was
+   * none), and whether the clock is settled. It is settled if there was no step, or if the last step was at least
+   * `settleMs` ago.
    */
   look(): { readonly steps: number; readonly steadyFor: number; readonly isSettled: boolean } {
     const monotonic = this.#clock.monotonic();

@@ -53,8 +53,8 @@ function nextRunOf(expression: string, expected: string): Date | null {
 }
 
 /**
- * Returns the first tick after `after`, both as Unix times in milliseconds; undefined if there is none before the year
- * 3000.
+ * Returns the first tick that is later than `after`; undefined if there is none before the year 3000. Both times are
+ * Unix times in milliseconds.
  */
 export function nextTick(expression: string, timezone: string, after: number): number | undefined {
   const next = meansEveryHour(expression) ? nextInRhythm : nextByName;
@@ -67,12 +67,12 @@ export function nextTick(expression: string, timezone: string, after: number): n
  */
 const meansEveryHour = (expression: string) => /^\S+ (\*|\*\/1|0-23) /.test(fieldsOf(expression));
 
-/** Returns the next wall-clock time of an expression after the given one. */
+/** Returns the first wall-clock time that matches an expression and is later than `wall`. */
 const nextWall = (calendar: Cron, wall: number) => calendar.nextRun(new Date(wall))?.getTime();
 
 /**
- * Returns the next tick of an expression that names hours. Each named hour ticks once a day: after the gap if the clock
- * skips it, and the first time if the clock repeats it.
+ * Returns the next tick of an expression that names hours. Each named hour ticks once a day. If the clock skips the
+ * hour, the tick is at the end of the gap. If the clock repeats the hour, the tick is in the first of the two hours.
  */
 function nextByName(calendar: Cron, timezone: string, after: number): number | undefined {
   let wall = nextWall(calendar, after + offsetAt(after, timezone));
@@ -85,8 +85,8 @@ function nextByName(calendar: Cron, timezone: string, after: number): number | u
 }
 
 /**
- * Returns the next tick of an expression for every hour. It searches each period in which the zone's offset from UTC is
- * constant.
+ * Returns the next tick of an expression whose hour field is `*`. Searches one period after another in which the zone's
+ * offset from UTC is constant.
  */
 function nextInRhythm(calendar: Cron, timezone: string, after: number): number | undefined {
   let from = after;
@@ -104,13 +104,13 @@ function nextInRhythm(calendar: Cron, timezone: string, after: number): number |
   }
 }
 
-/** A span of time, in milliseconds since the epoch; both ends belong to it. */
+/** A span of time, in milliseconds since the epoch, including both ends. */
 interface Span {
   readonly from: number;
   readonly to: number;
 }
 
-/** Returns the newest ticks of a span of time, at most `count`, oldest first. Used to catch up after an outage. */
+/** Returns the newest ticks in a span of time: at most `count`, oldest first. Used to catch up after an outage. */
 export function newestTicks(expression: string, timezone: string, span: Span, count: number): number[] {
   const oldest = firstTicks(expression, timezone, span, count + 1);
   if (oldest.length <= count) return oldest;
@@ -121,7 +121,7 @@ export function newestTicks(expression: string, timezone: string, span: Span, co
   return firstTicks(expression, timezone, newer, Number.POSITIVE_INFINITY).slice(-count);
 }
 
-/** Returns the oldest ticks of a span of time, at most `count`. */
+/** Returns the oldest ticks in a span of time: at most `count`, oldest first. */
 export function firstTicks(expression: string, timezone: string, { from, to }: Span, count: number): number[] {
   const ticks: number[] = [];
   let tick = nextTick(expression, timezone, from - 1);

@@ -52,8 +52,8 @@ export const dateAt = (moment: number, timezone: string): string =>
   iso(moment + offsetAt(moment, timezone)).slice(0, 10);
 
 /**
- * Returns the moment (Unix time in milliseconds) of a wall-clock time. If the clock shows the time twice, that is the
- * first of the two moments. If the clock skips the time, it is the end of the gap.
+ * Returns the moment (Unix time in milliseconds) of a wall-clock time. If the clock shows the time twice, returns the
+ * first of the two moments. If the clock skips the time, returns the end of the gap.
  */
 export function momentOf(wall: number, timezone: string): number {
   const before = offsetAt(wall - day, timezone);
@@ -66,7 +66,7 @@ export function momentOf(wall: number, timezone: string): number {
 
 /**
  * Returns the first moment between `from` and `to` at which the zone's offset differs from `offset`. Returns undefined
- * if the offset does not change.
+ * if the offset at `to` is still `offset`.
  */
 export function changeAfter(from: number, offset: number, to: number, timezone: string): number | undefined {
   if (offsetAt(to, timezone) === offset) return undefined;
