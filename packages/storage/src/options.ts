@@ -69,7 +69,10 @@ export interface RemoveOptions extends VersionCall {
 
 export interface PresignOptions extends Partial<PresignCall> {}
 
-/** Bytes as web APIs take them, in every version of TypeScript: `Uint8Array<ArrayBuffer>` where that type exists. */
+/**
+ * The type of bytes that web APIs accept: `Uint8Array<ArrayBuffer>`, or `Uint8Array` if this version of TypeScript has
+ * no such type.
+ */
 export type Bytes = ReturnType<Uint8ArrayConstructor["from"]>;
 
 /** Bytes or text. Text is encoded as UTF-8. */

@@ -75,8 +75,8 @@ function isNative(uri: string): boolean {
 const bridge = (uri: string) => bridgeScheme(uri, [...registered.keys()]) as unknown as Scheme;
 
 /**
- * Returns the scheme for a name that is not registered. Whether fsspec, or a package that extends it, has such a scheme
- * shows only at the first use. A likely typo is refused here.
+ * Returns the scheme for a name that is not registered. Throws if the name is likely a typo. Whether fsspec or a
+ * package that extends fsspec has the scheme is known only at its first use.
  */
 function otherScheme(uri: string, name: string): Scheme {
   const known = [...registered.keys()];

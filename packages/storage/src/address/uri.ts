@@ -18,10 +18,15 @@ export interface Location {
 
 const schemePattern = /^([a-zA-Z][a-zA-Z0-9+.-]*):\/\//;
 
-/** A scheme has at least two letters here: a single letter before the colon is a Windows drive. */
+/**
+ * Matches a URI with one slash or none after the colon. Its scheme has at least two letters, because a single letter
+ * before the colon is a Windows drive.
+ */
 const oneSlash = /^([a-zA-Z][a-zA-Z0-9+.-]+):\/?(?!\/)(.*)$/;
 
-/** Refuses a malformed URI that would otherwise pass as a plain path. */
+/**
+ * Throws if the URI has a known scheme but not two slashes after it, because it would otherwise pass as a plain path.
+ */
 export function checkUri(uri: string, isKnown: (scheme: string) => boolean): void {
   if (typeof uri !== "string") throw new StorageError("config", `expected the URI as a string, got ${typeof uri}`);
   if (uri === "") throw new StorageError("config", "the URI is empty: give a URI, or . for the current folder");
@@ -66,8 +71,8 @@ export function parseStoreUri(uri: string): Location {
 }
 
 /**
- * Whether the same key names the same object in both locations. Compares everything before the path, because it may
- * contain more than the bucket, such as an account or a user.
+ * Whether the same key names the same object in both locations. Compares the whole text before the path, because that
+ * text may contain more than the bucket, such as an account or a user.
  */
 export function isSamePlace(one: Location, other: Location): boolean {
   if (one.scheme !== other.scheme || one.bucket !== other.bucket) return false;

@@ -114,7 +114,7 @@ class Archive<M extends Member> {
     return directory;
   }
 
-  /** Returns the directory, reloaded if the archive has changed. */
+  /** Returns the directory. If the archive has changed, reads the directory again first. */
   async #current(call: CallOptions): Promise<Directory<M>> {
     const now = await ArchiveSource.look(this.#outer, call);
     const known = this.#directory;

@@ -3,8 +3,8 @@ import { checkCount } from "../check-count.ts";
 import { iteratorOf } from "./iterator-of.ts";
 
 /**
- * Runs all items, in any order. After a failure it starts no more items, waits for the running ones, and rejects with
- * the first error, even if the source is still waiting for its next item.
+ * Runs all items, in any order. After a failure, starts no more items, waits for the running ones, and rejects with the
+ * first error. Does so even if the source is still waiting for its next item.
  */
 export async function runAll<T>(
   items: AsyncIterable<T> | Iterable<T>,

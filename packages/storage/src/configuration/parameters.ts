@@ -43,7 +43,7 @@ interface Described {
    * empty one, means true.
    */
   readonly falseTexts?: readonly string[];
-  /** The meaning of an explicit null, if it differs from an absent value. */
+  /** What null in client_config means, if this differs from an absent value. */
   readonly nullMeans?: string;
   readonly secret?: true;
   /** For a dict with free members: the members that are secret. */
@@ -78,7 +78,10 @@ type Given<P extends Parameter> =
   | null
   | undefined;
 
-/** Keys of client_config that set a parameter, without environment variables. */
+/**
+ * All keys of client_config that can set a parameter: its own name and its aliases. Environment variables among its
+ * sources are left out.
+ */
 type Places<Table extends ParameterTable, K extends keyof Table> =
   | (K & string)
   | (Table[K] extends { readonly sources: readonly (infer S)[] } ? Exclude<S & string, `$${string}`> : never);
@@ -87,7 +90,7 @@ type Places<Table extends ParameterTable, K extends keyof Table> =
 type DictOf<Place extends string> = Place extends `${infer Dict}.${string}` ? Dict : never;
 type PlainOf<Place extends string> = Exclude<Place, `${string}.${string}`>;
 
-/** The client_config type of a table, with every alias. */
+/** The type of client_config for a table. It accepts every alias of a parameter. */
 export type ConfigOf<Table extends ParameterTable> = [keyof Table] extends [never] ? Nothing : Named<Table>;
 
 /** The client_config type of a table without parameters. The type `{}` would accept any key. */
@@ -104,7 +107,7 @@ export interface ExplainedParameter {
   readonly key: string;
   /** The value, masked if it is secret. */
   readonly value: unknown;
-  /** `default`, or the source of the value: `client_config.key`, `environment NAME`. */
+  /** The source of the value, such as `client_config.key` or `environment NAME`; `default` if there is none. */
   readonly source: string;
   readonly effect: Parameter["effect"];
   readonly reason: string | undefined;

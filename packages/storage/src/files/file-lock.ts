@@ -1,7 +1,7 @@
 /**
- * A lock between processes: a file that only one can create. The lock of a dead process is broken, so nothing stays
- * locked after a crash. If two processes break the same lock at the same moment, both continue: use the lock to save
- * work, not to protect data.
+ * A lock between processes: a file that only one process can create. The lock of a dead process is broken, so nothing
+ * stays locked after a crash. If two processes break the same lock at the same moment, both continue. So use the lock
+ * to save work, not to protect data.
  */
 import { mkdir, open, readFile, rm, stat } from "node:fs/promises";
 import { hostname } from "node:os";

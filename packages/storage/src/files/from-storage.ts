@@ -100,8 +100,8 @@ async function* entriesOf(origin: FileOrigin, place: SourceUri, options: FromSto
 }
 
 /**
- * Yields the files below a prefix, of all levels or of one level, without folder markers. Returns whether anything
- * exists there.
+ * Yields the files below a prefix, of all levels or of one level. Leaves out folder markers, which are objects whose
+ * name ends with a slash. At the end, returns whether anything exists below the prefix.
  */
 async function* listed(
   { storage, versionAware }: FileOrigin,
@@ -131,8 +131,8 @@ const isFile = ({ type, path }: Entry) => type === "file" && !path.endsWith("/")
 const isDirect = (prefix: string, { path }: Entry) => !path.slice(prefix.length).includes("/");
 
 /**
- * Yields the files that match a glob pattern. Versions and cached listings cannot be walked folder by folder: for
- * these, lists everything below the fixed folder and tests each path against the pattern.
+ * Yields the files that match a glob pattern. If versions are wanted or listings are cached, the tree cannot be walked
+ * folder by folder. In these cases, lists everything below the fixed folder and tests each path against the pattern.
  */
 async function* matching(origin: FileOrigin, place: SourceUri, options: FromStorageOptions): AsyncGenerator<Entry> {
   const { storage, versionAware } = origin;

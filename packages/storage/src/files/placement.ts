@@ -16,7 +16,7 @@ const nameOf = (path: string) => path.slice(path.lastIndexOf("/") + 1);
 /** Returns the suffix with its dot; empty for names such as `.profile`. */
 const suffixOf = (path: string) => /[^/](\.[^./]+)$/.exec(nameOf(path))?.[1] ?? "";
 
-/** Returns a path relative to the target. `digest` is called only if the content determines the name. */
+/** Returns the path of the file, relative to the target. `digest` is called only if the content determines the name. */
 export async function placeOf(
   record: FileRecord,
   placement: Placement,

@@ -6,7 +6,7 @@ import { DirectLease } from "./direct-lease.ts";
 import { requestHead } from "./head.ts";
 import type { HttpRequest, HttpSettings } from "./messages.ts";
 
-/** Default number of seconds that an idle connection is kept. If the server closes it sooner, that is noticed. */
+/** Default number of seconds that an idle connection is kept, unless the server closes it sooner. */
 const usuallyKept = 4;
 
 export interface DirectAnswer {
@@ -19,7 +19,10 @@ interface Host {
   readonly slots: Slots;
   /** Idle connections, the most recently used last. */
   readonly idle: DirectConnection[];
-  /** Number of consecutive answers that this client could not read; after `enoughUnsuited`, undici is used. */
+  /**
+   * Number of consecutive answers of this host that direct connections could not read. From `enoughUnsuited` on, undici
+   * is used.
+   */
   unsuited: number;
 }
 
@@ -73,8 +76,8 @@ export class DirectHttp {
   }
 
   /**
-   * Sends the request over an idle connection. If the server has closed that one meanwhile, tries the next idle one,
-   * and finally a new one.
+   * Sends the request over an idle connection. If the server has closed that connection meanwhile, tries the next idle
+   * connection. If no idle connection is left, opens a new one.
    */
   async #ask(host: Host, lease: DirectLease, text: string): Promise<DirectHead | undefined> {
     for (let kept = host.idle.pop(); kept; kept = host.idle.pop()) {

@@ -13,8 +13,8 @@ export function rangeHeader({ start = 0, end }: ReadCall): Record<string, string
 }
 
 /**
- * Returns the requested range of an answer. A server may ignore the range and send everything; the bytes outside it are
- * then dropped.
+ * Returns the requested range of an answer. If the server ignores the range and sends everything, drops the bytes
+ * outside the range.
  */
 export function contentOf(answer: HttpAnswer, entry: Entry, call: ReadCall): Content {
   const { start = 0, end = Number.POSITIVE_INFINITY } = call;

@@ -4,7 +4,7 @@ import type { HttpAnswer } from "./messages.ts";
 
 const redirects = [301, 302, 303, 307, 308];
 
-/** Returns the target of a redirect and discards the body, or returns undefined if the answer is not a redirect. */
+/** Returns the target of a redirect, and discards the body. Returns undefined if the answer is not a redirect. */
 export async function redirectOf(answer: HttpAnswer, from: URL, place: ErrorPlace): Promise<URL | undefined> {
   const target = answer.header("location");
   if (!redirects.includes(answer.status) || !target) return undefined;

@@ -20,7 +20,7 @@ const statuses: Readonly<Record<number, ErrorCode>> = {
 
 /** What the store said in addition to the status. */
 export interface Said {
-  /** The meaning of the store's error code, if it says more than the status. */
+  /** The storage error code for the store's own error code, if that code says more than the status. */
   readonly code?: ErrorCode | undefined;
   readonly word?: string;
   readonly message?: string;

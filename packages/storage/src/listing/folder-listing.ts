@@ -38,7 +38,7 @@ interface Work {
   readonly chains: Set<Chain>;
   /** Folders that no worker lists yet. */
   readonly folders: string[];
-  /** Idle workers. */
+  /** Functions that wake the idle workers. */
   readonly idle: (() => void)[];
   busy: number;
 }
@@ -66,8 +66,8 @@ async function* listInParallel(fetch: FetchPage, call: PageCall, width: number):
 const newChain = (prefix: string, after = ""): Chain => ({ prefix, after, examined: false, ended: false });
 
 /**
- * Runs the job of a worker. When no worker is busy any more and no folder waits, closes the channel of pages; if the
- * job fails, closes it at once.
+ * Runs the job of a worker. When no worker is busy any more and no folder waits, closes the channel of pages. If the
+ * job fails, closes the channel at once.
  */
 async function run(work: Work, job: () => Promise<void>): Promise<void> {
   work.busy += 1;
@@ -96,7 +96,9 @@ async function workUntilDone(work: Work): Promise<void> {
   }
 }
 
-/** Lists a chain to its end. Meanwhile, other workers may take over parts of it, so that it ends earlier. */
+/**
+ * Lists a chain to its end. Meanwhile, other workers may take over parts of the chain, so that the chain ends earlier.
+ */
 async function follow(work: Work, chain: Chain, token?: string): Promise<void> {
   const { prefix } = chain;
   let next = token;
@@ -142,8 +144,8 @@ async function takeOver(work: Work, chain: Chain): Promise<void> {
 }
 
 /**
- * Restricts a chain to its current subfolder; a worker may later take over a part of that. If the chain is not in a
- * subfolder, ends it.
+ * Restricts a chain to its current subfolder. Later, a worker may take over a part of this subfolder. If the chain is
+ * not in a subfolder, ends the chain.
  */
 function restrict(chain: Chain, level: string): void {
   const slash = chain.after.indexOf("/", level.length);

@@ -28,7 +28,7 @@ interface Work extends StoppablePages {
   readonly pages: Channel<Entry[]>;
   readonly places: PagePlaces;
   readonly ranges: Set<KeyRange>;
-  /** Idle workers, waiting for a range that can be split. */
+  /** Functions that wake the idle workers, which wait for a range that can be split. */
   readonly idle: (() => void)[];
 }
 
