@@ -132,8 +132,8 @@ function refuseSmallParts({ minimumPart, partSize }: Transfer, options: WriteOpt
 
 /**
  * Returns a function that gives the size of a part by its number. If the length is known, all parts have the same size.
- * Otherwise, the size doubles repeatedly after the first half of the allowed parts, so that a long stream does not need
- * too many.
+ * Otherwise the size doubles repeatedly after the first half of the allowed parts, so that even a long stream does not
+ * need too many parts.
  */
 export function partSizes(
   transfer: Transfer,

@@ -3,8 +3,8 @@ import { setTimeout as pause } from "node:timers/promises";
 import { type Frame, kinds, pieceSize, windowSize } from "./frames.ts";
 
 /**
- * Maximum time in milliseconds to wait until Python has cleaned up after a cancelled call. It is enough to remove a
- * file on a server that works.
+ * Maximum time in milliseconds to wait until Python has cleaned up after a cancelled call. The time is enough to remove
+ * a file, if the file server works.
  */
 const longestCleanup = 5000;
 
@@ -41,7 +41,7 @@ export class Call {
   #taken = 0;
   #outcome: Outcome | undefined;
   #isAnswered = false;
-  /** Resolves at the next change of this call. Each change replaces it by a new promise. */
+  /** Resolves at the next change of this call. Each change replaces the promise by a new one. */
   #changed = Promise.withResolvers<void>();
   #signal: AbortSignal | undefined;
   readonly #answer = Promise.withResolvers<void>();
@@ -97,8 +97,8 @@ export class Call {
   }
 
   /**
-   * Tells the Python process that bytes were read here, so that it may send as many more. Reports are collected until
-   * they amount to half of the window, which saves frames.
+   * Tells the Python process how many bytes were read here. That process may then send the same number of bytes. To
+   * save frames, reports are collected until they amount to half of the window.
    */
   #makeRoom(bytes: number): void {
     this.#taken += bytes;

@@ -40,8 +40,8 @@ export const fsspecNames = [
 ] as const;
 
 /**
- * Schemes that only occur in chains such as `simplecache::s3://bucket/a`, where they cache or transform the files of
- * the scheme after them.
+ * Schemes that occur only in chains such as `simplecache::s3://bucket/a`. They cache or transform the files of the
+ * scheme that follows.
  */
 export const chainingNames = [
   "simplecache",

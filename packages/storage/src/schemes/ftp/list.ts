@@ -29,8 +29,8 @@ async function* readFolder(pool: Pool, folder: string, call: CallOptions): Async
 }
 
 /**
- * Lists a folder. Changes into it and then lists without an argument, because servers may take the name in an argument
- * for an option or a pattern.
+ * Lists a folder. Changes into the folder and then lists without an argument, because some servers take a name in the
+ * argument for an option or a pattern.
  */
 export async function listFolder(client: Client, folder: string): Promise<Entry[]> {
   await client.cd(pathOf(folder));

@@ -56,7 +56,7 @@ const sumOf = (hash: Hash): Sum => ({ update: (bytes) => void hash.update(bytes)
 
 /**
  * Returns content that is checked while it is read. If the answer has a checksum of the whole object, the last bytes
- * are passed on only if it matches; otherwise the read fails.
+ * are passed on only if the checksum matches. Otherwise the read fails.
  */
 export function checked(content: Content, answer: HttpAnswer, place: ErrorPlace): Content {
   const name = Object.keys(sums).find((header) => answer.header(header) !== undefined);

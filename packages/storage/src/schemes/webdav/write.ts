@@ -52,8 +52,8 @@ async function heedsConditions(client: DavClient, key: string, { signal }: CallO
 }
 
 /**
- * Creates missing parent folders, and then runs work that writes a file. The folders are checked first, because servers
- * react in different ways to a missing one; known folders are not checked again.
+ * Creates missing parent folders, and then runs work that writes a file. The folders are checked before the write,
+ * because servers react in different ways to a missing folder. Folders that are known to exist are not checked.
  */
 export async function withFolders(
   client: DavClient,
