@@ -7,8 +7,8 @@
 import type { RetryPolicy } from "./concurrency/retry.ts";
 
 /**
- * What a listing or a stat returns for one object. A backend puts the whole key into `path`; the storage shortens it to
- * a path relative to the opened URI.
+ * What a listing or a stat returns for one object. A backend puts the whole key into `path`; the storage then makes the
+ * path relative to the opened URI.
  */
 export interface Entry {
   path: string;
@@ -19,7 +19,7 @@ export interface Entry {
   version: string;
   is_latest: boolean;
   last_modified: Date | null;
-  /** A directory's path ends with a slash: it is the prefix of its contents. */
+  /** The path of a directory ends with a slash, because it is the prefix of the paths below the directory. */
   type: "file" | "directory";
 }
 
@@ -29,10 +29,11 @@ export interface CallOptions {
 
 export interface ListCall extends CallOptions {
   /**
-   * With a delimiter, lists one level and shows deeper keys as directories; without, lists everything below the prefix.
+   * If a delimiter is given, lists one level and shows deeper keys as directories. If not, lists everything below the
+   * prefix.
    */
   readonly delimiter?: string | undefined;
-  /** Lists only keys that sort after this one. */
+  /** Lists only keys that sort after this key. */
   readonly startAfter?: string | undefined;
   /** Lists all versions instead of the latest. */
   readonly versions?: boolean | undefined;
@@ -75,8 +76,8 @@ export interface ByteRange {
 }
 
 /**
- * The content of an object or of a range, while it arrives. The receiver must read the body to its end or end the
- * iteration. `start` and `end` are the range that the body holds, which may differ from the requested range, because
+ * The content of an object or of a range, while it arrives. The receiver must read the body to its end, or end the
+ * iteration. `start` and `end` are the range that the body holds. They may differ from the requested range, because
  * some servers ignore ranges.
  */
 export interface Content extends ByteRange {
@@ -133,7 +134,7 @@ export interface Transfer {
 }
 
 export interface BatchCall extends CallOptions {
-  /** Commit message, for stores that keep one. */
+  /** Commit message, for stores that make commits. */
   readonly message?: string | undefined;
 }
 
@@ -177,7 +178,7 @@ export interface Backend {
   move?(from: string, to: string, call: CallOptions): Promise<void>;
   /** Removes an object. Also succeeds if the object does not exist, because an earlier attempt may have removed it. */
   remove(key: string, call: VersionCall): Promise<void>;
-  /** Removes up to `removeAtOnce` objects in one call, if the store supports it. */
+  /** Removes up to `removeAtOnce` objects in one call. Absent if the store has no such call. */
   removeMany?(keys: readonly string[], call: CallOptions): Promise<void>;
   readonly removeAtOnce?: number;
   /** Removes a folder with its contents, for stores with real folders. */

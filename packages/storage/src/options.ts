@@ -43,8 +43,8 @@ export interface WriteOptions extends WriteCall {
 
 export interface TransferProgress {
   /**
-   * Called with the number of bytes just transferred. If the store makes the copy, it is called once, with the size of
-   * the object.
+   * Called with the number of bytes just transferred. If the store makes the copy, this function is called only once,
+   * with the size of the object.
    */
   readonly onBytes?: ((bytes: number) => void) | undefined;
 }

@@ -23,7 +23,7 @@ import { tarScheme } from "./schemes/tar/scheme.ts";
 import { webdavScheme } from "./schemes/webdav/scheme.ts";
 import { zipScheme } from "./schemes/zip/scheme.ts";
 
-/** Opens the storage that holds an archive; it can have any other scheme. */
+/** Opens the storage that holds an archive. That storage can have any scheme. */
 const outerOpener: OuterOpener = {
   check: (place) => void prepareOuter(place),
   async open(place) {

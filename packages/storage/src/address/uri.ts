@@ -1,6 +1,6 @@
 /**
- * URIs of storages and the keys below them. They are not URLs: a key is taken as written, byte for byte, so `#`, `?`,
- * `%` and `//` mean themselves and nothing is decoded or normalised.
+ * URIs of storages and the keys below them. These URIs are not URLs. A key is taken as written, byte for byte: `#`,
+ * `?`, `%` and `//` have no special meaning, and nothing is decoded or normalised.
  */
 import { StorageError } from "../errors.ts";
 
@@ -12,7 +12,7 @@ export interface Location {
   readonly bucket: string;
   /** The key that was opened. In calls of the storage, the path "" means this key, and all other paths lie below it. */
   readonly path: string;
-  /** For a chain: everything after the path, as in `::s3://bucket/archive.zip`. */
+  /** For a chain, everything after the path, such as `::s3://bucket/archive.zip`. */
   readonly outer?: string;
 }
 
@@ -25,7 +25,8 @@ const schemePattern = /^([a-zA-Z][a-zA-Z0-9+.-]*):\/\//;
 const oneSlash = /^([a-zA-Z][a-zA-Z0-9+.-]+):\/?(?!\/)(.*)$/;
 
 /**
- * Throws if the URI has a known scheme but not two slashes after it, because it would otherwise pass as a plain path.
+ * Throws if the URI is empty. Also throws if it has a known scheme without two slashes, because it would otherwise pass
+ * as a plain path.
  */
 export function checkUri(uri: string, isKnown: (scheme: string) => boolean): void {
   if (typeof uri !== "string") throw new StorageError("config", `expected the URI as a string, got ${typeof uri}`);
@@ -64,7 +65,10 @@ export function parseBucketUri(uri: string): Location {
   return { uri, scheme: schemeOf(uri), bucket, path: slash < 0 ? "" : rest.slice(slash + 1) };
 }
 
-/** Like `parseBucketUri`, but the bucket may be missing, as in `s3://`: the storage then contains all buckets. */
+/**
+ * Like `parseBucketUri`, but the bucket may be missing, as in `s3://`. Without a bucket, the storage contains all
+ * buckets.
+ */
 export function parseStoreUri(uri: string): Location {
   if (/^\/?$/.test(afterScheme(uri))) return { uri, scheme: schemeOf(uri), bucket: "", path: "" };
   return parseBucketUri(uri);

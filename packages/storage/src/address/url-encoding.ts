@@ -16,7 +16,8 @@ export function encodeText(text: string): string {
 }
 
 /**
- * Returns the text. Throws if it contains a lone surrogate: UTF-8 cannot encode it, so a different key would be sent.
+ * Returns the text. Throws if it contains a lone surrogate, which UTF-8 cannot encode, so that another key would be
+ * sent.
  */
 function wellFormed(text: string): string {
   if (text.isWellFormed()) return text;

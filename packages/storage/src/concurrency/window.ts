@@ -33,7 +33,7 @@ export async function runAll<T>(
 class Tasks {
   readonly #running = new Set<Promise<void>>();
   #failure: { error: unknown } | undefined;
-  /** Replaced each time a task ends, because reactions on one long-lived promise would pile up. */
+  /** Settled when a task ends, and then replaced, because reactions on a single long-lived promise would pile up. */
   #next = Promise.withResolvers<void>();
 
   add(work: Promise<void>): void {
@@ -65,7 +65,7 @@ class Tasks {
     }
   }
 
-  /** Waits for a promise that is not one of the tasks, unless a task fails first. */
+  /** Waits for a promise that is not one of the tasks. If a task fails first, throws its error. */
   async during<R extends object>(coming: Promise<R>): Promise<R> {
     for (;;) {
       this.#throwFailure();

@@ -25,8 +25,8 @@ export interface Configuration<Table extends ParameterTable = ParameterTable> {
   /** Whether the parameter has a value from any source, and not only its default. */
   isGiven(key: keyof Table & string): boolean;
   /**
-   * Returns the source of the value, such as `client_config.key` or `environment NAME`. Returns `default` if there is
-   * none.
+   * Returns the source of the value, such as `client_config.key` or `environment NAME`. Returns `default` if no source
+   * gives a value.
    */
   sourceOf(key: keyof Table & string): string;
   explain(): ExplainedParameter[];

@@ -32,15 +32,18 @@ interface Described {
    * `a.b` the member b of the dict a, `$NAME` an environment variable.
    */
   readonly sources?: readonly string[];
-  /** Parameters of a group belong together: if client_config gives one, the environment is ignored for all of them. */
+  /**
+   * Name of a group of parameters that belong together. If client_config gives one of them, the environment is ignored
+   * for the whole group.
+   */
   readonly group?: string;
-  /** A further source, such as a file. It is used if no other source has a value. */
+  /** Looks up the value in a further source, such as a file. Used only if no other source has a value. */
   readonly elsewhere?: (environment: Environment) => FoundValue | undefined;
   readonly choices?: readonly string[];
   readonly minimum?: number;
   /**
-   * For a boolean: the only texts that mean false in an environment variable, ignoring case. Every other text, even the
-   * empty one, means true.
+   * For a boolean: the only texts that mean false in an environment variable, in upper or lower case. Every other text
+   * means true, even an empty text.
    */
   readonly falseTexts?: readonly string[];
   /** What null in client_config means, if this differs from an absent value. */
@@ -57,7 +60,10 @@ type Effect =
 /** `effect`: native (the store does it), emulated (this library does it), no-op (ignored) or rejected. */
 export type Parameter = Described & Effect;
 
-/** Parameters by key. `a.b` describes the member b of the dict a; a dict with described members takes no others. */
+/**
+ * Parameters by key. The key `a.b` describes the member b of the dict a. If members of a dict are described, the dict
+ * accepts no other members.
+ */
 export type ParameterTable = Readonly<Record<string, Parameter>>;
 
 type Unset<P extends Parameter> = P["default"] extends null ? null : never;
@@ -107,7 +113,9 @@ export interface ExplainedParameter {
   readonly key: string;
   /** The value, masked if it is secret. */
   readonly value: unknown;
-  /** The source of the value, such as `client_config.key` or `environment NAME`; `default` if there is none. */
+  /**
+   * The source of the value, such as `client_config.key` or `environment NAME`; `default` if no source gives a value.
+   */
   readonly source: string;
   readonly effect: Parameter["effect"];
   readonly reason: string | undefined;

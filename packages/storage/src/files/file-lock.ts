@@ -42,11 +42,14 @@ async function take(path: string): Promise<boolean> {
 }
 
 /**
- * Milliseconds after which the lock of a process on another machine expires: this machine cannot see whether that
- * process is alive.
+ * Milliseconds after which the lock of a process on another machine expires, because this machine cannot see whether
+ * that process is alive.
  */
 const longestHold = 3600_000;
-/** Milliseconds after which a lock file without an owner name expires: its creator died before it wrote the name. */
+/**
+ * Milliseconds after which a lock file without an owner name expires. Its creator most likely died before writing the
+ * name.
+ */
 const longestNameless = 10_000;
 
 async function isAbandoned(path: string): Promise<boolean> {

@@ -27,9 +27,9 @@ export interface FromStorageOptions<Uri extends string = string> extends CallOpt
 }
 
 /**
- * Returns the files of the given URIs. Braces are expanded first; then each URI is a file, a folder, or a pattern below
- * a bucket. No request is sent before the iteration begins. A URI that is neither a file nor a folder causes a
- * `not_found` error; a pattern may match nothing.
+ * Returns the files of the given URIs. Braces are expanded first. Each resulting URI is a file, a folder, or a pattern
+ * below a bucket. No request is sent before the iteration begins. If a URI is neither a file nor a folder, throws a
+ * `not_found` error. A pattern may match nothing.
  */
 export function fromStorage<Uri extends string>(
   uris: Uri | readonly Uri[],
@@ -131,7 +131,7 @@ const isFile = ({ type, path }: Entry) => type === "file" && !path.endsWith("/")
 const isDirect = (prefix: string, { path }: Entry) => !path.slice(prefix.length).includes("/");
 
 /**
- * Yields the files that match a glob pattern. If versions are wanted or listings are cached, the tree cannot be walked
+ * Yields the files that match a glob pattern. With versions or with a cache of listings, the tree cannot be walked
  * folder by folder. In these cases, lists everything below the fixed folder and tests each path against the pattern.
  */
 async function* matching(origin: FileOrigin, place: SourceUri, options: FromStorageOptions): AsyncGenerator<Entry> {

@@ -56,8 +56,8 @@ export interface ExportedFile<File extends ExportableFile = ExportableFile> {
 }
 
 /**
- * Exports files to a storage. Before it writes the first file, it determines all names that do not depend on content,
- * and throws if two files have the same name. If the target supports batches, the whole export is one batch.
+ * Exports files to a storage. Determines all names that do not depend on content before the first file is written, and
+ * throws if two files have the same name. If the target supports batches, the whole export is one batch.
  */
 export async function toStorage<Uri extends string, File extends ExportableFile>(
   files: AsyncIterable<File> | Iterable<File>,

@@ -9,8 +9,8 @@ const mebibyte = 1024 * kibibyte;
 export const mostTold = 64 * mebibyte;
 
 /**
- * Maximum number of bytes that are read of an error's body. The rest is dropped: the status already tells the kind of
- * error.
+ * Maximum number of bytes that are read of an error's body. The rest is dropped, because the status already tells the
+ * kind of error.
  */
 const mostErrorText = 64 * kibibyte;
 

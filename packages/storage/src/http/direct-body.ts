@@ -9,7 +9,7 @@ const pieceSize = 128 * 1024;
 export class DirectBody implements AsyncIterableIterator<Uint8Array> {
   readonly #lease: DirectLease;
   readonly #reusable: boolean;
-  /** Number of bytes that the reader has not taken yet. After the last one, the connection is released. */
+  /** Number of bytes that the reader has not taken yet. When it reaches 0, the connection is released. */
   #left: number;
 
   constructor(lease: DirectLease, { length, keptAlive }: { readonly length: number; readonly keptAlive: boolean }) {

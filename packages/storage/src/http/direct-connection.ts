@@ -161,8 +161,8 @@ export class DirectConnection {
   }
 
   /**
-   * Closes the connection if its deadline has passed. One timer calls this for all connections: with a timer for each
-   * wait, reading a small object took a twelfth longer.
+   * Closes the connection if its deadline has passed. A single timer calls this method for all connections, because
+   * with a timer for each wait, reading a small object took a twelfth longer.
    */
   lookAtTime(now: number): void {
     if (now <= this.#deadline) return;

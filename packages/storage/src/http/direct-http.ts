@@ -45,8 +45,8 @@ export class DirectHttp {
   }
 
   /**
-   * Sends a request and returns the answer, or undefined if this class does not support the request or its answer; the
-   * caller then sends the request again with undici.
+   * Sends a request and returns the answer. Returns undefined if this class does not support the request or the answer.
+   * The caller then sends the request again with undici.
    */
   async send({ method, origin, path, headers, signal }: HttpRequest): Promise<DirectAnswer | undefined> {
     if (this.#closed) throw closedError();
@@ -104,7 +104,7 @@ export class DirectHttp {
     return connection;
   }
 
-  /** Milliseconds between deadline checks: a timeout is noticed up to this much later. */
+  /** Milliseconds between two checks of deadlines. A timeout may be noticed this much too late. */
   get #period(): number {
     return Math.min(this.#keptFor, this.#settings.readTimeout * 1000 || this.#keptFor) / 8;
   }

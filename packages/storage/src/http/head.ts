@@ -13,8 +13,8 @@ export interface AnswerHead {
 const forbidden = /[^\t\x20-\x7e\x80-\xff]/;
 
 /**
- * Returns the head of a request as text, or undefined if a part of it contains a character that could be read as a line
- * end.
+ * Returns the head of a request as text. Returns undefined if a part of the head contains a character that could be
+ * read as a line end.
  */
 export function requestHead(
   method: string,

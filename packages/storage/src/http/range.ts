@@ -3,8 +3,8 @@ import type { ByteRange, Content, Entry, ReadCall } from "../backend.ts";
 import type { HttpAnswer } from "./messages.ts";
 
 /**
- * Returns the Range header, or no header for a whole object. HTTP cannot request an empty range: for an empty range,
- * one byte is requested and dropped.
+ * Returns the Range header, or no header for a whole object. HTTP cannot request an empty range, so one byte is
+ * requested instead, and dropped.
  */
 export function rangeHeader({ start = 0, end }: ReadCall): Record<string, string> {
   if (start === 0 && end === undefined) return {};

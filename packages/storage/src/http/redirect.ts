@@ -13,8 +13,8 @@ export async function redirectOf(answer: HttpAnswer, from: URL, place: ErrorPlac
 }
 
 /**
- * Parses an address that a server sent. Refuses everything but http and https, for example a `file:` URL of this
- * machine.
+ * Parses an address that a server sent. Throws if the address is not an http or https URL, but for example a `file:`
+ * URL.
  */
 export function givenAddress(text: string, place: ErrorPlace, base?: URL): URL {
   const url = URL.parse(text, base);
@@ -29,7 +29,7 @@ const mostTold = 200;
 
 const harmless = /^(accept(-.*)?|user-agent|range)$/i;
 
-/** Returns those of the configured headers that may be sent to another server. The others may contain secrets. */
+/** Returns only those configured headers that may be sent to another server. All other headers may contain secrets. */
 export function harmlessHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => harmless.test(name)));
 }

@@ -27,8 +27,8 @@ export interface Said {
 }
 
 /**
- * Returns the error for a status. A status of 500 or more that is not in the table is retryable: it means an internal
- * failure of the store.
+ * Returns the error for a status. A status of 500 or more that is not in the table means an internal failure of the
+ * store, so the error is retryable.
  */
 export function errorOfStatus(status: number, place: ErrorPlace, said: Said, details: ErrorDetails = {}): StorageError {
   const code = said.code ?? statuses[status];

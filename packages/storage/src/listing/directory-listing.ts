@@ -6,9 +6,9 @@ import { checkDepth } from "./depth.ts";
 import { compareKeys } from "./key-order.ts";
 
 /**
- * The only call that a store must supply to be listed folder by folder. It yields the contents of a folder in pages, in
- * any order; the paths of directories end with a slash. The folder is "" or ends with a slash; a folder that does not
- * exist is empty.
+ * The only call that a store must supply to be listed folder by folder. Yields the contents of a folder in pages, in
+ * any order. The paths of directories end with a slash. `folder` is empty or ends with a slash. A folder that does not
+ * exist counts as empty.
  */
 export type ReadFolder = (folder: string, call: CallOptions) => AsyncIterable<Entry[]>;
 
@@ -93,8 +93,8 @@ async function* listAtOnce(read: ReadFolder, folder: string, prefix: string, cal
 }
 
 /**
- * Starts to read waiting folders, up to the allowed number at once. Takes the last folder of the queue first: this
- * walks depth first, which keeps the queue short.
+ * Starts to read waiting folders, up to the allowed number at once. Takes the last folder of the queue first, so that
+ * the tree is walked depth first, which keeps the queue short.
  */
 function startMore(work: Work, prefix: string): void {
   while (work.running < work.width && work.waiting.length > 0 && !work.pages.closed) {

@@ -23,8 +23,8 @@ interface Chain {
   prefix: string;
   after: string;
   /**
-   * True if workers that look for something to take over must skip this chain: another worker is checking it or has
-   * found nothing to take over, or the chain has ended.
+   * True if workers that look for something to take over must skip this chain. Either the chain has ended, or another
+   * worker is checking it, or nothing was found to take over.
    */
   examined: boolean;
   /** Whether another worker has taken over everything after `after`. */
@@ -118,7 +118,7 @@ async function follow(work: Work, chain: Chain, token?: string): Promise<void> {
 }
 
 /**
- * Takes over whatever follows the subfolder that a chain has reached: lists the files itself, and leaves the further
+ * Takes over everything after the subfolder that a chain has reached. Lists the files itself, and leaves the further
  * subfolders to idle workers.
  */
 async function takeOver(work: Work, chain: Chain): Promise<void> {

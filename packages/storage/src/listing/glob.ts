@@ -1,6 +1,6 @@
 /**
- * Matches patterns over paths: `*`, `?` and classes within a folder, `**` across folders, `{a,b}` and `{01..10}` as
- * alternatives. It lists only folders that can hold a match.
+ * Finds the paths that match a pattern. `*`, `?` and classes match within a folder, `**` across folders; `{a,b}` and
+ * `{01..10}` are alternatives. Only folders that can hold a match are listed.
  */
 import type { CallOptions, Entry } from "../backend.ts";
 import { expandBraces } from "./braces.ts";

@@ -1,4 +1,6 @@
-/** Finds where to split a range of keys in two: between folders if there are any, else between characters. */
+/**
+ * Finds where to split a range of keys in two. Splits between folders if there are any, otherwise between characters.
+ */
 import { commonStart, compareKeys } from "./key-order.ts";
 import type { FetchPage, PageCall } from "./pages.ts";
 

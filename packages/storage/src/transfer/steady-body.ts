@@ -22,8 +22,8 @@ export class SteadyBody {
   }
 
   /**
-   * Fills the buffer and returns the number of bytes, which is less than the size of the buffer only at the end of the
-   * body.
+   * Fills the buffer and returns the number of bytes. The number is less than the size of the buffer only at the end of
+   * the body.
    */
   async fill(buffer: Uint8Array): Promise<number> {
     let filled = 0;

@@ -118,7 +118,7 @@ export class Call {
 
   /**
    * Sends bytes to the Python process, and waits while that process has no room for more. The caller may reuse the
-   * buffer when this resolves.
+   * buffer when the promise has resolved.
    */
   async send(bytes: Uint8Array): Promise<void> {
     for (let at = 0; at < bytes.length; at += pieceSize) {
@@ -135,7 +135,7 @@ export class Call {
     this.#line.write(kinds.end, this.#number).catch(() => {});
   }
 
-  /** Cancels the call: whoever waits for it gets `error`. Does nothing if the call has already been answered. */
+  /** Cancels the call. Callers that wait for it get `error`. Does nothing if the call has already been answered. */
   cancel(error: unknown = new Error("cancelled")): void {
     if (this.#isAnswered) return;
     this.#line.write(kinds.cancel, this.#number).catch(() => {});

@@ -53,7 +53,7 @@ export const chainingNames = [
   "asyncwrapper",
 ] as const;
 
-/** Object stores: they have no folders, and an object becomes visible only when its upload is complete. */
+/** Object stores. They have no folders, and an object becomes visible only when its upload is complete. */
 const objectStores = ["s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oss", "oci", "ocilake", "tos", "tosfs"];
 
 export const isObjectStore = (name: string) => objectStores.includes(name);

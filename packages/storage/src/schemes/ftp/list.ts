@@ -11,7 +11,7 @@ import { FolderError, isStorageError } from "../../errors.ts";
 import { listFolders } from "../../listing/directory-listing.ts";
 import type { Pool } from "./pool.ts";
 
-/** Checks a path. Refuses line ends too, because a line end would end the FTP command. */
+/** Returns the key of a valid path. Also throws if the path contains a line end, which would end the FTP command. */
 export const checkPath = (key: string) => checkTreePath("ftp", key, /[\0\r\n]/);
 
 export const pathOf = (key: string) => `/${key}`;
@@ -81,7 +81,7 @@ async function statByFacts(client: Client, key: string): Promise<Entry> {
 
 /**
  * Returns the metadata of a file or folder, for servers without MLST. If the server reports no size, tries to change
- * into a folder of this name: if that succeeds, the key is a folder.
+ * into a folder of this name. If the change succeeds, the key is a folder.
  */
 async function statByTrying(client: Client, key: string): Promise<Entry> {
   try {

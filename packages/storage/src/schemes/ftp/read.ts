@@ -28,7 +28,7 @@ interface Range extends ByteRange {
 }
 
 /**
- * Yields the bytes of a range. FTP always sends a file up to its end. If the range ends before that, the connection is
+ * Yields the bytes of a range. FTP always sends a file up to its end. If the range ends earlier, the connection is
  * closed.
  */
 async function* pieces(

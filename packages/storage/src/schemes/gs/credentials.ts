@@ -78,7 +78,7 @@ const isSurelyPath = (token: string) => /^(~|\.{1,2})?[/\\]|^[a-z]:[/\\]|\.json$
 
 const pathOf = (token: string) => token.replace(/^~(?=\/)/, homedir());
 
-/** Reads a token file. Returns undefined if there is no such file: `token` is then the access token itself. */
+/** Reads a token file. Returns undefined if there is no such file, because `token` is then the access token itself. */
 async function readTokenFile(token: string): Promise<TokenDict | undefined> {
   const path = pathOf(token);
   const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
@@ -180,8 +180,8 @@ export interface UrlSigner {
 }
 
 /**
- * Returns the signer of the configured credentials. Returns undefined if the credentials cannot sign URLs, as plain
- * tokens, user credentials and anonymous access.
+ * Returns the signer of the configured credentials. Plain tokens, user credentials and anonymous access cannot sign
+ * URLs; for these, returns undefined.
  */
 export async function urlSigner(configuration: GsConfiguration): Promise<UrlSigner | undefined> {
   const { token } = configuration.values;

@@ -50,8 +50,8 @@ class ResumableUpload implements Upload {
   /** The bytes that are held back, because they may be the last ones of the object. */
   #held: Buffer = Buffer.alloc(0);
   /**
-   * Memory that the next part may be copied into. An earlier part, which was in this memory, has been sent when
-   * `sending` has settled.
+   * Memory that the next part may be copied into when `sending` has settled. Until then, it holds the part that is
+   * being sent.
    */
   #unused: Buffer = Buffer.alloc(0);
   /** Settles when the previous part has been sent. The next part may arrive before that. */
@@ -179,7 +179,7 @@ class ResumableUpload implements Upload {
   }
 }
 
-/** Returns the two pieces as one. Copies them into `space` if it is large enough, otherwise into a new buffer. */
+/** Returns the two pieces as one. Copies them into `space` if `space` is large enough, otherwise into a new buffer. */
 function join(space: Buffer, first: Uint8Array, second: Uint8Array): Buffer {
   const length = first.length + second.length;
   const target = space.length >= length ? space.subarray(0, length) : Buffer.allocUnsafeSlow(length);

@@ -20,11 +20,11 @@ export interface HubRequest extends CallOptions, Pick<HttpRequest, "isDirect"> {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
   /**
-   * Returns a stream to send instead of `body`; it is called once for each attempt. `headers` must then contain the
-   * content length.
+   * Returns a stream to send instead of `body`. Called once for each attempt. If this is set, `headers` must contain
+   * the content length.
    */
   readonly stream?: () => Readable;
-  /** Set if the URL is presigned. The hub's token is then not sent, because the URL may lead to another server. */
+  /** Set if the URL is presigned. The hub's token must not be sent to such a URL. */
   readonly isSigned?: true;
 }
 

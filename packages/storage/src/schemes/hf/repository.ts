@@ -6,7 +6,7 @@ import { StorageError } from "../../errors.ts";
 export type RepositoryType = "dataset" | "model" | "space";
 
 export interface RepositoryName {
-  /** The repository types to try, in this order. If the URI contains the type, this is the only one. */
+  /** The repository types to try, in this order. If the URI contains the type, the list contains only that type. */
   readonly types: readonly RepositoryType[];
   readonly id: string;
   readonly revision: string;

@@ -1,6 +1,6 @@
 /**
- * Content to upload, with its size and hash. The content is in memory. If it came as a stream, it is in a temporary
- * file.
+ * Content to upload, with its size and hash. Content that came as a stream is in a temporary file, other content in
+ * memory.
  */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";

@@ -1,6 +1,6 @@
 /**
- * Uploads content to LFS. Announces it to the hub, sends it whole or in parts to the URLs that the hub returns, and
- * confirms it.
+ * Uploads content to LFS. Announces the content to the hub, sends it whole or in parts to the URLs that the hub
+ * returns, and confirms the upload.
  */
 import type { ByteRange, CallOptions } from "../../backend.ts";
 import { runAll } from "../../concurrency/window.ts";

@@ -1,6 +1,6 @@
 /**
- * Handles conditional writes whose answer was lost although they succeeded. The store refuses the retry, but the write
- * has not failed.
+ * Handles conditional writes that succeeded although their answer was lost. The store then refuses the retry, but the
+ * write has not failed.
  */
 import { createHash } from "node:crypto";
 import type { Entry } from "../../backend.ts";

@@ -62,8 +62,8 @@ async function isEmpty({ client, key, uploadId }: StartedUpload): Promise<boolea
 }
 
 /**
- * Aborts an upload. Returns false if the store did not know the upload, because it was aborted before, perhaps by an
- * attempt whose answer was lost.
+ * Aborts an upload. Returns false if the store did not know the upload: an earlier attempt, whose answer was lost, may
+ * have aborted it.
  */
 export async function abortUpload({ client, key, uploadId }: StartedUpload): Promise<boolean> {
   try {
@@ -81,8 +81,8 @@ export async function abortUpload({ client, key, uploadId }: StartedUpload): Pro
 const pauses = [100, 300, 900];
 
 /**
- * Aborts an upload several times, until the store no longer knows it. A part that was still arriving may survive the
- * first abort, or bring the upload back.
+ * Aborts an upload several times, until the store no longer knows the upload. A part that was still arriving may
+ * survive the first abort, or bring the upload back.
  */
 export async function abortUntilGone(upload: StartedUpload): Promise<void> {
   let wasThere = await abortUpload(upload);

@@ -39,7 +39,7 @@ export class Signer {
   readonly #source: CredentialSource;
   readonly #region: string;
   #moment: Moment | undefined;
-  /** The signing key, which is valid for one day, and the secret that it was computed from. */
+  /** The signing key, which is valid for one day, and the secret from which it was computed. */
   #key: { readonly secret: string; readonly day: string; readonly bytes: Buffer } | undefined;
 
   constructor(source: CredentialSource, region: string) {
