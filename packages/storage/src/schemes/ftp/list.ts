@@ -11,7 +11,9 @@ import { FolderError, isStorageError } from "../../errors.ts";
 import { listFolders } from "../../listing/directory-listing.ts";
 import type { Pool } from "./pool.ts";
 
-/** Returns the key of a valid path. Also throws if the path contains a line end, which would end the FTP command. */
+/**
+ * Returns the key. Throws if `checkTreePath` does, or if the key contains a line end, which would end the FTP command.
+ */
 export const checkPath = (key: string) => checkTreePath("ftp", key, /[\0\r\n]/);
 
 export const pathOf = (key: string) => `/${key}`;

@@ -64,5 +64,7 @@ function split(uri: string): { prefix: string; name: string; path: string } {
 
 const refuse = (message: string) => new StorageError("config", message, { scheme: "hf" });
 
-/** Returns the key of a valid path. Also throws if a name in the path is `.git`, which git trees cannot contain. */
+/**
+ * Returns the key. Throws if `checkTreePath` does, or if a name in the path is `.git`, which git trees cannot contain.
+ */
 export const checkPath = (key: string) => checkTreePath("hf", key, /\0|(^|\/)\.git(\/|$)/);

@@ -92,8 +92,8 @@ async function isThere(client: DavClient, key: string, call: CallOptions): Promi
 }
 
 /**
- * Creates a folder. Errors are ignored, because a server refuses to create a folder that exists (405). If the folder is
- * really missing, writing the file fails.
+ * Creates a folder. An answer with an error status is ignored, because a server refuses to create a folder that exists
+ * (405). If the folder is really missing, writing the file fails.
  */
 async function makeFolder(client: DavClient, folder: string, { signal }: CallOptions): Promise<void> {
   if (client.folders.has(folder)) return;
