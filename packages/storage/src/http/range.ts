@@ -31,7 +31,7 @@ function sentRange(answer: HttpAnswer): ByteRange {
   return first === undefined ? { start: 0, end: lengthOf(answer) } : { start: Number(first), end: Number(last) + 1 };
 }
 
-/** The whole body of an answer. Used if the server sent only bytes of the requested range, so none has to be dropped. */
+/** The whole body of an answer. Used if the server sent no bytes outside the requested range, so none are dropped. */
 class WholeContent implements Content {
   readonly entry: Entry;
   readonly start: number;
