@@ -7,8 +7,8 @@
 import type { RetryPolicy } from "./concurrency/retry.ts";
 
 /**
- * What a listing or a stat returns for one object. A backend puts the whole key into `path`; the storage shortens it to
- * a path relative to the opened URI.
+ * What a listing or a stat returns for one object. A backend puts the whole key into `path`; the storage then makes the
+ * path relative to the opened URI.
  */
 export interface Entry {
   path: string;
@@ -19,7 +19,7 @@ export interface Entry {
   version: string;
   is_latest: boolean;
   last_modified: Date | null;
-  /** A directory's path ends with a slash: it is the prefix of its contents. */
+  /** The path of a directory ends with a slash, because it is the prefix of the paths below the directory. */
   type: "file" | "directory";
 }
 
@@ -29,14 +29,17 @@ export interface CallOptions {
 
 export interface ListCall extends CallOptions {
   /**
-   * With a delimiter, lists one level and shows deeper keys as directories; without, lists everything below the prefix.
+   * If a delimiter is given, lists one level and shows deeper keys as directories. If not, lists everything below the
+   * prefix.
    */
   readonly delimiter?: string | undefined;
-  /** Lists only keys that sort after this one. */
+  /** Lists only keys that sort after this key. */
   readonly startAfter?: string | undefined;
   /** Lists all versions instead of the latest. */
   readonly versions?: boolean | undefined;
-  /** Lists keys in byte order. Without it, a backend may list several ranges at once. */
+  /**
+   * Lists keys in byte order. If this is not set, the order is free, so that a backend may list several ranges at once.
+   */
   readonly ordered?: boolean | undefined;
   /** Maximum number of requests at once. */
   readonly concurrency?: number | undefined;
@@ -51,7 +54,10 @@ export interface VersionCall extends CallOptions {
 }
 
 export interface CopyCall extends VersionCall {
-  /** The source bucket and entry, if the object lies in another bucket. Only used with `copiesBetweenBuckets`. */
+  /**
+   * Bucket and entry of the source, if the source lies in another bucket. Used only by backends with
+   * `copiesBetweenBuckets`.
+   */
   readonly source?: { readonly bucket: string; readonly entry: Entry } | undefined;
 }
 
@@ -70,8 +76,8 @@ export interface ByteRange {
 }
 
 /**
- * The content of an object or of a range, while it arrives. The receiver must read the body to its end or end the
- * iteration. `start` and `end` are the range that the body holds, which may differ from the requested range, because
+ * The content of an object or of a range, while it arrives. The receiver must read the body to its end, or end the
+ * iteration. `start` and `end` are the range that the body holds. They may differ from the requested range, because
  * some servers ignore ranges.
  */
 export interface Content extends ByteRange {
@@ -80,11 +86,11 @@ export interface Content extends ByteRange {
   /** Reads the whole body, if the backend has a faster way than iterating. */
   bytes?(): Promise<Uint8Array>;
   /**
-   * Fills a buffer with the next bytes and returns their number. This is less than the size of the buffer only if the
-   * body has ended or broken off; if it broke off, the next call throws the error.
+   * Fills a buffer with the next bytes and returns their number. The number is less than the size of the buffer only if
+   * the body has ended or broken off. If the body broke off, the next call throws the error.
    */
   fill?: ((buffer: Uint8Array) => Promise<number>) | undefined;
-  /** Abandons the unread rest, if ending the iteration is not enough. */
+  /** Abandons the unread rest of the body. Needed only if ending the iteration does not abandon it. */
   close?(): void;
 }
 
@@ -103,7 +109,7 @@ export interface WriteCall extends CallOptions {
 export interface Upload {
   /**
    * Uploads a part. Part numbers begin at 1. Parts arrive in any order and several at once, unless `transfer` says
-   * otherwise. The caller reuses the buffer once this resolves, so copy bytes that are needed longer.
+   * otherwise. The caller reuses the buffer when the promise has resolved, so copy bytes that are needed longer.
    */
   put(part: number, bytes: Uint8Array): Promise<void>;
   finish(): Promise<Entry>;
@@ -128,7 +134,7 @@ export interface Transfer {
 }
 
 export interface BatchCall extends CallOptions {
-  /** Commit message, for stores that keep one. */
+  /** Commit message, for stores that make commits. */
   readonly message?: string | undefined;
 }
 
@@ -159,20 +165,20 @@ export interface Backend {
   /** Starts a multipart upload. */
   upload(key: string, call: WriteCall): Promise<Upload>;
   /**
-   * Returns the local path of an object, even of one that does not exist. Only for stores on this machine's file
-   * system: local files can be copied without a stream.
+   * Returns the local path of an object, even if the object does not exist. Only for stores on this machine's file
+   * system. With the path, a file can be copied without a stream.
    */
   localPath?(key: string): string;
   copy?(from: string, to: string, call: CopyCall): Promise<void>;
-  /** The store can copy from its other buckets too, if the credentials may read them. */
+  /** The store can also copy objects from other buckets, if the credentials may read them. */
   readonly copiesBetweenBuckets?: true;
   /**
    * Moves an object with one request to the store. For backends without this method, a move is a copy and a removal.
    */
   move?(from: string, to: string, call: CallOptions): Promise<void>;
-  /** Removes an object. Also succeeds if it does not exist, because an earlier attempt may have removed it. */
+  /** Removes an object. Also succeeds if the object does not exist, because an earlier attempt may have removed it. */
   remove(key: string, call: VersionCall): Promise<void>;
-  /** Removes up to `removeAtOnce` objects in one call, if the store supports it. */
+  /** Removes up to `removeAtOnce` objects in one call. Absent if the store has no such call. */
   removeMany?(keys: readonly string[], call: CallOptions): Promise<void>;
   readonly removeAtOnce?: number;
   /** Removes a folder with its contents, for stores with real folders. */

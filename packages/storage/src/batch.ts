@@ -1,4 +1,6 @@
-/** Packs many small requests into the body of one request, in the batch format of the object stores. */
+/**
+ * Packs many small requests into the body of one request, in the multipart format of Google Cloud Storage and Azure.
+ */
 import { randomUUID } from "node:crypto";
 import { type RetryPolicy, retry } from "./concurrency/retry.ts";
 import { describePlace, type ErrorPlace, StorageError } from "./errors.ts";
@@ -50,8 +52,8 @@ export const noAnswer = (place: ErrorPlace) =>
   );
 
 /**
- * Sends a batch. Each request in it succeeds or fails by itself: those that failed with a retryable error are sent
- * again, in a new batch. Throws at once if an error is not retryable.
+ * Sends a batch. Each request in the batch succeeds or fails by itself. Requests that failed with a retryable error are
+ * sent again, in a new batch. Throws at once if an error is not retryable.
  */
 export async function retryFailures(
   keys: readonly string[],

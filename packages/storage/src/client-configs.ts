@@ -1,4 +1,4 @@
-/** The parameters of each scheme as types, so that a misspelt one does not compile. */
+/** The parameters of each scheme as types, so that a misspelt parameter does not compile. */
 import type { ClientConfig, ConfigOf } from "./configuration/parameters.ts";
 import type { parameters as az } from "./schemes/az/parameters.ts";
 import type { parameters as file } from "./schemes/file/parameters.ts";

@@ -36,7 +36,7 @@ export interface ErrorDetails extends ErrorPlace {
   readonly status?: number;
   /** Milliseconds to wait, if the store sent Retry-After. */
   readonly retryAfter?: number | undefined;
-  /** Whether a retry may help, if this differs from what the table of codes says. */
+  /** Whether a retry may help. Given only if this differs from the table of error codes. */
   readonly retryable?: boolean;
   readonly cause?: unknown;
 }
@@ -79,8 +79,8 @@ export class StorageError extends Error {
 }
 
 /**
- * The path is a folder, but a file was expected. The code is `not_found`, because there is no such file; this class
- * tells the caller that there is a folder, which may be empty.
+ * The path is a folder, but a file was expected. The code is `not_found`, because there is no such file. From the
+ * class, the caller knows that there is a folder, which may be empty.
  */
 export class FolderError extends StorageError {
   constructor(place: ErrorPlace & { readonly key: string }) {
@@ -88,7 +88,7 @@ export class FolderError extends StorageError {
   }
 }
 
-/** Whether a thrown value is a StorageError, with one of these codes if any are given. */
+/** Whether a thrown value is a StorageError. If codes are given, it must also have one of these codes. */
 export function isStorageError(error: unknown, ...codes: ErrorCode[]): error is StorageError {
   return error instanceof StorageError && (codes.length === 0 || codes.includes(error.code));
 }

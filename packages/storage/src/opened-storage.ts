@@ -183,8 +183,8 @@ export class OpenedStorage implements Storage {
   }
 
   /**
-   * Lets the store copy the object, if both storages have the same parameters, so that the target's credentials can
-   * read the source. Returns false if the store cannot copy it.
+   * Lets the store copy the object. Returns false if the store cannot copy it, or if the two storages have different
+   * parameters, because the target's credentials must be able to read the source.
    */
   async #copyByStore(source: OpenedStorage, from: string, to: string, options: CopyFromOptions): Promise<boolean> {
     const [here, there] = [this.#location, source.#location];
@@ -201,8 +201,8 @@ export class OpenedStorage implements Storage {
   }
 
   /**
-   * Copies the bytes through this process. Local files are copied without a stream, unless the source must have a given
-   * ETag: only a stream checks the ETag.
+   * Copies the bytes through this process. A local target is written without a stream. A local source is read without a
+   * stream, unless it must have a given ETag, which only a stream checks.
    */
   async #copyThrough(source: OpenedStorage, from: string, to: string, options: CopyFromOptions): Promise<void> {
     const { signal, size, onBytes, ifMatch } = options;
@@ -289,8 +289,8 @@ export class OpenedStorage implements Storage {
   }
 
   /**
-   * Returns the key of a path. Refuses the bucket itself: a call that is meant for an object would have another effect,
-   * such as removing the bucket.
+   * Returns the key of a path. Throws if the path means the bucket itself: a call that is meant for an object would
+   * then have another effect, such as removing the bucket.
    */
   #key(path: string): string {
     const key = joinKey(this.#location.path, path);
@@ -316,7 +316,9 @@ export class OpenedStorage implements Storage {
     return this.#opening;
   }
 
-  /** Returns the backend. Refuses a version unless the storage was opened with `version_aware`. */
+  /**
+   * Returns the backend. Throws if the call names a version, but the store has no versions or `version_aware` is false.
+   */
   #backendFor(options: VersionCall): Promise<Backend> {
     if (options.version && !this.capabilities.namedVersions) this.#need("versions");
     if (options.version && this.#configuration.values["version_aware"] === false) {

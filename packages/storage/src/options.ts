@@ -43,8 +43,8 @@ export interface WriteOptions extends WriteCall {
 
 export interface TransferProgress {
   /**
-   * Called with the number of bytes just transferred. If the store makes the copy, it is called once, with the size of
-   * the object.
+   * Called with the number of bytes just transferred. If the store makes the copy, this function is called only once,
+   * with the size of the object.
    */
   readonly onBytes?: ((bytes: number) => void) | undefined;
 }
@@ -69,7 +69,10 @@ export interface RemoveOptions extends VersionCall {
 
 export interface PresignOptions extends Partial<PresignCall> {}
 
-/** Bytes as web APIs take them, in every version of TypeScript: `Uint8Array<ArrayBuffer>` where that type exists. */
+/**
+ * The type of bytes that web APIs accept: `Uint8Array<ArrayBuffer>`, or `Uint8Array` if this version of TypeScript has
+ * no such type.
+ */
 export type Bytes = ReturnType<Uint8ArrayConstructor["from"]>;
 
 /** Bytes or text. Text is encoded as UTF-8. */

@@ -23,7 +23,7 @@ import { tarScheme } from "./schemes/tar/scheme.ts";
 import { webdavScheme } from "./schemes/webdav/scheme.ts";
 import { zipScheme } from "./schemes/zip/scheme.ts";
 
-/** Opens the storage that holds an archive; it can have any other scheme. */
+/** Opens the storage that holds an archive. That storage can have any scheme. */
 const outerOpener: OuterOpener = {
   check: (place) => void prepareOuter(place),
   async open(place) {
@@ -75,8 +75,8 @@ function isNative(uri: string): boolean {
 const bridge = (uri: string) => bridgeScheme(uri, [...registered.keys()]) as unknown as Scheme;
 
 /**
- * Returns the scheme for a name that is not registered. Whether fsspec, or a package that extends it, has such a scheme
- * shows only at the first use. A likely typo is refused here.
+ * Returns the scheme for a name that is not registered. Throws if the name is likely a typo. Whether fsspec or a
+ * package that extends fsspec has the scheme is known only at its first use.
  */
 function otherScheme(uri: string, name: string): Scheme {
   const known = [...registered.keys()];

@@ -26,5 +26,5 @@ export interface Scheme<Table extends ParameterTable = ParameterTable> {
   load(): Promise<SchemeModule<Table>>;
 }
 
-/** Returns the scheme unchanged. It lets TypeScript check that `check` and `load` fit the scheme's parameter table. */
+/** Returns the scheme unchanged. Lets TypeScript check that `check` and `load` fit the scheme's parameter table. */
 export const defineScheme = <Table extends ParameterTable>(scheme: Scheme<Table>): Scheme<Table> => scheme;

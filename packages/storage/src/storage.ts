@@ -53,22 +53,22 @@ export interface Storage {
   write(path: string, content: WriteContent, options?: UploadOptions): Promise<Entry>;
   /** Downloads into a local file, with several ranges at once. Returns the number of bytes. */
   download(path: string, file: string, options?: DownloadOptions): Promise<number>;
-  /** Uploads a local file; only the parts in transfer are in memory. */
+  /** Uploads a local file. Only the parts that are being sent are in memory. */
   upload(file: string, path: string, options?: UploadOptions): Promise<Entry>;
   copy(from: string, to: string, options?: VersionCall): Promise<void>;
   /**
    * Copies from another storage of any kind. Within one bucket, and on s3 also between buckets, the store makes the
-   * copy, unless an ETag is given. Otherwise the bytes pass through this process; local files are read and written as
-   * in `upload` and `download`.
+   * copy, unless an ETag is given. In all other cases the bytes pass through this process. Local files are then read
+   * and written as in `upload` and `download`.
    */
   copyFrom(source: Storage, from: string, to: string, options?: CopyFromOptions): Promise<void>;
   move(from: string, to: string, options?: CallOptions): Promise<void>;
   /** Removes an object. Also succeeds if there is nothing to remove. */
   remove(path: string, options?: RemoveOptions): Promise<void>;
   /**
-   * Calls `run` with a storage whose writes and removals are made together, as one change (on the hub, one commit),
-   * when `run` has succeeded. If `run` fails, nothing is changed. Until then, reads see the old state. Stores without
-   * batches make each change immediately.
+   * Calls `run` with a storage that collects writes and removals. When `run` has succeeded, they are made together as
+   * one change; on the Hugging Face hub, this is one commit. If `run` fails, nothing is changed. Until the change is
+   * made, reads see the old state. Stores without batches make each change immediately.
    */
   batch<T>(run: (storage: Storage) => Promise<T>, options?: BatchCall): Promise<T>;
   /** Returns a URL that works without credentials for `expiresIn` seconds, an hour by default. */

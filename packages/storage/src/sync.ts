@@ -79,7 +79,10 @@ async function perform(options: SyncOptions, action: SyncAction, run: () => Prom
   options.onAction?.(action);
 }
 
-/** Whether two files seem to be the same: the same size, and the same ETag or a target that is not older. */
+/**
+ * Whether two files seem to be the same. They must have the same size. Also, they must have the same ETag, or the
+ * target must not be older than the source.
+ */
 function isSame(source: Entry, target: Entry): boolean {
   if (source.size !== target.size) return false;
   if (source.etag !== "" && source.etag === target.etag) return true;

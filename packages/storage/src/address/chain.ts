@@ -1,5 +1,6 @@
 /**
- * Parses chained URIs in fsspec's form: `zip://inner/path::s3://bucket/archive.zip`, `simplecache::s3://bucket/file`.
+ * A chained URI in fsspec's form, split after its first link. Examples are `zip://inner/path::s3://bucket/archive.zip`
+ * and `simplecache::s3://bucket/file`.
  */
 
 export interface Chain {
@@ -15,8 +16,8 @@ const shape = /^([a-zA-Z][\w+.-]*)(?::\/\/(.*?))?::(.+)$/s;
 const isUri = /^\/|^[a-zA-Z][\w+.-]*(:\/\/|::)/;
 
 /**
- * Splits a chain after its first link. Returns undefined if the URI is not a chain: `::` separates links only if a URI
- * or an absolute path follows it. Any other `::` is part of a key.
+ * Splits a chain after its first link. Returns undefined if the URI is not a chain. A `::` separates links only if a
+ * URI or an absolute path follows it; any other `::` is part of a key.
  */
 export function chainOf(uri: string): Chain | undefined {
   const [, scheme, path = "", outer] = shape.exec(uri) ?? [];

@@ -14,7 +14,7 @@ export interface ServerAddress {
 
 const pattern = /^(?:([^/@:]*)(?::([^/@]*))?@)?(\[[^\]/]+\]|[^/:@]+)(?::(\d+))?(?:\/(.*))?$/s;
 
-/** Parses the URI. The bucket is the host and port, without user and password, because errors show the bucket. */
+/** Parses the URI. The bucket is host and port, without user and password, because error messages show the bucket. */
 export function parseServerUri(uri: string): Location {
   const [, , , host, port, path = ""] = match(uri);
   return { uri, scheme: schemeOf(uri), bucket: port ? `${host}:${port}` : `${host}`, path: path.replace(/^\/+/, "") };

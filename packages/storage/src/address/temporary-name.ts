@@ -2,8 +2,8 @@
 import { randomUUID } from "node:crypto";
 
 /**
- * Returns a temporary name for a file. It contains only the start of the file's name: the full name could exceed the
- * file system's limit.
+ * Returns a temporary name for a file. It contains only the first 8 characters of the file's own name, because a longer
+ * temporary name could exceed the file system's limit.
  */
 export const temporaryName = (name: string) => `.${Array.from(name).slice(0, 8).join("")}.${randomUUID()}.part`;
 

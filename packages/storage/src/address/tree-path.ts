@@ -6,8 +6,8 @@ import { StorageError } from "../errors.ts";
 import { temporaryName } from "./temporary-name.ts";
 
 /**
- * Refuses empty names, `.` and `..`, a slash at either end, lone surrogates, and the characters in `forbidden`, which
- * the store's commands cannot contain.
+ * Returns the key. Throws if a name between its slashes is empty, `.` or `..`, or if the key contains a lone surrogate.
+ * Also throws if the key matches `forbidden`: characters that the store's commands cannot contain.
  */
 export function checkTreePath(scheme: string, key: string, forbidden = /\0/): string {
   const isOdd = key.split("/").some((name) => name === "" || name === "." || name === "..");

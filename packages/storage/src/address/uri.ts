@@ -1,6 +1,6 @@
 /**
- * URIs of storages and the keys below them. They are not URLs: a key is taken as written, byte for byte, so `#`, `?`,
- * `%` and `//` mean themselves and nothing is decoded or normalised.
+ * URIs of storages and the keys below them. These URIs are not URLs. A key is taken as written, byte for byte: `#`,
+ * `?`, `%` and `//` have no special meaning, and nothing is decoded or normalised.
  */
 import { StorageError } from "../errors.ts";
 
@@ -12,16 +12,22 @@ export interface Location {
   readonly bucket: string;
   /** The key that was opened. In calls of the storage, the path "" means this key, and all other paths lie below it. */
   readonly path: string;
-  /** For a chain: everything after the path, as in `::s3://bucket/archive.zip`. */
+  /** For a chain, everything after the path, such as `::s3://bucket/archive.zip`. */
   readonly outer?: string;
 }
 
 const schemePattern = /^([a-zA-Z][a-zA-Z0-9+.-]*):\/\//;
 
-/** A scheme has at least two letters here: a single letter before the colon is a Windows drive. */
+/**
+ * Matches a URI with one slash or none after the colon. Its scheme has at least two letters, because a single letter
+ * before the colon is a Windows drive.
+ */
 const oneSlash = /^([a-zA-Z][a-zA-Z0-9+.-]+):\/?(?!\/)(.*)$/;
 
-/** Refuses a malformed URI that would otherwise pass as a plain path. */
+/**
+ * Throws if the URI is empty. Also throws if it has a known scheme without two slashes, because it would otherwise pass
+ * as a plain path.
+ */
 export function checkUri(uri: string, isKnown: (scheme: string) => boolean): void {
   if (typeof uri !== "string") throw new StorageError("config", `expected the URI as a string, got ${typeof uri}`);
   if (uri === "") throw new StorageError("config", "the URI is empty: give a URI, or . for the current folder");
@@ -59,15 +65,18 @@ export function parseBucketUri(uri: string): Location {
   return { uri, scheme: schemeOf(uri), bucket, path: slash < 0 ? "" : rest.slice(slash + 1) };
 }
 
-/** Like `parseBucketUri`, but the bucket may be missing, as in `s3://`: the storage then contains all buckets. */
+/**
+ * Like `parseBucketUri`, but the bucket may be missing, as in `s3://`. Without a bucket, the storage contains all
+ * buckets.
+ */
 export function parseStoreUri(uri: string): Location {
   if (/^\/?$/.test(afterScheme(uri))) return { uri, scheme: schemeOf(uri), bucket: "", path: "" };
   return parseBucketUri(uri);
 }
 
 /**
- * Whether the same key names the same object in both locations. Compares everything before the path, because it may
- * contain more than the bucket, such as an account or a user.
+ * Whether the same key names the same object in both locations. Compares the whole text before the path, because that
+ * text may contain more than the bucket, such as an account or a user.
  */
 export function isSamePlace(one: Location, other: Location): boolean {
   if (one.scheme !== other.scheme || one.bucket !== other.bucket) return false;

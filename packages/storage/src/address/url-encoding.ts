@@ -6,8 +6,8 @@ export const encodeKey = (key: string) =>
   /^[\w.~/-]*$/.test(key) ? key : wellFormed(key).split("/").map(encodeText).join("/");
 
 /**
- * Encodes everything, slashes included. Most texts need no encoding except for slashes; two checks, which are cheaper
- * than encoding, find these first.
+ * Percent-encodes a text, its slashes included. Most texts need no encoding, or only that of slashes. Two checks find
+ * these texts first, because the checks are cheaper than encoding.
  */
 export function encodeText(text: string): string {
   if (/^[\w.~-]*$/.test(text)) return text;
@@ -15,7 +15,10 @@ export function encodeText(text: string): string {
   return encodeURIComponent(wellFormed(text)).replace(/[!'()*]/g, percent);
 }
 
-/** Refuses lone surrogates: UTF-8 cannot encode them, so a different key would be sent. */
+/**
+ * Returns the text. Throws if it contains a lone surrogate, which UTF-8 cannot encode, so that another key would be
+ * sent.
+ */
 function wellFormed(text: string): string {
   if (text.isWellFormed()) return text;
   const message = `${JSON.stringify(text)} is not valid Unicode: it contains half of a surrogate pair`;

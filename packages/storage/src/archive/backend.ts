@@ -76,7 +76,7 @@ class Archive<M extends Member> {
 
   /**
    * Reads a member at the offset that the cached directory states. The read requires the ETag that the archive had when
-   * its directory was read: if the archive was replaced meanwhile, the read fails, and the next call reads the new
+   * its directory was read. If the archive was replaced meanwhile, the read fails, and the next call reads the new
    * directory.
    */
   async read(key: string, call: ReadCall): Promise<Content> {
@@ -114,7 +114,7 @@ class Archive<M extends Member> {
     return directory;
   }
 
-  /** Returns the directory, reloaded if the archive has changed. */
+  /** Returns the directory. If the archive has changed, reads the directory again first. */
   async #current(call: CallOptions): Promise<Directory<M>> {
     const now = await ArchiveSource.look(this.#outer, call);
     const known = this.#directory;

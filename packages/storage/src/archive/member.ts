@@ -11,8 +11,8 @@ export interface Member {
 }
 
 /**
- * Maximum size in bytes of an archive's directory, which stays in memory while the storage is open. For ZIP, this is
- * the size of the directory in the archive; for other formats, see `memberCost`.
+ * Maximum size in bytes of an archive's directory, which stays in memory while the storage is open. For ZIP, the size
+ * of the directory in the archive counts. For other formats, see `memberCost`.
  */
 export const longestDirectory = 256 * 1024 * 1024;
 

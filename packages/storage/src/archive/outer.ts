@@ -21,7 +21,9 @@ export interface OuterPlace {
   readonly environment: Environment;
 }
 
-/** Opens the storage that holds an archive. Schemes do not import each other, so the registry supplies this. */
+/**
+ * Opens the storage that holds an archive. The registry supplies the opener, because schemes do not import each other.
+ */
 export interface OuterOpener {
   /** Throws if the URI or its parameters are invalid, without a request to the store. */
   check(place: OuterPlace): void;

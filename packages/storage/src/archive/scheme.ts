@@ -86,7 +86,10 @@ const outerPlace = (location: Location, configuration: Configuration<Table>): Ou
   environment: configuration.environment,
 });
 
-/** Returns the parameters of the next link, and, if that link is an archive too, those of the links after it. */
+/**
+ * Returns the parameters for the next link of the chain. If that link is an archive too, these include the parameters
+ * for the links after it.
+ */
 function outerConfig(location: Location, configuration: Configuration<Table>): ClientConfig {
   const [next = "", ...others] = kindsAround(outerUri(location, configuration));
   const values = configuration.values as unknown as Readonly<Record<string, ClientConfig | undefined>>;

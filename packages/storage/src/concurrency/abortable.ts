@@ -1,4 +1,7 @@
-/** Waits for work that cannot be stopped, but only until the signal aborts. */
+/**
+ * Waits for work that cannot be stopped. If the signal aborts first, rejects with the signal's reason; the work goes
+ * on.
+ */
 
 export async function abortable<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (!signal) return work;

@@ -1,7 +1,6 @@
 /**
- * A bounded queue between producers and one consumer: the faster side waits for the other. It implements the iterator
- * by hand: with an async generator, some listings of a million keys kept many pages in memory that nobody needed any
- * more.
+ * A bounded queue between producers and one consumer: the faster side waits for the other. The iterator is written by
+ * hand, because with an async generator, some listings of a million keys kept many unneeded pages in memory.
  */
 export class Channel<T> implements AsyncIterableIterator<T, undefined> {
   #items: T[] = [];

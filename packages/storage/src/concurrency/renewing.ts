@@ -19,7 +19,7 @@ export interface Renewable<T> {
  */
 const renewBefore = 5 * 60_000;
 
-/** Returns the expiry to assume for credentials that state none. They are requested again after a minute. */
+/** Returns the expiry to assume for credentials that state no expiry: they are requested again after a minute. */
 export const soon = () => new Date(Date.now() + renewBefore + 60_000);
 
 /**

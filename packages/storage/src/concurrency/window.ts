@@ -3,8 +3,8 @@ import { checkCount } from "../check-count.ts";
 import { iteratorOf } from "./iterator-of.ts";
 
 /**
- * Runs all items, in any order. After a failure it starts no more items, waits for the running ones, and rejects with
- * the first error, even if the source is still waiting for its next item.
+ * Runs all items, in any order. After a failure, starts no more items, waits for the running ones, and rejects with the
+ * first error. Does so even if the source is still waiting for its next item.
  */
 export async function runAll<T>(
   items: AsyncIterable<T> | Iterable<T>,
@@ -33,7 +33,7 @@ export async function runAll<T>(
 class Tasks {
   readonly #running = new Set<Promise<void>>();
   #failure: { error: unknown } | undefined;
-  /** Replaced each time a task ends, because reactions on one long-lived promise would pile up. */
+  /** Settled when a task ends, and then replaced, because reactions on a single long-lived promise would pile up. */
   #next = Promise.withResolvers<void>();
 
   add(work: Promise<void>): void {
@@ -65,7 +65,7 @@ class Tasks {
     }
   }
 
-  /** Waits for a promise that is not one of the tasks, unless a task fails first. */
+  /** Waits for a promise that is not one of the tasks. If a task fails first, throws its error. */
   async during<R extends object>(coming: Promise<R>): Promise<R> {
     for (;;) {
       this.#throwFailure();

@@ -1,4 +1,4 @@
-/** Validates an option that must be one of several words: untyped callers may pass anything. */
+/** Validates an option that must be one of several words, because callers without TypeScript may pass anything. */
 import { StorageError } from "../errors.ts";
 import { suggest } from "./suggestion.ts";
 

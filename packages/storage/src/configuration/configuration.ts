@@ -22,9 +22,12 @@ export interface Configuration<Table extends ParameterTable = ParameterTable> {
   readonly values: Values<Table>;
   /** The environment that variables were read from; code that needs other variables uses it too. */
   readonly environment: Environment;
-  /** Whether any source gives a value. */
+  /** Whether the parameter has a value from any source, and not only its default. */
   isGiven(key: keyof Table & string): boolean;
-  /** `default`, or the source of the value: `client_config.key`, `environment NAME`. */
+  /**
+   * Returns the source of the value, such as `client_config.key` or `environment NAME`. Returns `default` if no source
+   * gives a value.
+   */
   sourceOf(key: keyof Table & string): string;
   explain(): ExplainedParameter[];
 }

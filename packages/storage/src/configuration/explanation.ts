@@ -39,7 +39,9 @@ function isSecret(table: ParameterTable, key: string): boolean {
   return Object.values(table).some((parameter) => parameter.secret && parameter.sources?.includes(key));
 }
 
-/** Whether the value is an object that a program made, such as a client: its content is never shown. */
+/**
+ * Whether the value is an object that a program made, such as a client. The content of these objects is never shown.
+ */
 function isObject(table: ParameterTable, key: string): boolean {
   const parameter = table[key];
   return parameter !== undefined && typesOf(parameter).includes("object");
@@ -48,8 +50,8 @@ function isObject(table: ParameterTable, key: string): boolean {
 const isPlain = (value: object) => Object.getPrototypeOf(value) === Object.prototype;
 
 /**
- * Matches the password of a URL, with or without a scheme, up to the last @, because a password may contain one. A port
- * is not a password.
+ * Matches the user and password of a URL, with or without a scheme, up to the last @, because a password may contain an
+ * @. Does not take a port for a password.
  */
 const password = /((?:^|:\/\/)[^\s/?#@:]*:)(?!\/\/|\d+[/?#])\S*@/g;
 

@@ -54,7 +54,10 @@ export function fsspecBatchSize(scheme: string, environment: Environment): numbe
   return given.find((value) => typeof value === "number");
 }
 
-/** Returns the configuration files, the strongest first: if several files set a key, the last one by name wins. */
+/**
+ * Returns the paths of fsspec's configuration files, the last name first. If several files set a key, the file with the
+ * last name wins.
+ */
 function pathsOf(environment: Environment): string[] {
   const folder = folderOf(environment);
   const names = folder === undefined ? [] : namesIn(folder).filter((name) => /\.(ini|json)$/.test(name));

@@ -3,8 +3,8 @@
 export type IniSections = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
 /**
- * Parses INI text. Names are returned in lower case. Indented lines, which continue a multi-line value, are skipped: no
- * such value is needed here.
+ * Parses INI text. Names are returned in lower case. Indented lines, which continue a value, are skipped, because no
+ * value of several lines is needed here.
  */
 export function parseIni(text: string): IniSections {
   const sections: Record<string, Record<string, string>> = {};

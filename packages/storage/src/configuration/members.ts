@@ -1,4 +1,7 @@
-/** Which members a dict of client_config takes: those in its table, and those that are sources of other parameters. */
+/**
+ * The members that a dict of client_config accepts: members in its table, and members that are sources of other
+ * parameters.
+ */
 import type { ParameterTable } from "./parameters.ts";
 
 /** Returns the direct members of a dict. */

@@ -32,18 +32,21 @@ interface Described {
    * `a.b` the member b of the dict a, `$NAME` an environment variable.
    */
   readonly sources?: readonly string[];
-  /** Parameters of a group belong together: if client_config gives one, the environment is ignored for all of them. */
+  /**
+   * Name of a group of parameters that belong together. If client_config gives one of them, the environment is ignored
+   * for the whole group.
+   */
   readonly group?: string;
-  /** A further source, such as a file. It is used if no other source has a value. */
+  /** Looks up the value in a further source, such as a file. Used only if no other source has a value. */
   readonly elsewhere?: (environment: Environment) => FoundValue | undefined;
   readonly choices?: readonly string[];
   readonly minimum?: number;
   /**
-   * For a boolean: the only texts that mean false in an environment variable, ignoring case. Every other text, even the
-   * empty one, means true.
+   * For a boolean: the only texts that mean false in an environment variable, in upper or lower case. Every other text
+   * means true, even an empty text.
    */
   readonly falseTexts?: readonly string[];
-  /** The meaning of an explicit null, if it differs from an absent value. */
+  /** What null in client_config means, if this differs from an absent value. */
   readonly nullMeans?: string;
   readonly secret?: true;
   /** For a dict with free members: the members that are secret. */
@@ -57,7 +60,10 @@ type Effect =
 /** `effect`: native (the store does it), emulated (this library does it), no-op (ignored) or rejected. */
 export type Parameter = Described & Effect;
 
-/** Parameters by key. `a.b` describes the member b of the dict a; a dict with described members takes no others. */
+/**
+ * Parameters by key. The key `a.b` describes the member b of the dict a. If members of a dict are described, the dict
+ * accepts no other members.
+ */
 export type ParameterTable = Readonly<Record<string, Parameter>>;
 
 type Unset<P extends Parameter> = P["default"] extends null ? null : never;
@@ -78,7 +84,10 @@ type Given<P extends Parameter> =
   | null
   | undefined;
 
-/** Keys of client_config that set a parameter, without environment variables. */
+/**
+ * All keys of client_config that can set a parameter: its own name and its aliases. Environment variables among its
+ * sources are left out.
+ */
 type Places<Table extends ParameterTable, K extends keyof Table> =
   | (K & string)
   | (Table[K] extends { readonly sources: readonly (infer S)[] } ? Exclude<S & string, `$${string}`> : never);
@@ -87,7 +96,7 @@ type Places<Table extends ParameterTable, K extends keyof Table> =
 type DictOf<Place extends string> = Place extends `${infer Dict}.${string}` ? Dict : never;
 type PlainOf<Place extends string> = Exclude<Place, `${string}.${string}`>;
 
-/** The client_config type of a table, with every alias. */
+/** The type of client_config for a table. It accepts every alias of a parameter. */
 export type ConfigOf<Table extends ParameterTable> = [keyof Table] extends [never] ? Nothing : Named<Table>;
 
 /** The client_config type of a table without parameters. The type `{}` would accept any key. */
@@ -104,7 +113,9 @@ export interface ExplainedParameter {
   readonly key: string;
   /** The value, masked if it is secret. */
   readonly value: unknown;
-  /** `default`, or the source of the value: `client_config.key`, `environment NAME`. */
+  /**
+   * The source of the value, such as `client_config.key` or `environment NAME`; `default` if no source gives a value.
+   */
   readonly source: string;
   readonly effect: Parameter["effect"];
   readonly reason: string | undefined;

@@ -1,7 +1,7 @@
 /**
  * Local copies of files, shared by all processes that use the same folder. A copy appears whole or not at all, because
- * it is moved into place. The lock only keeps two processes from fetching the same file, and keeps the recorded total
- * size correct.
+ * it is moved into place. Locks are used only so that two processes do not fetch the same file, and so that the
+ * recorded total size is correct.
  */
 import { createHash, randomUUID } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
@@ -30,8 +30,8 @@ export class ContentCache {
   }
 
   /**
-   * Returns the path of a copy, even of one that does not exist. The path depends on source, path, version and ETag of
-   * the file, so that a changed file gets another copy.
+   * Returns the path of a copy, even if there is no copy yet. The path depends on source, path, version and ETag of the
+   * file, so that a changed file gets another copy.
    */
   placeOf({ source, path, version, etag }: FileRecord): string {
     const name = createHash("sha256")
@@ -48,8 +48,8 @@ export class ContentCache {
   }
 
   /**
-   * Returns the path of a copy. If there is none, calls `fetch`, which must write the content to the path that it
-   * receives.
+   * Returns the path of a copy. If there is no copy, calls `fetch` with the path of a new file, into which `fetch` must
+   * write the content.
    */
   async ensure(
     record: FileRecord,

@@ -1,7 +1,7 @@
 /**
- * A lock between processes: a file that only one can create. The lock of a dead process is broken, so nothing stays
- * locked after a crash. If two processes break the same lock at the same moment, both continue: use the lock to save
- * work, not to protect data.
+ * A lock between processes: a file that only one process can create. The lock of a dead process is broken, so nothing
+ * stays locked after a crash. If two processes break the same lock at the same moment, both continue. So use the lock
+ * to save work, not to protect data.
  */
 import { mkdir, open, readFile, rm, stat } from "node:fs/promises";
 import { hostname } from "node:os";
@@ -42,11 +42,14 @@ async function take(path: string): Promise<boolean> {
 }
 
 /**
- * Milliseconds after which the lock of a process on another machine expires: this machine cannot see whether that
- * process is alive.
+ * Milliseconds after which the lock of a process on another machine expires, because this machine cannot see whether
+ * that process is alive.
  */
 const longestHold = 3600_000;
-/** Milliseconds after which a lock file without an owner name expires: its creator died before it wrote the name. */
+/**
+ * Milliseconds after which a lock file without an owner name expires. Its creator most likely died before writing the
+ * name.
+ */
 const longestNameless = 10_000;
 
 async function isAbandoned(path: string): Promise<boolean> {

@@ -6,7 +6,7 @@ export interface FileRecord {
   readonly source: string;
   readonly path: string;
   readonly size: number;
-  /** Version id; empty if the store keeps no versions, or was not asked for them. */
+  /** Version id; empty if the store keeps no versions, or if versions were not requested. */
   readonly version: string;
   /** ETag without quotes; empty if the store has none. */
   readonly etag: string;

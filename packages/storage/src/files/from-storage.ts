@@ -27,9 +27,9 @@ export interface FromStorageOptions<Uri extends string = string> extends CallOpt
 }
 
 /**
- * Returns the files of the given URIs. Braces are expanded first; then each URI is a file, a folder, or a pattern below
- * a bucket. No request is sent before the iteration begins. A URI that is neither a file nor a folder causes a
- * `not_found` error; a pattern may match nothing.
+ * Returns the files of the given URIs. Braces are expanded first. Each resulting URI is a file, a folder, or a pattern
+ * below a bucket. No request is sent before the iteration begins. If a URI is neither a file nor a folder, throws a
+ * `not_found` error. A pattern may match nothing.
  */
 export function fromStorage<Uri extends string>(
   uris: Uri | readonly Uri[],
@@ -100,8 +100,8 @@ async function* entriesOf(origin: FileOrigin, place: SourceUri, options: FromSto
 }
 
 /**
- * Yields the files below a prefix, of all levels or of one level, without folder markers. Returns whether anything
- * exists there.
+ * Yields the files below a prefix, of all levels or of one level. Leaves out folder markers, which are objects whose
+ * name ends with a slash. At the end, returns whether anything exists below the prefix.
  */
 async function* listed(
   { storage, versionAware }: FileOrigin,
@@ -131,8 +131,8 @@ const isFile = ({ type, path }: Entry) => type === "file" && !path.endsWith("/")
 const isDirect = (prefix: string, { path }: Entry) => !path.slice(prefix.length).includes("/");
 
 /**
- * Yields the files that match a glob pattern. Versions and cached listings cannot be walked folder by folder: for
- * these, lists everything below the fixed folder and tests each path against the pattern.
+ * Yields the files that match a glob pattern. With versions or with a cache of listings, the tree cannot be walked
+ * folder by folder. In these cases, lists everything below the fixed folder and tests each path against the pattern.
  */
 async function* matching(origin: FileOrigin, place: SourceUri, options: FromStorageOptions): AsyncGenerator<Entry> {
   const { storage, versionAware } = origin;

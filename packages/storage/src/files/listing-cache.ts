@@ -1,6 +1,6 @@
 /**
- * Caches listings for a while; a cached listing also answers for the folders within it. A cached listing may be stale,
- * so listings are cached only for callers who create such a cache. Use one cache per set of credentials.
+ * Caches listings for a limited time. A cached listing also answers requests for the folders within it. It may be
+ * stale, so listings are cached only for callers who create such a cache. Use one cache per set of credentials.
  */
 import type { Entry } from "../backend.ts";
 
@@ -34,7 +34,7 @@ export class ListingCache {
     return found?.entries.filter(({ path }) => path.startsWith(prefix)).map((entry) => ({ ...entry }));
   }
 
-  /** Adds a listing. It replaces cached listings of the same prefix and of folders within it. */
+  /** Adds a listing. Removes cached listings of the same prefix and of folders within it. */
   keep(source: string, prefix: string, entries: readonly Entry[]): void {
     this.#kept = this.#kept.filter((kept) => kept.source !== source || !kept.prefix.startsWith(prefix));
     this.#kept.unshift({ source, prefix, entries, until: this.#now() + this.#lifetime });

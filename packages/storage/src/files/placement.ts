@@ -6,8 +6,8 @@ import type { FileRecord } from "./file-record.ts";
 export const placements = ["filename", "filepath", "fullpath", "etag", "checksum"] as const;
 
 /**
- * filename: the name alone. filepath: the path. fullpath: bucket and path. etag and checksum: an identifier of the
- * content, with the suffix of the name.
+ * The name of an exported file. `filename`: its name alone. `filepath`: its path. `fullpath`: bucket and path. `etag`
+ * and `checksum`: an identifier of the content, with the suffix of the file's name.
  */
 export type Placement = (typeof placements)[number];
 
@@ -16,7 +16,7 @@ const nameOf = (path: string) => path.slice(path.lastIndexOf("/") + 1);
 /** Returns the suffix with its dot; empty for names such as `.profile`. */
 const suffixOf = (path: string) => /[^/](\.[^./]+)$/.exec(nameOf(path))?.[1] ?? "";
 
-/** Returns a path relative to the target. `digest` is called only if the content determines the name. */
+/** Returns the path of the file, relative to the target. `digest` is called only if the content determines the name. */
 export async function placeOf(
   record: FileRecord,
   placement: Placement,
@@ -35,7 +35,7 @@ export async function placeOf(
   return record.etag.replaceAll("/", "_") + suffixOf(record.path);
 }
 
-/** Refuses paths that mean something else on other storages or lead out of the target. */
+/** Throws if the path of a file leads out of the target, or would mean something else in another storage. */
 export function checkPath({ path }: FileRecord): void {
   const isRefused = path === "" || path.endsWith("/") || path.split("/").some((part) => part === "." || part === "..");
   if (isRefused)

@@ -16,8 +16,8 @@ export interface SourceUri {
 const magic = /[*?[\\]/;
 
 /**
- * Splits a URI. The source is the bucket or the web server; for other schemes, it is the folder before the first
- * pattern, or before the last slash if there is no pattern.
+ * Splits a URI. The source is the bucket or the web server. For schemes without these, it is the folder before the
+ * first pattern, or before the last slash if there is no pattern.
  */
 export function splitUri(uri: string): SourceUri {
   const { parse, capabilities } = findScheme(uri);

@@ -1,6 +1,6 @@
 /**
- * A listed file: its record, and the ways to read it. Reads return the content of the object that was listed, or fail
- * if it was replaced.
+ * A listed file: its record, and the ways to read it. A read returns the content of the object that was listed. If the
+ * object was replaced, the read fails.
  */
 import type { CallOptions } from "../backend.ts";
 import { StorageError } from "../errors.ts";
@@ -20,7 +20,7 @@ export interface FileOrigin {
   readonly isFile: boolean;
 }
 
-/** The options that a caller may set: version and ETag come from the record. */
+/** The options that a caller may set. Version and ETag are left out, because they come from the record. */
 type Pinned<Options> = Omit<Options, "version" | "ifMatch">;
 
 export class StorageFile implements FileRecord {

@@ -20,7 +20,9 @@ export interface ToStorageOptions<Uri extends string = string> extends CallOptio
   readonly client_config?: ClientConfigFor<Uri>;
   /** How the files are named in the target; `fullpath` by default. */
   readonly placement?: Placement;
-  /** Makes a link instead of a copy between local files; falls back to a copy. `copy` by default. */
+  /**
+   * Whether a local file is linked or copied to a local target; `copy` by default. If a link is not possible, copies.
+   */
   readonly link_type?: LinkType;
   /** The algorithm for the placement `checksum`; `sha256` by default. */
   readonly checksum?: (typeof checksums)[number];
@@ -54,8 +56,8 @@ export interface ExportedFile<File extends ExportableFile = ExportableFile> {
 }
 
 /**
- * Exports files to a storage. Before it writes the first file, it determines all names that do not depend on content,
- * and throws if two files have the same name. If the target supports batches, the whole export is one batch.
+ * Exports files to a storage. Determines all names that do not depend on content before the first file is written, and
+ * throws if two files have the same name. If the target supports batches, the whole export is one batch.
  */
 export async function toStorage<Uri extends string, File extends ExportableFile>(
   files: AsyncIterable<File> | Iterable<File>,
@@ -105,7 +107,8 @@ interface Job<File> {
 
 /**
  * Determines the names in advance and throws if two files have the same name. Names that depend on content (checksum,
- * etag) are determined only when the file is written: files with the same name then have the same content.
+ * etag) are determined when the file is written, without this check. Files with the same name then have the same
+ * content, so it does not matter which of them is kept.
  */
 async function planExport<File extends ExportableFile>(
   files: readonly File[],
@@ -179,8 +182,8 @@ async function exportFile(
 }
 
 /**
- * Whether the target already has this file. Checked only for names derived from content, where a file of the same name
- * and size need not be written again; otherwise false.
+ * Whether the target already has this file, so that it need not be written again. If the name is derived from the
+ * content, a file of the same name and size counts as the same. For all other names, returns false.
  */
 async function isThere(
   file: ExportableFile,

@@ -9,18 +9,18 @@ const mebibyte = 1024 * kibibyte;
 export const mostTold = 64 * mebibyte;
 
 /**
- * Maximum number of bytes that are read of an error's body. The rest is dropped: the status already tells the kind of
- * error.
+ * Maximum number of bytes that are read of an error's body. The rest is dropped, because the status already tells the
+ * kind of error.
  */
 const mostErrorText = 64 * kibibyte;
 
 /**
- * Maximum number of bytes that are read and dropped to reuse a connection. For a longer rest, a new connection costs
- * less.
+ * Maximum number of bytes of an unwanted body that are read and dropped, so that the connection can be reused. If more
+ * bytes are left, a new connection costs less.
  */
 export const mostDiscarded = mebibyte;
 
-/** Thrown by code that does not know the location of the object; `named` adds the location. */
+/** An answer is too long. Thrown by code that does not know the location of the object; `named` adds the location. */
 export class TooLongError extends Error {
   constructor(most: number) {
     const size = most % mebibyte === 0 ? `${most / mebibyte} MiB` : `${most} bytes`;
@@ -38,7 +38,7 @@ export async function textOf(answer: Pick<HttpAnswer, "status" | "body" | "bytes
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
 }
 
-/** Reads up to `most` bytes and does not wait for more. */
+/** Reads up to `most` bytes of a body, and drops the rest. */
 export async function startOf(body: AsyncIterable<Uint8Array>, most: number): Promise<Buffer> {
   const pieces: Uint8Array[] = [];
   let length = 0;

@@ -21,7 +21,7 @@ export function joinChunks(text: string): string | undefined {
 }
 
 /**
- * Tells whether the end of the body has arrived. It follows the last chunk, at the offset `at`, and consists of
+ * Tells whether the end of the body has arrived. The end follows the last chunk, at the offset `at`. It consists of
  * trailers, which are ignored, and an empty line. Throws if more bytes follow.
  */
 function isEnd(text: string, at: number): boolean {

@@ -153,7 +153,10 @@ const codeOf = (error: unknown) => (error as NodeJS.ErrnoException | undefined)?
 
 const retryAfterPattern = /^\s*(\d+)\s*$/;
 
-/** Parses a Retry-After header, seconds or a date, into milliseconds. */
+/**
+ * Parses a Retry-After header, which contains seconds or a date. Returns the time to wait in milliseconds, or undefined
+ * if the header is absent or invalid.
+ */
 export function parseRetryAfter(value: string | undefined, now = Date.now()): number | undefined {
   if (value === undefined) return undefined;
   const seconds = retryAfterPattern.exec(value)?.[1];

@@ -9,7 +9,7 @@ const pieceSize = 128 * 1024;
 export class DirectBody implements AsyncIterableIterator<Uint8Array> {
   readonly #lease: DirectLease;
   readonly #reusable: boolean;
-  /** Number of bytes that the reader has not taken yet. After the last one, the connection is released. */
+  /** Number of bytes that the reader has not taken yet. When it reaches 0, the connection is released. */
   #left: number;
 
   constructor(lease: DirectLease, { length, keptAlive }: { readonly length: number; readonly keptAlive: boolean }) {
@@ -20,8 +20,8 @@ export class DirectBody implements AsyncIterableIterator<Uint8Array> {
   }
 
   /**
-   * Fills the buffer and returns the number of bytes. This is less than the size of the buffer only if the body has
-   * ended or broken off; if it broke off, the next call throws the error.
+   * Fills the buffer and returns the number of bytes. The number is less than the size of the buffer only if the body
+   * has ended or broken off. If the body broke off, the next call throws the error.
    */
   async fill(buffer: Uint8Array): Promise<number> {
     if (this.#left === 0) return 0;
@@ -54,7 +54,7 @@ export class DirectBody implements AsyncIterableIterator<Uint8Array> {
     return { done: true, value: undefined };
   }
 
-  /** Closes the connection if the reader leaves early: the rest may be long. */
+  /** Ends a body that the reader leaves early. Closes the connection, because the unread rest may be long. */
   close(): void {
     this.#left = 0;
     this.#lease.end(false);

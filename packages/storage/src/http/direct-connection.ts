@@ -35,8 +35,8 @@ interface Text {
   bytes: Buffer;
   readonly isEnough: (bytes: Buffer) => boolean;
   /**
-   * Whether `isEnough` has accepted the bytes. It stays true. Over TLS, bytes that the socket had already read may still
-   * be appended afterwards.
+   * Whether `isEnough` has accepted the bytes. Never becomes false again, although over TLS, bytes that the socket had
+   * already read may still be appended.
    */
   isWhole: boolean;
 }
@@ -57,7 +57,7 @@ export class DirectConnection {
   #left = 0;
   #target: { readonly buffer: Uint8Array; filled: number } | undefined;
   #isConnected = false;
-  /** Deadline of the current wait, on the clock of `performance`. */
+  /** Deadline of the current wait, in milliseconds of `performance.now()`. */
   #deadline = Number.POSITIVE_INFINITY;
   #isResting = false;
   #failure: { readonly error: Error } | undefined;
@@ -101,7 +101,7 @@ export class DirectConnection {
     return this.#left < 0 ? undefined : { status, headers, keptAlive, length };
   }
 
-  /** Reads a short chunked answer, usually an error. Returns undefined if the answer is long. */
+  /** Reads a chunked answer, usually an error. Returns undefined if the answer is longer than `longestText`. */
   async #readChunks(begun: Buffer): Promise<Buffer | undefined> {
     const joined = (bytes: Buffer) => joinChunks(bytes.toString("latin1"));
     const bytes = await this.#readText(begun, (all) => all.length > longestText || joined(all) !== undefined);
@@ -120,8 +120,8 @@ export class DirectConnection {
   }
 
   /**
-   * Fills the buffer and returns the number of bytes. This is less than the size of the buffer only if the body has
-   * ended or broken off; if it broke off, the next call throws the error.
+   * Fills the buffer and returns the number of bytes. The number is less than the size of the buffer only if the body
+   * has ended or broken off. If the body broke off, the next call throws the error.
    */
   async fill(buffer: Uint8Array): Promise<number> {
     const early = this.take(buffer);
@@ -161,8 +161,8 @@ export class DirectConnection {
   }
 
   /**
-   * Closes the connection if its deadline has passed. One timer calls this for all connections: with a timer for each
-   * wait, reading a small object took a twelfth longer.
+   * Closes the connection if its deadline has passed. A single timer calls this method for all connections, because
+   * with a timer for each wait, reading a small object took a twelfth longer.
    */
   lookAtTime(now: number): void {
     if (now <= this.#deadline) return;

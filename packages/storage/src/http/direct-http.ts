@@ -6,7 +6,7 @@ import { DirectLease } from "./direct-lease.ts";
 import { requestHead } from "./head.ts";
 import type { HttpRequest, HttpSettings } from "./messages.ts";
 
-/** Default number of seconds that an idle connection is kept. If the server closes it sooner, that is noticed. */
+/** Default number of seconds that an idle connection is kept, unless the server closes it sooner. */
 const usuallyKept = 4;
 
 export interface DirectAnswer {
@@ -19,7 +19,10 @@ interface Host {
   readonly slots: Slots;
   /** Idle connections, the most recently used last. */
   readonly idle: DirectConnection[];
-  /** Number of consecutive answers that this client could not read; after `enoughUnsuited`, undici is used. */
+  /**
+   * Number of consecutive answers of this host that direct connections could not read. From `enoughUnsuited` on, undici
+   * is used.
+   */
   unsuited: number;
 }
 
@@ -42,8 +45,8 @@ export class DirectHttp {
   }
 
   /**
-   * Sends a request and returns the answer, or undefined if this class does not support the request or its answer; the
-   * caller then sends the request again with undici.
+   * Sends a request and returns the answer. Returns undefined if this class does not support the request or the answer.
+   * The caller then sends the request again with undici.
    */
   async send({ method, origin, path, headers, signal }: HttpRequest): Promise<DirectAnswer | undefined> {
     if (this.#closed) throw closedError();
@@ -73,8 +76,8 @@ export class DirectHttp {
   }
 
   /**
-   * Sends the request over an idle connection. If the server has closed that one meanwhile, tries the next idle one,
-   * and finally a new one.
+   * Sends the request over an idle connection. If the server has closed that connection meanwhile, tries the next idle
+   * connection. If no idle connection is left, opens a new one.
    */
   async #ask(host: Host, lease: DirectLease, text: string): Promise<DirectHead | undefined> {
     for (let kept = host.idle.pop(); kept; kept = host.idle.pop()) {
@@ -101,7 +104,7 @@ export class DirectHttp {
     return connection;
   }
 
-  /** Milliseconds between deadline checks: a timeout is noticed up to this much later. */
+  /** Milliseconds between two checks of deadlines. A timeout may be noticed this much too late. */
   get #period(): number {
     return Math.min(this.#keptFor, this.#settings.readTimeout * 1000 || this.#keptFor) / 8;
   }

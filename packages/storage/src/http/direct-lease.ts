@@ -1,4 +1,6 @@
-/** A lease of one of a host's connections, for one request and its answer; the signal ends both. */
+/**
+ * The use of one connection to a host, for one request and its answer. If the signal aborts, the connection is closed.
+ */
 import type { DirectConnection } from "./direct-connection.ts";
 
 export class DirectLease {

@@ -1,5 +1,6 @@
 /**
- * Stores only say that a condition failed. This wrapper makes errors say which condition failed and what that means.
+ * Wraps a backend so that errors say which condition failed and what that means. Stores only say that a condition
+ * failed.
  */
 import type { Backend, ReadCall, WriteCall } from "../backend.ts";
 import { describePlace, type ErrorPlace, isStorageError, StorageError } from "../errors.ts";

@@ -13,8 +13,8 @@ export interface AnswerHead {
 const forbidden = /[^\t\x20-\x7e\x80-\xff]/;
 
 /**
- * Returns the head of a request as text, or undefined if a part of it contains a character that could be read as a line
- * end.
+ * Returns the head of a request as text. Returns undefined if a part of the head contains a character that could be
+ * read as a line end.
  */
 export function requestHead(
   method: string,
@@ -37,8 +37,8 @@ export const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const breaking = /\r(?!\n)|(?<!\r)\n|\0/;
 
 /**
- * Parses the head of an answer. Returns undefined if the body has neither a length nor chunks, so that it ends with the
- * connection, or if anything else is unusual.
+ * Parses the head of an answer. Returns undefined if anything in the head is unusual, for example if it states neither
+ * a length nor chunks, so that the body ends with the connection.
  */
 export function parseHead(text: string): AnswerHead | undefined {
   const first = statusLine.exec(text);
@@ -76,7 +76,10 @@ function parseHeaders(text: string, start: number): Record<string, string | stri
   return headers;
 }
 
-/** Header names that were already validated: a server sends the same names in every answer. */
+/**
+ * Valid header names in lower case, by the name as the server wrote it. A cache, because a server sends the same names
+ * in every answer.
+ */
 const names = new Map<string, string>();
 const mostNames = 256;
 

@@ -22,15 +22,15 @@ export class IncomingBody implements Dispatcher.DispatchHandler, AsyncIterableIt
   #pieces: Buffer[] = [];
   #waiting = 0;
   /**
-   * How the body is read: in pieces, as a whole, or not at all (it is dropped). The connection is paused only for
-   * pieces that wait for the reader.
+   * How the body is read: in pieces, as a whole, or not at all, so that it is dropped. The connection is paused only if
+   * too many pieces wait for the reader.
    */
   #mode: "pieces" | "whole" | "nothing" = "pieces";
   /** Maximum size in bytes of a body that is read whole. */
   #most = Number.POSITIVE_INFINITY;
   #dropped = 0;
   #length: number | undefined;
-  /** The buffer that collects a whole body as it arrives: separate pieces would survive many garbage collections. */
+  /** The buffer that collects a whole body as it arrives. Separate pieces would survive many garbage collections. */
   #whole: Buffer | undefined;
   #ended = false;
   #failure: { error: unknown } | undefined;
@@ -111,7 +111,7 @@ export class IncomingBody implements Dispatcher.DispatchHandler, AsyncIterableIt
     return { done: false, value };
   }
 
-  /** Closes the connection if the reader leaves early: the rest may be long. */
+  /** Ends a body that the reader leaves early. Closes the connection, because the unread rest may be long. */
   async return(): Promise<IteratorResult<Uint8Array, undefined>> {
     if (!this.#ended) this.abort(new Error("the rest of the body is not wanted"));
     return { done: true, value: undefined };

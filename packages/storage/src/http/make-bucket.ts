@@ -5,8 +5,8 @@ import type { HttpAnswer } from "./messages.ts";
 const conflict = 409;
 
 /**
- * Waits for the request that creates a bucket. If it fails with a conflict, throws an error that says that the bucket
- * exists: temporary conflicts have another code and were retried before.
+ * Waits for the request that creates a bucket. If the request fails with a conflict, throws an error that says that the
+ * bucket exists. The conflict cannot be a temporary one: those have another code and were retried before.
  */
 export async function makeBucket(place: ErrorPlace, making: Promise<HttpAnswer>): Promise<void> {
   try {

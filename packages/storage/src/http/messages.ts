@@ -17,7 +17,7 @@ export interface HttpSettings {
   readonly verify?: boolean;
   /** Certificates to trust, as text. */
   readonly authorities?: string | undefined;
-  /** The parameter that sets `verify` and `authorities`, for messages. */
+  /** Name of the parameter that sets `verify` and `authorities`, for error messages. */
   readonly verifiedBy?: string;
   /** The client certificate. */
   readonly identity?: Identity | undefined;
@@ -62,10 +62,10 @@ export interface HttpAnswer {
   /** Reads and drops the body, so that the connection can be reused. If the body is long, closes the connection. */
   discard(): Promise<void>;
   /**
-   * Fills a buffer with the next bytes and returns their number. This is less than the size of the buffer only if the
-   * body has ended or broken off; if it broke off, the next call throws the error.
+   * Fills a buffer with the next bytes and returns their number. The number is less than the size of the buffer only if
+   * the body has ended or broken off. If the body broke off, the next call throws the error.
    */
   fill?: ((buffer: Uint8Array) => Promise<number>) | undefined;
-  /** Abandons the unread rest. */
+  /** Abandons the unread rest of the body. */
   close?(): void;
 }

@@ -1,4 +1,4 @@
-/** Parses answers of a store: any parse error means that the answer is malformed. */
+/** Parses answers of a store. Any parse error becomes an error that says that the answer is malformed. */
 import { describePlace, type ErrorPlace, StorageError } from "../errors.ts";
 import type { HttpAnswer } from "./messages.ts";
 
@@ -11,7 +11,7 @@ export function parseAnswer<T>(place: ErrorPlace, parse: () => T): T {
   }
 }
 
-/** Parses a JSON answer. Throws if it is neither an object nor a list: stores send nothing else. */
+/** Parses a JSON answer. Throws if the JSON is neither an object nor a list, because stores send nothing else. */
 export async function parseJson<T>(answer: HttpAnswer, place: ErrorPlace): Promise<T> {
   const text = await answer.text();
   return parseAnswer(place, () => {

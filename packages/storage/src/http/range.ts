@@ -3,8 +3,8 @@ import type { ByteRange, Content, Entry, ReadCall } from "../backend.ts";
 import type { HttpAnswer } from "./messages.ts";
 
 /**
- * Returns the Range header, or no header for a whole object. HTTP cannot request an empty range: for an empty range,
- * one byte is requested and dropped.
+ * Returns the Range header, or no header for a whole object. HTTP cannot request an empty range, so one byte is
+ * requested instead, and dropped.
  */
 export function rangeHeader({ start = 0, end }: ReadCall): Record<string, string> {
   if (start === 0 && end === undefined) return {};
@@ -13,8 +13,8 @@ export function rangeHeader({ start = 0, end }: ReadCall): Record<string, string
 }
 
 /**
- * Returns the requested range of an answer. A server may ignore the range and send everything; the bytes outside it are
- * then dropped.
+ * Returns the requested range of an answer. If the server ignores the range and sends everything, drops the bytes
+ * outside the range.
  */
 export function contentOf(answer: HttpAnswer, entry: Entry, call: ReadCall): Content {
   const { start = 0, end = Number.POSITIVE_INFINITY } = call;
@@ -31,7 +31,7 @@ function sentRange(answer: HttpAnswer): ByteRange {
   return first === undefined ? { start: 0, end: lengthOf(answer) } : { start: Number(first), end: Number(last) + 1 };
 }
 
-/** The whole body of an answer. Used if the server sent only bytes of the requested range, so none has to be dropped. */
+/** The whole body of an answer. Used if the server sent no bytes outside the requested range, so none are dropped. */
 class WholeContent implements Content {
   readonly entry: Entry;
   readonly start: number;

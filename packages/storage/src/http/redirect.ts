@@ -4,7 +4,7 @@ import type { HttpAnswer } from "./messages.ts";
 
 const redirects = [301, 302, 303, 307, 308];
 
-/** Returns the target of a redirect and discards the body, or returns undefined if the answer is not a redirect. */
+/** Returns the target of a redirect, and discards the body. Returns undefined if the answer is not a redirect. */
 export async function redirectOf(answer: HttpAnswer, from: URL, place: ErrorPlace): Promise<URL | undefined> {
   const target = answer.header("location");
   if (!redirects.includes(answer.status) || !target) return undefined;
@@ -13,8 +13,8 @@ export async function redirectOf(answer: HttpAnswer, from: URL, place: ErrorPlac
 }
 
 /**
- * Parses an address that a server sent. Refuses everything but http and https, for example a `file:` URL of this
- * machine.
+ * Parses an address that a server sent. Throws if the address is not an http or https URL, but for example a `file:`
+ * URL.
  */
 export function givenAddress(text: string, place: ErrorPlace, base?: URL): URL {
   const url = URL.parse(text, base);
@@ -29,7 +29,7 @@ const mostTold = 200;
 
 const harmless = /^(accept(-.*)?|user-agent|range)$/i;
 
-/** Returns those of the configured headers that may be sent to another server. The others may contain secrets. */
+/** Returns only those configured headers that may be sent to another server. All other headers may contain secrets. */
 export function harmlessHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => harmless.test(name)));
 }

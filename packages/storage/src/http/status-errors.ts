@@ -20,15 +20,15 @@ const statuses: Readonly<Record<number, ErrorCode>> = {
 
 /** What the store said in addition to the status. */
 export interface Said {
-  /** The meaning of the store's error code, if it says more than the status. */
+  /** The storage error code for the store's own error code, if that code says more than the status. */
   readonly code?: ErrorCode | undefined;
   readonly word?: string;
   readonly message?: string;
 }
 
 /**
- * Returns the error for a status. A status of 500 or more that is not in the table is retryable: it means an internal
- * failure of the store.
+ * Returns the error for a status. A status of 500 or more that is not in the table means an internal failure of the
+ * store, so the error is retryable.
  */
 export function errorOfStatus(status: number, place: ErrorPlace, said: Said, details: ErrorDetails = {}): StorageError {
   const code = said.code ?? statuses[status];

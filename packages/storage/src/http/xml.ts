@@ -1,5 +1,5 @@
 /**
- * Scans the XML of object stores by hand: the XML is flat and machine-made, and for a page of a thousand keys, a
+ * Scans the XML of object stores by hand. The XML is flat and machine-made, and for a page of a thousand keys, a
  * general parser takes longer than the network.
  */
 
@@ -56,7 +56,7 @@ const mostQuoted = 80;
 
 const special: Readonly<Record<string, string>> = { "<": "&lt;", ">": "&gt;", "&": "&amp;" };
 
-/** Escapes text for XML, including control characters: XML does not preserve them as plain text. */
+/** Escapes text for XML. Control characters are escaped too, because XML does not preserve them as plain text. */
 export const escapeText = (text: string) =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must be escaped
   text.replace(/[<>&\u0000-\u001f]/g, (letter) => special[letter] ?? `&#${letter.charCodeAt(0)};`);

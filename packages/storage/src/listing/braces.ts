@@ -1,7 +1,9 @@
 /** Expands `{a,b}`, `{1..9}` and `{01..10}` into several patterns. */
 import { StorageError } from "../errors.ts";
 
-/** Maximum number of patterns. More are most likely a mistake, and `{1..1000000000}` would use up the memory. */
+/**
+ * Maximum number of patterns. A larger number is most likely a mistake, and `{1..1000000000}` would use up the memory.
+ */
 const mostPatterns = 10_000;
 
 export function expandBraces(pattern: string): string[] {
@@ -50,8 +52,8 @@ function splitChoices(text: string): string[] | undefined {
 }
 
 /**
- * Expands `1..9` to its numbers; returns undefined for other texts. If either end has leading zeros, all numbers are
- * padded to the length of the longer end.
+ * Expands `1..9` to its numbers. Returns undefined for other texts. If one of the two numbers has leading zeros, all
+ * numbers are padded to the length of the longer one.
  */
 function numbersOf(text: string, pattern: string): string[] | undefined {
   const [, first, last] = /^(-?\d+)\.\.(-?\d+)$/.exec(text) ?? [];

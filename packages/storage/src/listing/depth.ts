@@ -1,7 +1,7 @@
 /** Limits the depth of folders: a server may report a folder that contains itself. */
 import { StorageError } from "../errors.ts";
 
-/** Maximum depth. A key with more levels would exceed the length limit of every object store. */
+/** Maximum number of nested folders. A key with more levels would exceed the length limit of every object store. */
 const mostLevels = 1024;
 
 /** Throws if a folder has more than the maximum depth. Call this before reading a folder that a server reported. */

@@ -6,15 +6,18 @@ import { checkDepth } from "./depth.ts";
 import { compareKeys } from "./key-order.ts";
 
 /**
- * The only call that a store must supply to be listed folder by folder. It yields the contents of a folder in pages, in
- * any order; the paths of directories end with a slash. The folder is "" or ends with a slash; a folder that does not
- * exist is empty.
+ * The only call that a store must supply to be listed folder by folder. Yields the contents of a folder in pages, in
+ * any order. The paths of directories end with a slash. `folder` is empty or ends with a slash. A folder that does not
+ * exist counts as empty.
  */
 export type ReadFolder = (folder: string, call: CallOptions) => AsyncIterable<Entry[]>;
 
 const defaultConcurrency = 8;
 
-/** Implements a backend's `list` on top of `ReadFolder`. The prefix may end inside a name: then names are filtered. */
+/**
+ * Implements a backend's `list` on top of `ReadFolder`. If the prefix ends inside a name, lists the folder before that
+ * name and leaves out names that do not match.
+ */
 export function listFolders(scheme: string, read: ReadFolder, prefix: string, call: ListCall): AsyncGenerator<Entry[]> {
   if (call.delimiter !== undefined && call.delimiter !== "/") {
     throw new StorageError(
@@ -28,7 +31,7 @@ export function listFolders(scheme: string, read: ReadFolder, prefix: string, ca
   return listAtOnce(read, folder, prefix, call);
 }
 
-/** Lists in key order. A folder sorts by its name with the slash. */
+/** Lists keys in byte order. The key of a folder ends with a slash, which counts for the order. */
 async function* listInOrder(read: ReadFolder, folder: string, prefix: string, call: ListCall): AsyncGenerator<Entry[]> {
   call.signal?.throwIfAborted();
   const all: Entry[] = [];
@@ -49,7 +52,10 @@ async function* listInOrder(read: ReadFolder, folder: string, prefix: string, ca
   if (entries.length > 0) yield entries;
 }
 
-/** Whether to list a path. A folder that sorts before `startAfter` may still contain keys after it. */
+/**
+ * Whether to list a path. A path before `startAfter` is listed only if it is a folder that may contain keys after
+ * `startAfter`.
+ */
 function isWanted(path: string, prefix: string, { startAfter, delimiter }: ListCall): boolean {
   if (!path.startsWith(prefix)) return false;
   if (startAfter === undefined || compareKeys(path, startAfter) > 0) return true;
@@ -87,8 +93,8 @@ async function* listAtOnce(read: ReadFolder, folder: string, prefix: string, cal
 }
 
 /**
- * Starts to read waiting folders, up to the allowed number at once. Takes the last folder of the queue first: this
- * walks depth first, which keeps the queue short.
+ * Starts to read waiting folders, up to the allowed number at once. Takes the last folder of the queue first, so that
+ * the tree is walked depth first, which keeps the queue short.
  */
 function startMore(work: Work, prefix: string): void {
   while (work.running < work.width && work.waiting.length > 0 && !work.pages.closed) {

@@ -1,5 +1,5 @@
 /**
- * Yields the entries of pages one by one. It implements the iterator by hand: an async generator creates several
+ * Yields the entries of pages one by one. The iterator is written by hand, because an async generator creates several
  * promises for each of a million entries.
  */
 import type { Entry } from "../backend.ts";

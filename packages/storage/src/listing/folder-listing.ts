@@ -23,8 +23,8 @@ interface Chain {
   prefix: string;
   after: string;
   /**
-   * True if workers that look for something to take over must skip this chain: another worker is checking it or has
-   * found nothing to take over, or the chain has ended.
+   * True if workers that look for something to take over must skip this chain. Either the chain has ended, or another
+   * worker is checking it, or nothing was found to take over.
    */
   examined: boolean;
   /** Whether another worker has taken over everything after `after`. */
@@ -38,7 +38,7 @@ interface Work {
   readonly chains: Set<Chain>;
   /** Folders that no worker lists yet. */
   readonly folders: string[];
-  /** Idle workers. */
+  /** Functions that wake the idle workers. */
   readonly idle: (() => void)[];
   busy: number;
 }
@@ -66,8 +66,8 @@ async function* listInParallel(fetch: FetchPage, call: PageCall, width: number):
 const newChain = (prefix: string, after = ""): Chain => ({ prefix, after, examined: false, ended: false });
 
 /**
- * Runs the job of a worker. When no worker is busy any more and no folder waits, closes the channel of pages; if the
- * job fails, closes it at once.
+ * Runs the job of a worker. When no worker is busy any more and no folder waits, closes the channel of pages. If the
+ * job fails, closes the channel at once.
  */
 async function run(work: Work, job: () => Promise<void>): Promise<void> {
   work.busy += 1;
@@ -96,7 +96,9 @@ async function workUntilDone(work: Work): Promise<void> {
   }
 }
 
-/** Lists a chain to its end. Meanwhile, other workers may take over parts of it, so that it ends earlier. */
+/**
+ * Lists a chain to its end. Meanwhile, other workers may take over parts of the chain, so that the chain ends earlier.
+ */
 async function follow(work: Work, chain: Chain, token?: string): Promise<void> {
   const { prefix } = chain;
   let next = token;
@@ -116,7 +118,7 @@ async function follow(work: Work, chain: Chain, token?: string): Promise<void> {
 }
 
 /**
- * Takes over whatever follows the subfolder that a chain has reached: lists the files itself, and leaves the further
+ * Takes over everything after the subfolder that a chain has reached. Lists the files itself, and leaves the further
  * subfolders to idle workers.
  */
 async function takeOver(work: Work, chain: Chain): Promise<void> {
@@ -142,8 +144,8 @@ async function takeOver(work: Work, chain: Chain): Promise<void> {
 }
 
 /**
- * Restricts a chain to its current subfolder; a worker may later take over a part of that. If the chain is not in a
- * subfolder, ends it.
+ * Restricts a chain to its current subfolder. Later, a worker may take over a part of this subfolder. If the chain is
+ * not in a subfolder, ends the chain.
  */
 function restrict(chain: Chain, level: string): void {
   const slash = chain.after.indexOf("/", level.length);

@@ -1,6 +1,6 @@
 /**
- * Matches patterns over paths: `*`, `?` and classes within a folder, `**` across folders, `{a,b}` and `{01..10}` as
- * alternatives. It lists only folders that can hold a match.
+ * Finds the paths that match a pattern. `*`, `?` and classes match within a folder, `**` across folders; `{a,b}` and
+ * `{01..10}` are alternatives. Only folders that can hold a match are listed.
  */
 import type { CallOptions, Entry } from "../backend.ts";
 import { expandBraces } from "./braces.ts";
@@ -82,7 +82,9 @@ export function compileGlob(pattern: string): RegExp {
   return new RegExp(`^${source}$`, "su");
 }
 
-/** Translates the pattern at an offset; returns the expression and the length consumed. */
+/**
+ * Translates the element of the pattern at an offset. Returns its regular expression, and its length in the pattern.
+ */
 function translate(pattern: string, at: number): [string, number] {
   const letter = String.fromCodePoint(pattern.codePointAt(at) as number);
   const startsSegment = at === 0 || pattern[at - 1] === "/";
@@ -95,7 +97,7 @@ function translate(pattern: string, at: number): [string, number] {
   return [literal(letter), letter.length];
 }
 
-/** Translates `[abc]`, `[a-z]`, `[!a]`; without a closing bracket, `[` is literal. */
+/** Translates a class such as `[abc]`, `[a-z]` or `[!a]`. If there is no closing bracket, `[` stands for itself. */
 function translateClass(pattern: string, at: number): [string, number] {
   const negated = pattern[at + 1] === "!" || pattern[at + 1] === "^";
   const first = at + (negated ? 2 : 1);

@@ -1,8 +1,8 @@
 /** Compares keys by their UTF-8 bytes, the order in which stores list them. */
 
 /**
- * Returns a negative number if `a` comes first. JavaScript's own comparison is by UTF-16 units, which gives another
- * order for characters beyond U+FFFF.
+ * Returns a negative number if `a` comes first, a positive number if `b` comes first. JavaScript's own comparison is by
+ * UTF-16 units, which gives another order for characters beyond U+FFFF.
  */
 export function compareKeys(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
@@ -14,7 +14,10 @@ export function compareKeys(a: string, b: string): number {
   return a.length - b.length;
 }
 
-/** Surrogates encode characters beyond U+FFFF, so they sort after every other unit. */
+/**
+ * Returns the rank of a UTF-16 unit. Surrogates rank after all other units, because they encode characters beyond
+ * U+FFFF.
+ */
 const rank = (unit: number) => (unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit);
 
 /** Returns the common prefix of both keys. */

@@ -1,4 +1,6 @@
-/** Finds where to split a range of keys in two: between folders if there are any, else between characters. */
+/**
+ * Finds where to split a range of keys in two. Splits between folders if there are any, otherwise between characters.
+ */
 import { commonStart, compareKeys } from "./key-order.ts";
 import type { FetchPage, PageCall } from "./pages.ts";
 
@@ -11,8 +13,8 @@ const mostLevels = 6;
 const mostProbes = 12;
 
 /**
- * Returns a key at which to split a range: it lies inside the bounds and has more keys after it. Returns undefined if a
- * few requests find no such key.
+ * Returns a key at which to split a range. The key lies inside the bounds, and there are more keys of the range after
+ * it. Returns undefined if a few requests find no such key.
  */
 export async function findSplit(fetch: FetchPage, call: PageCall, bounds: Bounds): Promise<string | undefined> {
   const shared = bounds.until === undefined ? call.prefix : commonStart(bounds.after, bounds.until);
@@ -46,7 +48,7 @@ const endOfLetters = 0x7f;
 
 /**
  * Goes through the characters of the key that the listing has reached, and finds the first position at which there are
- * keys with a higher character. Returns a key to split at, or undefined.
+ * keys with a higher character. Returns a key to split at, or undefined if there is no such position.
  */
 async function middleLetter(
   fetch: FetchPage,
@@ -71,7 +73,7 @@ async function middleLetter(
 
 /**
  * Returns a character between `low` and `high` that has keys after it. Tries the middle, then the middle of the lower
- * half, and so on. Returns `low`, which is known to have keys after it, if no other character has.
+ * half, and so on. If no other character has keys after it, returns `low`, which is known to have some.
  */
 async function furthest(low: number, high: number, isSplit: (letter: number) => Promise<boolean>): Promise<number> {
   for (let letter = (low + high) >> 1; letter > low; letter = (low + letter) >> 1) {

@@ -15,7 +15,10 @@ export function listPages(fetch: FetchPage, prefix: string, call: ListCall): Asy
   return listInParallel(fetch, request, concurrency);
 }
 
-/** Requests the next page before yielding this one, so that store and caller work at the same time. */
+/**
+ * Lists one page after the other. Requests the next page before yielding the current page, so that store and caller
+ * work at the same time.
+ */
 export async function* listInOrder(fetch: FetchPage, call: PageCall): AsyncGenerator<Entry[]> {
   let coming: Promise<Page> | undefined = fetch(call);
   while (coming) {

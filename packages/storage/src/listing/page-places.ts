@@ -1,7 +1,7 @@
 /**
  * Slots for pages that are being fetched or wait for the caller. On a slow network, there are as many slots as allowed
- * requests. If this process is busy all the time, there are fewer, because more requests would only take more memory:
- * each page would live longer, and V8 would grow its young generation.
+ * requests. If this process is busy all the time, there are fewer slots. More requests would then only take more
+ * memory, because each page would live longer and V8 would grow its young generation.
  */
 import { type EventLoopUtilization, performance } from "node:perf_hooks";
 

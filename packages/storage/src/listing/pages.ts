@@ -17,8 +17,8 @@ export interface Page {
   readonly entries: Entry[];
   readonly next: string | undefined;
   /**
-   * The last key that the store examined, for stores where this may not be the last entry: a page may contain nothing
-   * but delete markers, which are not entries.
+   * The last key that the store examined. Set only by stores where this key may come after the last entry: a page may
+   * contain nothing but delete markers, which are not entries.
    */
   readonly reached?: string;
 }

@@ -16,8 +16,8 @@ interface KeyRange {
   after: string;
   until: string | undefined;
   /**
-   * Number of pages to list before a worker may search for a key to split the range at. It is set again after each
-   * search.
+   * Number of pages to list before a worker may search for a key at which to split the range. Each search sets it
+   * again.
    */
   patience: number;
   splitting: boolean;
@@ -28,7 +28,7 @@ interface Work extends StoppablePages {
   readonly pages: Channel<Entry[]>;
   readonly places: PagePlaces;
   readonly ranges: Set<KeyRange>;
-  /** Idle workers, waiting for a range that can be split. */
+  /** Functions that wake the idle workers, which wait for a range that can be split. */
   readonly idle: (() => void)[];
 }
 
@@ -86,8 +86,8 @@ async function followRange(work: Work, range: KeyRange, token?: string): Promise
 }
 
 /**
- * Fetches one page and returns the token of the next. It is a separate function so that nothing refers to a page while
- * the next one is fetched: with many requests at once, the pages kept alive that way would take most of the memory of a
+ * Fetches one page and returns the token of the next page. This is a separate function so that nothing refers to a page
+ * while the next page is fetched. Otherwise, with many requests at once, such pages would take most of the memory of a
  * listing.
  */
 async function takePage(work: Work, range: KeyRange, token: string | undefined): Promise<string | undefined> {

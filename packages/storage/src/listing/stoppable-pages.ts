@@ -1,6 +1,6 @@
 /**
- * Stops page requests together, each by its own signal. With one signal for all, a listing of a million keys took a
- * third more memory: removed listeners seem to keep later ones alive.
+ * Stops page requests together, although each request has its own signal. With one signal for all requests, a listing
+ * of a million keys took a third more memory, because removed listeners seem to keep later listeners alive.
  */
 import type { FetchPage } from "./pages.ts";
 

@@ -48,7 +48,10 @@ const pieceSize = 512 * 1024;
 /** Maximum number of pieces that are filled or written at once; further pieces wait. */
 const mostPieces = 32;
 
-/** Pieces of a file in reused buffers: they are written while the next ones arrive. */
+/**
+ * Collects the content in pieces and writes them to the file. A piece is written while the next ones arrive, and its
+ * buffer is then reused.
+ */
 class FilePieces implements Landing {
   readonly #file: TemporaryFile;
   readonly #pieceSize: number;

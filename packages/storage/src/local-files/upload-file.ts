@@ -10,7 +10,7 @@ import { checkSize, inUpload, partSizes, putWhole } from "../transfer/upload.ts"
 
 /**
  * Maximum size in bytes of a file that is uploaded in one request, and so read into memory whole. A store may accept
- * more, but many files may be in transfer at once.
+ * larger requests, but many files may be in transfer at once.
  */
 const mostAtOnce = 8 * 1024 * 1024;
 
@@ -26,7 +26,7 @@ export async function uploadFile(backend: Backend, file: string, key: string, op
   }
 }
 
-/** An opened local file. Only as many bytes are read as the file had when it was opened. */
+/** An opened local file. If the file grows after it was opened, the new bytes are not read. */
 interface SourceFile {
   readonly file: string;
   readonly handle: FileHandle;

@@ -8,7 +8,8 @@ export function backgroundCache(setup: CacheSetup): FileCache {
   let coming: { number: number; bytes: Promise<Uint8Array | undefined> } | undefined;
 
   /**
-   * Waits for the prefetched block and keeps it. A failure is ignored: a read that needs the block requests it again.
+   * Waits for the prefetched block and keeps it. A failure is ignored, because a read that needs the block requests it
+   * again.
    */
   async function takeComing(): Promise<void> {
     if (!coming) return;

@@ -1,6 +1,6 @@
 /**
- * `bytes`: like `readahead`, but a read just before or after the buffer extends the buffer instead of replacing it. The
- * read must end at most one block from the end of the buffer.
+ * `bytes`: like `readahead`, but a read near the buffer extends the buffer instead of replacing it. A read is near if
+ * it ends at most one block before or after the end of the buffer, and does not go beyond the buffer on both sides.
  */
 import { type CacheSetup, type FileCache, join } from "./file-cache.ts";
 

@@ -7,8 +7,8 @@ export interface FileCache {
   /** Reads a range. `start` and `end` must lie within the file, and `start` before `end`. */
   read(start: number, end: number): Promise<Uint8Array>;
   /**
-   * Several reads may run at once. In caches without this mark, reads run one after the other, because each read
-   * changes the cache.
+   * Set if several reads may run at once. In all other caches, reads run one after the other, because each read changes
+   * the cache.
    */
   readonly sharesReads?: true;
   close?(): Promise<void>;

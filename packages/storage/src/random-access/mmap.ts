@@ -1,6 +1,6 @@
 /**
- * `mmap`: keeps everything read in a sparse temporary file and never requests it again. It takes disk space, not
- * memory.
+ * `mmap`: keeps all bytes that were read in a sparse temporary file, and never requests them again. They take up disk
+ * space, not memory.
  */
 import { randomUUID } from "node:crypto";
 import { type FileHandle, open, rm } from "node:fs/promises";
@@ -39,7 +39,7 @@ export function sparseFileCache({ fetch, size, blockSize }: CacheSetup): FileCac
   };
 }
 
-/** Creates a temporary file and removes its name, so that it disappears with the process, however that ends. */
+/** Opens a temporary file and removes its name, so that the file disappears with the process, even after a crash. */
 async function openNameless(): Promise<FileHandle> {
   const path = join(tmpdir(), `millrace-storage-${randomUUID()}`);
   const file = await open(path, "wx+", 0o600);

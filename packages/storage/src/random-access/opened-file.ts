@@ -19,11 +19,11 @@ export interface OpenFileOptions extends VersionCall {
 
 export interface OpenedFile {
   readonly size: number;
-  /** The object that was opened: later reads return the same object, or fail. */
+  /** The object that was opened. Later reads return bytes of the same object, or fail. */
   readonly entry: Entry;
   readonly cache_type: CacheType;
   readonly block_size: number;
-  /** Reads up to `length` bytes: fewer at the end of the file, none beyond it. */
+  /** Reads up to `length` bytes. Returns fewer bytes at the end of the file, and none beyond the end. */
   read(offset: number, length: number, options?: CallOptions): Promise<Bytes>;
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
@@ -36,7 +36,10 @@ export interface FoundObject {
   readonly entry: Entry;
 }
 
-/** Opens an object. `held` contains the open files whose cache must be closed; a closed file is removed from it. */
+/**
+ * Opens an object. If the cache of the file must be closed, adds the file to `held`. Closing the file removes it from
+ * `held`.
+ */
 export async function openFile(
   { backend, key, entry }: FoundObject,
   options: Omit<OpenFileOptions, "cache_type"> & { readonly cache_type: string },

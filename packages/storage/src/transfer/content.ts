@@ -63,8 +63,8 @@ const isIterable = (stream: unknown): stream is AsyncIterable<unknown> | Iterabl
   typeof stream === "object" && stream !== null && (Symbol.asyncIterator in stream || Symbol.iterator in stream);
 
 /**
- * Yields parts; `sizeOf` returns the size of each. The last part may be shorter. There is at least one part, even if it
- * is empty. Each part of a stream is a new buffer, so the source may reuse its own.
+ * Yields the content in parts; `sizeOf` returns the size of a part by its number. The last part may be shorter. There
+ * is at least one part, even if it is empty. Each part of a stream is a new buffer, so the source may reuse its own.
  */
 export async function* partsOf(
   content: WriteContent,

@@ -1,6 +1,6 @@
 /**
- * Reads an object as one body, which is resumed where it breaks off, or as ranges in parallel. A read never mixes bytes
- * of two versions of an object.
+ * Reads an object as one body or as parallel ranges. A body that breaks off is resumed. A read never mixes bytes of two
+ * versions of an object.
  */
 import type { Backend, ByteRange, Content, ReadCall } from "../backend.ts";
 import { checkCount } from "../check-count.ts";
@@ -24,7 +24,10 @@ export async function readObject(backend: Backend, key: string, options: ReadOpt
   return target;
 }
 
-/** Receives the bytes of an object: supplies buffers, and takes them back filled, with their offset. */
+/**
+ * Receives the bytes of an object. Supplies empty buffers, and takes filled buffers back with their offset in the
+ * object.
+ */
 export interface Landing {
   /** Returns an empty buffer. Waits while too many buffers are in use. */
   take(): Promise<Buffer>;
@@ -33,7 +36,8 @@ export interface Landing {
 
 /**
  * Delivers all bytes to the landing, with ranges in parallel and in any order. Returns the number of bytes. `prepare`
- * creates the landing once the object is found; it receives the number of bytes, or Infinity if that is unknown.
+ * creates the landing when the object has been found. It receives the number of bytes, or Infinity if the number is
+ * unknown.
  */
 export async function readInto(
   backend: Backend,
@@ -62,7 +66,10 @@ export async function readInto(
   return bytes;
 }
 
-/** Reads one piece. Gives the buffer back even after a failure, because another range may wait for one. */
+/**
+ * Reads one piece into a buffer of the landing. Gives the buffer back even after a failure, because another range may
+ * wait for a buffer.
+ */
 async function readPiece(body: SteadyBody, landing: Landing, at: number, wanted: number): Promise<number> {
   const buffer = await landing.take();
   let length = 0;
@@ -134,7 +141,7 @@ function checkOptions({ start = 0, end = Number.POSITIVE_INFINITY, concurrency, 
 }
 
 /**
- * Starts the read. For parallel ranges, requests only the first range: its answer contains the size of the object, so
+ * Starts the read. For parallel ranges, requests only the first range. Its answer contains the size of the object, so
  * no `stat` is needed.
  */
 function openFirst(reading: Reading): Promise<Content> {
@@ -149,7 +156,7 @@ const wantedEnd = (first: Content, { end }: ReadCall) =>
   Math.max(first.start, Math.min(end ?? Number.POSITIVE_INFINITY, first.entry.size));
 
 interface Range extends ByteRange {
-  /** The first range, which is already arriving. */
+  /** The content of the range, if it is already arriving. Set only for the first range. */
   readonly content?: Content;
 }
 
@@ -171,7 +178,7 @@ async function readWhole(reading: Reading, content: Content): Promise<Uint8Array
   return target;
 }
 
-/** Reads a small object. If the body breaks off, reads it again from the start. */
+/** Reads a small object. If the body breaks off, reads the object again from the start. */
 async function readSmall({ backend, key, options }: Reading, content: Content): Promise<Uint8Array> {
   const outcome = await retry(backend.transfer.retry, options.signal, async (attempt) => {
     if (attempt === 1) return wholeBytes(key, content);
@@ -184,7 +191,7 @@ async function readSmall({ backend, key, options }: Reading, content: Content): 
   return outcome;
 }
 
-/** Reads a body of known size. Throws if it ends too early. */
+/** Reads a body of known size. Throws if the body ends too early. */
 async function wholeBytes(key: string, content: Content): Promise<Uint8Array> {
   const bytes = await (content.bytes?.() ?? collect(content.body));
   const size = content.end - content.start;

@@ -1,6 +1,6 @@
 /**
- * The body of an object or of a range. Where it breaks off, the rest is requested again, always from the same version
- * of the object.
+ * The body of an object or of a range. If the body breaks off, the rest is requested again, always from the same
+ * version of the object.
  */
 import type { ByteRange, Content } from "../backend.ts";
 import { retry } from "../concurrency/retry.ts";
@@ -22,8 +22,8 @@ export class SteadyBody {
   }
 
   /**
-   * Fills the buffer and returns the number of bytes, which is less than the size of the buffer only at the end of the
-   * body.
+   * Fills the buffer and returns the number of bytes. The number is less than the size of the buffer only at the end of
+   * the body.
    */
   async fill(buffer: Uint8Array): Promise<number> {
     let filled = 0;
@@ -52,14 +52,14 @@ export class SteadyBody {
     }
   }
 
-  /** Abandons the unread rest. */
+  /** Abandons the unread rest of the body. */
   async close(): Promise<void> {
     await this.#body.close();
   }
 
   /**
-   * Takes bytes and returns their number, 0 at the end. If the body breaks off, requests the rest. The retry policy
-   * limits the number of consecutive attempts that bring no bytes.
+   * Takes bytes and returns their number, or 0 at the end of the body. If the body breaks off, requests the rest. The
+   * retry policy limits the number of consecutive attempts that bring no bytes.
    */
   async #steadily(take: (body: BodyReader) => Promise<number>): Promise<number> {
     const { retry: policy } = this.#reading.backend.transfer;
@@ -96,7 +96,7 @@ export class SteadyBody {
   }
 }
 
-/** Returns the error if it is retryable, otherwise throws it. */
+/** Returns the error if it is retryable; otherwise throws the error. */
 function asBroken(error: unknown): StorageError {
   if (isStorageError(error) && error.retryable) return error;
   throw error;

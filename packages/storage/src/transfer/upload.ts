@@ -1,6 +1,6 @@
 /**
- * Writes small objects in one request, and large ones and streams in parallel parts. After a failure, nothing is left
- * in the store.
+ * Writes small objects in one request. Writes large objects and streams in parallel parts. After a failure, nothing is
+ * left in the store.
  */
 import type { Backend, Entry, Transfer, Upload } from "../backend.ts";
 import { runAll } from "../concurrency/window.ts";
@@ -103,7 +103,7 @@ export async function inUpload(
   }
 }
 
-/** Returns undefined for Infinity, which callers pass if the size is unknown. */
+/** Returns the size. Returns undefined for Infinity, which callers pass if the size is unknown. */
 const knownSize = ({ size }: Pick<WriteOptions, "size">) => (Number.isFinite(size) ? size : undefined);
 
 /**
@@ -132,8 +132,8 @@ function refuseSmallParts({ minimumPart, partSize }: Transfer, options: WriteOpt
 
 /**
  * Returns a function that gives the size of a part by its number. If the length is known, all parts have the same size.
- * Otherwise, the size doubles repeatedly after the first half of the allowed parts, so that a long stream does not need
- * too many.
+ * Otherwise the size doubles repeatedly after the first half of the allowed parts, so that even a long stream does not
+ * need too many parts.
  */
 export function partSizes(
   transfer: Transfer,

@@ -52,7 +52,9 @@ export function accountOf(configuration: Configuration<typeof parameters>, locat
   return { name, url: `https://${name}.blob.core.windows.net`, right };
 }
 
-/** Returns the account in the long form of a URI, `abfs://container@account.host/path`. */
+/**
+ * Returns the account name in a URI of the long form `abfs://container@account.host/path`; undefined for other URIs.
+ */
 function accountOfUri(uri: string): string | undefined {
   return /^[^/@]+@([^/.]+)\./.exec(afterScheme(uri))?.[1];
 }

@@ -6,7 +6,7 @@ import type { Account, Right, TokenCredential } from "./account.ts";
 import { SharedKey, type Signable } from "./shared-key.ts";
 
 export interface Authorizer {
-  /** Returns the headers to add to an otherwise complete request. */
+  /** Returns the headers that authorize a request. All other parts of the request must be complete. */
   headers(request: Signable): Promise<Record<string, string>>;
   /** The SAS token, as encoded query parameters to add to every request; empty for other credentials. */
   readonly query: string;

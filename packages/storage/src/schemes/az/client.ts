@@ -33,8 +33,8 @@ export interface AzSettings {
 }
 
 /**
- * API version. It supports blob versions, encoded names in listings, and blocks of 4,000 MiB; newer services still
- * accept it.
+ * API version, sent with every request. It supports blob versions, encoded names in listings, and blocks of 4,000 MiB.
+ * Newer services still accept this version.
  */
 export const serviceVersion = "2021-12-02";
 
@@ -46,7 +46,7 @@ export class AzClient {
   readonly authorizer: Authorizer;
   readonly #http: HttpClient;
   readonly #origin: string;
-  /** Path of the account's URL. It is empty except for emulators, where it contains the account name. */
+  /** Path in the URL of the account. Emulators have the account name there; otherwise the path is empty. */
   readonly #folder: string;
 
   constructor({ account, container, configuration, http, retry: policy }: AzSettings) {

@@ -21,9 +21,9 @@ export function concurrencyOf({ values, environment }: Configuration<typeof para
 }
 
 /**
- * Returns the number of concurrent calls of fsspec. If `gather_batch_size` is set in the configuration files of fsspec,
- * returns that; -1 then has the effect of 1, as in adlfs. Otherwise returns an eighth of the open-file limit, but at
- * most `usualBatch`: Node raises the limit when it starts, so the user's own limit is unknown.
+ * Returns fsspec's number of concurrent calls. If `gather_batch_size` is set in fsspec's configuration files, returns
+ * its value; -1 has the effect of 1, as in adlfs. Otherwise returns an eighth of the open-file limit, but at most
+ * `usualBatch`. Node raises the limit when it starts, so the user's own limit is unknown.
  */
 function batchSize(environment: Configuration["environment"]): number {
   const given = fsspecBatchSize("az", environment);

@@ -11,8 +11,8 @@ export async function createContainer(client: AzClient, { signal }: CallOptions)
 }
 
 /**
- * Rejects if the container's properties cannot be read. If the container does not exist, the error's code is `config`:
- * callers would take `not_found` for a missing object.
+ * Rejects if the container's properties cannot be read. If the container does not exist, the code of the error is
+ * `config`, because callers would take `not_found` for a missing object.
  */
 async function lookForContainer(client: AzClient): Promise<void> {
   try {

@@ -36,8 +36,8 @@ class PageReader {
   }
 
   /**
-   * Reads the elements in the page. Looks at every opening tag and ignores how deep it is nested: no two kinds of
-   * elements that are read here have the same name.
+   * Reads the elements in the page. Looks at every opening tag, at any depth, because no two kinds of elements that are
+   * read here have the same name.
    */
   readAll(): void {
     const bytes = this.#bytes;

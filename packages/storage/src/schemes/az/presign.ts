@@ -7,8 +7,8 @@ import { type AzClient, serviceVersion } from "./client.ts";
 import { versionQuery } from "./read.ts";
 
 /**
- * The latest possible expiry, in milliseconds since 1970. The store has no maximum lifetime: it accepts any time with a
- * four-digit year.
+ * The latest possible expiry, in milliseconds since 1970. The store accepts any time with a four-digit year, and has no
+ * maximum lifetime.
  */
 const lastMoment = Date.UTC(9999, 11, 31, 23, 59, 59);
 

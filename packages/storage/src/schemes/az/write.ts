@@ -1,4 +1,4 @@
-/** Writes a blob: in one request, or in blocks that stay invisible until their list is written. */
+/** Writes a blob in one request, or in blocks. Blocks stay invisible until the list of all blocks is written. */
 import { randomUUID } from "node:crypto";
 import type { Entry, Upload, WriteCall } from "../../backend.ts";
 import { checkDescription, type NameRule } from "../../http/header-text.ts";
@@ -32,13 +32,13 @@ function conditionsOf(call: WriteCall): Record<string, string> {
   return call.ifMatch === undefined ? {} : { "if-match": `"${call.ifMatch}"` };
 }
 
-/** An upload in blocks. The first block starts it: the store needs no request before that. */
+/** An upload in blocks. The first block starts the upload; the store needs no earlier request. */
 export class BlockUpload implements Upload {
   readonly #client: AzClient;
   readonly #key: string;
   readonly #call: WriteCall;
   /**
-   * Headers of the block list. They are built before the first block is sent, so that invalid ones are reported at
+   * Headers of the block list. They are built before the first block is sent, so that an invalid header is reported at
    * once.
    */
   readonly #headers: Readonly<Record<string, string>>;

@@ -28,7 +28,7 @@ export async function* listFiles(prefix: string, call: ListCall): AsyncGenerator
   yield* listFolder(folder, prefix, call);
 }
 
-/** Lists a folder in the order of keys. The key of a folder ends with a slash, which counts for the order. */
+/** Lists a folder in the byte order of keys. The key of a folder ends with a slash, which counts for the order. */
 async function* listFolder(folder: string, prefix: string, call: ListCall): AsyncGenerator<Entry[]> {
   call.signal?.throwIfAborted();
   const paths = await pathsIn(folder, prefix, call.followLinks ?? true);
@@ -47,7 +47,10 @@ async function* listFolder(folder: string, prefix: string, call: ListCall): Asyn
   if (files.length > 0) yield files;
 }
 
-/** Whether to list a path. A folder that sorts before `startAfter` may still contain keys after it. */
+/**
+ * Whether to list a path. A path before `startAfter` is listed only if it is a folder that may contain keys after
+ * `startAfter`.
+ */
 const mayFollow = (path: string, startAfter: string | undefined) =>
   startAfter === undefined || compareKeys(path, startAfter) > 0 || (path.endsWith("/") && startAfter.startsWith(path));
 
@@ -78,9 +81,9 @@ async function pathsIn(folder: string, prefix: string, followLinks: boolean): Pr
 const isDoubtful = (name: string) => name.includes("\uFFFD");
 
 /**
- * Returns a function that takes the path of a symbolic link. It returns the same path, with a slash at the end if the
- * link leads to a folder. It returns undefined if the link leads to a folder that contains the link, which would make a
- * recursive listing endless, or to something else, such as a device.
+ * Returns a function that takes the path of a symbolic link and returns the same path. If the link leads to a folder,
+ * the returned path ends with a slash. Returns undefined if the link leads to a folder that contains the link, because
+ * a recursive listing would be endless. Also returns undefined if the link leads to something else, such as a device.
  */
 function linksFrom(folder: string): (path: string) => Promise<string | undefined> {
   let around: Promise<string[]> | undefined;

@@ -11,7 +11,7 @@ export async function statFile(key: string, { signal }: CallOptions): Promise<En
   return named(key, async () => toEntry(checkPath(key), await stat(key)));
 }
 
-/** Makes the entry of a regular file. For a folder, the error is `not_found`: folders appear only in listings. */
+/** Makes the entry of a regular file. Throws `not_found` for a folder, because folders appear only in listings. */
 function toEntry(key: string, stats: Stats): Entry {
   if (stats.isDirectory()) throw new FolderError({ scheme: "file", key });
   if (!stats.isFile()) {
@@ -34,7 +34,10 @@ function kindOf(stats: Stats): string {
   return stats.isSocket() ? "a socket" : "a device";
 }
 
-/** Opens only regular files and never blocks: a plain open of a named pipe waits for a writer. */
+/**
+ * Opens a file for reading. Throws if it is not a regular file. Never blocks, unlike a plain open of a named pipe,
+ * which waits for a writer.
+ */
 export async function openRegular(file: string): Promise<{ handle: FileHandle; entry: Entry }> {
   const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK).catch(async (error) => {
     // ENXIO means that the path is not a file, but for example a socket. `toEntry` then throws an error that says so.

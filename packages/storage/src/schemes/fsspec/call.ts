@@ -3,8 +3,8 @@ import { setTimeout as pause } from "node:timers/promises";
 import { type Frame, kinds, pieceSize, windowSize } from "./frames.ts";
 
 /**
- * Maximum time in milliseconds to wait until Python has cleaned up after a cancelled call. It is enough to remove a
- * file on a server that works.
+ * Maximum time in milliseconds to wait until Python has cleaned up after a cancelled call. The time is enough to remove
+ * a file, if the file server works.
  */
 const longestCleanup = 5000;
 
@@ -41,7 +41,7 @@ export class Call {
   #taken = 0;
   #outcome: Outcome | undefined;
   #isAnswered = false;
-  /** Resolves at the next change of this call. Each change replaces it by a new promise. */
+  /** Resolves at the next change of this call. Each change replaces the promise by a new one. */
   #changed = Promise.withResolvers<void>();
   #signal: AbortSignal | undefined;
   readonly #answer = Promise.withResolvers<void>();
@@ -97,8 +97,8 @@ export class Call {
   }
 
   /**
-   * Tells the Python process that bytes were read here, so that it may send as many more. Reports are collected until
-   * they amount to half of the window, which saves frames.
+   * Tells the Python process how many bytes were read here. That process may then send the same number of bytes. To
+   * save frames, reports are collected until they amount to half of the window.
    */
   #makeRoom(bytes: number): void {
     this.#taken += bytes;
@@ -118,7 +118,7 @@ export class Call {
 
   /**
    * Sends bytes to the Python process, and waits while that process has no room for more. The caller may reuse the
-   * buffer when this resolves.
+   * buffer when the promise has resolved.
    */
   async send(bytes: Uint8Array): Promise<void> {
     for (let at = 0; at < bytes.length; at += pieceSize) {
@@ -135,7 +135,7 @@ export class Call {
     this.#line.write(kinds.end, this.#number).catch(() => {});
   }
 
-  /** Cancels the call: whoever waits for it gets `error`. Does nothing if the call has already been answered. */
+  /** Cancels the call. Callers that wait for it get `error`. Does nothing if the call has already been answered. */
   cancel(error: unknown = new Error("cancelled")): void {
     if (this.#isAnswered) return;
     this.#line.write(kinds.cancel, this.#number).catch(() => {});

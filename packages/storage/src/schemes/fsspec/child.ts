@@ -1,6 +1,6 @@
 /**
- * The Python process that runs fsspec. There is one for each interpreter; it is started at the first use and replaced
- * when it exits.
+ * The Python process that runs fsspec. Each interpreter has one process, which is started at the first use. If the
+ * process exits, the next use starts a new one.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Socket } from "node:net";
@@ -120,8 +120,8 @@ export class PythonChild {
   }
 
   /**
-   * Counts running calls. While there are none, the Python process does not keep this program running. The Python
-   * process exits when its standard input closes.
+   * Counts running calls. While no call runs, the Python process does not keep this program from exiting. When this
+   * program exits, the standard input of the Python process closes, and that process exits too.
    */
   #hold(change: 1 | -1): void {
     this.#holders += change;

@@ -36,7 +36,7 @@ const openingCodes: Readonly<Record<string, ErrorCode>> = {
   KeyError: "config",
 };
 
-/** Names of the Python packages whose name differs from that of their module, by module. */
+/** Names of Python packages by module, for packages whose name differs from that of the module. */
 const packages: Readonly<Record<string, string>> = { smbclient: "smbprotocol" };
 
 export interface Circumstances {

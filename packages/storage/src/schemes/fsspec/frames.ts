@@ -17,7 +17,7 @@ export const kinds = {
 /** Maximum number of bytes of content in one frame. */
 export const pieceSize = 256 * 1024;
 
-/** Number of bytes that a sender may send before the receiver reports that it has read some. */
+/** Number of bytes that a sender may send before the receiver has reported that it read some of them. */
 export const windowSize = 4 * pieceSize;
 
 const headerSize = 9;

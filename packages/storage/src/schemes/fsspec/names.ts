@@ -40,8 +40,8 @@ export const fsspecNames = [
 ] as const;
 
 /**
- * Schemes that only occur in chains such as `simplecache::s3://bucket/a`, where they cache or transform the files of
- * the scheme after them.
+ * Schemes that occur only in chains such as `simplecache::s3://bucket/a`. They cache or transform the files of the
+ * scheme that follows.
  */
 export const chainingNames = [
   "simplecache",
@@ -53,7 +53,7 @@ export const chainingNames = [
   "asyncwrapper",
 ] as const;
 
-/** Object stores: they have no folders, and an object becomes visible only when its upload is complete. */
+/** Object stores. They have no folders, and an object becomes visible only when its upload is complete. */
 const objectStores = ["s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oss", "oci", "ocilake", "tos", "tosfs"];
 
 export const isObjectStore = (name: string) => objectStores.includes(name);

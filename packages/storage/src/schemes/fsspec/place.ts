@@ -12,8 +12,8 @@ import { pythonOf } from "./python.ts";
 import { type BridgedUri, linkNames } from "./uri.ts";
 
 /**
- * Maximum number of concurrent calls of each sort; further calls wait. It applies only to file systems that do not
- * allow concurrent calls: they get one connection per call.
+ * Maximum number of concurrent calls of each sort; further calls wait. Applies only to file systems whose instances do
+ * not allow concurrent calls, so that each call needs a connection of its own.
  */
 const mostAtOnce = 32;
 

@@ -18,9 +18,9 @@ export const isForced = (uri: string) => forced.test(uri);
 export const withoutForce = (uri: string) => uri.replace(forced, "");
 
 /**
- * Splits a URI into scheme, path and `outer`. Chain links before the first path belong to the scheme: `simplecache::s3`
- * in `simplecache::s3://bucket/a`. What follows the path is `outer`, the URI of the file that contains it:
- * `::s3://bucket/a.zip` in `libarchive://b.csv::s3://bucket/a.zip`.
+ * Splits a URI into scheme, path and `outer`. Chain links before the first path belong to the scheme: in
+ * `simplecache::s3://bucket/a`, the scheme is `simplecache::s3`. `outer` is the rest after the path, with the URI of
+ * the file that contains the path: in `libarchive://b.csv::s3://bucket/a.zip`, it is `::s3://bucket/a.zip`.
  */
 const shape = /^((?:[\w+.-]+::)*[\w+.-]+):\/\/(.*?)(::.*)?$/s;
 

@@ -14,8 +14,8 @@ export async function moveFile(pool: Pool, from: string, to: string, call: CallO
 }
 
 /**
- * Removes a file. If the server refuses, it does not say why, so the file is looked up: if it exists, the removal has
- * failed; otherwise there was nothing to remove.
+ * Removes a file. If the server refuses, it does not say why, so the file is looked up. If the file exists, the removal
+ * has failed. Otherwise there was nothing to remove.
  */
 export async function removeFile(pool: Pool, key: string, call: CallOptions): Promise<void> {
   checkPath(key);

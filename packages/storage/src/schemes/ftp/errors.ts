@@ -1,6 +1,6 @@
 /**
- * Converts error answers of FTP servers to storage errors. Servers answer most errors with code 550, and only the text
- * tells them apart.
+ * Converts error answers of FTP servers to storage errors. Servers answer most errors with code 550, so only the text
+ * of the answer tells what the error is.
  */
 import { FTPError } from "basic-ftp";
 import { describePlace, type ErrorCode, type ErrorPlace, isStorageError, StorageError } from "../../errors.ts";

@@ -11,7 +11,9 @@ import { FolderError, isStorageError } from "../../errors.ts";
 import { listFolders } from "../../listing/directory-listing.ts";
 import type { Pool } from "./pool.ts";
 
-/** Checks a path. Refuses line ends too, because a line end would end the FTP command. */
+/**
+ * Returns the key. Throws if `checkTreePath` does, or if the key contains a line end, which would end the FTP command.
+ */
 export const checkPath = (key: string) => checkTreePath("ftp", key, /[\0\r\n]/);
 
 export const pathOf = (key: string) => `/${key}`;
@@ -29,8 +31,8 @@ async function* readFolder(pool: Pool, folder: string, call: CallOptions): Async
 }
 
 /**
- * Lists a folder. Changes into it and then lists without an argument, because servers may take the name in an argument
- * for an option or a pattern.
+ * Lists a folder. Changes into the folder and then lists without an argument, because some servers take a name in the
+ * argument for an option or a pattern.
  */
 export async function listFolder(client: Client, folder: string): Promise<Entry[]> {
   await client.cd(pathOf(folder));
@@ -81,7 +83,7 @@ async function statByFacts(client: Client, key: string): Promise<Entry> {
 
 /**
  * Returns the metadata of a file or folder, for servers without MLST. If the server reports no size, tries to change
- * into a folder of this name: if that succeeds, the key is a folder.
+ * into a folder of this name. If the change succeeds, the key is a folder.
  */
 async function statByTrying(client: Client, key: string): Promise<Entry> {
   try {

@@ -50,8 +50,8 @@ export class Pool {
   }
 
   /**
-   * Runs commands on a connection of the pool. If the connection breaks, runs them again on another one, so the
-   * commands must be repeatable.
+   * Runs commands on a connection of the pool. If the connection breaks, runs the commands again on another connection,
+   * so they must be repeatable.
    */
   run<T>(key: string, { signal }: CallOptions, work: (client: Client) => Promise<T>): Promise<T> {
     return retry(this.#retry, signal, async () => {
@@ -69,7 +69,7 @@ export class Pool {
     });
   }
 
-  /** Returns a connection, which the caller must give back or drop. */
+  /** Returns a connection. The caller must give the connection back, or drop it. */
   async take(use: Use, key: string, { signal }: CallOptions): Promise<Client> {
     await this.#slots[use].acquire(signal);
     try {
@@ -104,7 +104,10 @@ export class Pool {
     if (use) this.#slots[use].release();
   }
 
-  /** Returns an idle connection, if there is one. Skips those that the server may have closed for inactivity. */
+  /**
+   * Returns an idle connection; undefined if there is none. Skips connections that were closed meanwhile, for example
+   * by the server for inactivity.
+   */
   #takeIdle(): Client | undefined {
     let client = this.#idle.pop();
     while (client?.closed) client = this.#idle.pop();

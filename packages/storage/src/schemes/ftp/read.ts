@@ -28,8 +28,8 @@ interface Range extends ByteRange {
 }
 
 /**
- * Yields the bytes of a range. FTP always sends the file up to its end, so if the range ends before that, the
- * connection is closed.
+ * Yields the bytes of a range. FTP always sends a file up to its end. If the range ends earlier, the connection is
+ * closed.
  */
 async function* pieces(
   pool: Pool,

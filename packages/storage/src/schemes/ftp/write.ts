@@ -107,8 +107,8 @@ export async function makeFolders(pool: Pool, key: string, call: CallOptions): P
 }
 
 /**
- * Replaces a file. If the server cannot rename over an existing file, the old file is removed first and is missing for
- * a moment.
+ * Replaces a file. If the server cannot rename over an existing file, the old file is removed first, so that the file
+ * is missing for a moment.
  */
 export async function replace(client: Client, from: string, to: string): Promise<void> {
   try {

@@ -32,8 +32,8 @@ export function checkConfiguration({ values, isGiven }: Configuration<typeof par
 }
 
 /**
- * Throws if the configuration cannot list buckets. A listing needs a token other than anon, and a project, which
- * default credentials contain.
+ * Throws if the configuration cannot list buckets. A listing of buckets needs a token other than `anon`, and a project.
+ * With the token `google_default`, the project may come from the default credentials.
  */
 function checkProject({ token, project }: Configuration<typeof parameters>["values"]): void {
   if (token === "anon") {

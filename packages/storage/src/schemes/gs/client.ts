@@ -93,7 +93,7 @@ export class GsClient {
     return { scheme: "gs", bucket: this.bucket, key };
   }
 
-  /** Returns the query parameter that names the project to bill; nothing if `requester_pays` is false. */
+  /** Returns the query parameter that names the project to bill. Returns no parameter if `requester_pays` is false. */
   async payerQuery(): Promise<Record<string, string>> {
     const { requester_pays } = this.configuration.values;
     if (requester_pays === false) return {};

@@ -1,4 +1,4 @@
-/** CRC-32C, which Node lacks: processes four bytes at a time with tables. */
+/** Computes CRC-32C, which Node lacks. Processes four bytes at a time with tables. */
 
 const polynomial = 0x82f63b78;
 

@@ -36,8 +36,8 @@ export function tokenSource(configuration: GsConfiguration): Renewable<AccessTok
 }
 
 /**
- * Returns a token of the default credentials or of the metadata server. If neither has one, requests are sent without
- * credentials, and both are tried again after a minute.
+ * Returns a token of the default credentials or of the metadata server. If neither has a token, requests are sent
+ * without credentials, and both are tried again after a minute.
  */
 async function firstOf(configuration: GsConfiguration): Promise<AccessToken> {
   if (isEmulator(endpointOf(configuration.values.endpoint_url)) && !hasDefaultFile()) return {};
@@ -45,8 +45,8 @@ async function firstOf(configuration: GsConfiguration): Promise<AccessToken> {
 }
 
 /**
- * Whether an environment variable names a file with default credentials. An emulator needs no credentials, so default
- * credentials are sent to it only in this case.
+ * Whether an environment variable names a file with default credentials. Only then are default credentials sent to an
+ * emulator, which normally needs none.
  */
 const hasDefaultFile = () => Boolean(process.env["GOOGLE_APPLICATION_CREDENTIALS"]);
 
@@ -78,7 +78,7 @@ const isSurelyPath = (token: string) => /^(~|\.{1,2})?[/\\]|^[a-z]:[/\\]|\.json$
 
 const pathOf = (token: string) => token.replace(/^~(?=\/)/, homedir());
 
-/** Reads a token file. Returns undefined if there is no such file: `token` is then the access token itself. */
+/** Reads a token file. Returns undefined if there is no such file, because `token` is then the access token itself. */
 async function readTokenFile(token: string): Promise<TokenDict | undefined> {
   const path = pathOf(token);
   const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
@@ -180,8 +180,8 @@ export interface UrlSigner {
 }
 
 /**
- * Returns the signer of the configured credentials. Returns undefined if they cannot sign URLs: plain tokens, user
- * credentials and anonymous access.
+ * Returns the signer of the configured credentials. Plain tokens, user credentials and anonymous access cannot sign
+ * URLs; for these, returns undefined.
  */
 export async function urlSigner(configuration: GsConfiguration): Promise<UrlSigner | undefined> {
   const { token } = configuration.values;
@@ -199,8 +199,8 @@ async function remoteSigner(configuration: GsConfiguration): Promise<UrlSigner |
 }
 
 /**
- * Returns the project of the default credentials, or else the configured project. Returns undefined if there is neither
- * or if access is anonymous.
+ * Returns the project of the default credentials, if the token is `google_default`. Otherwise, or if they name no
+ * project, returns the configured project. Returns undefined if there is none, or if access is anonymous.
  */
 export async function projectOf(configuration: GsConfiguration): Promise<string | undefined> {
   const { token, project } = configuration.values;

@@ -21,8 +21,8 @@ export async function fetchPage(client: GsClient, call: PageCall): Promise<Page>
 }
 
 /**
- * Returns the query of a page. The store can only start at a key, not after it. So one entry more is requested, and the
- * caller leaves out the key itself.
+ * Returns the query of a page. The store can only start at a key, not after a key. So if the number of entries is
+ * limited, one entry more is requested, and the caller leaves out the key itself.
  */
 function queryOf(call: PageCall): Record<string, string> {
   const fields = `nextPageToken,prefixes,items(${entryFields})`;

@@ -8,9 +8,7 @@ export interface ObjectResource {
   readonly etag?: string;
   readonly generation?: string;
   readonly updated?: string;
-  /**
-   * Time at which a newer generation replaced this one, or at which it was deleted. Absent for the latest generation.
-   */
+  /** Time at which this generation was replaced by a newer one, or deleted. Absent for the latest generation. */
   readonly timeDeleted?: string;
   readonly md5Hash?: string;
   readonly crc32c?: string;

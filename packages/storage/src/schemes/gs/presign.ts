@@ -1,6 +1,6 @@
 /**
- * Presigns URLs with version 4 signatures. They are made with the key of a service account, or through Google's signing
- * service.
+ * Presigns URLs with version 4 signatures. The signatures are made with the key of a service account, or by Google's
+ * signing service.
  */
 import { createHash } from "node:crypto";
 import { encodeKey, encodeQuery, encodeText } from "../../address/url-encoding.ts";

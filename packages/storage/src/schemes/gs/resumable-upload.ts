@@ -1,8 +1,8 @@
 /**
  * Writes an object in parts, one after the other, in a resumable upload session. The store requires that every part
- * except the last is a multiple of 256 KiB, and that the last one states the size of the object. If the caller states
- * the size in advance, parts are sent as they arrive. Otherwise each part is held back until the next one arrives,
- * because it may be the last. Bytes beyond a multiple of 256 KiB are sent with the next part.
+ * except the last is a multiple of 256 KiB, and that the last part states the size of the object. If the caller states
+ * the size in advance, parts are sent as they arrive. Otherwise each part is held back until the next part arrives,
+ * because the part held back may be the last. Bytes beyond a multiple of 256 KiB are sent with the next part.
  */
 import type { Entry, Upload, WriteCall } from "../../backend.ts";
 import { retry } from "../../concurrency/retry.ts";
@@ -50,11 +50,11 @@ class ResumableUpload implements Upload {
   /** The bytes that are held back, because they may be the last ones of the object. */
   #held: Buffer = Buffer.alloc(0);
   /**
-   * Memory that the next part may be copied into. It held the part before, and is free again when `sending` has
-   * settled.
+   * Memory that the next part may be copied into when `sending` has settled. Until then, it holds the part that is
+   * being sent.
    */
   #unused: Buffer = Buffer.alloc(0);
-  /** Settles when the part before has been sent; the next part may arrive meanwhile. */
+  /** Settles when the previous part has been sent. The next part may arrive before that. */
   #sending: Promise<unknown> = Promise.resolve();
   /** Number of bytes that the store has confirmed. */
   #sent = 0;
@@ -77,7 +77,7 @@ class ResumableUpload implements Upload {
 
   /**
    * Whether a part can be sent as soon as it arrives. The last part cannot, because it would complete the object before
-   * its size has been checked.
+   * the size of the content has been checked.
    */
   #isSendable({ length }: Uint8Array): boolean {
     const { size } = this.#call;
@@ -123,8 +123,8 @@ class ResumableUpload implements Upload {
   }
 
   /**
-   * Sends bytes until the store has accepted all of them; it may accept only some bytes of a request. Returns the
-   * answer that completes the upload, or undefined if the upload is not complete.
+   * Sends bytes until the store has accepted all of them, because the store may accept only some bytes of a request.
+   * Returns the answer that completes the upload, or undefined if the upload is not complete.
    */
   async #sendAll(bytes: Uint8Array, total: string): Promise<HttpAnswer | undefined> {
     const start = this.#sent;
@@ -156,8 +156,8 @@ class ResumableUpload implements Upload {
   }
 
   /**
-   * Asks the store how many bytes it has received, after a request has broken off. Returns the answer if the upload is
-   * already complete.
+   * Asks the store how many bytes it has received. Called after a request has broken off. Returns the answer if the
+   * upload is already complete, otherwise undefined.
    */
   #askHowMuch(): Promise<HttpAnswer | undefined> {
     return this.#ask("bytes */*");
@@ -179,7 +179,7 @@ class ResumableUpload implements Upload {
   }
 }
 
-/** Returns the two pieces as one. Copies them into `space` if it is large enough, otherwise into a new buffer. */
+/** Returns the two pieces as one. Copies them into `space` if `space` is large enough, otherwise into a new buffer. */
 function join(space: Buffer, first: Uint8Array, second: Uint8Array): Buffer {
   const length = first.length + second.length;
   const target = space.length >= length ? space.subarray(0, length) : Buffer.allocUnsafeSlow(length);

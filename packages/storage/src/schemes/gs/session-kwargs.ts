@@ -1,5 +1,6 @@
 /**
- * Members of `session_kwargs`: every argument of aiohttp's ClientSession, and its connector's number of connections.
+ * Members of `session_kwargs`: every argument of aiohttp's ClientSession, and the number of connections of its
+ * connector.
  */
 import { idle, ofPython, refused } from "../../configuration/options.ts";
 import type { ParameterTable } from "../../configuration/parameters.ts";

@@ -33,7 +33,7 @@ function timeouts(values: GsValues): Pick<HttpSettings, "connectTimeout" | "read
 
 /**
  * Returns the headers of every request. Their names are in lower case, so that a header of a single request replaces
- * the one of the same name.
+ * the header of the same name.
  */
 export function sessionHeaders(values: GsValues): Record<string, string> {
   const cookies = Object.entries(values["session_kwargs.cookies"] ?? {}).map(([name, value]) => `${name}=${value}`);

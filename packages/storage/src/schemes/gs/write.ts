@@ -54,8 +54,9 @@ function withMetadata(key: string, bytes: Uint8Array, call: WriteCall) {
 export const describe = ({ contentType = defaultType, metadata }: WriteCall) => ({ contentType, metadata });
 
 /**
- * Returns the preconditions as query parameters. The store compares generations, not ETags, so the current generation
- * is looked up and must have the expected ETag. If another write comes in between, the store refuses this one.
+ * Returns the preconditions as query parameters. The store compares generations, not ETags. So the current generation
+ * is looked up, and its ETag must be the expected one. If somebody else writes the object after the lookup, the store
+ * refuses this write.
  */
 export async function conditionsOf(client: GsClient, key: string, call: WriteCall): Promise<Record<string, string>> {
   if (call.ifNoneMatch !== undefined) return { ifGenerationMatch: "0" };

@@ -42,8 +42,8 @@ export async function removeFile(changes: Changes, key: string, call: VersionCal
 }
 
 /**
- * Removes the file with this key, if there is one, and all files below the key. The commit names each file and not the
- * folder, so that a file that the same batch writes into the folder stays.
+ * Removes the file with this key, if there is one, and all files below the key. The commit names each file instead of
+ * the folder. So if the same batch writes another file into the folder, that file stays.
  */
 export async function removeTree(changes: Changes, key: string, call: VersionCall): Promise<void> {
   refuseVersion(changes.client, key, call);
@@ -56,9 +56,7 @@ export async function removeTree(changes: Changes, key: string, call: VersionCal
   if (lines.length > 0) await changes.make(lines, { summary: `Remove ${key || "everything"}`, signal: call.signal });
 }
 
-/**
- * Throws if a version is given: commits are immutable, and the file would be removed from the newest commit instead.
- */
+/** Throws if a version is given. Commits are immutable, so the file would be removed from the newest commit instead. */
 function refuseVersion(client: HubClient, key: string, { version }: VersionCall): void {
   if (!version) return;
   throw new StorageError(

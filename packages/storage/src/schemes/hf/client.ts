@@ -20,11 +20,11 @@ export interface HubRequest extends CallOptions, Pick<HttpRequest, "isDirect"> {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
   /**
-   * Returns a stream to send instead of `body`; it is called once for each attempt. `headers` must then contain the
-   * content length.
+   * Returns a stream to send instead of `body`. Called once for each attempt. If this is set, `headers` must contain
+   * the content length.
    */
   readonly stream?: () => Readable;
-  /** Set if the URL is presigned: the hub's token must not be sent to it. */
+  /** Set if the URL is presigned. The hub's token must not be sent to such a URL. */
   readonly isSigned?: true;
 }
 
@@ -115,8 +115,8 @@ export class HubClient {
   }
 
   /**
-   * Returns the URL of the next page, or undefined if there is none. The host is that of the configured endpoint,
-   * whatever the hub answers.
+   * Returns the URL of the next page, or undefined if there is none. The host is always that of the configured
+   * endpoint, even if the hub's answer names another host.
    */
   nextUrl(answer: HttpAnswer): string | undefined {
     const next = /<([^>]+)>;\s*rel="next"/.exec(answer.header("link") ?? "")?.[1];

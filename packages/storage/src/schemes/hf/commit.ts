@@ -16,22 +16,24 @@ export type CommitLine =
 
 export interface ChangeCall extends CallOptions {
   readonly summary: string;
-  /** Checks the caller's precondition: rejects if the change must not be based on this commit. */
+  /** Checks the caller's precondition against a commit. Rejects if the change must not be based on this commit. */
   readonly condition?: ((commit: string) => Promise<void>) | undefined;
 }
 
 export interface Changes {
   /** The client of the repository that is changed. */
   readonly client: HubClient;
-  /** Commits the lines and returns the id of the commit. In a batch, only collects them and returns an empty text. */
+  /**
+   * Commits the lines and returns the id of the commit. In a batch, only collects the lines and returns an empty text.
+   */
   make(lines: readonly CommitLine[], call: ChangeCall): Promise<string>;
-  /** Drops the collected changes of this file, or of all files in this folder. */
+  /** In a batch, drops the collected changes of this file, or of all files in this folder. */
   forget(path: string): void;
 }
 
 const mostAttempts = 8;
 
-/** Makes a commit for each change. Commits are made one after the other, because the hub refuses concurrent ones. */
+/** Makes a commit for each change, one after the other, because the hub refuses concurrent commits. */
 export class ImmediateChanges implements Changes {
   readonly client: HubClient;
   #last: Promise<unknown> = Promise.resolve();
@@ -48,7 +50,10 @@ export class ImmediateChanges implements Changes {
 
   forget(): void {}
 
-  /** Makes a commit and returns its id. If another commit came first, checks the condition again and retries. */
+  /**
+   * Makes a commit and returns its id. If another client has committed meanwhile, checks the condition again and
+   * retries.
+   */
   async #make(lines: readonly CommitLine[], call: ChangeCall): Promise<string> {
     for (let attempt = 1; ; attempt += 1) {
       const parent = call.condition ? await this.client.head(call) : undefined;

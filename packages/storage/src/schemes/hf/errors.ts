@@ -38,8 +38,8 @@ function messageIn(body: string): string {
 }
 
 /**
- * Returns the time in milliseconds until the hub accepts requests again, or undefined if it does so now. The header
- * `"api";r=0;t=55` means that no requests are left for 55 seconds.
+ * Returns the time in milliseconds until the hub accepts requests again, or undefined if the hub accepts requests now.
+ * The header `"api";r=0;t=55` means that no requests are left for 55 seconds.
  */
 function untilNextWindow(header: string | undefined): number | undefined {
   const [, left, seconds] = /r=(\d+).*t=(\d+)/.exec(header ?? "") ?? [];

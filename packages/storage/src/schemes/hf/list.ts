@@ -61,8 +61,7 @@ export async function statFile(client: HubClient, key: string, call: VersionCall
 }
 
 /**
- * Returns the ETag of a file. It is a hash of the content: SHA-256 for a file in LFS, otherwise the id of the blob in
- * git.
+ * Returns the ETag of a file, a hash of its content: SHA-256 for a file in LFS, otherwise the id of the blob in git.
  */
 export const etagOf = ({ lfs, oid }: TreeItem) => lfs?.oid ?? oid;
 

@@ -6,7 +6,7 @@ import { StorageError } from "../../errors.ts";
 export type RepositoryType = "dataset" | "model" | "space";
 
 export interface RepositoryName {
-  /** The types to try, in this order. Only one if the URI contains the type. */
+  /** The repository types to try, in this order. If the URI contains the type, the list contains only that type. */
   readonly types: readonly RepositoryType[];
   readonly id: string;
   readonly revision: string;
@@ -64,5 +64,7 @@ function split(uri: string): { prefix: string; name: string; path: string } {
 
 const refuse = (message: string) => new StorageError("config", message, { scheme: "hf" });
 
-/** Checks a path. Refuses names `.git` too, because git trees cannot contain them. */
+/**
+ * Returns the key. Throws if `checkTreePath` does, or if a name in the path is `.git`, which git trees cannot contain.
+ */
 export const checkPath = (key: string) => checkTreePath("hf", key, /\0|(^|\/)\.git(\/|$)/);

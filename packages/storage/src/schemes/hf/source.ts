@@ -1,4 +1,7 @@
-/** Content to upload, with its size and hash. It is in memory or, if it came as a stream, in a temporary file. */
+/**
+ * Content to upload, with its size and hash. Content that came as a stream is in a temporary file, other content in
+ * memory.
+ */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { type FileHandle, mkdtemp, open, readFile, rm } from "node:fs/promises";
@@ -9,7 +12,7 @@ import { Readable } from "node:stream";
 export interface Source {
   readonly size: number;
   readonly sha256: string;
-  /** The first bytes of the content. From them, the hub decides whether the file is text or binary. */
+  /** The first bytes of the content, from which the hub decides whether the file is text or binary. */
   readonly sample: Uint8Array;
   bytes(): Promise<Uint8Array>;
   stream(start: number, end: number): Readable;
@@ -25,7 +28,7 @@ export const bytesSource = (bytes: Uint8Array): Source => ({
   stream: (start, end) => Readable.from([Buffer.from(bytes.subarray(start, end))], { objectMode: false }),
 });
 
-/** Writes a stream to a temporary file, because the hub needs the hash and the size before the bytes. */
+/** Writes a stream to a temporary file, because the hub must know the hash and the size before the bytes are sent. */
 export class Spool {
   readonly #folder: string;
   readonly #handle: FileHandle;

@@ -1,6 +1,6 @@
 /**
- * Uploads content to LFS. Announces it to the hub, sends it whole or in parts to the URLs that the hub returns, and
- * confirms it.
+ * Uploads content to LFS. Announces the content to the hub, sends it whole or in parts to the URLs that the hub
+ * returns, and confirms the upload.
  */
 import type { ByteRange, CallOptions } from "../../backend.ts";
 import { runAll } from "../../concurrency/window.ts";
@@ -65,8 +65,8 @@ const json = (value: object) => ({
 });
 
 /**
- * Sends the content in parts. The hub's answer has a header for each part: its name is the number of the part, its
- * value the presigned URL.
+ * Sends the content in parts. The hub's answer has a header for each part. The name of the header is the number of the
+ * part, and its value is the presigned URL.
  */
 async function sendParts(upload: LfsUpload, { href, header = {} }: Action): Promise<void> {
   const { client, key, source, signal } = upload;

@@ -74,15 +74,15 @@ function send(server: WebServer, { method, key, headers, signal }: WebRequest): 
 }
 
 /**
- * Returns the configured headers for a request to this URL. If its server is not that of the opened URI, leaves out
- * headers that may contain a secret.
+ * Returns the configured headers for a request to this URL. If the URL has another origin than the opened URI, leaves
+ * out headers that may contain a secret.
  */
 const headersFor = ({ headers, location }: WebServer, { origin }: URL) =>
   origin === location.bucket ? headers : harmlessHeaders(headers);
 
 /**
- * Returns the URL of a key. The opened URI is used unchanged, with its query; only what follows it in the key is
- * percent-encoded.
+ * Returns the URL of a key. The opened URI, with its query, is used unchanged. Only the part of the key below the
+ * opened URI is percent-encoded.
  */
 function urlOf({ uri, path }: Location, key: string): URL {
   const url = new URL(uri);

@@ -55,8 +55,8 @@ const sums: Readonly<Record<string, () => Sum>> = {
 const sumOf = (hash: Hash): Sum => ({ update: (bytes) => void hash.update(bytes), text: () => hash.digest("base64") });
 
 /**
- * Returns content that is checked while it is read. If the answer has a checksum of the whole object, the last bytes
- * are passed on only if it matches; otherwise the read fails.
+ * Returns content that is checked while it is read. If the answer has a checksum of the whole object, the checksum is
+ * compared before the last bytes are passed on. If it does not match, the read fails.
  */
 export function checked(content: Content, answer: HttpAnswer, place: ErrorPlace): Content {
   const name = Object.keys(sums).find((header) => answer.header(header) !== undefined);

@@ -25,8 +25,8 @@ export interface S3Request extends CallOptions, Pick<HttpRequest, "isDirect"> {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
   /**
-   * Called before each attempt, with its number from 1. If there was more than one, an earlier attempt may have
-   * succeeded although its answer was lost.
+   * Called before each attempt with the number of the attempt, from 1. From the second attempt on, an earlier attempt
+   * may have succeeded although its answer was lost.
    */
   readonly onAttempt?: (attempt: number) => void;
 }
@@ -190,8 +190,8 @@ export class S3Client {
   }
 
   /**
-   * Whether a failed HEAD may mean that the credentials have expired. Its answer has no body, and so no error code that
-   * says so. Returns true only once for each request, after renewing the credentials.
+   * Whether a failed HEAD may mean that the credentials have expired. The answer to a HEAD has no body, so no error
+   * code tells. Renews the credentials and returns true only once for each request.
    */
   #mayHaveExpired(request: S3Request, { status }: HttpAnswer): boolean {
     if (request.method !== "HEAD" || status !== 400 || this.#renewedFor.has(request)) return false;

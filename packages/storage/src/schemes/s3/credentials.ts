@@ -15,7 +15,7 @@ export interface Credentials {
 
 export type CredentialSource = Renewable<Credentials>;
 
-/** What a function that is given as `token` returns, unless it returns a plain token. */
+/** Credentials that a function given as `token` may return, instead of a plain token. */
 interface GivenCredentials {
   readonly key?: string;
   readonly secret?: string;

@@ -1,6 +1,6 @@
 /**
- * Handles conditional writes whose answer was lost although they succeeded. The store refuses the retry, but the write
- * has not failed.
+ * Handles conditional writes that succeeded although their answer was lost. The store then refuses the retry, but the
+ * write has not failed.
  */
 import { createHash } from "node:crypto";
 import type { Entry } from "../../backend.ts";
@@ -11,8 +11,8 @@ import { statObject } from "./read.ts";
 
 /**
  * Runs a conditional write. If the store refuses a retry, checks by ETag whether an earlier attempt has written the
- * object, and if so, returns its entry. This cannot distinguish two writers of the same bytes, so an object that is
- * used as a lock should contain something unique to its writer.
+ * object. If so, returns the entry of the object. Two writers of the same bytes cannot be told apart, so an object that
+ * is used as a lock should contain something unique to its writer.
  */
 export async function unlessWritten(
   client: S3Client,
@@ -33,17 +33,21 @@ export async function unlessWritten(
   }
 }
 
-/** At most 240 lookups of the object, with random pauses of half a second on average: about two minutes. */
+/**
+ * Retry policy for lookups of the object: at most 240, with random pauses of half a second on average, so for two
+ * minutes.
+ */
 const patience: RetryPolicy = { attempts: 240, firstPause: 1000, growth: 1, longestPause: 1000 };
 
 /**
- * After this many lookups, an object with another ETag is taken for a later write by another client, and the wait ends.
+ * After this many lookups, an object with another ETag is taken for a later write by another client. The wait then
+ * ends.
  */
 const enoughLooks = 40;
 
 /**
- * Waits until the written object exists, and returns its entry. A store may report an upload as complete while it is
- * still assembling the parts for an earlier attempt that timed out.
+ * Waits until the object that was written exists, and returns its entry. After an attempt that timed out, a store may
+ * report the upload as complete while it is still assembling the parts.
  */
 export function untilThere(
   client: S3Client,

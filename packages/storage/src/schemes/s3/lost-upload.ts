@@ -1,6 +1,6 @@
 /**
  * Removes multipart uploads that the store has started, but whose id is unknown because the answer was lost. The retry
- * has started another upload. Nobody else would remove the lost ones, and they may cost money.
+ * has started another upload. Nobody else would remove the lost uploads, and their storage may cost money.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { retry } from "../../concurrency/retry.ts";
@@ -22,8 +22,8 @@ export interface Beginning {
 }
 
 /**
- * Tolerance in milliseconds for times that the store reports. They are whole seconds, and some stores read their clock
- * only once a second.
+ * Tolerance in milliseconds for times that the store reports. These times are whole seconds, and some stores read their
+ * clock only once a second.
  */
 const slack = 2500;
 
@@ -44,8 +44,8 @@ export async function removeLostUploads(client: S3Client, key: string, beginning
 }
 
 /**
- * Lists unfinished uploads. Also returns the store's time, and the local times before and after the request, between
- * which the store read its clock. If the answer breaks off, the request is retried.
+ * Lists unfinished uploads. Also returns the store's time, and the local times before the request and after the answer.
+ * The store read its clock between these local times. If the answer breaks off, the request is retried.
  */
 function listUploads(client: S3Client, key: string) {
   return retry(client.retryPolicy, undefined, async () => {
@@ -62,8 +62,8 @@ async function isEmpty({ client, key, uploadId }: StartedUpload): Promise<boolea
 }
 
 /**
- * Aborts an upload. Returns false if the store did not know it: it was aborted before, perhaps by an attempt whose
- * answer was lost.
+ * Aborts an upload. Returns false if the store did not know the upload: an earlier attempt, whose answer was lost, may
+ * have aborted it.
  */
 export async function abortUpload({ client, key, uploadId }: StartedUpload): Promise<boolean> {
   try {
@@ -81,8 +81,8 @@ export async function abortUpload({ client, key, uploadId }: StartedUpload): Pro
 const pauses = [100, 300, 900];
 
 /**
- * Aborts an upload several times, until the store no longer knows it. A part that was still arriving may survive the
- * first abort, or bring the upload back.
+ * Aborts an upload several times, until the store no longer knows the upload. A part that was still arriving may
+ * survive the first abort, or bring the upload back.
  */
 export async function abortUntilGone(upload: StartedUpload): Promise<void> {
   let wasThere = await abortUpload(upload);

@@ -51,14 +51,14 @@ export class MultipartUpload implements Upload {
   readonly #started: StartedUpload;
   readonly #call: WriteCall;
   /**
-   * When the upload was started; set only if that took more than one attempt. Then an earlier attempt may have started
-   * another upload, which must be removed.
+   * When the upload was started. Set only if the start took more than one attempt: an earlier attempt may then have
+   * started another upload, which must be removed.
    */
   readonly #beginning: Beginning | undefined;
   readonly #etags: string[] = [];
   /** The checksum of each part; undefined if checksums are not enabled. */
   readonly #checksums: string[] | undefined;
-  /** Whether a request failed while it sent a part. The store may then still be receiving that part. */
+  /** Whether sending a part has failed. The store may then still be receiving that part. */
   #hasBrokenOff = false;
   #size = 0;
 

@@ -29,7 +29,7 @@ export function readPage(bytes: Uint8Array, name: string): PageContent {
   return { entries: reader.readAll(), members: reader.members };
 }
 
-/** A page contains this element, before or after the keys, if its keys are URL-encoded. */
+/** If a page contains this element, its keys are URL-encoded. The element may come before or after the keys. */
 const encodedMark = "<EncodingType>url</EncodingType>";
 
 class PageReader {
@@ -82,8 +82,8 @@ class PageReader {
   }
 
   /**
-   * Stores the text of an element without children. Does nothing for an element with children, because those are read
-   * next.
+   * Stores the text of an element without children. Does nothing for an element with children, because the children are
+   * read next.
    */
   #readMember(tag: string): void {
     const start = this.#at;
@@ -152,8 +152,8 @@ class PageReader {
   }
 
   /**
-   * Returns a key. Decodes XML entities and then the URL encoding, because some stores use both: they write an
-   * apostrophe, which a URL may contain, as an XML entity.
+   * Returns a key. Decodes XML entities and then the URL encoding, because some stores use both. For example, they
+   * write an apostrophe, which URL encoding leaves unchanged, as an XML entity.
    */
   #key(start: number, end: number): string {
     if (!this.#isEncoded) return this.#text(start, end);

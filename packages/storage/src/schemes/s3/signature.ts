@@ -1,7 +1,7 @@
 /**
- * Signs requests with version 4 signatures in headers. This code exists because AWS's own signer takes 28 microseconds
- * per request instead of 6, which was a third of the time to read a small object. A test compares the signatures of
- * both.
+ * Signs requests with version 4 signatures in headers. This code exists because it takes 6 microseconds per request,
+ * while AWS's own signer takes 28, which was a third of the time to read a small object. A test compares the signatures
+ * of both.
  */
 import { createHmac, hash } from "node:crypto";
 import { encodeText } from "../../address/url-encoding.ts";
@@ -39,7 +39,7 @@ export class Signer {
   readonly #source: CredentialSource;
   readonly #region: string;
   #moment: Moment | undefined;
-  /** The signing key, which is valid for one day, and the secret that it was computed from. */
+  /** The signing key, which is valid for one day, and the secret from which it was computed. */
   #key: { readonly secret: string; readonly day: string; readonly bytes: Buffer } | undefined;
 
   constructor(source: CredentialSource, region: string) {

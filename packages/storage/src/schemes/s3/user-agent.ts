@@ -3,8 +3,8 @@ import type { Values } from "../../configuration/parameters.ts";
 import type { parameters } from "./parameters.ts";
 
 /**
- * Returns the User-Agent header, or undefined for the default. It is added after a request is signed, because proxies
- * may change it.
+ * Returns the User-Agent header, or undefined for the default. The header is added after a request is signed, because
+ * proxies may change it.
  */
 export function userAgent(values: Values<typeof parameters>): Record<string, string> | undefined {
   const { "config_kwargs.user_agent": whole, "config_kwargs.user_agent_extra": extra } = values;

@@ -64,8 +64,8 @@ function isLike(pattern: string, name: string): boolean {
 }
 
 /**
- * Whether a host key is the expected one. `expected` is a fingerprint (`SHA256:…`), a key type and a key, or a key
- * alone.
+ * Whether a host key is the expected one. `expected` is a fingerprint (`SHA256:…`), a key with its type before it, or a
+ * key alone.
  */
 export function isHostKey(expected: string, key: Buffer): boolean {
   const hash = `SHA256:${createHash("sha256").update(key).digest("base64").replace(/=+$/, "")}`;

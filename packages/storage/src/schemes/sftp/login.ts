@@ -30,8 +30,8 @@ export function connectionOf(location: Location, configuration: SftpConfiguratio
 const homeOf = ({ environment }: SftpConfiguration) => environment["HOME"] ?? homedir();
 
 /**
- * Returns the credentials to offer: the given key, the given password, or both. If neither is given, returns the agent;
- * if there is no agent, a key in `~/.ssh`.
+ * Returns the credentials to offer: the given key, the given password, or both. If neither is given, returns the agent.
+ * If there is no agent, returns a key in `~/.ssh`.
  */
 function credentialsOf(configuration: SftpConfiguration, address: ServerAddress): ConnectConfig {
   const { values, environment } = configuration;

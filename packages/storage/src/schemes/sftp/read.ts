@@ -50,7 +50,7 @@ interface OpenFile {
 }
 
 /**
- * Yields the pieces of a file in order. A short piece before the last one means that the file was truncated meanwhile.
+ * Yields the pieces of a file in order. If a piece other than the last is too short, the file was truncated meanwhile.
  */
 async function* pieces(
   { session, connection, handle, key }: OpenFile,

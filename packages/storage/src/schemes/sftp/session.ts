@@ -50,7 +50,7 @@ export class Session {
   readonly #bucket: string;
   readonly #retry: RetryPolicy;
   #connection: Promise<Connection> | undefined;
-  /** The client of the current connection. When an earlier client closes, that is ignored. */
+  /** The client of the current connection. The end of an earlier client is ignored. */
   #client: ssh2.Client | undefined;
 
   constructor(bucket: string, connect: () => ConnectConfig, policy: RetryPolicy) {
@@ -64,8 +64,8 @@ export class Session {
   }
 
   /**
-   * Runs work on the current connection. If the connection breaks, runs it again on a new one, so the work must be
-   * repeatable.
+   * Runs work on the current connection. If the connection breaks, runs the work again on a new connection, so the work
+   * must be repeatable.
    */
   run<T>(
     key: string,
@@ -83,7 +83,9 @@ export class Session {
     );
   }
 
-  /** Runs work on the given connection. It is not retried on another one, where file handles are not valid. */
+  /**
+   * Runs work on the given connection. The work is not retried on another connection, where file handles are not valid.
+   */
   on<T>(
     connection: Connection,
     key: string,
@@ -150,7 +152,7 @@ export class Session {
   }
 }
 
-/** Resolves after the login. Rejects at an error, and if the server closes the connection without one. */
+/** Resolves after the login. Rejects if an error occurs, or if the server closes the connection without an error. */
 function untilReady(client: ssh2.Client): Promise<void> {
   const ready = Promise.withResolvers<void>();
   client.once("ready", () => ready.resolve());

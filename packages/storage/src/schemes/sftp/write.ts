@@ -46,7 +46,8 @@ export async function beginUpload(session: Session, key: string, call: WriteCall
 }
 
 /**
- * Runs work that writes a file. If it fails because a folder is missing, creates the parent folders and runs it again.
+ * Runs work that writes a file. If the work fails because a folder is missing, creates the parent folders and runs the
+ * work again.
  */
 export async function withFolders<T>(
   session: Session,
@@ -80,8 +81,8 @@ async function writePieces(files: SFTPWrapper, handle: Buffer, bytes: Buffer, st
 }
 
 /**
- * Replaces a file atomically if the server supports that. Otherwise the old file is removed first and is missing for a
- * moment.
+ * Replaces a file, atomically if the server supports that. Otherwise the old file is removed first, so that the file is
+ * missing for a moment.
  */
 export async function replace(files: SFTPWrapper, from: string, to: string): Promise<void> {
   try {

@@ -15,8 +15,8 @@ export interface TarMember extends Member {
 }
 
 /**
- * Extended attributes of a file, by name, such as a long path. They stand before the file's own header, because they do
- * not fit into it.
+ * Extended attributes of a file, by name, such as a long path. In the archive, they stand before the file's own header,
+ * because they do not fit into the header.
  */
 type Remarks = Partial<Record<string, string>>;
 

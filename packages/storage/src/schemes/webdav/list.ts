@@ -11,10 +11,7 @@ export const checkPath = (key: string) => checkTreePath("webdav", key);
 export const listTree = (client: DavClient, prefix: string, call: ListCall): AsyncGenerator<Entry[]> =>
   listFolders("webdav", (folder, options) => readFolder(client, folder, options), prefix, call);
 
-/**
- * Lists a folder. The server's answer also contains the listed path itself, whether it is a folder or a file; this
- * entry is left out.
- */
+/** Lists a folder. The server's answer also contains an entry for the listed path itself, which is left out. */
 async function* readFolder(client: DavClient, folder: string, call: CallOptions): AsyncGenerator<Entry[]> {
   try {
     const entries = await properties(client, folder, 1, call);

@@ -38,7 +38,7 @@ function headersOf(call: ReadCall): Record<string, string> {
 
 /**
  * Returns the entry of the file that is read. An answer without a modification time is probably a web page about a
- * folder, so the key is looked up: `statFile` throws if it is a folder.
+ * folder. In this case, the key is looked up, and `statFile` throws if it is a folder.
  */
 async function entryOf(client: DavClient, key: string, answer: HttpAnswer, call: ReadCall): Promise<Entry> {
   const entry = entryFromHeaders(key, answer);

@@ -52,8 +52,8 @@ async function heedsConditions(client: DavClient, key: string, { signal }: CallO
 }
 
 /**
- * Creates missing parent folders, and then runs work that writes a file. The folders are checked first, because servers
- * react in different ways to a missing one; known folders are not checked again.
+ * Creates missing parent folders, and then runs work that writes a file. The folders are checked before the write,
+ * because servers react in different ways to a missing folder. Folders that are known to exist are not checked.
  */
 export async function withFolders(
   client: DavClient,
@@ -92,8 +92,8 @@ async function isThere(client: DavClient, key: string, call: CallOptions): Promi
 }
 
 /**
- * Creates a folder. Errors are ignored, because a server refuses to create a folder that exists (405). If the folder is
- * really missing, writing the file fails.
+ * Creates a folder. An answer with an error status is ignored, because a server refuses to create a folder that exists
+ * (405). If the folder is really missing, writing the file fails.
  */
 async function makeFolder(client: DavClient, folder: string, { signal }: CallOptions): Promise<void> {
   if (client.folders.has(folder)) return;

@@ -74,8 +74,8 @@ async function findDirectory(source: ArchiveSource): Promise<DirectoryPlace> {
 }
 
 /**
- * Returns the offset of the end record, or -1. A comment may contain something that looks like an end record, so only
- * one whose comment ends exactly at the end of the archive counts.
+ * Returns the offset of the end record, or -1 if there is none. A comment may contain something that looks like an end
+ * record. So an end record counts only if its comment ends exactly at the end of the archive.
  */
 function findEnd(tail: Buffer): number {
   for (let at = tail.length - endSize; at >= 0; at -= 1) {
@@ -85,8 +85,8 @@ function findEnd(tail: Buffer): number {
 }
 
 /**
- * Reads the ZIP64 end record, or returns undefined if there is none. Large archives have one, because their sizes do
- * not fit into the plain end record.
+ * Reads the ZIP64 end record. Returns undefined if there is none. Large archives have this record, because their sizes
+ * do not fit into the plain end record.
  */
 async function findLarge(source: ArchiveSource, tail: Buffer, end: number) {
   const locator = end - 20;

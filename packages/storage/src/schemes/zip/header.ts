@@ -49,7 +49,7 @@ function refusalOf(flags: number, method: number): string | undefined {
 const inExtra = 0xffff_ffff;
 
 /**
- * Returns size, compressed size and offset. Those that are too large for the header are in the ZIP64 extra field
+ * Returns size, compressed size and offset. Values that are too large for the header are in the ZIP64 extra field
  * instead, in this order.
  */
 function sizesOf(header: Buffer, extra: Buffer) {
@@ -67,8 +67,8 @@ function sizesOf(header: Buffer, extra: Buffer) {
 }
 
 /**
- * Returns the modification time, or null if there is none. If the entry has only a local time without a time zone, that
- * is taken for UTC.
+ * Returns the modification time, or null if there is none. If the entry has only a local time without a time zone, the
+ * local time is taken for UTC.
  */
 function timeOf(header: Buffer, extra: Buffer): Date | null {
   const exact = findExtra(extra, 0x5455);

@@ -28,8 +28,8 @@ export async function* readMember(
 }
 
 /**
- * Returns the offset of the first byte of a file, after its local header. That header must be read, because its extra
- * fields, and so its size, may differ from those in the directory.
+ * Returns the offset of the first byte of a file, after its local header. The local header must be read, because its
+ * extra fields may be longer or shorter than those in the directory.
  */
 async function firstByte(source: ArchiveSource, key: string, member: ZipMember, signal: AbortSignal | undefined) {
   const { headerStart } = member;
@@ -42,8 +42,8 @@ async function firstByte(source: ArchiveSource, key: string, member: ZipMember, 
 }
 
 /**
- * Yields the content, and checks its size and checksum. Fails as soon as a file decompresses to more bytes than the
- * directory states, so that it cannot fill the memory.
+ * Yields the content, and checks its size and checksum. Fails as soon as the content is larger than the directory
+ * states, so that a malicious archive cannot fill the memory.
  */
 async function* checked(
   source: ArchiveSource,
