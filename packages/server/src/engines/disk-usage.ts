@@ -36,8 +36,8 @@ interface Said {
 }
 
 /**
- * Gives the server's user access again to its own folders that a job has made unreadable. `find` changes each folder
- * before it descends into it.
+ * Gives the server's user access to folders that it owns but that a job has made unreadable. `find` changes the
+ * permissions of each folder before it enters the folder.
  */
 async function openFolders(folders: readonly string[]): Promise<void> {
   const closed = ["-xdev", "-type", "d", "-user", String(process.getuid?.()), "!", "-perm", "-u=rwx"];

@@ -46,8 +46,8 @@ const cacheOf = (building: ReturnType<AttemptFolder["building"]>) =>
   building?.cacheBytes === undefined ? undefined : join(dirname(building.environment), "cache");
 
 /**
- * After each measurement of disk usage, the next one waits this many times as long as the measurement took, so that
- * large folders are measured less often.
+ * The pause after a measurement of disk usage is this many times as long as the measurement took, so that large folders
+ * are measured less often.
  */
 const countingShare = 20;
 /** Minimum pause between two measurements, in milliseconds. */
@@ -58,8 +58,8 @@ export class DiskWatch {
   readonly #next = new Map<string, number>();
   readonly #counting = new Set<string>();
   /**
-   * Keys of the attempts that build from each package cache. The attempts share the cache's growth equally, because its
-   * files do not show which attempt added them.
+   * Keys of the attempts that are building a virtualenv, by the package cache that they use. The growth of a cache is
+   * divided equally among its attempts, because the files do not show which attempt added them.
    */
   readonly #builders = new Map<string, Set<string>>();
 

@@ -101,7 +101,10 @@ async function openUsers(options: IsolationOptions, programs: Programs): Promise
   }
 }
 
-/** Deletes files that free user ids still own. An id whose files cannot be deleted is not used until the next start. */
+/**
+ * Deletes files that unassigned user ids still own. If the files of an id cannot be deleted, the id is not used until
+ * the next start. Returns warnings about these ids.
+ */
 async function clearFree(places: SharedPlaces, users: JobUsers): Promise<string[]> {
   try {
     await places.clear(users.free());
@@ -136,8 +139,8 @@ function userOptions(
 }
 
 /**
- * Returns the user ids that own working folders, with the attempt keys. They belong to running jobs, and to ended jobs
- * that are not cleaned up yet.
+ * Returns the user ids that own working folders of attempts, with the keys of the attempts. The jobs are running, or
+ * have ended and are not cleaned up yet.
  */
 function usersInUse(jobs: string): Map<number, string> {
   return new Map(readdirSync(jobs).map((key) => [new AttemptFolder(jobs, key).owner(), key]));
@@ -181,8 +184,8 @@ function filterFile(accounts: string, countsMemory: boolean): string | undefined
 }
 
 /**
- * Throws if a job path that jobs may write to contains another job path or the data folder. A job could replace the
- * inner mount point by a symbolic link.
+ * Throws if a folder to which MILLRACE_JOB_PATHS lets jobs write contains another folder of that list, or the data
+ * folder. A job could replace the inner folder by a symbolic link, and the next mount would follow the link.
  */
 function checkPaths({ jobPaths, folders }: IsolationOptions): void {
   for (const { path } of jobPaths.filter(({ mode }) => mode === "rw")) {
