@@ -3,7 +3,8 @@ import { chmodSync, copyFileSync, createReadStream, linkSync, rmSync, statSync }
 import type { JobFile } from "../engines/engine.ts";
 
 /**
- * Returns the file at `path` as a job's file. Uses synchronous calls: they are few and short, and a job waits for them.
+ * Returns the file at `path` as a job's file. Uses synchronous calls, because they are few and short and a job waits
+ * for them.
  */
 export const fileAt = (path: string, name: string): JobFile => ({
   name,

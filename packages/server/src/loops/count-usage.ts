@@ -64,8 +64,8 @@ function unknownWhileAway(error: unknown): undefined {
 }
 
 /**
- * Returns the bytes of the logs of all attempts of a job. Logs that go to a blob storage count by their length, because
- * the storage has no sparse files; others count the disk space they use.
+ * Returns the bytes of the logs of all attempts of a job. A log in the blob storage counts by its length. Any other log
+ * counts by the disk space that it occupies, which is less if the file is sparse.
  */
 async function sizeOfLogs(
   { engines, archive }: CountContext,

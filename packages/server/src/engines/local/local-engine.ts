@@ -66,7 +66,7 @@ export interface LocalEngineOptions extends Omit<IsolationOptions, "wanted" | "c
 /** If no supervisor claims an attempt within this many milliseconds, the start of the attempt has failed. */
 const claimPatienceMs = 30_000;
 
-/** The resource usage of an attempt is not sampled in its first milliseconds, as many as this number. */
+/** Age in milliseconds from which the resource usage of an attempt is sampled. */
 const youngMs = 500;
 /**
  * Time limit for killing processes, in milliseconds. A process may be unkillable, for example while it waits for a dead
@@ -178,7 +178,7 @@ export class LocalEngine implements Engine {
     });
   }
 
-  /** Queues the attempt's virtualenv for compilation to bytecode, if the attempt built it. */
+  /** Queues the attempt's virtualenv for compilation to bytecode, if it is not compiled yet. */
   #compile(path: string): void {
     const environment = this.#folder(basename(path)).venv();
     if (environment !== "" && existsSync(environment + compileMark)) this.#compiling.add(environment);
@@ -261,7 +261,7 @@ export class LocalEngine implements Engine {
 
   /**
    * Takes a control group for the attempt. Returns the files to which a process writes to join the group; an empty list
-   * if the machine has no control groups.
+   * if control groups are not used.
    */
   #joinGroup(folder: AttemptFolder): string[] {
     const group = this.#cgroups?.take();
@@ -271,8 +271,7 @@ export class LocalEngine implements Engine {
   }
 
   /**
-   * Creates the job's folders. From then on, the owner of the working folder is the only record of the attempt's user
-   * id.
+   * Creates the job's folders. From then on, the owner of the working folder is the record of the attempt's user id.
    */
   #makeInside(folder: AttemptFolder, uid: number | undefined): void {
     try {

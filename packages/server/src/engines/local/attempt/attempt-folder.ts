@@ -321,8 +321,8 @@ export class AttemptFolder {
   }
 
   /**
-   * Reads a file that the job may have replaced. Throws if the file is a symbolic link or larger than `limit` bytes,
-   * and does not wait if it is a named pipe.
+   * Reads a file that the job may have replaced. Throws if it is a symbolic link, not a regular file, or larger than
+   * `limit` bytes. Does not block on a named pipe.
    */
   #readUntrusted(path: string, limit: number): string {
     const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);

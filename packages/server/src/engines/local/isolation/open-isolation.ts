@@ -185,7 +185,7 @@ function filterFile(accounts: string, countsMemory: boolean): string | undefined
 
 /**
  * Throws if a folder to which MILLRACE_JOB_PATHS lets jobs write contains another folder of that list, or the data
- * folder. A job could replace the inner folder by a symbolic link, and the next mount would follow the link.
+ * folder. A job could replace the mount point of the inner folder by a symbolic link.
  */
 function checkPaths({ jobPaths, folders }: IsolationOptions): void {
   for (const { path } of jobPaths.filter(({ mode }) => mode === "rw")) {

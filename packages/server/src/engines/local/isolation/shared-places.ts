@@ -26,7 +26,7 @@ export interface SharedPlacesOptions {
 
 const temporaryFolders = ["/tmp", "/var/tmp", "/dev/shm", "/run/lock"];
 
-/** A removal is repeated at most this many times, because other processes may create or move files while it runs. */
+/** A removal is tried at most this many times. Other processes may create or move files while it runs. */
 const removals = 3;
 
 /** Thrown if files or IPC objects of these users cannot be deleted. */

@@ -30,7 +30,7 @@ export interface JobUsersOptions {
   readonly root: string;
   /** User ids of attempts from before this server's restart, with the attempt keys. */
   readonly inUse: ReadonlyMap<number, string>;
-  /** Returns which of these user ids still own files. If such an id belongs to another server, it is not taken over. */
+  /** Returns which of these user ids still own files. Such an id is not reserved. */
   readonly avoid?: ((users: readonly number[]) => Promise<ReadonlySet<number>>) | undefined;
   readonly registry?: string;
 }

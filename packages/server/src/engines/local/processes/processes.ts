@@ -164,10 +164,7 @@ function environmentOf(pid: number): Buffer | undefined {
   }
 }
 
-/**
- * Returns a function that recognizes processes by their user id, which a job cannot change. Zombies count as processes
- * of no job.
- */
+/** Returns a function that recognizes processes by their user id, which a job cannot change. Zombies are not `ours`. */
 export function byUser(users: ReadonlySet<number>): (pid: number) => Belonging {
   return (pid) => {
     const status = statusOf(pid);
