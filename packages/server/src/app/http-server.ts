@@ -47,8 +47,8 @@ export const admission = (readiness: Readiness, server: HttpServer): Part =>
   );
 
 /**
- * Computes the connection limits. One address gets at most half of all connections and one user a quarter, so that
- * others can still connect.
+ * Computes the connection limits from the limit on open files. One address gets at most half of all connections and one
+ * user a quarter, so that others can still connect.
  */
 export function openConnections({ requests, listening }: Config, callers: Callers): Connections {
   const { reservedFiles, addressConnections, requestSeconds } = requests;

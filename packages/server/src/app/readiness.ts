@@ -1,4 +1,7 @@
-/** Tells whether the server accepts requests. It accepts none while it starts, and none once it stops. */
+/**
+ * Tells whether the server accepts requests. It accepts none before everything has started, and none once it begins to
+ * stop.
+ */
 export class Readiness {
   readonly #stop = new AbortController();
   #isReady = false;

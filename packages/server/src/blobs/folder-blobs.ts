@@ -1,4 +1,4 @@
-/** Stores blobs as files in local folders. `put` returns after the file was synced to disk. */
+/** Stores blobs as files in local folders. `put` returns only after the file was synced to disk. */
 import { randomUUID } from "node:crypto";
 import { constants, createWriteStream } from "node:fs";
 import { lstat, mkdir, open, readdir, rename, rm, rmdir } from "node:fs/promises";
@@ -32,7 +32,7 @@ export class FolderBlobs implements Blobs {
     this.#folders = folders;
   }
 
-  /** Returns the folder for this kind of blob; undefined if blobs of this kind are not stored here. */
+  /** Returns the folder for this kind of blob; undefined if there is no folder for this kind. */
   #folder(name: string): string | undefined {
     return Object.entries(this.#folders).find(([top]) => top === topOf(name))?.[1];
   }

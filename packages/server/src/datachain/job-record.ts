@@ -1,4 +1,6 @@
-/** The job record that must be in a team's warehouse before the datachain library can run on behalf of that job. */
+/**
+ * The record of a job in its team's warehouse. The datachain library cannot run on behalf of a job without this record.
+ */
 import { randomUUID } from "node:crypto";
 import { oldestLibrary } from "@millrace/contract";
 import type { DatasetAccess } from "./dataset-access.ts";

@@ -64,8 +64,8 @@ function unknownWhileAway(error: unknown): undefined {
 }
 
 /**
- * Returns the bytes of the logs of all attempts of a job. A log in the blob storage counts by its length. Any other log
- * counts by the disk space that it occupies, which is less if the file is sparse.
+ * Returns the bytes of the logs of all attempts of a job. If logs are moved to a blob storage, a log counts by its
+ * length. Otherwise it counts by the disk space that it occupies, which is less for a sparse file.
  */
 async function sizeOfLogs(
   { engines, archive }: CountContext,

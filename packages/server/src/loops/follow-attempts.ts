@@ -30,7 +30,7 @@ export interface FollowContext extends CollectContext {
   readonly hints: Set<string>;
   /**
    * Attempts whose datasets are being read from the team's warehouse, by key. Each promise resolves when the result of
-   * the attempt has been stored. Results of other attempts do not wait for these reads.
+   * the attempt was stored or could not be stored. Results of other attempts do not wait for these reads.
    */
   readonly collecting: Map<string, Promise<void>>;
   readonly archive?: LogArchive | undefined;

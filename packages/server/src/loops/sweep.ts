@@ -89,8 +89,8 @@ async function sweepUploads({ store, blobs }: SweepContext, begun: number): Prom
 }
 
 /**
- * Deletes archived logs of jobs whose logs were already deleted because of their age while one was still being
- * uploaded.
+ * Deletes archived logs of jobs that are marked as having no log. Such a log was still being uploaded when the other
+ * logs of the job were deleted because of their age.
  */
 async function sweepLogs({ store, blobs }: SweepContext, begun: number): Promise<void> {
   if (blobs.isLocal) return;
