@@ -1,6 +1,6 @@
 /**
- * Prepares an opened store for a server: opens the encryption keys, creates the initial rows, and takes over attempts
- * that an earlier server process left open.
+ * Prepares an opened store for a server: opens the encryption keys, creates the initial rows, and ends attempts that a
+ * server with another data folder left open.
  */
 import { randomUUID } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
