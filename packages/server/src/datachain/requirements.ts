@@ -60,8 +60,7 @@ export function checkLibrary(requirements: string | null): string | null {
 }
 
 /**
- * Returns `version` unchanged, the default library version of a team or of the server. Throws if Millrace does not
- * support it.
+ * Returns `version`, the default library version of a team or of the server. Throws if Millrace does not support it.
  */
 export function checkLibraryVersion(field: string, version: string): string {
   if (version && isTooOldLibrary(version)) throw invalid(field, `${oldestLibrary} or newer (${why})`, version);

@@ -17,8 +17,8 @@ interface FailureContext extends JobLogContext {
 }
 
 /**
- * How many bytes at the end of the log are searched for the reason of a failure. If the first number finds none, the
- * second is tried.
+ * Numbers of bytes at the end of the log that are searched for the reason of a failure. The second number is used if
+ * the smaller part contains no reason.
  */
 const tails = [64 * 1024, 256 * 1024];
 

@@ -38,9 +38,9 @@ export interface Result {
   readonly signalled: boolean;
   /** Whether the job is part of a pipeline, so that its end may start other jobs; undefined if that is not known. */
   readonly inPipeline?: boolean;
-  /** Whether a retry is pointless, because every further attempt would fail in the same way. */
-  readonly isLast?: boolean;
   /** Whether the job must not be retried, because every further attempt would fail in the same way. */
+  readonly isLast?: boolean;
+  /** Text that is added to the error message if the job is not retried. */
   readonly lastWords?: string;
   readonly changes: Updateable<Tables["jobs"]>;
   /** Dataset versions that the job created or used; absent if it does not use the dataset library. */

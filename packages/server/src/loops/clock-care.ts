@@ -1,4 +1,7 @@
-/** Decides whether data may be deleted by the wall clock. The clock may have been set, or may be wrong for a while. */
+/**
+ * Decides whether the wall clock can be trusted for deleting old data. The clock may have been set, or may be wrong for
+ * a while.
+ */
 import { type Clock, day, iso } from "../domain/time/clock.ts";
 import { ClockWatch } from "../domain/time/clock-watch.ts";
 import type { Store } from "../store/drivers/store.ts";

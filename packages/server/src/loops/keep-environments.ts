@@ -20,7 +20,7 @@ export interface KeepEnvironmentsContext extends Omit<EnvironmentsContext, "envD
 }
 
 /**
- * If a job took a virtualenv less than this many milliseconds ago, a team over its quota does not lose that virtualenv,
+ * If a job took a virtualenv less than this many milliseconds ago, the virtualenv is not deleted to meet a quota,
  * because the job may not have recorded its use yet.
  */
 const settling = 60_000;

@@ -44,9 +44,9 @@ interface Measuring {
 const hour = 3_600_000;
 
 /**
- * Returns the first and the last time that count as recent. If the last copy or garbage collection of a warehouse was
- * recorded before the first, the next one is due. It is also due if that time is after the last, because only a wrong
- * clock can have recorded it.
+ * Returns the beginning and the end of the times that count as recent. The next copy or garbage collection of a
+ * warehouse is due if the previous one was recorded before the beginning. It is also due if the previous one was
+ * recorded after the end, because only a wrong clock can have done that.
  */
 const span = (clock: Clock, age: number) => [iso(clock.now() - age), iso(clock.now() + hour)] as const;
 

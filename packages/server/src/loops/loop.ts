@@ -85,9 +85,9 @@ class Failures {
   }
 
   /**
-   * Tells whether the failure needs no log line, because the store itself logs that the database is unreachable. That
-   * is so if the error has no cause. An error with a cause is a broken connection: it needs a line from the third
-   * failure in a row on.
+   * Whether the failure is not logged here, because the store itself logs that the database is unreachable. That is so
+   * if the error has no cause. If it has a cause, a connection broke; then only the first two failures in a row are not
+   * logged.
    */
   #isKnown(error: unknown): boolean {
     return isUnavailable(error) && (error.cause === undefined || this.#inRow < 3);

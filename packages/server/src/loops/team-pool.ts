@@ -12,7 +12,7 @@ export class TeamPool {
   readonly #onEnd: () => void;
   readonly #underWay = new Map<string, { readonly team: number; readonly done: Promise<void> }>();
 
-  /** `onEnd` is called whenever some work has ended and there is room for more. */
+  /** `onEnd` is called whenever some work has ended, so that the loop can start more. */
   constructor(bounds: Bounds, onEnd: () => void) {
     this.#bounds = bounds;
     this.#onEnd = onEnd;

@@ -11,8 +11,8 @@ interface Lock {
 }
 
 /**
- * Locks the data folder. Throws if another server holds the lock. The lock is that of an SQLite database, because Node
- * has no file locks.
+ * Locks the data folder. Throws if another server holds the lock. Uses the lock of an SQLite database, because Node has
+ * no file locks.
  */
 export function lockDataFolder(folder: DataFolder): Lock {
   const path = folder.lock;

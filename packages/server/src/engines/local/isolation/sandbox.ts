@@ -144,9 +144,9 @@ const below = (root: string, folders: readonly string[], how = "--bind") => [
 const isBelow = (path: string, folder: string) => path === folder || path.startsWith(`${folder}/`);
 
 /**
- * Returns arguments that mount /tmp. It is `folder` on disk, or a tmpfs if something else is mounted below /tmp. Other
- * mount points must not be in a folder that the job keeps: the job could put a symbolic link there, which the mounts of
- * the next phase would follow.
+ * Returns arguments that mount /tmp. It is `folder` on disk, or a tmpfs if something else is mounted below /tmp.
+ * Nothing may be mounted inside a folder that the job can write to: the job could put a symbolic link there, which the
+ * mounts of the next phase would follow.
  */
 const temporary = (folder: string, mounted: readonly string[], memory: number) =>
   mounted.some((other) => isBelow(other, "/tmp")) ? inMemory("/tmp", memory) : ["--bind", folder, "/tmp"];

@@ -97,8 +97,8 @@ export class ProcessSearch {
 
   /**
    * Finds processes of attempts whose main process has exited. It runs after every job, so it skips process ids that
-   * belonged to no job within the last second. This misses no process: the kernel does not reuse an id so soon, and
-   * only the main process of an attempt changes from belonging to no job to belonging to a job.
+   * belonged to no job within the last second. The kernel does not reuse an id so soon. Only the main process of an
+   * attempt can belong to no job first and to a job later, and that process has exited.
    */
   left(belongs: (pid: number) => Belonging): Found {
     if (performance.now() - this.#strangersSince > strangerMs) {
