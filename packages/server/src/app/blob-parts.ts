@@ -16,8 +16,8 @@ export async function claimedBlobs(folder: DataFolder, config: Config, serverId:
 }
 
 /**
- * Returns the archive that moves logs of ended attempts to a remote blob storage; undefined if blobs are in the data
- * folder, where the logs already are.
+ * Returns the archive that moves logs of ended attempts to a remote blob storage. Returns undefined if blobs are in the
+ * data folder, because the logs are already there.
  */
 export const logArchive = (folder: DataFolder, blobs: Blobs, faults: Faults): LogArchive | undefined =>
   blobs.isLocal

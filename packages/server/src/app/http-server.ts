@@ -1,4 +1,4 @@
-/** The HTTP server as a part: it listens when it starts, and finishes open requests when it stops. */
+/** The HTTP server as a part of the server: it listens when it starts, and finishes open requests when it stops. */
 import type { FastifyInstance } from "fastify";
 import type { Config } from "../configuration/config.ts";
 import type { ListeningSettings } from "../configuration/groups/listening.ts";

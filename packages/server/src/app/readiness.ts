@@ -8,7 +8,7 @@ export class Readiness {
 
   readonly isReady = (): boolean => this.#isReady;
 
-  /** Aborted when the server stops. Open streams then end, and retries give up. */
+  /** A signal that is aborted when the server stops. Open streams then end, and no more retries are made. */
   get stopping(): AbortSignal {
     return this.#stop.signal;
   }

@@ -66,7 +66,7 @@ export interface Blobs {
   open(name: string): Promise<OpenBlob>;
   /** Returns the size in bytes; undefined if the blob does not exist. */
   size(name: string): Promise<number | undefined>;
-  /** Deletes a blob; succeeds if it does not exist. */
+  /** Deletes a blob. Does nothing if the blob does not exist. */
   remove(name: string): Promise<void>;
   /** Lists the blobs whose names start with `folder`, which ends with a slash. The order is undefined. */
   list(folder: string): AsyncIterable<BlobEntry>;
@@ -81,9 +81,9 @@ export interface Blobs {
    * undefined if this machine has no such file; `fetch` can then download it.
    */
   copyOf(name: string): Promise<string | undefined>;
-  /** Lists the cached copies; none if the blobs are files on this machine. */
+  /** Returns the cached copies; none if the blobs are files on this machine. */
   copies(): Promise<Copy[]>;
-  /** Deletes a cached copy by its file name; succeeds if it does not exist. */
+  /** Deletes a cached copy by its file name. Does nothing if the copy does not exist. */
   removeCopy(name: string): Promise<void>;
   /**
    * Deletes partial files of interrupted writes that are older than `leftBefore`, and cached copies that were last used
@@ -143,7 +143,7 @@ export class Meter {
   readonly #limit: number;
   readonly #hash = createHash("sha256");
   #size = 0;
-  /** Error that ended the content early; undefined if there was none. */
+  /** The error that ended the content too early; undefined if there was none. */
   failure: unknown;
 
   constructor(content: AsyncIterable<Uint8Array>, limit = Number.POSITIVE_INFINITY) {

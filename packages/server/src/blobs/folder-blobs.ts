@@ -37,7 +37,7 @@ export class FolderBlobs implements Blobs {
     return Object.entries(this.#folders).find(([top]) => top === topOf(name))?.[1];
   }
 
-  /** Returns the folder for partial files of a blob, and the path of the blob. */
+  /** Returns the final path of a blob (`path`), and the folder in which it is written until it is complete (`top`). */
   #place(name: string): { top: string; path: string } {
     const top = this.#folder(checkName(name));
     if (top === undefined)
@@ -157,8 +157,8 @@ const topOf = (name: string) => name.slice(0, name.indexOf("/"));
 const restOf = (name: string) => name.slice(name.indexOf("/") + 1);
 
 /**
- * Moves a finished file to its final path. Retries, because a concurrent `remove` may delete the new folder while the
- * folder is still empty.
+ * Moves a finished file to its final path. Tries several times, because a concurrent `remove` may delete the new folder
+ * while the folder is still empty.
  */
 async function place(draft: string, path: string, tries = 5): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });

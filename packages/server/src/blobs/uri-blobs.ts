@@ -26,7 +26,7 @@ import {
 /** Number of bytes that a read requests in advance, because logs are read sequentially. */
 const readAhead = 256 * 1024;
 
-/** Files on this machine that belong to blobs at a URI. */
+/** Paths on this machine that belong to blobs at a URI. */
 export interface LocalFiles {
   /** Folder for cached copies of blobs. */
   readonly copies: string;

@@ -22,7 +22,10 @@ interface DatasetUse extends DatasetAccess {
   readonly made: boolean;
 }
 
-/** Returns JSON with the job and its creator's namespace as rows of the library's tables; `datasets.py` inserts them. */
+/**
+ * Returns rows for the library's tables, as JSON: the job and its creator's namespace. The program `datasets.py`
+ * inserts them.
+ */
 export function jobRecord(job: Job, use: DatasetUse): string {
   const { made, home, createdAt, workers, runGroupId, rerunFromJobId } = use;
   const created_at = libraryTime(createdAt);

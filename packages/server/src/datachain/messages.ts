@@ -10,7 +10,7 @@ export const datasetNotFound = /\bDataset (?:\S+\.)?([^\s.]{1,255}) (?:version \
 export const runnerFailed = /^RuntimeError: UDF Execution Failed! Exit code: \d+$/;
 export const isOfLibrary = (line: string) => line.includes("/datachain/");
 
-/** Matches the error for a worker of a UDF process that died. The group is the worker's name. */
+/** Matches the error that a worker of a UDF process died. The group is the worker's name. */
 export const workerGone = /^RuntimeError: Worker (\S+) exited unexpectedly/;
 
 /**

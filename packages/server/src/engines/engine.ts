@@ -52,7 +52,7 @@ export interface JobSpec {
 export interface Attempt {
   /** Key under which the attempt was submitted. */
   readonly key: string;
-  /** Return value of `submit`; null if it returned none, or if the server died before it stored the value. */
+  /** Return value of `submit`; null if that was null, or if the server died before it stored the value. */
   readonly handle: string | null;
   /** Value of `Engine.epoch` that was stored with the attempt before its submission. */
   readonly epoch: string;
@@ -75,13 +75,15 @@ export type Observation =
    * reason.
    */
   | { readonly state: "WAITING"; readonly reason: string }
-  /** The attempt has not started and will not start: it never arrived, was withdrawn, or its start failed. */
+  /**
+   * The attempt has not started and will not start. The engine never got it, or it was withdrawn, or its start failed.
+   */
   | { readonly state: "ABSENT" }
   | { readonly state: "RUNNING"; readonly steps: readonly Step[]; readonly querying: boolean }
   | Exited
   /** The attempt ended without an exit code. */
   | { readonly state: "LOST"; readonly steps: readonly Step[]; readonly why: string }
-  /** The engine cannot determine the state at the moment. This is never treated as LOST. */
+  /** The engine cannot determine the state at the moment. The attempt is not treated as LOST then. */
   | { readonly state: "UNKNOWN"; readonly error: unknown };
 
 interface Exited {
@@ -93,7 +95,7 @@ interface Exited {
   readonly overLimit: string | null;
 }
 
-/** Reads the raw bytes of a log, unmasked. */
+/** Reads the raw bytes of a log, in which secrets are not masked. */
 export interface LogSource {
   size(): Promise<number>;
   /** Reads up to `length` bytes from `offset`, fewer at the end of the log. */
@@ -135,7 +137,7 @@ export interface EnvironmentKeeper {
    * nothing and returns false.
    */
   remove(environment: KeptEnvironment, unusedSince: number): Promise<boolean>;
-  /** Removes every virtualenv, of any team, that no job has used since this time. */
+  /** Removes all virtualenvs that no job has used since this time, of all teams. */
   removeUnused(since: number): Promise<void>;
   /** Deletes files that interrupted removals left behind. */
   removeRest(): Promise<void>;
@@ -146,8 +148,8 @@ export interface EnvironmentKeeper {
 export interface Engine {
   readonly capabilities: { readonly isolation: IsolationLevel };
   /**
-   * An opaque value that is stored with every attempt before its submission and passed back as `Attempt.epoch`. The local
-   * engine uses the boot id of its machine.
+   * A value that the engine chooses. It is stored with every attempt before its submission and passed back as
+   * `Attempt.epoch`. The local engine uses the boot id of its machine.
    */
   readonly epoch?: string;
   /**
@@ -162,7 +164,10 @@ export interface Engine {
    * reached.
    */
   observe(attempts: readonly Attempt[]): Promise<ReadonlyMap<string, Observation>>;
-  /** Prevents a submitted attempt from starting; idempotent. Returns false if the attempt has already started. */
+  /**
+   * Prevents a submitted attempt from starting. Can be called repeatedly. Returns false if the attempt has already
+   * started.
+   */
   withdraw(attempt: Attempt): Promise<boolean>;
   /** Asks the processes of an attempt to end, or kills them if `force` is set. */
   cancel(attempt: Attempt, force: boolean): Promise<void>;

@@ -57,7 +57,7 @@ export class Engines {
     return this.#engines.get(kind) ?? absentEngine(kind);
   }
 
-  /** Whether the engine of a cluster cannot be reached. No jobs are claimed for such a cluster. */
+  /** Whether the engine of a cluster cannot be reached. If so, no jobs are claimed for the cluster. */
   isPaused({ engine: kind }: OnCluster): boolean {
     return this.#paused.has(kind) || !this.#engines.has(kind);
   }
@@ -81,7 +81,7 @@ export class Engines {
   }
 }
 
-/** Opens the log of an attempt. The log is empty if its engine keeps none. */
+/** Opens the log of an attempt. If the engine keeps no logs, returns an empty log. */
 export const openLog = async (engine: Engine, key: string): Promise<LogSource> =>
   engine.openLog ? engine.openLog(key) : emptyLog;
 

@@ -4,7 +4,7 @@ import type { DatasetAccess } from "../datachain/dataset-access.ts";
 /** The location of a team's warehouse on this machine. */
 export interface WarehousePlace {
   readonly folder: string;
-  /** Id of the group that may write to the warehouse; undefined if only the server's user may. */
+  /** Id of the group that may write to the warehouse; undefined if only the server's user may write to it. */
   readonly group: number | undefined;
   /** Path of the metadata database. */
   readonly metadata: string;
@@ -25,7 +25,7 @@ export interface Python {
 
 /** What the local engine needs to know about warehouses. */
 export interface WarehousePlaces {
-  /** Returns the location of a team's warehouse. Creates its folder if there is none. */
+  /** Returns the location of a team's warehouse. Creates the folder if it does not exist. */
   use(teamId: number): WarehousePlace;
   /**
    * Records that a job used the warehouse with this interpreter, so that garbage collection uses the same interpreter.

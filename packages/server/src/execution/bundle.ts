@@ -1,4 +1,4 @@
-/** Builds the bundle of a job that an engine gets: script, files, environment variables and access to datasets. */
+/** Builds what an engine needs to run a job: script, files, environment variables and access to datasets. */
 import type { Blobs } from "../blobs/blobs.ts";
 import type { DatasetAccess } from "../datachain/dataset-access.ts";
 import { withLibrary } from "../datachain/requirements.ts";

@@ -121,9 +121,9 @@ export async function failRefused(db: Db, { id, why }: RefusedJob, now: number):
 }
 
 /**
- * Takes a job off the queue and opens its attempt. Returns undefined if another caller took the job. Returns a refusal
- * with the reason if the job cannot start: its credentials are missing, or the creator of a pipeline run has left since
- * the run was requested.
+ * Takes a job off the queue and opens its attempt. Returns undefined if another caller took the job. If the job cannot
+ * start, returns a refusal with the reason: its credentials are missing, or it is a pipeline run whose creator has left
+ * since the run was requested.
  */
 async function claimJob(
   db: Db,
@@ -183,13 +183,16 @@ async function credentialsOf(db: Db, { keys }: ClaimContext, job: JobRow) {
   }
 }
 
-/** Returns the secrets of earlier attempts. Their logs are part of the job's log, so these values stay masked. */
+/**
+ * Returns the secrets of the job's earlier attempts. The logs of these attempts are part of the job's log, so the
+ * secrets must stay masked.
+ */
 const secretsBefore = ({ keys }: ClaimContext, { id, retried, secrets }: JobRow): string[] =>
   retried === 0 || secrets === "" ? [] : (JSON.parse(decryptJobSecrets(keys, id, secrets)) as string[]);
 
 /**
- * Encrypts a job's secrets for its row. With them, the log is masked even after the credentials were changed or
- * deleted.
+ * Encrypts a job's secrets to store them in its row. With the stored secrets, the log can be masked even after the
+ * credentials were changed or deleted.
  */
 const encryptSecrets = async (db: Db, { keys }: ClaimContext, id: string, values: readonly string[]) =>
   encryptJobSecrets(db, keys, id, values.length === 0 ? "" : JSON.stringify([...new Set(values)]));

@@ -1,6 +1,6 @@
 /**
- * Ends attempts. An attempt ends with a result from the engine, or as failed if there is no result. If it never
- * started, its job goes back to the queue.
+ * Ends attempts. If the engine has a result, the attempt ends with that result. If there is none, it ends as failed. If
+ * it never started, its job goes back to the queue.
  */
 import type { JobStatus } from "@millrace/contract";
 import type { Updateable } from "kysely";
@@ -187,8 +187,8 @@ export async function failAttempt(context: EndContext, fence: Fence, message: st
 }
 
 /**
- * Closes an attempt that was withdrawn before it started. Its job goes back to the queue; if a cancellation was
- * requested, the job is canceled.
+ * Closes an attempt that was withdrawn before it started. If a cancellation was requested, the job is canceled.
+ * Otherwise the job goes back to the queue.
  */
 export async function requeueAttempt(context: EndContext, { id, attempt: fence }: Fence): Promise<void> {
   await context.store.write(async (db) => {

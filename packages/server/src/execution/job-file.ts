@@ -1,4 +1,4 @@
-/** A file that is attached to a job and whose content is on this machine. */
+/** A file that is attached to a job. Its content is on this machine. */
 import { chmodSync, copyFileSync, createReadStream, linkSync, rmSync, statSync } from "node:fs";
 import type { JobFile } from "../engines/engine.ts";
 

@@ -25,8 +25,8 @@ export class FilesNotHere extends Error {
 }
 
 /**
- * Returns whether all files of the job are on this machine. Files that have no row in the store are ignored here; they
- * make the start of the job fail later.
+ * Returns whether all files of the job are on this machine. Ignores files that have no row in the store; because of
+ * them, the start of the job fails later.
  */
 export async function areFilesHere(db: Db, blobs: Blobs, jobId: string): Promise<boolean> {
   if (blobs.isLocal) return true;
@@ -45,7 +45,7 @@ const leastMs = 60_000;
 /** Slowest accepted download rate, in bytes per millisecond. */
 const slowRate = 256;
 
-/** Downloads the files of a queued job to this machine. Throws BlobMissing if one does not exist. */
+/** Downloads the files of a queued job to this machine. Throws BlobMissing if a file does not exist. */
 export async function fetchJobFiles(db: Db, blobs: Blobs, jobId: string): Promise<void> {
   for (const { blob, size } of await filesOf(db, jobId))
     await blobs.fetch(uploadName(blob), { size, atMost: Math.ceil(leastMs + size / slowRate) });

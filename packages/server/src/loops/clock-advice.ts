@@ -24,7 +24,7 @@ export class ClockAdvice {
   /** The newest trusted wall-clock time, and the monotonic time at which it was read. */
   #believed: { readonly wall: number; readonly at: number } | undefined;
   #isBelieved = false;
-  /** The stored trusted time (clock mark) in Unix milliseconds, as this process last read or wrote it. */
+  /** The trusted time in the store (the clock mark), as this process last read or wrote it, in Unix milliseconds. */
   #stored = Number.NEGATIVE_INFINITY;
   #isBehind = false;
 

@@ -1,6 +1,6 @@
 /**
- * Counts the disk usage of teams: the logs of ended jobs, each counted once, and the warehouses. If the logs of a team
- * exceed its quota, the oldest are deleted; the newest log stays, whatever its size.
+ * Counts the disk usage of teams: the warehouses, and the logs of ended jobs. Each log is counted once. If the logs of
+ * a team exceed its quota, the oldest are deleted, but the newest log is kept, whatever its size.
  */
 import { BlobsUnavailable } from "../blobs/blobs.ts";
 import { type DiskQuotas, diskQuota } from "../domain/access/quotas.ts";

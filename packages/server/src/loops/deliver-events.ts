@@ -58,7 +58,7 @@ const most = { all: 64, team: 12, receiver: 4 } as const;
 const slackSeconds = 5;
 
 export interface DeliverEvents extends Loop {
-  /** Resolves when no attempt is in progress. */
+  /** Resolves when no delivery is being sent. */
   settled(): Promise<void>;
 }
 
@@ -175,7 +175,7 @@ class Flights {
     return team === undefined || this.#count(isOfTeam) < most.team;
   }
 
-  /** Returns the ids of the receivers that are at their limit. */
+  /** Returns the ids of receivers to which the maximum number of deliveries is being sent. */
   busy(): number[] {
     const counts = new Map<number, number>();
     for (const { due } of this.#flying.values()) counts.set(due.receiver_id, (counts.get(due.receiver_id) ?? 0) + 1);
@@ -183,8 +183,8 @@ class Flights {
   }
 
   /**
-   * Starts an attempt. Returns false if a limit is reached, if the delivery is already in progress, or if another
-   * server took it.
+   * Starts to send a delivery. Returns false if a limit is reached, if the delivery is already being sent, or if
+   * another server took it.
    */
   async begin(due: DueDelivery, take: Take, attempt: (row: DeliveryRow) => Promise<void>): Promise<boolean> {
     const isBusy = this.#count(({ receiver_id }) => receiver_id === due.receiver_id) >= most.receiver;

@@ -36,7 +36,9 @@ export interface ExportsContext {
 
 /** Maximum number of files that are written in parallel, each of a different team. */
 const atOnce = 4;
-/** Expected size of one file in bytes. No file is begun if the disk has no room for it. */
+/**
+ * Expected size of one file in bytes. If the disk has less free space than this above its minimum, no file is begun.
+ */
 const roomForFile = 64 * 1024 ** 2;
 
 interface ExportLoop extends Loop {

@@ -35,8 +35,8 @@ export interface SchedulesContext
 const mostTries = 5;
 
 /**
- * After its start, the server first records jobs that ended while no server ran. Schedules wait for that, but at most
- * this many milliseconds. This is less than the delay at which a tick counts as late.
+ * After its start, the server first records which jobs ended while no server ran. Schedules wait for that, but at most
+ * this many milliseconds. A tick that is delayed by this much does not count as late yet.
  */
 const endPatience = 30_000;
 

@@ -26,7 +26,7 @@ import { type Loop, loopName } from "./loop.ts";
 export interface FollowContext extends CollectContext {
   /** Seconds between SIGTERM and SIGKILL. */
   readonly cancelGrace: number;
-  /** Keys of attempts for which the engine reported a change. The loop clears the set. */
+  /** Keys of attempts for which the engine reported a change. The loop empties the set. */
   readonly hints: Set<string>;
   /**
    * Attempts whose datasets are being read from the team's warehouse, by key. Each promise resolves when the result of

@@ -88,7 +88,7 @@ async function keepWithinQuota(
   return unused;
 }
 
-/** While the disk is below its minimum of free space, deletes first the package caches and then unused virtualenvs. */
+/** Deletes first package caches and then unused virtualenvs, until the disk has its minimum of free space. */
 async function makeRoom(
   { clock, disk }: KeepEnvironmentsContext,
   keeper: EnvironmentKeeper,

@@ -15,7 +15,7 @@ export interface Loop {
   /** Milliseconds until the next run, if nothing wakes the loop earlier. */
   readonly interval: number;
   runOnce(): Promise<void>;
-  /** Resolves when the background work of earlier runs has ended; absent if runs leave none. */
+  /** Resolves when the background work of earlier runs has ended; absent if runs start no background work. */
   settled?(): Promise<void>;
 }
 

@@ -100,7 +100,7 @@ async function sweepLogs({ store, blobs }: SweepContext, begun: number): Promise
   }
 }
 
-/** Deletes folders and other remains that engines still have of closed attempts. */
+/** Deletes everything that engines still have of closed attempts, such as folders. */
 async function sweepAttempts({ store, engines, serverId, log }: SweepContext): Promise<void> {
   for (const engine of engines.all()) {
     // The engine is queried first: an attempt that starts in between is then in the second list.

@@ -7,7 +7,7 @@ export const page = 50;
 /** Minimum number of items that each team fires in one round, however many teams there are. */
 const leastShare = 5;
 
-/** The queries and the action of a loop for its kind of due item, such as schedules or tasks. */
+/** What a loop does with its due items, such as schedules or tasks: how it reads them and how it fires one. */
 export interface Firing<Due> {
   /** Returns the ids of teams that have due items. */
   teams(now: number): Promise<readonly number[]>;
@@ -35,8 +35,8 @@ export class TeamsInTurn<Due extends { readonly next_run: string }> {
   }
 
   /**
-   * Fires a share of each team's due items, all with the same time `now`. Returns whether more items may be due; if so,
-   * the caller starts the next round at once.
+   * Fires some due items of each team, all with the same time `now`. Returns whether more items may be due. If so, the
+   * caller starts the next round at once.
    */
   async round(now: number): Promise<boolean> {
     const teams = await this.#firing.teams(now);

@@ -12,7 +12,7 @@ interface Waiting {
 
 export class Waits {
   readonly #clock: Clock;
-  /** Longest delay, in milliseconds. */
+  /** The longest delay that can be configured, in milliseconds. */
   readonly #longest: number;
   readonly #until = new Map<string, number>();
 

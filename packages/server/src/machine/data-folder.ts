@@ -40,7 +40,9 @@ export class DataFolder {
     return join(this.path, "server.lock");
   }
 
-  /** File with the keys that encrypt database values, unless MILLRACE_SECRET_KEY or MILLRACE_SECRET_KEY_FILE is set. */
+  /**
+   * File with the keys that encrypt database values; unused if MILLRACE_SECRET_KEY or MILLRACE_SECRET_KEY_FILE is set.
+   */
   get keys(): string {
     return join(this.path, "secret.key");
   }
@@ -99,9 +101,9 @@ export class DataFolder {
       root: this.path,
       jobs: this.jobs,
       environments: this.environments,
-      /** The /etc/passwd and /etc/group files that jobs see, and the seccomp filter. */
+      /** Folder of the seccomp filter and of the files that jobs see as /etc/passwd and /etc/group. */
       accounts: join(this.path, "accounts"),
-      /** List of the control groups that the server created. */
+      /** File that lists the control groups that the server created. */
       cgroups: join(this.path, "cgroups"),
       /** Cache folder for pip and uv in jobs that run without isolation. */
       cache: join(this.path, "cache"),
@@ -113,7 +115,7 @@ export class DataFolder {
     return {
       /** Parent folder of the teams' warehouses. */
       teams: join(this.path, "team-stores"),
-      /** Node's compile cache for the child processes that open warehouses. */
+      /** Folder of Node's compile cache for the child processes that open warehouses. */
       compiled: join(this.path, "compiled"),
     };
   }

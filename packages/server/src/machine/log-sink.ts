@@ -11,7 +11,7 @@ import { constants, fstatSync, openSync, writeSync } from "node:fs";
  */
 const mostWaiting = 1024 * 1024;
 
-/** Writes as many bytes as possible without blocking and returns their number. Throws if none can be written. */
+/** Writes as many bytes as possible without blocking, and returns how many it wrote. Throws if it can write none. */
 type Write = (bytes: Buffer) => number;
 
 export class LogSink {

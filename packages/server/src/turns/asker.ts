@@ -6,13 +6,13 @@ import { ApiError } from "@millrace/contract";
 export interface Asker {
   /** Identifies the caller. Callers take turns when many requests wait for the same resource. */
   readonly caller: unknown;
-  /** Id of the team that the request is about; undefined if there is none. */
+  /** Id of the team that the request is about; undefined if it is about no team. */
   readonly team?: number | undefined;
   /** Returns whether the caller has closed the connection. */
   readonly hasGone: () => boolean;
   /** Whether the request has begun a write. If so, the request is completed even if the caller disconnects. */
   hasWritten?: boolean;
-  /** Releases the slot that was taken for a large answer; undefined if none was taken. */
+  /** Releases the slot that the request has taken for a large answer; undefined if it has taken none. */
   leave?: () => void;
 }
 

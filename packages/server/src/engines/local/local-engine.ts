@@ -69,8 +69,8 @@ const claimPatienceMs = 30_000;
 /** Age in milliseconds from which the resource usage of an attempt is sampled. */
 const youngMs = 500;
 /**
- * Time limit for killing processes, in milliseconds. A process may be unkillable, for example while it waits for a dead
- * disk.
+ * Time limit for killing processes, in milliseconds. Some processes cannot be killed, for example one that waits for a
+ * dead disk.
  */
 const sweepMs = 2000;
 
@@ -80,7 +80,7 @@ interface NewAttempt {
   readonly folder: AttemptFolder;
   /** User id of the attempt; undefined if it runs as the server's user. */
   readonly uid: number | undefined;
-  /** Python of the machine; undefined if the job needs none. */
+  /** The machine's Python interpreter for the job; undefined if the job needs no Python. */
   readonly interpreter: Interpreter | undefined;
   /** Packages to install, one per line; undefined if the attempt needs no virtualenv. */
   readonly requirements: string | undefined;
@@ -108,7 +108,7 @@ export class LocalEngine implements Engine {
   readonly #processes: AttemptProcesses;
   readonly #disk = new DiskWatch();
   readonly #room = variablesRoom();
-  /** Keys of attempts whose processes have received SIGTERM. */
+  /** Keys of attempts whose processes have been sent SIGTERM. */
   readonly #asked = new Set<string>();
   /** Time of the last usage sample in milliseconds since the Unix epoch, by attempt key. */
   readonly #sampled = new Map<string, number>();
@@ -116,7 +116,7 @@ export class LocalEngine implements Engine {
   readonly #logs = new LogMarks();
   readonly #uncleaned = new Set<string>();
   readonly #submitting = new Map<string, Promise<null>>();
-  /** Monotonic time of submission in milliseconds, by attempt key; only for attempts that this process submitted. */
+  /** When this process submitted each attempt, in milliseconds of the monotonic clock, by attempt key. */
   readonly #started = new Map<string, number>();
   readonly #scripts = new Map<string, string>();
 
@@ -332,7 +332,10 @@ export class LocalEngine implements Engine {
     }
   }
 
-  /** Returns the job's environment variables. Millrace's own come last, so that the job cannot override them. */
+  /**
+   * Returns the job's environment variables. Variables that Millrace sets come last, so that the job cannot override
+   * them.
+   */
   #environment(spec: LocalSpec, folder: AttemptFolder, interpreter: Interpreter | undefined): Record<string, string> {
     const { jobEnvironment, folders } = this.#options;
     const temporary = this.#isolation.temporary(folder);

@@ -8,7 +8,7 @@ import { environmentFunctions, environmentPhase } from "./environments/environme
 import type { PlanInput } from "./environments/plan-input.ts";
 import { quote, words } from "./processes/shell.ts";
 
-/** Millrace's scripts that run inside the job's sandbox. They are copied to its input folder. */
+/** File names of Millrace's scripts that run inside the job's sandbox. They are copied to the job's input folder. */
 export const insideScripts = [
   "repository.sh",
   "repository-script.sh",
@@ -52,7 +52,7 @@ export function confine({
   return [...lines, "  true"].join("\n");
 }
 
-/** Splits `url@revision` at the last @ of the path. An @ before the host belongs to the URL. */
+/** Splits `url@revision` at the last @ of the URL's path. An @ before the host name is part of the URL. */
 export function splitRevision(repository: string): { url: string; revision: string } {
   const pathStart = /^\w+:\/\//.test(repository)
     ? repository.indexOf("/", repository.indexOf("://") + 3)

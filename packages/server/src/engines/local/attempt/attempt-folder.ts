@@ -57,7 +57,7 @@ interface SandboxInfo {
   readonly namespace: string;
 }
 
-/** Files that the cleanup of an ended attempt keeps. */
+/** Matches the names of files that the cleanup of an ended attempt keeps. */
 const kept = /^(claim|supervisor|log|exit|limit|usage|step\..*)$/;
 
 export const metricsFile = ".millrace-metrics.json";
@@ -172,7 +172,7 @@ export class AttemptFolder {
     return pid && startTime && bootId ? { pid: Number(pid), startTime, bootId } : undefined;
   }
 
-  /** Returns the sandbox of the current phase; undefined if there is none, or none yet. */
+  /** Returns the sandbox of the current phase; undefined if the phase has no sandbox, or none yet. */
   sandbox(): SandboxInfo | undefined {
     const text = this.#text("sandbox");
     const pid = /"child-pid": (\d+)/.exec(text)?.[1];
@@ -180,19 +180,23 @@ export class AttemptFolder {
     return pid && namespace ? { pid: Number(pid), namespace } : undefined;
   }
 
-  /** Whether the start of a sandbox failed half-way, for example on a full disk. */
+  /**
+   * Whether the file that describes the sandbox is incomplete, because the start of the sandbox failed, for example on
+   * a full disk.
+   */
   hasHalfSandbox(): boolean {
     return existsSync(this.file("sandbox")) && this.sandbox() === undefined;
   }
 
-  /** Returns the path of the attempt's virtualenv; empty if it has none, or none yet. */
+  /** Returns the path of the attempt's virtualenv; empty if the attempt has none, or none yet. */
   venv(): string {
     return this.#text("venv").trim();
   }
 
   /**
-   * Returns the path of the virtualenv that is being built for the attempt; undefined if none is. `cacheBytes` is the size
-   * of the team's package cache before the build; undefined if the build does not use that cache.
+   * Returns the path of the virtualenv that is being built for the attempt; undefined if no build is running.
+   * `cacheBytes` is the size of the team's package cache before the build; undefined if the build does not use that
+   * cache.
    */
   building(): { readonly environment: string; readonly cacheBytes: number | undefined } | undefined {
     const [environment, bytes] = this.#text("building").trim().split("\n");
@@ -337,7 +341,7 @@ export class AttemptFolder {
     }
   }
 
-  /** Deletes everything in the folder except the log and the records. */
+  /** Deletes everything in the folder except the log and a few small files about how the attempt ended (`kept`). */
   async clean(): Promise<void> {
     // An attempt that ended before its submission has no folder.
     if (!existsSync(this.path)) return;
@@ -363,8 +367,8 @@ export class AttemptFolder {
 }
 
 /**
- * Deletes a folder of a job. Its subfolders may be nested deeper than the maximum path length and may lack permissions.
- * Links are not followed.
+ * Deletes a folder that a job has written to. The job may have nested subfolders deeper than the maximum path length,
+ * and removed their permissions. Symbolic links are not followed.
  */
 async function removeTree(path: string): Promise<void> {
   if (isSmall(path)) return rm(path, { recursive: true, force: true });

@@ -1,4 +1,7 @@
-/** Reads the log file of an attempt. The first read opens the file; while the file does not exist, each read tries again. */
+/**
+ * Reads the log file of an attempt. The first read opens the file. If the file does not exist yet, the next read tries
+ * again.
+ */
 import { type FileHandle, open } from "node:fs/promises";
 
 export class LogFile {

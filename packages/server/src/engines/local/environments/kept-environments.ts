@@ -12,7 +12,7 @@ import type { EnvironmentKeeper, KeptEnvironment } from "../../engine.ts";
 
 export interface KeptEnvironmentsOptions {
   readonly envsDir: string;
-  /** Returns the path of an attempt's virtualenv; empty if it has none, or none yet. */
+  /** Returns the path of an attempt's virtualenv; empty if the attempt has none, or none yet. */
   readonly environmentOf: (key: string) => string;
   /** Called after the removal of a virtualenv. `error` is set if the removal failed. */
   readonly onRemoved: (environment: string, error?: unknown) => void;
@@ -117,7 +117,10 @@ export class KeptEnvironments implements EnvironmentKeeper {
     if (taken) await this.#drop(away);
   }
 
-  /** Returns all folders with virtualenvs. Earlier versions of Millrace kept them directly in `envsDir`. */
+  /**
+   * Returns all folders that contain virtualenvs. Besides the teams' folders, this is `envsDir` itself, which earlier
+   * versions of Millrace used.
+   */
   async #folders(): Promise<string[]> {
     return [this.#options.envsDir, ...(await this.teams()).map((team) => this.#folder(team))];
   }

@@ -87,7 +87,10 @@ export interface Isolation {
 }
 
 export interface Programs {
-  /** Path of `env`. All paths here are absolute: a job's own PATH must not decide which program starts the job. */
+  /**
+   * Path of `env`. All paths of this interface are absolute, because a job's own PATH must not decide which program
+   * starts the job.
+   */
   readonly env: string;
   /**
    * Path of `setsid`, which starts a new session. A job that signals its process group then does not reach the

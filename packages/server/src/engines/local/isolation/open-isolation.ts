@@ -27,7 +27,7 @@ export interface IsolationOptions {
   readonly folders: EngineFolders;
   readonly users: UserRange;
   readonly jobPaths: readonly JobPath[];
-  /** Files that no job may read, even if it runs as the server's user. */
+  /** Paths of files that no job may read, not even a job that runs as the server's user. */
   readonly hidden: readonly string[];
   readonly jobEnvironment: Readonly<Record<string, string>>;
   readonly limits: { readonly memory: number };
@@ -41,7 +41,10 @@ export interface OpenedIsolation {
   readonly missing: readonly string[];
 }
 
-/** Opens the requested level, or for `auto` the strongest that works. Throws if a requested level does not work. */
+/**
+ * Opens the requested isolation level or, for `auto`, the strongest level that works. Throws if a requested level does
+ * not work.
+ */
 export async function openIsolation(options: IsolationOptions, programs: Programs): Promise<OpenedIsolation> {
   if (options.wanted === "auto" || options.wanted === "bwrap") checkPaths(options);
   const missing: string[] = [];
@@ -167,8 +170,8 @@ async function openSandbox(options: IsolationOptions, programs: Programs): Promi
 }
 
 /**
- * Whether bubblewrap can limit the size of a tmpfs. Versions before 0.7 cannot; with them, the content of a tmpfs is
- * counted but not limited.
+ * Whether bubblewrap can limit the size of a tmpfs. Versions before 0.7 cannot. The content of a tmpfs then still
+ * counts as memory of the job, but has no limit of its own.
  */
 const takesSizes = async (bwrap: string) => (await promisify(execFile)(bwrap, ["--help"])).stdout.includes("--size ");
 

@@ -15,7 +15,7 @@ export interface SandboxOptions {
   readonly bwrap: string;
   readonly folders: EngineFolders;
   readonly jobPaths: readonly JobPath[];
-  /** Files outside the data folder that no job may read, even if it runs as the server's user. */
+  /** Paths of files outside the data folder that no job may read, not even a job that runs as the server's user. */
   readonly hidden: readonly string[];
   /** Files named in the operator's environment variables for jobs, such as certificates. */
   readonly settingFiles: readonly string[];
@@ -36,15 +36,15 @@ export interface SandboxedAttempt {
   readonly shared: readonly string[];
   /** Subfolders of the attempt's folder that the job may write to. */
   readonly own: readonly string[];
-  /** Subfolder that is the working directory. */
+  /** Subfolder of the attempt's folder that is the working directory. */
   readonly cwd: string;
-  /** Subfolder that the job sees as /tmp. */
+  /** Subfolder of the attempt's folder that the job sees as /tmp. */
   readonly tmp: string;
 }
 
-/** File descriptor to which bubblewrap writes the sandbox's PID namespace. The shell opens it. */
+/** File descriptor to which bubblewrap writes the sandbox's PID namespace. The attempt's shell opens it. */
 export const infoDescriptor = 5;
-/** File descriptor from which bubblewrap reads the seccomp filter. The shell opens it. */
+/** File descriptor from which bubblewrap reads the seccomp filter. The attempt's shell opens it. */
 export const filterDescriptor = 6;
 
 export class Sandbox {
@@ -123,7 +123,7 @@ export class Sandbox {
     ];
   }
 
-  /** Whether a job would see this file if it were not hidden. */
+  /** Whether the file exists in a folder that jobs see, so that it must be hidden explicitly. */
   #shows(file: string): boolean {
     const shown = isSystem(file) || this.#options.jobPaths.some(({ path }) => isBelow(file, path));
     return shown && lstatSync(file, { throwIfNoEntry: false }) !== undefined;

@@ -11,7 +11,7 @@ interface Calls {
   readonly clone: number;
   readonly unshare: number;
   readonly keys: readonly number[];
-  /** Numbers of memfd_create, shmget and, on i386, the older call `ipc` that includes shmget. */
+  /** System call numbers of memfd_create and shmget and, on i386, of the older call `ipc`, which includes shmget. */
   readonly memory: readonly number[];
   /** First number of a second system call table (x32 on x64). The filter refuses all system calls of that table. */
   readonly secondTable?: number;

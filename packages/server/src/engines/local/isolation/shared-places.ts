@@ -13,13 +13,16 @@ import type { UserRange } from "./users.ts";
 
 export interface SharedPlacesOptions {
   readonly range: UserRange;
-  /** Folders that are never cleared, even inside shared places: the data folder and the operator's folders for jobs. */
+  /**
+   * Folders in which nothing is deleted, even if they are inside shared folders: the data folder and the operator's
+   * folders for jobs.
+   */
   readonly kept: readonly string[];
   /** Absolute path of the program `find`. */
   readonly find: string;
   /** Absolute path of the program `ipcrm`. */
   readonly ipcrm: string;
-  /** Returns a command prefix that runs a command as this user, so that it cannot remove files of others. */
+  /** Returns a command prefix that runs a command as this user. The command then cannot remove files of other users. */
   readonly become: (uid: number) => readonly string[];
   readonly folders?: readonly string[];
 }

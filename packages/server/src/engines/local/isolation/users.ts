@@ -28,14 +28,14 @@ export interface JobUsersOptions {
   readonly range: UserRange;
   /** The data folder, which identifies this server in the registry. */
   readonly root: string;
-  /** User ids of attempts from before this server's restart, with the attempt keys. */
+  /** User ids of attempts that started before this server did, with the keys of the attempts. */
   readonly inUse: ReadonlyMap<number, string>;
   /** Returns which of these user ids still own files. Such an id is not reserved. */
   readonly avoid?: ((users: readonly number[]) => Promise<ReadonlySet<number>>) | undefined;
   readonly registry?: string;
 }
 
-/** Thrown while all user ids are in use. */
+/** Thrown if all user ids are in use. */
 export class NoFreeUser extends Error {}
 
 export class JobUsers {
@@ -127,7 +127,7 @@ export class JobUsers {
     return rows.map(({ uid }) => uid).filter((uid) => this.#inRange(uid));
   }
 
-  /** Reserves more user ids. Throws NoFreeUser if there are none. */
+  /** Reserves more user ids. Throws NoFreeUser if no id can be reserved. */
   async #refill(): Promise<void> {
     const avoided = new Set<number>();
     for (;;) {

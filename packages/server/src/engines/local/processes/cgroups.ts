@@ -54,9 +54,9 @@ export class Cgroups {
   #closed = false;
 
   /**
-   * Opens the control groups. Returns undefined if they cannot be created; limits are then enforced by sampling. Also
-   * returns undefined if nothing is limited, because a group slows its processes down. Removes unused groups of earlier
-   * server processes.
+   * Opens the control groups. Also removes unused groups of earlier server processes. Returns undefined if no groups
+   * can be created; memory limits are then enforced by sampling. Also returns undefined if nothing is limited, because
+   * a group slows its processes down.
    */
   static open(
     { root, cgroups: record }: GroupFolders,
@@ -168,7 +168,7 @@ export class Cgroups {
     }
   }
 
-  /** Whether the kernel lists no processes in the group; undefined if the group no longer exists. */
+  /** Whether the group contains no processes except zombies; undefined if the group no longer exists. */
   isEmpty({ name }: Pick<Group, "name">): boolean | undefined {
     try {
       return this.#read("pids", name, "cgroup.procs") === "";
@@ -228,9 +228,7 @@ export class Cgroups {
     else this.#retired.add(name);
   }
 
-  /**
-   * Prevents a job from exceeding its memory limit by swapping. On a kernel without swap accounting, it does nothing.
-   */
+  /** Prevents a job from using swap space beyond its memory limit. Does nothing on a kernel without swap accounting. */
   #limitSwap(path: string, memory: number): void {
     const [file, value] =
       this.#version === 2 ? ["memory.swap.max", "0"] : ["memory.memsw.limit_in_bytes", String(memory)];

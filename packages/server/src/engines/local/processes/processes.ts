@@ -10,7 +10,7 @@ export const keyVariable = "MILLRACE_ATTEMPT";
 
 export const readBootId = async () => (await readFile("/proc/sys/kernel/random/boot_id", "utf8")).trim();
 
-/** Identifies a process within one boot. A process id alone can be reused. */
+/** Identifies a process within one boot. The start time is needed, because a process id can be reused. */
 export interface Identity {
   readonly pid: number;
   /** Start time in clock ticks since boot, as in /proc. */
@@ -44,7 +44,8 @@ const isDead = ({ state }: Stat) => state === "Z" || state === "X";
 export const startTimeOf = (pid: number): string | undefined => statOf(pid)?.startTime;
 
 /**
- * Returns milliseconds since a process of this boot started, even if it has exited. Clock changes do not affect the result.
+ * Returns the milliseconds since a process of this boot started, even if the process has exited. Clock changes do not
+ * affect the result.
  */
 export function ageOf({ startTime }: Identity): number {
   const before = (Number(startTimeOf(process.pid)) - Number(startTime)) / ticksPerSecond;
@@ -149,13 +150,16 @@ export function byMark(keys: readonly string[]): (pid: number) => Belonging {
   };
 }
 
-/** Whether a process without environment may be in the middle of an `exec`: it is alive and not a kernel thread. */
+/**
+ * Whether a process that shows no environment may be in the middle of an `exec`. False for exited processes and kernel
+ * threads.
+ */
 function isChanging(pid: number): boolean {
   const stat = statOf(pid);
   return stat !== undefined && !isDead(stat) && (stat.flags & kernelThread) === 0;
 }
 
-/** Reads the environment of a process; undefined if it has exited or may not be read. */
+/** Returns the environment of a process; undefined if the process has exited or its environment may not be read. */
 function environmentOf(pid: number): Buffer | undefined {
   try {
     return readFileSync(`/proc/${pid}/environ`);
