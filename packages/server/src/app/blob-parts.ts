@@ -7,7 +7,7 @@ import type { DataFolder } from "../machine/data-folder.ts";
 import type { Faults } from "../machine/faults.ts";
 import type { Part } from "./part.ts";
 
-/** Opens the blob storage and claims it for this server; fails if another server uses it. */
+/** Opens the blob storage and claims it for this server. Throws if another server uses it. */
 export async function claimedBlobs(folder: DataFolder, config: Config, serverId: string): Promise<Blobs> {
   const location = folder.blobs(config);
   const blobs = await openBlobs(location);
@@ -16,8 +16,8 @@ export async function claimedBlobs(folder: DataFolder, config: Config, serverId:
 }
 
 /**
- * Returns the archive that moves logs of ended attempts to a remote blob storage; undefined if blobs are in the data
- * folder, where the logs already are.
+ * Returns the archive that moves logs of ended attempts to a remote blob storage. Returns undefined if blobs are in the
+ * data folder, because the logs are already there.
  */
 export const logArchive = (folder: DataFolder, blobs: Blobs, faults: Faults): LogArchive | undefined =>
   blobs.isLocal
@@ -29,7 +29,7 @@ export const logArchive = (folder: DataFolder, blobs: Blobs, faults: Faults): Lo
       );
 
 /**
- * Returns a part that closes the blob storage when it stops. It starts after the loops, so it stops before them.
- * Closing the storage interrupts loops that wait for the storage; the next start of the server continues their work.
+ * Returns a part that closes the blob storage when it stops. It starts after the loops and so stops before them.
+ * Closing the storage interrupts loops that wait for it; they continue their work at the next start of the server.
  */
 export const closedBlobs = (blobs: Blobs): Part => ({ start: async () => {}, stop: () => blobs.close() });

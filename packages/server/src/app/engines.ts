@@ -1,4 +1,4 @@
-/** Opens the engines of a server: the local one, and the ones that the caller passed in. */
+/** Opens the engines of a server: the local engine, and the engines that the caller passed in. */
 import type { Logger } from "pino";
 import { keyFilePath, keyLocation } from "../admin/keys/key-file.ts";
 import type { Config } from "../configuration/config.ts";
@@ -13,7 +13,7 @@ import type { Signals } from "../turns/signals.ts";
 import { opened, type Part } from "./part.ts";
 
 /**
- * Collects the keys of attempts for which an engine reported a change, by the kind of the engine. The loop
+ * Collects the keys of attempts for which an engine reported a change, separately for each kind of engine. The loop
  * `follow-attempts` checks these attempts at once.
  */
 export class Hints {
@@ -96,8 +96,8 @@ interface Opening {
 }
 
 /**
- * Opens the additional engines and returns the registry of all. The local engine is a separate part, because the
- * processes that it confines must stop before it closes.
+ * Opens the additional engines and returns the registry of all engines. The local engine is opened separately, because
+ * it must close later: the processes that run in its sandboxes must stop first.
  */
 export const allEngines = ({ local, others, hints, log }: Opening): Part<Engines> => {
   const added: Record<string, Engine> = {};

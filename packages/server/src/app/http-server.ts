@@ -1,4 +1,4 @@
-/** The HTTP server as a part: it listens when it starts, and finishes open requests when it stops. */
+/** The HTTP server as a part of the server: it listens when it starts, and finishes open requests when it stops. */
 import type { FastifyInstance } from "fastify";
 import type { Config } from "../configuration/config.ts";
 import type { ListeningSettings } from "../configuration/groups/listening.ts";
@@ -47,8 +47,8 @@ export const admission = (readiness: Readiness, server: HttpServer): Part =>
   );
 
 /**
- * Computes the connection limits. One address gets at most half of all connections and one user a quarter, so that
- * others can still connect.
+ * Computes the connection limits from the limit on open files. One address gets at most half of all connections and one
+ * user a quarter, so that others can still connect.
  */
 export function openConnections({ requests, listening }: Config, callers: Callers): Connections {
   const { reservedFiles, addressConnections, requestSeconds } = requests;

@@ -19,7 +19,9 @@ export const lockedFolder = (folder: DataFolder): Part<unknown> =>
     (lock) => lock.release(),
   );
 
-/** Locks the database. Returns no lock for SQLite, because the lock of the data folder is enough there. */
+/**
+ * Locks the database. For SQLite it takes no lock and returns undefined, because the lock of the data folder is enough.
+ */
 export const databaseLock = (location: StoreLocation, log: Logger): Part<DatabaseLock | undefined> =>
   opened(
     () => lockDatabase(location, lockEvents(log)),
@@ -32,7 +34,10 @@ export const database = (location: StoreLocation, lock: DatabaseLock | undefined
     (store) => store.close(),
   );
 
-/** Logs one line when the database becomes unreachable and one when it is back, however many callers notice. */
+/**
+ * Logs when the database becomes unreachable and when it is reachable again, one line each, however many callers
+ * notice.
+ */
 const lockEvents = (log: Logger): LockEvents => ({
   onWaiting: ({ message }) =>
     log.warn({ why: message }, "the database is unreachable; the server waits for it before it starts"),

@@ -1,5 +1,5 @@
 /**
- * Builds all loops of a server, and the part that runs them. They start together; stopping waits for their current
+ * Builds all loops of a server, and the part that runs them. The loops start together. Stopping waits for their current
  * runs.
  */
 import type { Logger } from "pino";

@@ -1,4 +1,4 @@
-/** Starts what runs jobs: the engines, the warehouses of the teams and the blob storage. */
+/** Starts the parts that jobs need: the engines, the warehouses of the teams and the blob storage. */
 import type { Blobs } from "../blobs/blobs.ts";
 import { prepareLocalCluster } from "../domain/lifecycle/first-start.ts";
 import type { LocalEngine } from "../engines/local/local-engine.ts";

@@ -1,7 +1,10 @@
 /** The parts of a running server. They start one after another and stop in reverse order. */
 
 export interface Part<Given = void> {
-  /** Starts the part, and resolves with what later parts need from it. A failed start releases everything it opened. */
+  /**
+   * Starts the part. Returns what later parts need from it. If the start fails, it releases everything that it has
+   * opened.
+   */
   start(): Promise<Given>;
   stop(): Promise<void>;
 }

@@ -1,5 +1,6 @@
 /**
- * Prepares an opened store for a server: encryption keys, initial rows, and attempts that an earlier server left open.
+ * Prepares an opened store for a server: opens the encryption keys, creates the initial rows, and ends attempts that a
+ * server with another data folder left open.
  */
 import { randomUUID } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
@@ -37,7 +38,10 @@ export async function preparedStore(
   return { store, keys, serverId };
 }
 
-/** Refuses to listen on an address that other machines can reach until an administrator has a password. */
+/**
+ * Throws if the server would listen on an address that other machines can reach although no administrator has a
+ * password.
+ */
 async function requireAdministrator({ host }: ListeningSettings, store: Store): Promise<void> {
   if (isLoopback(host) || (await hasAdministratorWithPassword(store.db))) return;
   throw Object.assign(
@@ -49,7 +53,7 @@ async function requireAdministrator({ host }: ListeningSettings, store: Store): 
 }
 
 /**
- * Returns the id of the data folder, and creates the id on first use. It is stored with every open attempt, so that a
+ * Returns the id of the data folder. Creates the id on first use. It is stored with every open attempt, so that a
  * server recognizes its own attempts.
  */
 async function readServerId(path: string): Promise<string> {

@@ -1,11 +1,14 @@
-/** Tells whether the server accepts requests. It accepts none while it starts, and none once it stops. */
+/**
+ * Tells whether the server accepts requests. It accepts none before everything has started, and none once it begins to
+ * stop.
+ */
 export class Readiness {
   readonly #stop = new AbortController();
   #isReady = false;
 
   readonly isReady = (): boolean => this.#isReady;
 
-  /** Aborted when the server stops. Open streams then end, and retries give up. */
+  /** A signal that is aborted when the server stops. Open streams then end, and no more retries are made. */
   get stopping(): AbortSignal {
     return this.#stop.signal;
   }

@@ -4,7 +4,7 @@ import { writeFile } from "node:fs/promises";
 export class ServerUrl {
   #url: string;
 
-  /** A URL from the configuration takes precedence over the address that the server listens on. */
+  /** `publicUrl` is the URL from the configuration; if it is empty, the address that the server listens on is used. */
   constructor(publicUrl: string) {
     this.#url = publicUrl;
   }
@@ -13,7 +13,8 @@ export class ServerUrl {
   readonly read = (): string => this.#url;
 
   /**
-   * Records the address when the server starts to listen. Also writes the URL to a file, for commands that print links.
+   * Records the address at which the server listens, unless the configuration has a URL. Also writes the URL to a file,
+   * for commands that print links.
    */
   async listensAt(address: string, file: string): Promise<string> {
     this.#url ||= address.replace("0.0.0.0", "127.0.0.1").replace("[::]", "[::1]");

@@ -1,4 +1,4 @@
-/** Starts a server: its parts start in order, each with what it needs, and stop in reverse order. */
+/** Starts a server. Its parts start in order, each with what it needs from earlier parts, and stop in reverse order. */
 import type { Logger } from "pino";
 import type { Config } from "../configuration/config.ts";
 import { type Clock, systemClock } from "../domain/time/clock.ts";
@@ -24,13 +24,13 @@ export interface RunningServer {
   readonly url: string;
   readonly store: Store;
   readonly engines: Engines;
-  /** Finishes requests and loops; running jobs continue. */
+  /** Stops the server: finishes open requests and current runs of loops. Running jobs continue. */
   stop(): Promise<void>;
 }
 
 export interface ServerOptions {
   readonly clock?: Clock;
-  /** Additional engines, by kind. A cluster runs its jobs on the engine of its own kind. */
+  /** Additional engines, by kind. The jobs of a cluster run on the engine of the cluster's kind. */
   readonly engines?: Readonly<Record<string, OpenEngine>>;
 }
 
@@ -70,7 +70,7 @@ async function startStore(parts: StartedParts, surroundings: Surroundings): Prom
   return preparedStore(store, surroundings);
 }
 
-/** Starts the HTTP server and the loops, and then admits callers. Returns the URL. */
+/** Starts the HTTP server and the loops, and then accepts requests. Returns the server's URL. */
 async function startServing(
   parts: StartedParts,
   { config, folder, log }: Surroundings,

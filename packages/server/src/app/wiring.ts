@@ -1,4 +1,4 @@
-/** The inputs from which the HTTP server and the loops are built. Each function takes only the fields it needs. */
+/** What is needed to build the HTTP server and the loops. Each function takes only the fields that it needs. */
 import type { Config } from "../configuration/config.ts";
 import type { ExportRules } from "../domain/datasets/exports.ts";
 import type { DataFolder } from "../machine/data-folder.ts";

@@ -1,11 +1,13 @@
-/** Names of blobs, the same in the data folder and at a storage URI. */
+/** Names of blobs. They are the same in the data folder and at a storage URI. */
 
 export const uploadsFolder = "files/";
 export const exportsFolder = "exports/";
 export const logsFolder = "logs/";
-/** Folder of the blob `ownerName`. */
+/** Folder of the blob that names the owner (`ownerName`). */
 export const serverFolder = "server/";
-/** Name of the blob with the id of the server that owns this location. No other server may use the blobs here. */
+/**
+ * Name of the blob that contains the id of the server that owns this storage. No other server may use the blobs in it.
+ */
 export const ownerName = `${serverFolder}owner`;
 
 /**

@@ -1,6 +1,6 @@
 /**
- * Blobs are named files that the server keeps: uploads, exports and logs of ended attempts. They are stored in the data
- * folder or at a storage URI and behave the same in both. Readers see a blob completely or not at all.
+ * Blobs are named files that the server keeps: uploads, exports and logs of ended attempts. They are in the data folder
+ * or at a storage URI, and behave the same in both places. Readers see a blob completely or not at all.
  */
 import { createHash } from "node:crypto";
 import type { Readable } from "node:stream";
@@ -19,8 +19,8 @@ export interface BlobEntry {
 }
 
 /**
- * A blob that is open for reading. Each read returns the content as of `open`, even if the blob has been replaced or
- * deleted since; if that is not possible, the read fails.
+ * A blob that is open for reading. A read returns the content that the blob had when it was opened. If the blob has
+ * been replaced or deleted since, and that content is gone, the read fails.
  */
 export interface OpenBlob {
   readonly size: number;
@@ -38,7 +38,7 @@ export interface Copy {
   readonly size: number;
   /** Unix time of the last use in milliseconds. */
   readonly usedAt: number;
-  /** Whether a job has a hard link to the copy. Then deleting the copy frees no space. */
+  /** Whether a job has a hard link to the copy. If so, deleting the copy frees no space. */
   readonly isLinked: boolean;
 }
 
@@ -50,7 +50,7 @@ export interface FetchOptions {
 }
 
 export interface Blobs {
-  /** Whether the blobs are files on this machine, below the data folder. */
+  /** Whether the blobs are files in the data folder, on this machine. */
   readonly isLocal: boolean;
   /**
    * Stores the content, replacing any blob of this name. Throws BlobTooLong if the content is longer than `limit`
@@ -66,24 +66,24 @@ export interface Blobs {
   open(name: string): Promise<OpenBlob>;
   /** Returns the size in bytes; undefined if the blob does not exist. */
   size(name: string): Promise<number | undefined>;
-  /** Deletes a blob; succeeds if it does not exist. */
+  /** Deletes a blob. Does nothing if the blob does not exist. */
   remove(name: string): Promise<void>;
   /** Lists the blobs whose names start with `folder`, which ends with a slash. The order is undefined. */
   list(folder: string): AsyncIterable<BlobEntry>;
   /**
-   * Returns the path of a read-only local file with the content: the blob itself or a cached copy. Throws BlobMissing
-   * if the blob does not exist. Throws BlobsUnavailable if a download takes longer than `atMost` milliseconds, or does
-   * not have `size` bytes.
+   * Returns the path of a read-only local file with the content of the blob. That is the blob itself or a cached copy.
+   * Throws BlobMissing if the blob does not exist. Throws BlobsUnavailable if a download takes longer than `atMost`
+   * milliseconds, or if it does not have `size` bytes.
    */
   fetch(name: string, options?: FetchOptions): Promise<string>;
   /**
-   * Returns the path of the local file with the content, without a request to the storage. Returns undefined if there
-   * is no such file on this machine: `fetch` then downloads it.
+   * Returns the path of the local file with the content of the blob, without a request to the storage. Returns
+   * undefined if this machine has no such file; `fetch` can then download it.
    */
   copyOf(name: string): Promise<string | undefined>;
-  /** Lists the cached copies; none if the blobs are files on this machine. */
+  /** Returns the cached copies; none if the blobs are files on this machine. */
   copies(): Promise<Copy[]>;
-  /** Deletes a cached copy by its file name; succeeds if it does not exist. */
+  /** Deletes a cached copy by its file name. Does nothing if the copy does not exist. */
   removeCopy(name: string): Promise<void>;
   /**
    * Deletes partial files of interrupted writes that are older than `leftBefore`, and cached copies that were last used
@@ -108,7 +108,7 @@ export class BlobTooLong extends Error {
   }
 }
 
-/** Thrown when the storage cannot be reached or denies access. The blob may well exist, and a retry may succeed. */
+/** Thrown if the storage cannot be reached or denies access. The blob may exist, and a retry may succeed. */
 export class BlobsUnavailable extends Error {
   constructor(cause: Error) {
     super(`The blob storage (MILLRACE_BLOBS) cannot be used: ${cause.message}`, { cause });
@@ -123,8 +123,8 @@ const folderPattern = new RegExp(`^[a-z]{1,20}/(?:${part}/){0,2}$`);
 export const draftEnd = ".part";
 
 /**
- * Returns the name if it is a valid blob name, and throws otherwise. An invalid name could lead outside the folder:
- * names come from database rows, which may come from a foreign backup.
+ * Returns the name if it is a valid blob name, and throws otherwise. Names come from database rows, and these may come
+ * from a foreign backup. An invalid name could lead outside the folder.
  */
 export function checkName(name: string): string {
   if (!namePattern.test(name) || name.endsWith(draftEnd))
@@ -143,7 +143,7 @@ export class Meter {
   readonly #limit: number;
   readonly #hash = createHash("sha256");
   #size = 0;
-  /** Error that ended the content early; undefined if there was none. */
+  /** The error that ended the content too early; undefined if there was none. */
   failure: unknown;
 
   constructor(content: AsyncIterable<Uint8Array>, limit = Number.POSITIVE_INFINITY) {

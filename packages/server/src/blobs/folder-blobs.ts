@@ -1,4 +1,4 @@
-/** Stores blobs as files in local folders. `put` returns after the file was synced to disk. */
+/** Stores blobs as files in local folders. `put` returns only after the file was synced to disk. */
 import { randomUUID } from "node:crypto";
 import { constants, createWriteStream } from "node:fs";
 import { lstat, mkdir, open, readdir, rename, rm, rmdir } from "node:fs/promises";
@@ -32,12 +32,12 @@ export class FolderBlobs implements Blobs {
     this.#folders = folders;
   }
 
-  /** Returns the folder for this kind of blob; undefined if blobs of this kind are not stored here. */
+  /** Returns the folder for this kind of blob; undefined if there is no folder for this kind. */
   #folder(name: string): string | undefined {
     return Object.entries(this.#folders).find(([top]) => top === topOf(name))?.[1];
   }
 
-  /** Returns the folder for partial files of a blob, and the path of the blob. */
+  /** Returns the final path of a blob (`path`), and the folder in which it is written until it is complete (`top`). */
   #place(name: string): { top: string; path: string } {
     const top = this.#folder(checkName(name));
     if (top === undefined)
@@ -157,8 +157,8 @@ const topOf = (name: string) => name.slice(0, name.indexOf("/"));
 const restOf = (name: string) => name.slice(name.indexOf("/") + 1);
 
 /**
- * Moves a finished file to its final path. Retries, because a concurrent `remove` may delete the new folder while the
- * folder is still empty.
+ * Moves a finished file to its final path. Tries several times, because a concurrent `remove` may delete the new folder
+ * while the folder is still empty.
  */
 async function place(draft: string, path: string, tries = 5): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });

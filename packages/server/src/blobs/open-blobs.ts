@@ -22,8 +22,9 @@ export async function openBlobs({ uri, environment, folders, copies, mark }: Blo
 }
 
 /**
- * Throws if the blobs belong to another server, because this server would delete them as orphans. Also throws if the
- * location has changed since the last start, because the files of existing jobs are at the earlier location.
+ * Throws if the blobs belong to another server, because this server would delete them as files without an owner. Also
+ * throws if the location has changed since the last start, because the files of existing jobs are still at the earlier
+ * location.
  */
 export async function claimBlobs(blobs: Blobs, location: BlobsLocation, serverId: string): Promise<void> {
   const wasOurs = await refuseAnotherPlace(location);
@@ -43,8 +44,8 @@ export async function claimBlobs(blobs: Blobs, location: BlobsLocation, serverId
 }
 
 /**
- * Throws if the blobs of this data folder are at another location. Returns whether the data folder has used this
- * location before.
+ * Throws if this data folder has its blobs at another location. Returns whether the data folder has used this location
+ * before.
  */
 async function refuseAnotherPlace({ uri, folders, mark }: BlobsLocation): Promise<boolean> {
   const before = (await readFile(mark, "utf8").catch(() => "")).trim();

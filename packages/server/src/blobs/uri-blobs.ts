@@ -1,6 +1,6 @@
 /**
- * Blobs at a storage URI. Jobs need local files, so blobs are downloaded to a folder of cached copies first. Losing a
- * copy only costs another download.
+ * Blobs at a storage URI. Jobs need local files, so a blob is first downloaded to a folder of cached copies. If a copy
+ * is lost, the blob is downloaded again.
  */
 import { randomUUID } from "node:crypto";
 import { access, chmod, lstat, mkdir, readdir, rename, rm, utimes } from "node:fs/promises";
@@ -26,11 +26,14 @@ import {
 /** Number of bytes that a read requests in advance, because logs are read sequentially. */
 const readAhead = 256 * 1024;
 
-/** Files on this machine that belong to blobs at a URI. */
+/** Paths on this machine that belong to blobs at a URI. */
 export interface LocalFiles {
   /** Folder for cached copies of blobs. */
   readonly copies: string;
-  /** Path of a file that records the URI. It exists once this server has written its owner blob there. */
+  /**
+   * Path of a local file that contains the URI. The file exists once this server has written its owner blob to that
+   * URI.
+   */
   readonly mark: string;
 }
 
@@ -123,7 +126,7 @@ export class UriBlobs implements Blobs {
     }
   }
 
-  /** Downloads a blob to a local file; concurrent calls share one download. */
+  /** Downloads a blob to a local file and returns its path. Concurrent calls share one download. */
   async fetch(name: string, options: FetchOptions = {}): Promise<string> {
     const underWay = this.#fetching.get(checkName(name));
     if (underWay) return underWay;
@@ -186,8 +189,8 @@ export class UriBlobs implements Blobs {
   }
 
   /**
-   * Returns the error for a failed read: BlobMissing or BlobsUnavailable. If the owner blob is missing too, the bucket
-   * is probably the wrong one or not mounted, so the storage counts as unavailable.
+   * Returns the error for a failed read: BlobMissing or BlobsUnavailable. If the owner blob is missing too, the URI
+   * probably leads to the wrong bucket, or the bucket is not mounted. The storage then counts as unavailable.
    */
   async #reason(name: string, error: unknown): Promise<unknown> {
     if (!isStorageError(error, "not_found")) return unavailable(error);
@@ -232,7 +235,7 @@ export class UriBlobs implements Blobs {
     }
   }
 
-  /** Options for every storage call. They let `close` abort calls that are still waiting. */
+  /** Options for every storage call. `close` aborts the calls that are still waiting. */
   get #call() {
     return { signal: this.#closing.signal };
   }
@@ -243,7 +246,10 @@ export class UriBlobs implements Blobs {
   }
 }
 
-/** Converts a storage error to BlobsUnavailable, except for a full local disk, which is not the storage's fault. */
+/**
+ * Converts a storage error to BlobsUnavailable. Returns other errors unchanged. If the local disk is full, which is not
+ * the storage's fault, returns the error of the file system.
+ */
 function unavailable(error: unknown): unknown {
   if (!isStorageError(error)) return error;
   const { code, syscall } = (error.cause ?? {}) as { code?: string; syscall?: string };

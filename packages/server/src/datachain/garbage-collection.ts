@@ -1,4 +1,7 @@
-/** The command, with its environment variables, that runs the datachain library's garbage collection on a warehouse. */
+/**
+ * Builds the command that runs the datachain library's garbage collection on a warehouse, with its environment
+ * variables.
+ */
 import { libraryName } from "./library.ts";
 import { noAnalytics, type WarehouseFiles, warehouseVariables } from "./variables.ts";
 

@@ -1,4 +1,6 @@
-/** The job record that must be in a team's warehouse before the datachain library can run on behalf of that job. */
+/**
+ * The record of a job in its team's warehouse. The datachain library cannot run on behalf of a job without this record.
+ */
 import { randomUUID } from "node:crypto";
 import { oldestLibrary } from "@millrace/contract";
 import type { DatasetAccess } from "./dataset-access.ts";
@@ -20,7 +22,10 @@ interface DatasetUse extends DatasetAccess {
   readonly made: boolean;
 }
 
-/** Returns JSON with the job and its creator's namespace as rows of the library's tables; `datasets.py` inserts them. */
+/**
+ * Returns rows for the library's tables, as JSON: the job and its creator's namespace. The program `datasets.py`
+ * inserts them.
+ */
 export function jobRecord(job: Job, use: DatasetUse): string {
   const { made, home, createdAt, workers, runGroupId, rerunFromJobId } = use;
   const created_at = libraryTime(createdAt);

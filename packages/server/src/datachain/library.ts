@@ -6,9 +6,9 @@ export const libraryName = "datachain";
 export const defaultLibrary = "0.62.0";
 
 /**
- * Python code that sets `library` to the version installed for the interpreter, or to "" if the library is not installed.
- * The code reads the version from the name of the `.dist-info` folder, because importing the library takes a second.
- * `glob`, `os` and `sys` must be imported before it.
+ * Python code that sets `library` to the version of the dataset library that the interpreter has, or to "" if it has
+ * none. The code reads the version from the name of the `.dist-info` folder, because importing the library takes a
+ * second. The modules `glob`, `os` and `sys` must be imported first.
  */
 export const readInstalledVersion = `
 found = [name for path in sys.path for name in glob.glob(os.path.join(path, "${libraryName}-*.dist-info"))]

@@ -1,7 +1,13 @@
-/** Decodes names of listing datasets: the datachain library caches the listing of a storage URI under the encoded URI. */
+/**
+ * Decodes names of listing datasets. The datachain library caches the listing of a storage URI in a dataset whose name
+ * is the encoded URI.
+ */
 
 const listing = /^lst__(?:current__)?/;
-/** Escapes: `_x`, `_y` and `_z` precede a code point of 2, 4 and 6 hex digits. A doubled prefix such as `_x_x` means `_x`. */
+/**
+ * Matches escaped characters. After `_x`, `_y` or `_z` comes a code point with 2, 4 or 6 hex digits. A doubled prefix
+ * such as `_x_x` stands for `_x` itself.
+ */
 const encoded = /_y([0-9a-f]{4}|_y)|_z([0-9a-f]{6}|_z)|_x(_x|[0-9a-f]{2})/g;
 
 /** Returns the storage URI that a dataset is the listing of; undefined if the dataset is not a listing. */

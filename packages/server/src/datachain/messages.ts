@@ -4,17 +4,22 @@
 export const datasetNotFound = /\bDataset (?:\S+\.)?([^\s.]{1,255}) (?:version \S+ +)?not found\b/;
 
 /**
- * Matches the error that reports a failed UDF process. It does not say why; that is in an earlier traceback, which has
- * lines of the library (`isOfLibrary`).
+ * Matches the error that reports that a UDF process failed. The error does not say why. The reason is in an earlier
+ * traceback, which contains lines of the library (`isOfLibrary`).
  */
 export const runnerFailed = /^RuntimeError: UDF Execution Failed! Exit code: \d+$/;
 export const isOfLibrary = (line: string) => line.includes("/datachain/");
 
-/** Matches the error for a worker of a UDF process that died. The group is the worker's name. */
+/** Matches the error that a worker of a UDF process died. The group is the worker's name. */
 export const workerGone = /^RuntimeError: Worker (\S+) exited unexpectedly/;
 
-/** Matches the error for a UDF worker (group 1) or UDF process (group 2) that a signal killed. Groups: the signal number. */
+/**
+ * Matches the error for a UDF worker or a UDF process that a signal killed. The signal number is in group 1 for a
+ * worker and in group 2 for a process.
+ */
 export const endedBySignal = /exited unexpectedly with code -(\d+)$|UDF Execution Failed! Exit code: -(\d+)$/;
 
-/** Prefix of the exception that passes a worker's exception on to the parent process. It adds no information. */
+/**
+ * Beginning of the exception with which a worker's exception is passed to the parent process. It adds no information.
+ */
 export const carrier = "datachain.lib.udf.UdfRunError: ";

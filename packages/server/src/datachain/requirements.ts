@@ -20,8 +20,8 @@ const pinned = (version: string) => `${libraryName}==${version}`;
 export const isOnlyLibrary = (requirements: string, version: string): boolean => requirements === pinned(version);
 
 /**
- * Adds the library with this version to the requirements, or pins it if they name it without a version. A team's jobs share
- * a warehouse, so they should use the same version.
+ * Returns the requirements with this version of the library. Adds the library if it is not listed, and adds the version
+ * if it is listed without one. The jobs of a team share a warehouse, so they should use the same version.
  */
 export function withLibrary(requirements: string | null, version: string): string {
   const given = lines(requirements);
@@ -33,7 +33,7 @@ export function withLibrary(requirements: string | null, version: string): strin
 
 const clause = /^(===|==|<=|<|~=)\s*v?(\d+(?:\.\d+)*)(\.\*)?/;
 
-/** Whether a version specifier such as `==0.55.0`, `~=0.55.0` or `<0.56` excludes every release that Millrace supports. */
+/** Whether a version specifier such as `==0.55.0`, `~=0.55.0` or `<0.56` allows no release that Millrace supports. */
 function leavesNone(condition: string): boolean {
   const [, operator, version = "", wildcard] = clause.exec(condition.trim()) ?? [];
   if (operator === undefined) return false;
@@ -45,7 +45,7 @@ function leavesNone(condition: string): boolean {
   return compareReleases(next.join("."), oldestLibrary) <= 0;
 }
 
-/** Returns the requirements. Throws if they allow only releases of the library that Millrace does not support. */
+/** Returns the requirements unchanged. Throws if they allow no release of the library that Millrace supports. */
 export function checkLibrary(requirements: string | null): string | null {
   for (const line of lines(requirements)) {
     const conditions = /^datachain\s*(?:\[[^\]]*\])?\s*\(?([^;#)@]*)/i.exec(line)?.[1];
@@ -59,7 +59,9 @@ export function checkLibrary(requirements: string | null): string | null {
   return requirements;
 }
 
-/** Returns the library version that a team or the server sets as default. Throws if Millrace does not support it. */
+/**
+ * Returns `version`, the default library version of a team or of the server. Throws if Millrace does not support it.
+ */
 export function checkLibraryVersion(field: string, version: string): string {
   if (version && isTooOldLibrary(version)) throw invalid(field, `${oldestLibrary} or newer (${why})`, version);
   return version;

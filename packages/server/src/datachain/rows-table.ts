@@ -1,4 +1,4 @@
-/** The dataset version whose rows a table of the warehouse holds. */
+/** The dataset version whose rows a table of the warehouse contains. */
 export interface RowsOf {
   readonly namespace: string;
   readonly project: string;

@@ -1,6 +1,6 @@
 /**
- * The datachain library's numeric codes for states and query types. The child process that reads a warehouse loads this
- * file at every start, so it imports only types from the contract package, which is slow to load.
+ * The datachain library's numeric codes for states and query types. This file imports only types from the contract
+ * package, which is slow to load: the child process that reads a warehouse loads this file at every start.
  */
 import type { versionStatus } from "@millrace/contract";
 
@@ -10,8 +10,8 @@ export const jobRuns = 4;
 export const jobEnds = { COMPLETE: 5, FAILED: 6, CANCELED: 8 } as const;
 
 /**
- * The library's codes for the states of a dataset version. The contract package also declares those that API responses
- * contain.
+ * The library's codes for the states of a dataset version. API responses contain only some of them, which the contract
+ * package declares too.
  */
 export const versionStates = { created: 1, failed: 3, complete: 4, removing: 7, removed: 8 } as const satisfies Record<
   string,

@@ -1,6 +1,9 @@
 /** Converts between ISO 8601 and the time format that the datachain library writes to a warehouse. */
 
-/** Converts an ISO 8601 time with milliseconds. The result has microseconds, so that it sorts among the library's times. */
+/**
+ * Converts an ISO 8601 time with milliseconds to the library's format. The result has microseconds, so that it sorts
+ * correctly among times that the library wrote.
+ */
 export const libraryTime = (time: string) => time.replace("T", " ").replace("Z", "000");
 
 /** Converts a time such as `2026-01-31 08:30:00.123456`, in UTC, to ISO 8601. Returns null for any other value. */

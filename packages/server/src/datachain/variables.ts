@@ -23,7 +23,10 @@ interface WorkingJob extends Pick<DatasetAccess, "home" | "listingsSince"> {
   readonly jobId: string;
 }
 
-/** Makes the library act as this job: it records the job's id and writes to the job's default project. */
+/**
+ * Returns variables that make the library act as this job: it records the job's id and writes to the job's default
+ * project.
+ */
 export const jobVariables = ({ jobId, home, listingsSince }: WorkingJob): Record<string, string> => ({
   DATACHAIN_JOB_ID: jobId,
   DATACHAIN_IS_STUDIO: "1",
@@ -31,7 +34,10 @@ export const jobVariables = ({ jobId, home, listingsSince }: WorkingJob): Record
   ...listingVariables(listingsSince),
 });
 
-/** Tells the listings plug-in the oldest cached listing it may use. Null allows any age; undefined turns the plug-in off. */
+/**
+ * Returns the variable that tells the listings plug-in which cached listings it may use. If `since` is null, it may use
+ * listings of any age. If `since` is undefined, the plug-in is not used.
+ */
 const listingVariables = (since: string | null | undefined) =>
   since === undefined ? {} : { MILLRACE_LISTINGS_SINCE: since ?? "any" };
 
@@ -41,7 +47,7 @@ interface AskedFor {
   readonly reset: boolean;
 }
 
-/** Passes the parameters and the reset option of the job request to the script. */
+/** Returns variables that pass the parameters and the reset option of the job request to the script. */
 export const requestVariables = ({ params, reset }: AskedFor): Record<string, string> => ({
   ...(Object.keys(params).length > 0 ? { DATACHAIN_QUERY_PARAMS: JSON.stringify(params) } : {}),
   ...(reset ? { DATACHAIN_IGNORE_CHECKPOINTS: "1" } : {}),
@@ -53,7 +59,10 @@ interface Server {
   readonly team: string;
 }
 
-/** Lets the client inside a job use this server. Returns nothing if the job names a server or a token of its own. */
+/**
+ * Returns variables that let the `datachain` client inside a job use this server. Returns none if the job itself names
+ * a server or a token.
+ */
 export function clientVariables(given: Readonly<Record<string, string>>, { url, token, team }: Server) {
   if ("DATACHAIN_STUDIO_URL" in given || "DATACHAIN_STUDIO_TOKEN" in given) return {};
   return { DATACHAIN_STUDIO_URL: url, DATACHAIN_STUDIO_TOKEN: token, DATACHAIN_STUDIO_TEAM: team };

@@ -8,8 +8,8 @@ const options = { env: { PATH: "/usr/bin:/bin", LC_ALL: "C" }, maxBuffer: 64 * 1
 const openingTime = 20_000;
 
 /**
- * Returns the disk space that the folders occupy, as counted by `du`. It follows no links and ignores files that disappear
- * during the count. It throws if counting fails, because a result of 0 would mean an empty folder.
+ * Returns the disk space that the folders occupy, in bytes, as counted by `du`. Follows no links and ignores files that
+ * disappear during the count. Throws if counting fails, because a result of 0 would mean that the folders are empty.
  */
 export async function diskUsage(folders: readonly string[]): Promise<number> {
   const first = await count(folders);
@@ -36,8 +36,8 @@ interface Said {
 }
 
 /**
- * Gives the server's user access again to its own folders that a job has made unreadable. `find` changes each folder
- * before it descends into it.
+ * Gives the server's user access to folders that it owns but that a job has made unreadable. `find` changes the
+ * permissions of each folder before it enters the folder.
  */
 async function openFolders(folders: readonly string[]): Promise<void> {
   const closed = ["-xdev", "-type", "d", "-user", String(process.getuid?.()), "!", "-perm", "-u=rwx"];

@@ -20,14 +20,15 @@ export interface JobFile {
 /** A job as an engine gets it. It contains nothing that depends on a particular machine. */
 export interface JobSpec {
   /**
-   * Job id and attempt number. They are stored before the submission, so that the attempt can be found again after a crash.
+   * Job id and attempt number. The key is stored before the submission, so that the attempt can be found again after a
+   * crash.
    */
   readonly key: string;
   readonly jobId: string;
   readonly teamId: number;
   /**
-   * Id of the user whose own secrets the job contains. Such a job does not share its virtualenv with jobs of other users.
-   * Null if the job has only secrets of the team.
+   * Id of the user whose personal secrets the job gets. Such a job does not share its virtualenv with jobs of other
+   * users. Null if the job gets only secrets of the team.
    */
   readonly person: number | null;
   readonly name: string | null;
@@ -51,9 +52,9 @@ export interface JobSpec {
 export interface Attempt {
   /** Key under which the attempt was submitted. */
   readonly key: string;
-  /** Return value of `submit`; null if it returned none, or if the server died before it stored the value. */
+  /** Return value of `submit`; null if that was null, or if the server died before it stored the value. */
   readonly handle: string | null;
-  /** `Engine.epoch` at the time when the attempt was opened. */
+  /** Value of `Engine.epoch` that was stored with the attempt before its submission. */
   readonly epoch: string;
 }
 
@@ -69,15 +70,20 @@ export interface Exit {
 export type Observation =
   /** The engine has accepted the attempt and starts it soon. */
   | { readonly state: "SUBMITTED" }
-  /** The engine has accepted the attempt and starts it when it can, perhaps in days. The job's owner sees the reason. */
+  /**
+   * The engine has accepted the attempt and starts it when it can, which may take days. The job's owner sees the
+   * reason.
+   */
   | { readonly state: "WAITING"; readonly reason: string }
-  /** The attempt has not started and will not start: it never arrived, was withdrawn, or its start failed. */
+  /**
+   * The attempt has not started and will not start. The engine never got it, or it was withdrawn, or its start failed.
+   */
   | { readonly state: "ABSENT" }
   | { readonly state: "RUNNING"; readonly steps: readonly Step[]; readonly querying: boolean }
   | Exited
   /** The attempt ended without an exit code. */
   | { readonly state: "LOST"; readonly steps: readonly Step[]; readonly why: string }
-  /** The engine cannot determine the state at the moment. This is never treated as LOST. */
+  /** The engine cannot determine the state at the moment. The attempt is not treated as LOST then. */
   | { readonly state: "UNKNOWN"; readonly error: unknown };
 
 interface Exited {
@@ -85,11 +91,11 @@ interface Exited {
   readonly steps: readonly Step[];
   readonly exit: Exit;
   readonly metrics: string | null;
-  /** The exceeded limit that ended the attempt, in words for the job's owner; null if the attempt ended by itself. */
+  /** The limit that the attempt exceeded, in words for the job's owner; null if no limit ended the attempt. */
   readonly overLimit: string | null;
 }
 
-/** Reads the raw bytes of a log, unmasked. */
+/** Reads the raw bytes of a log, in which secrets are not masked. */
 export interface LogSource {
   size(): Promise<number>;
   /** Reads up to `length` bytes from `offset`, fewer at the end of the log. */
@@ -97,12 +103,14 @@ export interface LogSource {
   close(): Promise<void>;
 }
 
-/** Thrown if the engine can never start this job, so that retries are pointless. The job's owner sees the message. */
+/**
+ * Thrown if the engine can never start this job, even if the submission is retried. The job's owner sees the message.
+ */
 export class CannotStart extends Error {}
 
 /**
- * Thrown if the engine cannot be reached, so that the state of its attempts is unknown. The engine's clusters pause until
- * it can be reached again.
+ * Thrown if the engine cannot be reached, so that the state of its attempts is unknown. No jobs start on the engine's
+ * clusters until it can be reached again.
  */
 export class EngineUnreachable extends Error {}
 
@@ -125,23 +133,23 @@ export interface EnvironmentKeeper {
   /** Returns the ids of the virtualenvs in which these attempts run. */
   usedBy(keys: readonly string[]): Promise<ReadonlySet<string>>;
   /**
-   * Removes a virtualenv, unless a job has used it since this time or is about to use it. Returns whether it was
-   * removed.
+   * Removes a virtualenv and returns true. If a job has used the virtualenv since this time or is about to use it, does
+   * nothing and returns false.
    */
   remove(environment: KeptEnvironment, unusedSince: number): Promise<boolean>;
-  /** Removes every virtualenv, of any team, that no job has used since this time. */
+  /** Removes all virtualenvs that no job has used since this time, of all teams. */
   removeUnused(since: number): Promise<void>;
   /** Deletes files that interrupted removals left behind. */
   removeRest(): Promise<void>;
-  /** Removes the package cache for a team's virtualenvs, even while one is being built. */
+  /** Removes a team's package cache, from which virtualenvs are built, even while a build uses it. */
   removeCache(team: number): Promise<void>;
 }
 
 export interface Engine {
   readonly capabilities: { readonly isolation: IsolationLevel };
   /**
-   * An opaque value that is stored with every attempt before its submission and passed back as `Attempt.epoch`. The local
-   * engine uses the boot id of its machine.
+   * A value that the engine chooses. It is stored with every attempt before its submission and passed back as
+   * `Attempt.epoch`. The local engine uses the boot id of its machine.
    */
   readonly epoch?: string;
   /**
@@ -156,7 +164,10 @@ export interface Engine {
    * reached.
    */
   observe(attempts: readonly Attempt[]): Promise<ReadonlyMap<string, Observation>>;
-  /** Prevents a submitted attempt from starting; idempotent. Returns false if the attempt has already started. */
+  /**
+   * Prevents a submitted attempt from starting. Can be called repeatedly. Returns false if the attempt has already
+   * started.
+   */
   withdraw(attempt: Attempt): Promise<boolean>;
   /** Asks the processes of an attempt to end, or kills them if `force` is set. */
   cancel(attempt: Attempt, force: boolean): Promise<void>;
@@ -184,8 +195,8 @@ export interface Engine {
   /** Returns milliseconds since the attempt started, by a monotonic clock; undefined if it has not started or has ended. */
   age?(key: string): Promise<number | undefined>;
   /**
-   * Kills the processes that these ended attempts left behind. Returns the keys of attempts that still have processes. An
-   * engine without this method reports EXITED or LOST only when no process is left.
+   * Kills the processes that these ended attempts left behind. Returns the keys of attempts that still have processes.
+   * An engine without this method must report EXITED or LOST only when no process is left.
    */
   sweep?(keys: readonly string[]): Promise<string[]>;
   readonly environments?: EnvironmentKeeper;

@@ -1,13 +1,13 @@
 /**
- * Gives files to user ids that no account and no job has. Then only root and processes with that user id can change the
+ * Gives files to a user id that no account and no job has. Then only root and processes with that id can change the
  * files.
  */
 import { randomInt } from "node:crypto";
 import { chownSync } from "node:fs";
 
 /**
- * Gives a file to a random user id that is higher than the ids of all accounts. If the machine does not allow such high
- * ids, uses an id just below 65536.
+ * Gives a file to a random user id that is higher than the ids of all accounts. If the machine does not allow such a
+ * high id, uses one just below 65536.
  */
 export function giveToNobody(path: string, taken: ReadonlySet<number> = new Set()): void {
   const choose = (first: number, last: number) => {

@@ -4,20 +4,23 @@ import { type Engine, EngineUnreachable, type LogSource } from "./engine.ts";
 /** Kind of the engine that runs jobs on the server's own machine. */
 export const localKind = "local";
 
-/** A cluster, or an attempt on one. `engine` is the kind of the cluster's engine. */
+/** A cluster, or an attempt that runs on a cluster. `engine` is the kind of the cluster's engine. */
 export interface OnCluster {
   readonly engine: string;
 }
 
-/** Callbacks for an engine that becomes unreachable and for one that answers again. Each change calls one of them once. */
+/**
+ * Callbacks for an engine that becomes unreachable (`onPause`) or reachable again (`onResume`). Each is called once per
+ * change.
+ */
 export interface ReachEvents {
   onPause(kind: string, error: EngineUnreachable): void;
   onResume(kind: string): void;
 }
 
 /**
- * Callback through which an engine reports that an attempt may have changed, so that the server does not wait until it
- * polls the engine again.
+ * Callback with which an engine reports that an attempt may have changed. Without it, the server notices the change
+ * only when it next polls the engine.
  */
 export interface EngineEvents {
   onChange(key: string, what: string): void;
@@ -46,17 +49,20 @@ export class Engines {
     return [...this.#engines.values()];
   }
 
-  /** Returns the engine of a cluster. If the server has none of that kind, every call to it throws EngineUnreachable. */
+  /**
+   * Returns the engine of a cluster. If the server has no engine of that kind, returns an engine whose methods throw
+   * EngineUnreachable.
+   */
   of({ engine: kind }: OnCluster): Engine {
     return this.#engines.get(kind) ?? absentEngine(kind);
   }
 
-  /** Whether the engine of a cluster cannot be reached. No jobs are claimed for such a cluster. */
+  /** Whether the engine of a cluster cannot be reached. If so, no jobs are claimed for the cluster. */
   isPaused({ engine: kind }: OnCluster): boolean {
     return this.#paused.has(kind) || !this.#engines.has(kind);
   }
 
-  /** Calls the engine of a cluster. The cluster pauses if the engine is unreachable, and resumes when a call succeeds. */
+  /** Calls the engine of a cluster. If the engine is unreachable, the cluster is paused until a later call succeeds. */
   async ask<T>(cluster: OnCluster, question: (engine: Engine) => Promise<T>): Promise<T> {
     try {
       const answer = await question(this.of(cluster));
@@ -75,7 +81,7 @@ export class Engines {
   }
 }
 
-/** Opens the log of an attempt. The log is empty if its engine keeps none. */
+/** Opens the log of an attempt. If the engine keeps no logs, returns an empty log. */
 export const openLog = async (engine: Engine, key: string): Promise<LogSource> =>
   engine.openLog ? engine.openLog(key) : emptyLog;
 

@@ -4,7 +4,7 @@ import type { DatasetAccess } from "../datachain/dataset-access.ts";
 /** The location of a team's warehouse on this machine. */
 export interface WarehousePlace {
   readonly folder: string;
-  /** Id of the group that may write to the warehouse; undefined if only the server's user may. */
+  /** Id of the group that may write to the warehouse; undefined if only the server's user may write to it. */
   readonly group: number | undefined;
   /** Path of the metadata database. */
   readonly metadata: string;
@@ -25,15 +25,19 @@ export interface Python {
 
 /** What the local engine needs to know about warehouses. */
 export interface WarehousePlaces {
-  /** Returns the location of a team's warehouse. Creates its folder if there is none. */
+  /** Returns the location of a team's warehouse. Creates the folder if it does not exist. */
   use(teamId: number): WarehousePlace;
-  /** Records that a job used the warehouse with this interpreter, so that garbage collection uses the same one. */
+  /**
+   * Records that a job used the warehouse with this interpreter, so that garbage collection uses the same interpreter.
+   */
   remember(teamId: number, python: Python): void;
 }
 
-/** What a maintenance command for a team's warehouse can access. The command has access to no other warehouse. */
+/** The paths that a maintenance command for a team's warehouse can access. It can access no other team's warehouse. */
 export interface WarehouseView {
-  /** Id of both the user and the group of the command; undefined for the server's own user. */
+  /**
+   * Id that is both the user id and the group id of the command; undefined if the command runs as the server's user.
+   */
   readonly group: number | undefined;
   readonly readable: readonly string[];
   readonly writable: readonly string[];

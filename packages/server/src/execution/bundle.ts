@@ -1,4 +1,4 @@
-/** Builds the bundle of a job that an engine gets: script, files, environment variables and access to datasets. */
+/** Builds what an engine needs to run a job: script, files, environment variables and access to datasets. */
 import type { Blobs } from "../blobs/blobs.ts";
 import type { DatasetAccess } from "../datachain/dataset-access.ts";
 import { withLibrary } from "../datachain/requirements.ts";
@@ -64,8 +64,8 @@ export async function bundleOf(context: BundleContext, claimed: Claimed, key: st
 }
 
 /**
- * Reads the team's library version and the creator's name. Jobs without the library need neither, so nothing is
- * queried.
+ * Reads the team's version of the dataset library and the name of the job's creator. If the job does not use the
+ * library, it needs neither, so nothing is read.
  */
 const whoseWarehouse = async (db: Db, { team_id, user_id }: JobRow, uses: boolean) =>
   uses
@@ -83,8 +83,8 @@ const datasetAccess = (job: JobRow, spec: JobSpecFields, username: string): Data
 });
 
 /**
- * Returns the job's environment variables: from its credentials, its own, and this server's URL and token. If two have
- * the same name, the later in this order wins.
+ * Returns the job's environment variables. They come from the job's credentials, from the job request, and from this
+ * server (its URL and a token). If two have the same name, the later source in this order wins.
  */
 async function environmentOf(
   { store, keys, publicUrl }: BundleContext,
@@ -102,7 +102,7 @@ async function environmentOf(
   };
 }
 
-/** Decrypts the job's own variables, and returns whether any of them is a secret. */
+/** Decrypts and returns the variables of the job request. `secret` says whether any of them is a secret. */
 function ownEnvironment({ keys }: BundleContext, { id, environment }: JobRow) {
   try {
     const text = environment === "" ? "" : decryptEnvironment(keys, id, environment);

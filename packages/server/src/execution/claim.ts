@@ -1,4 +1,4 @@
-/** Takes jobs off the queue, in order, while slots and team quotas allow, and opens an attempt for each. */
+/** Takes jobs off the queue in order, as long as slots and team quotas allow, and opens an attempt for each job. */
 import { jobStates } from "@millrace/contract";
 import type { Blobs } from "../blobs/blobs.ts";
 import { type DefaultQuotas, roomToRun } from "../domain/access/quotas.ts";
@@ -25,7 +25,7 @@ export interface ClaimContext extends Pick<ExecutionContext, "clock" | "engines"
   readonly blobs: Blobs;
 }
 
-/** A claimed job with its credentials, which the claiming transaction reads. */
+/** A claimed job with its credentials. Both were read in the transaction that claimed the job. */
 export interface Claimed {
   readonly job: JobRow;
   readonly credentials: Gathered;
@@ -34,11 +34,11 @@ export interface Claimed {
 type QueueRow = Awaited<ReturnType<typeof headOfQueue>>[number];
 
 /**
- * If a job needs more slots than are free, smaller jobs may overtake it, but at most this many per slot of the cluster.
- * After that, the cluster starts no other job until this job fits.
+ * If a job needs more slots than are free, smaller jobs may start before it, but at most this many per slot of the
+ * cluster. After that, the cluster starts no other job until enough slots are free.
  */
 const overtakings = 4;
-/** Number of extra queue entries that are read, so that jobs that do not fit can be skipped. */
+/** Number of extra queue entries that are read, to replace jobs that do not fit and are skipped. */
 const lookAhead = 16;
 
 /** A queued job that cannot start. It stays in the queue until `failRefused` ends it. */
@@ -51,13 +51,14 @@ export interface RefusedJob {
 export interface Claims {
   readonly claimed: readonly Claimed[];
   readonly refused: readonly RefusedJob[];
-  /** Whether jobs were skipped because their files are not on this machine. The next pass does not read these jobs. */
+  /** Whether jobs were skipped because their files are not on this machine. The next pass leaves these jobs out. */
   readonly lacksFiles: boolean;
 }
 
 /**
  * Claims as many queued jobs of a cluster as fit. Reads the queue inside the transaction, because an earlier read may
- * be stale. Does not end refused jobs: that would lock their pipelines, and pipelines must be locked before jobs.
+ * be stale. Does not end refused jobs, because that would lock their pipelines, and pipelines must always be locked
+ * before jobs.
  */
 export async function claimJobs(db: Db, context: ClaimContext, cluster: ClusterRow): Promise<Claims> {
   let free = cluster.max_workers - (await busySlots(db, cluster.id));
@@ -101,11 +102,17 @@ export async function claimJobs(db: Db, context: ClaimContext, cluster: ClusterR
   return { claimed, refused, lacksFiles };
 }
 
-/** Error message of a job that needs more slots than its cluster has: an admin has shrunk the cluster. */
+/**
+ * Returns the error message for a job that needs more slots than its cluster has. That happens if an admin has shrunk
+ * the cluster.
+ */
 const tooWide = ({ name, max_workers }: ClusterRow, { slots }: { readonly slots: number }) =>
   `The job needs ${slots} workers, and the cluster ${name} now has only ${max_workers}. Create the job again with fewer workers or on another cluster.`;
 
-/** Fails a queued job that cannot start, in a transaction of its own. Returns false if the job has left the queue. */
+/**
+ * Fails a queued job that cannot start. The caller runs this in a separate transaction. Returns false if the job has
+ * left the queue.
+ */
 export async function failRefused(db: Db, { id, why }: RefusedJob, now: number): Promise<boolean> {
   await lockPipelinesOf(db, [id]);
   if (!(await dequeue(db, id))) return false;
@@ -114,9 +121,9 @@ export async function failRefused(db: Db, { id, why }: RefusedJob, now: number):
 }
 
 /**
- * Takes a job off the queue and opens its attempt. Returns undefined if another caller took the job. Returns a refusal
- * with the reason if the job cannot start: its credentials are missing, or the creator of a pipeline run has left since
- * the run was requested.
+ * Takes a job off the queue and opens its attempt. Returns undefined if another caller took the job. If the job cannot
+ * start, returns a refusal with the reason: its credentials are missing, or it is a pipeline run whose creator has left
+ * since the run was requested.
  */
 async function claimJob(
   db: Db,
@@ -176,13 +183,16 @@ async function credentialsOf(db: Db, { keys }: ClaimContext, job: JobRow) {
   }
 }
 
-/** Returns the secrets of earlier attempts. Their logs are part of the job's log, so these values stay masked. */
+/**
+ * Returns the secrets of the job's earlier attempts. The logs of these attempts are part of the job's log, so the
+ * secrets must stay masked.
+ */
 const secretsBefore = ({ keys }: ClaimContext, { id, retried, secrets }: JobRow): string[] =>
   retried === 0 || secrets === "" ? [] : (JSON.parse(decryptJobSecrets(keys, id, secrets)) as string[]);
 
 /**
- * Encrypts a job's secrets for its row. With them, the log is masked even after the credentials were changed or
- * deleted.
+ * Encrypts a job's secrets to store them in its row. With the stored secrets, the log can be masked even after the
+ * credentials were changed or deleted.
  */
 const encryptSecrets = async (db: Db, { keys }: ClaimContext, id: string, values: readonly string[]) =>
   encryptJobSecrets(db, keys, id, values.length === 0 ? "" : JSON.stringify([...new Set(values)]));

@@ -1,6 +1,7 @@
 /**
- * Cleans up after closed attempts. An attempt is closed when its row has been deleted. The row is checked, and not the
- * result of the transaction that deletes it, because a transaction may be committed although its result is lost.
+ * Cleans up after closed attempts. An attempt is closed when its row has been deleted. Whether the row exists is read
+ * from the database, because the result of the transaction that deletes it can get lost although the transaction was
+ * committed.
  */
 import { attemptKey } from "../engines/engine.ts";
 import type { Engines, OnCluster } from "../engines/registry.ts";
@@ -41,7 +42,7 @@ export class ClosedAttempts {
     for (const [key, row] of open) if (!isEnding(key)) this.#seen.set(key, row);
   }
 
-  /** Notes that the results of these attempts are about to be written. Call this before the write. */
+  /** Records that the results of these attempts are about to be written. Must be called before the write. */
   expect(fences: readonly Fence[]): void {
     for (const { id, attempt } of fences) this.#ending.add(attemptKey(id, attempt));
   }
@@ -61,8 +62,8 @@ export class ClosedAttempts {
   }
 
   /**
-   * Whether the engine reports that the attempt has ended. If it still runs, nothing is cleaned up: after the restore
-   * of a backup, a running attempt may have no row.
+   * Whether the engine reports that the attempt has ended. An attempt without a row may still be running, for example
+   * after a backup was restored.
    */
   async #isOver(key: string, row: OpenAttempt): Promise<boolean> {
     try {

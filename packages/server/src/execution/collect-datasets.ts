@@ -1,7 +1,7 @@
 /**
- * Reads which dataset versions a job created, before the job's result is stored. So a client that sees the job's end
- * also sees its datasets. If the server dies meanwhile, it repeats this after its restart, because the attempt is still
- * open.
+ * Reads from the warehouse which dataset versions a job created, before the job's result is stored. So a client that
+ * sees that the job has ended also sees its datasets. If the server dies in between, the next server process reads them
+ * again, because the attempt is still open.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { jobEnds } from "../datachain/statuses.ts";
@@ -31,7 +31,10 @@ export interface CollectedJob {
   readonly result: Result;
 }
 
-/** Returns the job's result with its datasets added. If the warehouse cannot be read, the returned result is FAILED. */
+/**
+ * Returns the job's result with its datasets added. If the warehouse cannot be read, returns a result with the status
+ * FAILED.
+ */
 export async function collectDatasets(context: CollectContext, job: CollectedJob): Promise<Result> {
   const { result } = job;
   // Measure now, while the attempt is open: otherwise the next job would be charged for what this one wrote last.
@@ -55,7 +58,7 @@ export async function collectDatasets(context: CollectContext, job: CollectedJob
   }
 }
 
-/** Returns the result as FAILED, with the reason why the job's datasets were not registered. */
+/** Returns the result with the status FAILED and the reason why the job's datasets were not registered. */
 export function withoutDatasets(
   { collected: _, ...result }: Result,
   why = "The server could not register the dataset versions that the job created. The server's log has the cause.",

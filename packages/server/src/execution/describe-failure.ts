@@ -17,8 +17,8 @@ interface FailureContext extends JobLogContext {
 }
 
 /**
- * Sizes in bytes of the end of the log that is searched. The larger size is tried if no reason was found in the smaller
- * one.
+ * Numbers of bytes at the end of the log that are searched for the reason of a failure. The second number is used if
+ * the smaller part contains no reason.
  */
 const tails = [64 * 1024, 256 * 1024];
 
@@ -28,7 +28,7 @@ interface FailedJob {
   /** Query type of the job; undefined if the job has been deleted. */
   readonly queryType: QueryType | undefined;
   readonly exit: Exit;
-  /** The exceeded limit that ended the attempt, as a sentence for the job's owner; null if no limit ended it. */
+  /** The limit that the attempt exceeded, as a sentence for the job's owner; null if no limit ended the attempt. */
   readonly overLimit: string | null;
 }
 

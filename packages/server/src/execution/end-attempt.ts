@@ -1,6 +1,6 @@
 /**
- * Ends attempts. An attempt ends with a result from the engine, or as failed if there is no result. If it never
- * started, its job goes back to the queue.
+ * Ends attempts. If the engine has a result, the attempt ends with that result. If there is none, it ends as failed. If
+ * it never started, its job goes back to the queue.
  */
 import type { JobStatus } from "@millrace/contract";
 import type { Updateable } from "kysely";
@@ -24,8 +24,7 @@ import type { ExecutionContext } from "./execution-context.ts";
 export type EndContext = Pick<ExecutionContext, "store" | "signals" | "clock" | "log" | "metrics">;
 
 /**
- * Identifies one attempt of a job. A write that is guarded by a fence applies only while that attempt is the job's
- * newest.
+ * Identifies one attempt of a job. A write with a fence has an effect only while this attempt is the newest of the job.
  */
 export interface Fence {
   readonly id: string;
@@ -39,9 +38,9 @@ export interface Result {
   readonly signalled: boolean;
   /** Whether the job is part of a pipeline, so that its end may start other jobs; undefined if that is not known. */
   readonly inPipeline?: boolean;
-  /** Whether a retry is pointless, because every further attempt would fail in the same way. */
+  /** Whether the job must not be retried, because every further attempt would fail in the same way. */
   readonly isLast?: boolean;
-  /** Text added to the error message if the job is not retried. */
+  /** Text that is added to the error message if the job is not retried. */
   readonly lastWords?: string;
   readonly changes: Updateable<Tables["jobs"]>;
   /** Dataset versions that the job created or used; absent if it does not use the dataset library. */
@@ -49,9 +48,9 @@ export interface Result {
 }
 
 /**
- * Writes the results of ended attempts in one transaction. If that fails, it writes them one by one, so that one bad
- * result does not block the others. Returns the results that are now stored, including those that were stored before.
- * Each attempt gets at most one result.
+ * Writes the results of ended attempts in one transaction. If the transaction fails, writes them one by one, so that
+ * one bad result does not block the others. Returns the results that are in the database now, including results that an
+ * earlier call had written. Each attempt gets at most one result.
  */
 export async function acceptResults(context: EndContext, results: readonly Result[]): Promise<readonly Result[]> {
   const { store, signals } = context;
@@ -103,7 +102,7 @@ async function acceptOneByOne(context: EndContext, results: readonly Result[]): 
   return accepted;
 }
 
-/** The end of a job, with the values for metrics; `seconds` is the run time. */
+/** The end of a job, with the values for metrics. `seconds` is the run time of the job. */
 interface JobEnd {
   readonly status: Exclude<JobStatus, "QUEUED">;
   readonly team: string;
@@ -135,7 +134,9 @@ function announce(
   signals.jobChanged(fence.id);
 }
 
-/** Logs and counts the end of a job if the end was committed but the database's response was lost. */
+/**
+ * Logs and counts the end of a job. Called if the end was committed but the database's response to the commit was lost.
+ */
 export async function announceFound(context: EndContext, fence: Fence): Promise<void> {
   const job = await getJob(context.store.db, fence.id);
   if (!job || job.attempt !== fence.attempt || job.finished_at === null || job.status === "QUEUED") return;
@@ -186,8 +187,8 @@ export async function failAttempt(context: EndContext, fence: Fence, message: st
 }
 
 /**
- * Closes an attempt that was withdrawn before it started. Its job goes back to the queue; if a cancellation was
- * requested, the job is canceled.
+ * Closes an attempt that was withdrawn before it started. If a cancellation was requested, the job is canceled.
+ * Otherwise the job goes back to the queue.
  */
 export async function requeueAttempt(context: EndContext, { id, attempt: fence }: Fence): Promise<void> {
   await context.store.write(async (db) => {

@@ -1,5 +1,5 @@
 /**
- * Measures the grace period of attempts that were asked to end, with the monotonic clock. If the server restarts, the
+ * Measures the grace period of attempts that were asked to end. Uses the monotonic clock. If the server restarts, the
  * grace period starts again.
  */
 import type { Clock } from "../domain/time/clock.ts";

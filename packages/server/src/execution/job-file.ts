@@ -1,9 +1,10 @@
-/** A file that is attached to a job and whose content is on this machine. */
+/** A file that is attached to a job. Its content is on this machine. */
 import { chmodSync, copyFileSync, createReadStream, linkSync, rmSync, statSync } from "node:fs";
 import type { JobFile } from "../engines/engine.ts";
 
 /**
- * Returns the file at `path` as a job's file. Uses synchronous calls: they are few and short, and a job waits for them.
+ * Returns the file at `path` as a job's file. Uses synchronous calls, because they are few and short and a job waits
+ * for them.
  */
 export const fileAt = (path: string, name: string): JobFile => ({
   name,

@@ -1,6 +1,6 @@
 /**
- * Files attached to a job. A job needs them on this machine. Files at a storage URI are downloaded before the job is
- * claimed, so that the job takes no slot while the storage is unreachable.
+ * Files that are attached to a job. A job can read them only if they are on this machine. Files at a storage URI are
+ * downloaded before the job is claimed, so that the job takes no slot while the storage is unreachable.
  */
 import { uploadName } from "../blobs/blob-names.ts";
 import type { Blobs } from "../blobs/blobs.ts";
@@ -25,8 +25,8 @@ export class FilesNotHere extends Error {
 }
 
 /**
- * Returns whether all files of the job are on this machine. Files that have no row in the store are ignored here; they
- * make the start of the job fail later.
+ * Returns whether all files of the job are on this machine. Ignores files that have no row in the store; because of
+ * them, the start of the job fails later.
  */
 export async function areFilesHere(db: Db, blobs: Blobs, jobId: string): Promise<boolean> {
   if (blobs.isLocal) return true;
@@ -40,18 +40,18 @@ async function filesOf(db: Db, jobId: string): Promise<FileRow[]> {
   return job ? filesOfJob(db, readSpec(job).files) : [];
 }
 
-/** Minimum time limit of a download in milliseconds. The time that its bytes take at `slowRate` is added. */
+/** The time limit of a download is this many milliseconds, plus the time that its bytes take at `slowRate`. */
 const leastMs = 60_000;
 /** Slowest accepted download rate, in bytes per millisecond. */
 const slowRate = 256;
 
-/** Downloads the files of a queued job to this machine. Throws BlobMissing if one does not exist. */
+/** Downloads the files of a queued job to this machine. Throws BlobMissing if a file does not exist. */
 export async function fetchJobFiles(db: Db, blobs: Blobs, jobId: string): Promise<void> {
   for (const { blob, size } of await filesOf(db, jobId))
     await blobs.fetch(uploadName(blob), { size, atMost: Math.ceil(leastMs + size / slowRate) });
 }
 
-/** Returns the bytes of a queued job's files that are not on this machine. */
+/** Returns how many bytes of a queued job's files are not on this machine yet. */
 export async function missingBytes(db: Db, blobs: Blobs, jobId: string): Promise<number> {
   let bytes = 0;
   for (const { blob, size } of await filesOf(db, jobId))
@@ -60,7 +60,8 @@ export async function missingBytes(db: Db, blobs: Blobs, jobId: string): Promise
 }
 
 /**
- * Returns the files for the start of a job, in the order in which the job lists them. Makes no request to the storage.
+ * Returns the local files of a job that starts, in the order in which the job lists them. Makes no request to the
+ * storage.
  */
 export const localFiles = (blobs: Blobs, files: readonly FileRow[]): Promise<JobFile[]> =>
   Promise.all(

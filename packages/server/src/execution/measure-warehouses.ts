@@ -1,7 +1,7 @@
 /**
- * Measures the teams' warehouses. If a warehouse has grown, the growth is divided among the jobs that used it
- * meanwhile, and counts toward their disk limits. If the team's quota is exceeded, the job with the largest share of
- * the growth is ended.
+ * Measures the teams' warehouses. If a warehouse has grown since the last measurement, the growth is divided among the
+ * jobs that used it in that time, and counts toward their disk limits. If the team's quota is exceeded, the job with
+ * the largest share of the growth is ended.
  */
 import { type DiskQuotas, diskQuota, overDatasets } from "../domain/access/quotas.ts";
 import type { Engines } from "../engines/registry.ts";
@@ -48,8 +48,8 @@ const workingWith = async (db: Store["db"], serverId: string, teamId: number) =>
     .sort((a, b) => (a.created_at < b.created_at ? -1 : 1));
 
 /**
- * After a measurement, the pause is this many times as long as the measurement took, so that large warehouses are
- * measured less often. It is at least `shortestPauseMs`.
+ * The pause after a measurement is this many times as long as the measurement took, so that large warehouses are
+ * measured less often. The pause is at least `shortestPauseMs`.
  */
 const measuringShare = 20;
 const shortestPauseMs = 1000;
@@ -76,7 +76,7 @@ export class WarehouseMeasures {
     }
   }
 
-  /** Measures a warehouse if its pause since the last measurement is over. */
+  /** Measures a warehouse if the pause after its last measurement is over. */
   async measureIfDue(teamId: number): Promise<void> {
     const isDue = performance.now() >= (this.#next.get(teamId) ?? 0);
     if (isDue && !this.#underWay.has(teamId)) await this.measure(teamId);

@@ -1,4 +1,7 @@
-/** Submits a claimed job to its engine. After a temporary failure the job is queued again; after a permanent one it fails. */
+/**
+ * Submits a claimed job to its engine. If the submission fails temporarily, the job is queued again. If it fails
+ * permanently, the job fails.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Attempt, attemptKey, CannotStart, EngineUnreachable } from "../engines/engine.ts";
 import { isPassing } from "../machine/passing.ts";
@@ -54,7 +57,7 @@ async function takeBack(context: BundleContext, cluster: ClusterRow, job: JobRow
   await failAttempt(context, job, `The job could not be started: ${error.message}`);
 }
 
-/** Returns how often the job was submitted since its last attempt that really ran. */
+/** Returns how often the job was submitted since the last of its attempts that started to run. */
 async function startsOf({ store }: BundleContext, { id, attempt, retried }: JobRow): Promise<number> {
   const ran = retried === 0 ? undefined : (await endedAttempts(store.db, id)).at(-1);
   return attempt - (ran?.attempt ?? 0);

@@ -1,6 +1,7 @@
 /**
- * Moves the logs of ended attempts to the blob storage. Uploads run in parallel, but only one per team, so that a long
- * log does not delay the logs of other teams. The first run also finds logs that an earlier server process left behind.
+ * Moves the logs of ended attempts to the blob storage. Uploads run in parallel, but only one at a time for each team,
+ * so that a long log does not delay the logs of other teams. The first run also finds logs that an earlier server
+ * process did not upload.
  */
 import type { Logger } from "pino";
 import type { Clock } from "../domain/time/clock.ts";
@@ -26,9 +27,9 @@ export interface ArchiveContext {
 
 /** Maximum number of parallel uploads: in total, and for one team. */
 const bounds = { atOnce: 8, perTeam: 1 } as const;
-/** After a failed upload, the next upload waits this many milliseconds; the delay grows from `first` to `longest`. */
+/** After a failed upload, no upload starts for this many milliseconds. The pause grows from `first` to `longest`. */
 const pauses = { first: 250, longest: 4000 } as const;
-/** Number of jobs whose teams one statement reads. */
+/** Maximum number of logs whose teams one query reads. */
 const page = 500;
 
 interface Archiving extends ArchiveContext {
@@ -58,8 +59,8 @@ export function archiveLogs(given: ArchiveContext): Loop {
 }
 
 /**
- * Returns the keys of ended attempts that still have a local folder. It lists the folders before it queries the open
- * attempts, so that an attempt that starts in between is in the second list and counts as open.
+ * Returns the keys of ended attempts that still have a local folder. Lists the folders first and reads the open
+ * attempts second. So an attempt that starts in between is not taken for an ended one.
  */
 async function closedAttempts({ store, engines, serverId }: ArchiveContext): Promise<string[]> {
   const keys = await engines.of({ engine: localKind }).find();
@@ -67,7 +68,7 @@ async function closedAttempts({ store, engines, serverId }: ArchiveContext): Pro
   return keys.filter((key) => !open.has(key));
 }
 
-/** Used as the team id of logs whose job is not in the store. They take turns with the teams as if they were a team. */
+/** Stands for the team of logs whose job is not in the store. These logs take turns with the logs of teams. */
 const nobody = 0;
 
 async function sortByTeam({ store, archive, waiting }: Archiving): Promise<void> {
@@ -84,7 +85,7 @@ async function sortByTeam({ store, archive, waiting }: Archiving): Promise<void>
 
 const jobOf = (key: string) => key.slice(0, key.lastIndexOf("."));
 
-/** Starts uploads while the pool has room. A team whose upload starts moves to the end of the list. */
+/** Starts uploads while the pool has room. When an upload of a team starts, the team moves to the end of the list. */
 function beginAll(context: Archiving): void {
   const { pool, waiting } = context;
   const full = new Set(pool.fullTeams());
@@ -101,8 +102,9 @@ function beginAll(context: Archiving): void {
 }
 
 /**
- * Moves the log of one attempt; never rejects. If the storage is unreachable, the log is uploaded later. A log that
- * cannot be read is skipped until the next start of the server, so that it does not block other logs.
+ * Moves the log of one attempt to the blob storage. Never rejects. If the storage is unreachable, the log is uploaded
+ * later. If the log cannot be read, it is skipped until the next start of the server, so that it does not block other
+ * logs.
  */
 async function keep({ archive, log, storage }: Archiving, key: string): Promise<void> {
   try {

@@ -24,8 +24,8 @@ export class BackOff {
   }
 
   /**
-   * Records a failure and starts the next delay. Returns true if it is the first failure in a row. A failure during a
-   * delay does not count, so that parallel requests that fail together count once.
+   * Records a failure and starts the next delay. Returns true if this is the first failure since the last success. A
+   * failure during a delay does not count, so that parallel requests that fail together count as one failure.
    */
   fail(): boolean {
     if (!this.isOver) return false;

@@ -7,7 +7,7 @@ import { Waits } from "./waits.ts";
 
 export type RetriesContext = Pick<ExecutionContext, "store" | "signals" | "clock">;
 
-/** Maximum number of retries that one run reads, and releases in one transaction. */
+/** Maximum number of waiting jobs that one run reads. It puts them back into the queue in one transaction. */
 const page = 500;
 
 export function beginRetries({ store, signals, clock }: RetriesContext): Loop {

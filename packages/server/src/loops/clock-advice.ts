@@ -1,6 +1,6 @@
 /**
- * Decides whether a loop may fire by the wall clock now. For this it keeps the latest time that has certainly passed;
- * ticks up to that time do not fire again.
+ * Decides whether a loop may fire ticks by the wall clock now. To decide this, it tracks the latest time that has
+ * certainly passed. Ticks up to that time do not fire again.
  */
 import { day, iso } from "../domain/time/clock.ts";
 import { ClockWatch } from "../domain/time/clock-watch.ts";
@@ -13,9 +13,9 @@ const hour = 3_600_000;
 export type ClockContext = Pick<ExecutionContext, "store" | "clock" | "log">;
 
 /**
- * Makes a loop wait right after the wall clock was set, and while the wall clock is behind the latest time that has
- * certainly passed. That time follows the wall clock while the wall clock is trusted, and the monotonic clock
- * otherwise. It is stored before ticks fire.
+ * Makes a loop wait in two cases: right after the wall clock was set, and while the wall clock is behind the latest
+ * time that has certainly passed. While the wall clock is trusted, that time is read from the wall clock. Otherwise it
+ * advances with the monotonic clock. It is stored before ticks fire.
  */
 export class ClockAdvice {
   readonly #context: ClockContext;
@@ -24,7 +24,7 @@ export class ClockAdvice {
   /** The newest trusted wall-clock time, and the monotonic time at which it was read. */
   #believed: { readonly wall: number; readonly at: number } | undefined;
   #isBelieved = false;
-  /** The stored trusted time (clock mark) in Unix milliseconds, as this process last read or wrote it. */
+  /** The trusted time in the store (the clock mark), as this process last read or wrote it, in Unix milliseconds. */
   #stored = Number.NEGATIVE_INFINITY;
   #isBehind = false;
 
@@ -35,9 +35,9 @@ export class ClockAdvice {
 
   /**
    * Returns false if the loop must wait. If it returns true, the caller must read the time before its next await,
-   * because the clock may be set meanwhile. At the start, after each clock step and every hour, `mend` runs first,
-   * because a wrong clock may have stored times that need correction. `mend` gets the current time, or the latest time
-   * that has certainly passed if that is later.
+   * because the clock may be set meanwhile. At the start, after each clock step and every hour, `mend` is called first
+   * to correct times that a wrong clock may have stored. `mend` gets the current time or the latest time that has
+   * certainly passed, whichever is later.
    */
   async mayAct(mend: (now: number) => Promise<void> = async () => {}): Promise<boolean> {
     const { clock } = this.#context;
@@ -59,8 +59,8 @@ export class ClockAdvice {
   }
 
   /**
-   * Stores the trusted time (the clock mark) before ticks fire, so that they do not fire again. `tick` is the time of
-   * the newest of these ticks. Does nothing while the wall clock is not trusted.
+   * Stores the trusted time (the clock mark). Called before ticks fire, so that they do not fire again after a crash.
+   * `tick` is the time of the newest of these ticks. Does nothing while the wall clock is not trusted.
    */
   async note(tick: string): Promise<void> {
     if (this.#isBelieved && Date.parse(tick) > this.#stored) await this.#write();
@@ -75,9 +75,10 @@ export class ClockAdvice {
   }
 
   /**
-   * Decides whether the wall clock is trusted. Returns by how many milliseconds it is ahead of the latest time that has
-   * certainly passed. A clock within an hour of that time is trusted at once. A clock that is further ahead, but less
-   * than a week, is trusted once it has been steady for an hour. Any other clock must be steady for a day.
+   * Decides whether the wall clock is trusted. It is compared with the latest time that has certainly passed. If the
+   * two differ by at most an hour, the clock is trusted at once. If the clock is ahead by less than a week, it is
+   * trusted once it has been steady for an hour. Otherwise it must be steady for a day. Returns how many milliseconds
+   * it is ahead.
    */
   #believe(steadyFor: number): number {
     const { clock } = this.#context;
@@ -101,8 +102,8 @@ export class ClockAdvice {
   }
 
   /**
-   * Stores the trusted time, advanced by the monotonic clock, because the wall clock may have been set since. The
-   * stored time moves back only when a steady wall clock that is behind it has become trusted.
+   * Stores the trusted time. It is advanced by the monotonic clock, because the wall clock may have been set since the
+   * trusted time was read. The stored time moves back only if the wall clock is behind it and has become trusted.
    */
   async #write(): Promise<void> {
     const { store, clock } = this.#context;

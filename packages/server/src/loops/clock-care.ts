@@ -1,4 +1,7 @@
-/** Guards deletions that depend on the wall clock, because the clock may have been set or may be wrong for a while. */
+/**
+ * Decides whether the wall clock can be trusted for deleting old data. The clock may have been set, or may be wrong for
+ * a while.
+ */
 import { type Clock, day, iso } from "../domain/time/clock.ts";
 import { ClockWatch } from "../domain/time/clock-watch.ts";
 import type { Store } from "../store/drivers/store.ts";
@@ -7,21 +10,22 @@ import { readClockMark, writeClockMark } from "../store/queries/schedules/clock-
 const hour = 3_600_000;
 
 /**
- * The wall clock must be steady for a day before it is trusted again if it is ahead of its last trusted time by this
- * many milliseconds or more, or behind that time by an hour or more.
+ * If the wall clock is this many milliseconds or more ahead of its last trusted time, it must be steady for a day
+ * before it is trusted again. The same applies if it is an hour or more behind that time.
  */
 export const mostAheadMs = 7 * day;
 
 /**
- * The clock must be steady for this many milliseconds after a step, for example after the machine slept. This is
- * shorter than the pause between two sweeps, so that the second sweep after the step can delete.
+ * After the clock was set, or the machine slept, the clock must be steady for this many milliseconds. That is shorter
+ * than the pause between two sweeps, so that the second sweep after the change can delete.
  */
 const settledMs = 55 * 60_000;
 
 /**
  * Returns a function that tells whether the wall clock is trusted for deletions. A clock near its last trusted time is
- * trusted at once, or after almost a steady hour if it was set since the server's start. A clock that is far from that
- * time (see `mostAheadMs`) must be steady for a day, so that a clock that is wrong for hours deletes nothing.
+ * trusted at once. If it was set since the server's start, it must first be steady for `settledMs`. A clock far from
+ * its last trusted time (see `mostAheadMs`) must be steady for a day, so that a clock that is wrong for hours deletes
+ * nothing.
  */
 export function clockBelief(store: Store, clock: Clock): () => Promise<boolean> {
   const watch = new ClockWatch(clock);

@@ -1,6 +1,6 @@
 /**
- * Reserves disk space for local copies of the files that jobs need. Downloads in progress never reduce the free space
- * below its minimum. If space is needed, copies that no job uses are deleted.
+ * Reserves disk space for local copies of the files that jobs need. The free space stays above its minimum even when
+ * all downloads in progress are complete. If space is needed, copies that no job uses are deleted.
  */
 import type { Blobs, Copy } from "../blobs/blobs.ts";
 import type { Disk } from "../machine/disk.ts";
@@ -21,8 +21,8 @@ export class CopyRoom {
   }
 
   /**
-   * Reserves space for a job's downloads, and deletes unused copies if necessary. Returns false, and deletes nothing,
-   * if the space is not enough even without the unused copies.
+   * Reserves space for a job's downloads. If there is not enough space, deletes unused copies. If deleting all of them
+   * would not free enough, deletes nothing and returns false.
    */
   async reserve(jobId: string, bytes: number): Promise<boolean> {
     const shortage = await this.#disk.shortage(bytes + this.#sum());
@@ -61,10 +61,7 @@ export class CopyRoom {
     }
   }
 
-  /**
-   * Lists copies that no running job uses and that were not used in the last seconds (`recentMs`), least recently used
-   * first.
-   */
+  /** Returns the copies that no running job uses and that nobody has used for `recentMs`, least recently used first. */
   async #unused(): Promise<Copy[]> {
     const now = Date.now();
     const copies = await this.#blobs.copies();

@@ -1,6 +1,6 @@
 /**
- * Counts the disk usage of teams: the logs of ended jobs, each counted once, and the warehouses. If the logs of a team
- * exceed its quota, the oldest are deleted; the newest log stays, whatever its size.
+ * Counts the disk usage of teams: the warehouses, and the logs of ended jobs. Each log is counted once. If the logs of
+ * a team exceed its quota, the oldest are deleted, but the newest log is kept, whatever its size.
  */
 import { BlobsUnavailable } from "../blobs/blobs.ts";
 import { type DiskQuotas, diskQuota } from "../domain/access/quotas.ts";
@@ -64,8 +64,8 @@ function unknownWhileAway(error: unknown): undefined {
 }
 
 /**
- * Returns the bytes of the logs of all attempts of a job. Logs that go to a blob storage count by their length, because
- * the storage has no sparse files; others count the disk space they use.
+ * Returns the bytes of the logs of all attempts of a job. If logs are moved to a blob storage, a log counts by its
+ * length. Otherwise it counts by the disk space that it occupies, which is less for a sparse file.
  */
 async function sizeOfLogs(
   { engines, archive }: CountContext,

@@ -1,7 +1,7 @@
 /**
- * Delivers events: creates deliveries from the events in the outbox and sends those that are due, taking teams in turn.
- * An attempt is stored before it is sent, and runs outside the loop, so that a slow receiver delays nobody else. After
- * a crash in between, the delivery is sent again with the same id.
+ * Delivers events. Creates deliveries from the events in the outbox, and sends the deliveries that are due, taking
+ * teams in turn. An attempt to send runs outside the loop, so that a slow receiver delays nobody else. It is stored
+ * before it begins. If the server crashes before the result is stored, the delivery is sent again with the same id.
  */
 import type { Logger } from "pino";
 import { type AttemptResult, beginAttempt, dueTimes, endAttempt } from "../domain/events/delivery-attempts.ts";
@@ -41,7 +41,7 @@ export interface DeliveriesContext extends TellContext {
   readonly webhookSeconds: number;
   /** Timeout of one e-mail, in seconds. */
   readonly smtpSeconds: number;
-  /** Seconds to wait after the first failure of a delivery; the wait grows with each further failure. */
+  /** Seconds until a delivery is tried again after its first failure. The wait grows with each further failure. */
   readonly webhookRetry: number;
   /** Aborted when the server stops. */
   readonly stopping: AbortSignal;
@@ -50,15 +50,15 @@ export interface DeliveriesContext extends TellContext {
 /** Maximum number of events of a team that one transaction turns into deliveries. */
 const toldAtOnce = 100;
 /**
- * Maximum number of concurrent attempts for each kind of receiver: in total, per team and per receiver. A mail server
- * that hangs therefore delays no webhook.
+ * Maximum number of deliveries that are sent at a time: in total, per team and per receiver. Webhooks and e-mails are
+ * counted separately, so that a mail server that hangs delays no webhook.
  */
 const most = { all: 64, team: 12, receiver: 4 } as const;
-/** Seconds added to the timeout of an attempt, for storing its result. */
+/** Seconds added to the timeout of an attempt to send, for storing its result. */
 const slackSeconds = 5;
 
 export interface DeliverEvents extends Loop {
-  /** Resolves when no attempt is in progress. */
+  /** Resolves when no delivery is being sent. */
   settled(): Promise<void>;
 }
 
@@ -123,7 +123,8 @@ const take = async (context: DeliveriesContext, due: DueDelivery, now: number): 
 };
 
 /**
- * Sends one delivery and stores the result. Never rejects: a delivery whose result could not be stored is sent again.
+ * Sends one delivery and stores the result. Never rejects. If the result cannot be stored, the delivery is sent again
+ * later.
  */
 async function attempt(context: DeliveriesContext, row: DeliveryRow, kind: ReceiverKind): Promise<void> {
   const { store, clock, log, stopping, webhookRetry, faults, metrics } = context;
@@ -159,7 +160,7 @@ async function send(context: DeliveriesContext, row: DeliveryRow): Promise<Attem
 
 type Take = () => Promise<DeliveryRow | undefined>;
 
-/** Keeps the attempts in progress, and enforces the limits on their number. */
+/** Keeps the deliveries that are being sent, and limits their number. */
 class Flights {
   readonly #flying = new Map<string, { readonly due: DueDelivery; done: Promise<void> }>();
   readonly #onEnd: () => void;
@@ -174,7 +175,7 @@ class Flights {
     return team === undefined || this.#count(isOfTeam) < most.team;
   }
 
-  /** Returns the ids of the receivers that are at their limit. */
+  /** Returns the ids of receivers to which the maximum number of deliveries is being sent. */
   busy(): number[] {
     const counts = new Map<number, number>();
     for (const { due } of this.#flying.values()) counts.set(due.receiver_id, (counts.get(due.receiver_id) ?? 0) + 1);
@@ -182,8 +183,8 @@ class Flights {
   }
 
   /**
-   * Starts an attempt. Returns false if a limit is reached, if the delivery is already in progress, or if another
-   * server took it.
+   * Starts to send a delivery. Returns false if a limit is reached, if the delivery is already being sent, or if
+   * another server took it.
    */
   async begin(due: DueDelivery, take: Take, attempt: (row: DeliveryRow) => Promise<void>): Promise<boolean> {
     const isBusy = this.#count(({ receiver_id }) => receiver_id === due.receiver_id) >= most.receiver;

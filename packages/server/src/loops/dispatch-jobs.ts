@@ -45,7 +45,7 @@ export function dispatchJobs(context: DispatchContext, kind = localKind): Loop {
 
 /**
  * Returns a function that tells whether enough disk space is free to start jobs. If less than the configured minimum is
- * free, no job starts, and the rest is left to running jobs. Each change is logged once.
+ * free, no job starts, so that running jobs can use the remaining space. Each change is logged once.
  */
 function diskWatcher({ disk, log }: DispatchContext) {
   let low = false;
@@ -77,8 +77,8 @@ async function refuse({ store, signals, clock }: DispatchContext, job: RefusedJo
 }
 
 /**
- * Claims jobs and records their attempts in `signals.starting` before other loops can read the new rows. Other loops
- * must ignore these attempts: an engine knows an attempt only after it was submitted.
+ * Claims jobs. Adds their attempts to `signals.starting` before other loops can read the new rows. Other loops must
+ * ignore these attempts, because the engine does not know an attempt before it is submitted.
  */
 async function claimAll(context: DispatchContext, cluster: ClusterRow): Promise<Claims> {
   const { store, signals } = context;
@@ -115,8 +115,8 @@ async function begin(context: DispatchContext, cluster: ClusterRow, claimed: Cla
 }
 
 /**
- * Records how long a job waited in the queue. Retries and runs of a pipeline are left out, because they waited for
- * other things than a slot.
+ * Records how long a job waited in the queue. Retries and runs of a pipeline are not recorded, because they waited for
+ * more than a slot.
  */
 function noteDispatch({ metrics, clock }: DispatchContext, cluster: ClusterRow, job: JobRow): void {
   if (job.attempt > 1 || job.pipeline_id !== null) return;
@@ -125,8 +125,8 @@ function noteDispatch({ metrics, clock }: DispatchContext, cluster: ClusterRow, 
 }
 
 /**
- * Returns a function that moves waiting jobs to the state QUEUED, at most five times a second. It remembers the last id
- * for each cluster and reads only newer ids, so that a long queue costs nothing.
+ * Returns a function that moves the waiting jobs of a cluster to the state QUEUED, at most five times a second. It
+ * remembers the last job id of each cluster and reads only newer ids, so that a long queue is not read again.
  */
 function waitingAnnouncer({ store, signals, clock }: DispatchContext) {
   const announced = new Map<number, string>();

@@ -42,8 +42,8 @@ export function enforceLimits(context: LimitsContext): Loop {
 }
 
 /**
- * Ends the attempt if it is older than its time limit. The limit is in the store and the engine knows the age, so
- * neither a restart nor a change of the wall clock affects the check.
+ * Ends the attempt if it is older than its time limit. The limit is read from the store and the age from the engine, so
+ * neither a restart of the server nor a change of the wall clock affects the check.
  */
 async function endInTime(engine: Engine, clock: Clock, attempt: OpenAttempt): Promise<void> {
   const { timeout, status } = attempt;
@@ -54,8 +54,8 @@ async function endInTime(engine: Engine, clock: Clock, attempt: OpenAttempt): Pr
 }
 
 /**
- * Returns the age of the attempt in milliseconds, for engines that do not report it. The age is measured by the wall
- * clock since the attempt's first step; undefined if no step is stored yet.
+ * Returns the age of the attempt in milliseconds, for engines that do not report it. It is the time since the attempt's
+ * first step, by the wall clock; undefined if no step is stored yet.
  */
 function ageBySteps(clock: Clock, { steps }: OpenAttempt): number | undefined {
   const [first] = JSON.parse(steps ?? "[]") as { readonly started_at: string }[];

@@ -1,7 +1,7 @@
 /**
- * Writes the files of exports: several teams in parallel, one file per team at a time. Teams take turns file by file,
- * and so do the exports of a team, so that neither a large export nor a locked warehouse blocks others. A file gets its
- * final name when it is complete; after a crash, only the incomplete file is written again.
+ * Writes the files of exports, for several teams in parallel, one file at a time for each team. After each file,
+ * another export of the team gets its turn, so that a large export does not block the others. A file gets its final
+ * name when it is complete. After a crash, only the incomplete file is written again.
  */
 import type { Logger } from "pino";
 import { exportFolder, exportName } from "../blobs/blob-names.ts";
@@ -36,7 +36,9 @@ export interface ExportsContext {
 
 /** Maximum number of files that are written in parallel, each of a different team. */
 const atOnce = 4;
-/** Expected size of one file in bytes. No file is begun if the disk has no room for it. */
+/**
+ * Expected size of one file in bytes. If the disk has less free space than this above its minimum, no file is begun.
+ */
 const roomForFile = 64 * 1024 ** 2;
 
 interface ExportLoop extends Loop {

@@ -1,7 +1,7 @@
 /**
- * Downloads the files of queued jobs to this machine. A job takes no slot meanwhile, and dispatch skips it until its
- * files are here. A failed download is retried with back-off; the job stays queued and loses no attempt. The state is in
- * the store, so the next server process continues after a crash.
+ * Downloads the files of queued jobs to this machine. Until the files of a job are here, the job takes no slot and the
+ * dispatch loop skips it. A failed download is retried with back-off; the job stays queued, and this does not count as
+ * a failed attempt. The state is in the store, so the next server process continues after a crash.
  */
 import { BlobMissing, type Blobs } from "../blobs/blobs.ts";
 import { iso } from "../domain/time/clock.ts";
@@ -40,7 +40,7 @@ const ofJob = { first: 1000, longest: 15_000 } as const;
  * `longest`.
  */
 const ofAll = { first: 250, longest: 4000 } as const;
-/** Maximum number of waiting jobs that one run reads and makes due for the next try. */
+/** Maximum number of waiting jobs that one run reads and releases for their next try. */
 const page = 500;
 
 interface Fetching extends FetchContext {
@@ -110,7 +110,10 @@ async function reserve(context: Fetching, jobId: string): Promise<boolean> {
   return false;
 }
 
-/** Downloads the files of one job; never rejects. If the store cannot be written, the job stays as it is and is retried. */
+/**
+ * Downloads the files of one job. Never rejects. If the store cannot be written, the job does not change and is tried
+ * again.
+ */
 async function fetchOne(context: Fetching, jobId: string): Promise<void> {
   const { store, blobs, log, signals } = context;
   try {

@@ -1,6 +1,6 @@
 /**
- * Fires schedules: each tick starts one pipeline exactly once, even with several servers. After an outage, each
- * schedule's own setting decides about the missed ticks.
+ * Fires schedules. Each tick starts one pipeline exactly once, even with several servers. If ticks were missed in an
+ * outage, the schedule's own setting decides what happens to them.
  */
 import { ApiError } from "@millrace/contract";
 import {
@@ -29,14 +29,14 @@ export interface SchedulesContext
     Pick<ExecutionContext, "store" | "signals" | "clock" | "log" | "metrics" | "disk"> {}
 
 /**
- * Maximum number of attempts to fire a tick. If the last one also fails unexpectedly, for example because of a fault of
- * the store, the tick is recorded as failed.
+ * Maximum number of attempts to fire a tick. If the last attempt also fails unexpectedly, for example because of an
+ * error of the store, the tick is recorded as failed.
  */
 const mostTries = 5;
 
 /**
- * After its start, the server first records jobs that ended while no server ran. Schedules wait for that, but at most
- * this many milliseconds. This is less than the delay at which a tick counts as late.
+ * After its start, the server first records which jobs ended while no server ran. Schedules wait for that, but at most
+ * this many milliseconds. A tick that is delayed by this much does not count as late yet.
  */
 const endPatience = 30_000;
 
@@ -77,8 +77,8 @@ export function fireSchedules(context: SchedulesContext): Loop {
 type Fire = (id: number, now: number, tick?: string) => Promise<boolean>;
 
 /**
- * Returns the function that fires one schedule. A refusal is recorded at once. Any other failure is recorded only after
- * `mostTries` attempts; until then the tick stays due.
+ * Returns the function that fires one schedule. If the run is refused, the failure is recorded at once. Any other
+ * failure is recorded only after `mostTries` attempts; until then the tick stays due.
  */
 function firing(context: SchedulesContext): Fire {
   const { store, log } = context;
@@ -107,8 +107,8 @@ function firing(context: SchedulesContext): Fire {
 }
 
 /**
- * Returns the reason shown to users. Only refusals are shown as they are; the message of a server fault may contain
- * internal details.
+ * Returns the reason of a failure for users. The message of a refusal is shown unchanged. The message of any other
+ * error is not shown, because it may contain internal details.
  */
 const whyOf = (error: unknown) =>
   error instanceof ApiError ? error.message : "The server could not start the run; its log has the details.";

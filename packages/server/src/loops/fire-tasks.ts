@@ -1,6 +1,6 @@
 /**
- * Fires tasks: each tick creates one job exactly once, even with several servers. After an outage, a task fires once
- * for all missed ticks.
+ * Fires tasks. Each tick creates one job exactly once, even with several servers. If ticks were missed in an outage,
+ * the task fires once for all of them.
  */
 
 import { fireTaskTick, type TaskFiring, type TaskFiringContext } from "../domain/schedules/task-firings.ts";

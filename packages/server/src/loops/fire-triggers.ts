@@ -1,6 +1,6 @@
 /**
- * Fires schedules whose trigger dataset got a new version, once no further version has arrived for the configured time.
- * Each schedule fires once for these versions, even with several servers.
+ * Fires schedules that a new version of a dataset triggers. A schedule fires when no further version has arrived for a
+ * configured time. It fires once for all versions until then, even with several servers.
  */
 import { ApiError } from "@millrace/contract";
 import { type FiringContext, fireTrigger, recordTriggerFailure } from "../domain/schedules/schedule-firings.ts";
@@ -41,8 +41,8 @@ export function fireTriggers(context: TriggersContext): Loop {
 }
 
 /**
- * Fires the schedule that a notice names; a notice is a stored row about a new dataset version. If the run cannot
- * start, the reason is stored and the notice is tried again later, because no second notice comes for the same version.
+ * Fires the schedule that a notice names. A notice is a stored row about a new dataset version. If the run cannot
+ * start, the reason is stored and the notice is tried again later, because the same version creates no second notice.
  */
 async function fire(context: TriggersContext, notice: DueNotice, now: number): Promise<boolean> {
   const { store, log, metrics, signals } = context;

@@ -1,4 +1,4 @@
-/** Follows open attempts: records their steps and how they ended or were lost, and carries out cancellations. */
+/** Follows open attempts. Records their steps and how they ended, and carries out cancellations. */
 
 import { withNamesakes } from "../domain/datasets/dataset-namesakes.ts";
 import { readSpec } from "../domain/lifecycle/job-documents.ts";
@@ -26,11 +26,11 @@ import { type Loop, loopName } from "./loop.ts";
 export interface FollowContext extends CollectContext {
   /** Seconds between SIGTERM and SIGKILL. */
   readonly cancelGrace: number;
-  /** Keys of attempts for which the engine reported a change. The loop clears the set. */
+  /** Keys of attempts for which the engine reported a change. The loop empties the set. */
   readonly hints: Set<string>;
   /**
-   * Attempts whose datasets are being read from the team's warehouse, by key. The results of these attempts wait until
-   * that is done; other results do not wait.
+   * Attempts whose datasets are being read from the team's warehouse, by key. Each promise resolves when the result of
+   * the attempt was stored or could not be stored. Results of other attempts do not wait for these reads.
    */
   readonly collecting: Map<string, Promise<void>>;
   readonly archive?: LogArchive | undefined;
@@ -88,8 +88,8 @@ export function followAttempts(given: FollowContext, kind = localKind): Loop {
 }
 
 /**
- * Tells other loops that all attempts that ended while no server ran are now recorded as ended. An end is recorded only
- * after the attempt's datasets were read from the warehouse, so this waits for such reads in progress.
+ * Tells other loops that all attempts that ended while no server ran are now recorded as ended. Waits for `collecting`,
+ * because an end is recorded only after the attempt's datasets were read from the warehouse.
  */
 function tellEndsSeen({ signals, collecting }: Observing): void {
   void Promise.all(collecting.values()).then(() => {
@@ -113,8 +113,8 @@ async function look(context: Observing, attempts: readonly OpenAttempt[]): Promi
 }
 
 /**
- * Queries the engine. Returns an empty map while the engine is unreachable. That is logged elsewhere, by the code that
- * pauses the engine's clusters.
+ * Queries the engine for the state of these attempts. Returns an empty map while the engine is unreachable. It logs
+ * nothing then, because the code that pauses the engine's clusters does.
  */
 async function observe({ engines, on }: Observing, attempts: readonly OpenAttempt[]) {
   try {
@@ -182,7 +182,7 @@ async function noteSteps(
   context.signals.jobChanged(attempt.job_id);
 }
 
-/** Withdraws an attempt whose start failed or was canceled. Its job is queued again, or becomes canceled. */
+/** Withdraws an attempt whose start failed or was canceled. Its job is then queued again or canceled. */
 async function takeBack(context: Observing, attempt: OpenAttempt): Promise<void> {
   if (!(await context.engine.withdraw(attemptOf(attempt)))) return;
   await requeueAttempt(context, fenceOf(attempt));
@@ -209,8 +209,8 @@ interface Ended {
 }
 
 /**
- * Stores the results of ended attempts. Processes that a job left behind are killed first; while one survives, the
- * result of its attempt waits.
+ * Stores the results of ended attempts. First kills processes that the jobs left behind. If such a process cannot be
+ * killed yet, the result of its attempt waits.
  */
 async function finish(context: Observing, all: readonly Ended[]): Promise<void> {
   const alive = (await context.engine.sweep?.(all.map(({ attempt }) => keyOf(attempt)))) ?? [];
@@ -260,8 +260,8 @@ function collectLater(context: Observing, end: Ended): void {
 }
 
 /**
- * Stores a result with its datasets. If the datasets cannot be stored, the job still ends: without them, and with a
- * message that says so.
+ * Stores a result with its datasets. If the datasets cannot be stored, the result is stored without them and with an
+ * error message that says so.
  */
 async function acceptCollected(context: Observing, end: Ended, result: Result): Promise<void> {
   try {
@@ -301,15 +301,15 @@ async function resultOf(context: FollowContext, { attempt, observation }: Ended)
 }
 
 /**
- * Returns the exceeded limit, or null. A script that exits with code 0 at the moment when its time limit is reached
- * counts as complete.
+ * Returns the limit that the attempt exceeded; null if there is none. If a script exits with code 0 just as its time
+ * limit is reached, the limit does not count as exceeded.
  */
 function limitOf({ timeout }: OpenAttempt, { exit, overLimit }: Observation & { state: "EXITED" }): string | null {
   const isTime = timeout !== null && overLimit === overTime(timeout);
   return isTime && exit.code === 0 ? null : overLimit;
 }
 
-/** Returns the metrics of the job and the reason of its failure, both with secrets masked. */
+/** Returns the job's metrics and the reason of its failure, with secrets masked in both. */
 async function whatItSaid(
   context: FollowContext,
   jobId: string,

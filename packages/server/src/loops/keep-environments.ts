@@ -1,7 +1,7 @@
 /**
- * Keeps the virtualenvs of each team within its quota by deleting the least recently used ones. When the disk is nearly
- * full, it also deletes virtualenvs within the quota. Virtualenvs of running jobs stay. A job that needs a deleted one
- * builds it again.
+ * Keeps the virtualenvs of each team within its quota by deleting the least recently used ones. If the disk is nearly
+ * full, also deletes virtualenvs of teams that are within their quota. Virtualenvs of running jobs are kept. If a later
+ * job needs a deleted virtualenv, it builds the virtualenv again.
  */
 import { type DiskQuotas, diskQuota } from "../domain/access/quotas.ts";
 import { attemptKey, type EnvironmentKeeper, type KeptEnvironment } from "../engines/engine.ts";
@@ -20,12 +20,13 @@ export interface KeepEnvironmentsContext extends Omit<EnvironmentsContext, "envD
 }
 
 /**
- * A virtualenv that a job took less than this many milliseconds ago is not deleted, because the job may not have
- * recorded its use yet.
+ * If a job took a virtualenv less than this many milliseconds ago, the virtualenv is not deleted to meet a quota,
+ * because the job may not have recorded its use yet.
  */
 const settling = 60_000;
 /**
- * A virtualenv that a job took less than this many milliseconds ago is not deleted, even if the disk is nearly full.
+ * If a job took a virtualenv less than this many milliseconds ago, the virtualenv is kept even if the disk is nearly
+ * full.
  */
 const aboutToBegin = 5000;
 
@@ -40,7 +41,7 @@ export function keepEnvironments(context: KeepEnvironmentsContext): Loop {
   };
 }
 
-/** Enforces quotas and free space for the virtualenvs of one engine. */
+/** Enforces the quotas and the minimum of free disk space for the virtualenvs of one engine. */
 async function keepAll(context: KeepEnvironmentsContext, keeper: EnvironmentKeeper): Promise<void> {
   const { store, serverId } = context;
   const teams = await keeper.teams();
@@ -53,7 +54,10 @@ async function keepAll(context: KeepEnvironmentsContext, keeper: EnvironmentKeep
 
 const longestUnused = (a: KeptEnvironment, b: KeptEnvironment) => a.used - b.used;
 
-/** Deletes virtualenvs of one team until it is within its quota. Returns the remaining ones that no job uses. */
+/**
+ * Deletes virtualenvs of a team until the team is within its quota. Returns the team's virtualenvs that no running job
+ * uses.
+ */
 async function keepWithinQuota(
   { store, clock, quotas }: KeepEnvironmentsContext,
   keeper: EnvironmentKeeper,
@@ -84,7 +88,7 @@ async function keepWithinQuota(
   return unused;
 }
 
-/** While the disk is below its minimum of free space, deletes first the package caches and then unused virtualenvs. */
+/** Deletes first package caches and then unused virtualenvs, until the disk has its minimum of free space. */
 async function makeRoom(
   { clock, disk }: KeepEnvironmentsContext,
   keeper: EnvironmentKeeper,

@@ -1,7 +1,7 @@
 /**
- * Maintains the warehouses of teams. Copies each one once a day while jobs continue. Runs the library's garbage
- * collection, which needs exclusive access: if a team is never idle, it is paused after a configured number of days,
- * and its jobs wait until the collection is done.
+ * Maintains the warehouses of teams. Copies each warehouse once a day, while jobs continue. Also runs the library's
+ * garbage collection, which needs exclusive access to the warehouse. If a team is never idle, the team is paused after
+ * a configured number of days: its jobs wait until the collection is done.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
@@ -44,9 +44,9 @@ interface Measuring {
 const hour = 3_600_000;
 
 /**
- * Returns the range of times that count as recent. A warehouse is due if the recorded time of its last copy or garbage
- * collection is before this range. It is also due if that time is after the range, because only a wrong clock can have
- * recorded it.
+ * Returns the beginning and the end of the times that count as recent. The next copy or garbage collection of a
+ * warehouse is due if the previous one was recorded before the beginning. It is also due if the previous one was
+ * recorded after the end, because only a wrong clock can have done that.
  */
 const span = (clock: Clock, age: number) => [iso(clock.now() - age), iso(clock.now() + hour)] as const;
 
@@ -87,8 +87,8 @@ export function tidyWarehouses(context: KeepWarehousesContext & Measuring): Loop
   const advice = new ClockAdvice(context);
   let first = true;
   /**
-   * Decides in each run anew whether the team is paused: the clock may have been wrong at the last decision, or the
-   * database may have rejected the change.
+   * Decides again in each run whether the team is paused, because the clock may have been wrong at the last decision,
+   * or the database may have rejected the change.
    */
   const goOn = async (row: WarehouseRow, wasPaused: boolean) => {
     const { team_id: team } = row;
@@ -155,12 +155,12 @@ async function tidy(context: KeepWarehousesContext & Measuring, team: number): P
   return true;
 }
 
-/** Maximum size in bytes of a warehouse that is compacted. Rewriting a larger one would pause its team for too long. */
+/** A warehouse with more bytes than this is not compacted, because that would pause its team for too long. */
 const mostCompacted = 50 * 1024 ** 3;
 
 /**
- * Frees the disk space of deleted versions. This writes the warehouse twice: once as a copy and once as a write-ahead
- * log, so the disk must have space for both.
+ * Frees the disk space of deleted dataset versions. Compacting needs free disk space of twice the size of the
+ * warehouse: once for a copy and once for the write-ahead log.
  */
 async function compact({ log, disk, warehouses }: KeepWarehousesContext, team: number): Promise<void> {
   const bytes = warehouses.length(team);

@@ -1,4 +1,4 @@
-/** A loop: rereads state, does what is due, and sleeps until it is woken or its interval has passed. */
+/** A loop reads the current state, does what is due, and sleeps until it is woken or its interval has passed. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import { localKind } from "../engines/registry.ts";
@@ -6,16 +6,16 @@ import { isPassing } from "../machine/passing.ts";
 import { isUnavailable } from "../store/drivers/unavailable.ts";
 import type { Signal } from "../turns/signals.ts";
 
-/** Returns the name of a loop that exists once for each kind of engine. */
+/** Returns the name of a loop. For an engine other than the local one, the name includes the kind of the engine. */
 export const loopName = (name: string, kind: string) => (kind === localKind ? name : `${name} (${kind})`);
 
 export interface Loop {
   readonly name: string;
   readonly signal: Signal;
-  /** Milliseconds between two runs when nothing wakes the loop. */
+  /** Milliseconds until the next run, if nothing wakes the loop earlier. */
   readonly interval: number;
   runOnce(): Promise<void>;
-  /** Resolves when the background work of earlier runs has ended; absent if runs leave none. */
+  /** Resolves when the background work of earlier runs has ended; absent if runs start no background work. */
   settled?(): Promise<void>;
 }
 
@@ -49,7 +49,10 @@ export function startLoop(loop: Loop, log: Logger): () => Promise<void> {
 const tellEvery = 60_000;
 const longestPause = 1000;
 
-/** Logs consecutive failures of a loop: the first, then one every minute, and the recovery. */
+/**
+ * Logs failures of a loop. Of consecutive failures it logs the first and then at most one per minute. It also logs the
+ * recovery.
+ */
 class Failures {
   readonly #loop: string;
   readonly #log: Logger;
@@ -82,8 +85,9 @@ class Failures {
   }
 
   /**
-   * Tells whether the failure needs no log line. The store itself logs that the database is unreachable, and a broken
-   * connection is the first sign of that.
+   * Whether the failure is not logged here, because the store itself logs that the database is unreachable. That is so
+   * if the error has no cause. If it has a cause, a connection broke; then only the first two failures in a row are not
+   * logged.
    */
   #isKnown(error: unknown): boolean {
     return isUnavailable(error) && (error.cause === undefined || this.#inRow < 3);

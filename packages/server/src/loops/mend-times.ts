@@ -1,4 +1,4 @@
-/** Corrects schedules and tasks whose next run is far in the future because a wrong clock moved it there. */
+/** Corrects the next run of schedules and tasks if it is too far in the future because a wrong clock set it. */
 
 import { doubtfulFrom, mendedRun } from "../domain/schedules/schedule-times.ts";
 import { taskTimes } from "../domain/schedules/tasks.ts";

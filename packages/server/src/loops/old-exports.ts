@@ -15,7 +15,7 @@ export interface OldExportsContext {
 const batch = 500;
 
 /**
- * Deletes expired exports. The rows are deleted before the files, because a file without a row is not served. If a
+ * Deletes expired exports. Deletes the rows before the files, because a file without a row is not served any more. If a
  * crash in between leaves files, the next pass deletes them.
  */
 export async function removeOldExports({ store, clock, exports, blobs }: OldExportsContext): Promise<void> {

@@ -32,13 +32,13 @@ export interface RetentionContext {
 
 /** Maximum number of rows in one transaction, so that no transaction is long. */
 const batch = 500;
-/** Maximum number of texts in one transaction; a text may have a megabyte. */
+/** Maximum number of texts that one transaction deletes. A text may have a megabyte. */
 const textsAtOnce = 20;
 const keyDays = 7;
 const invitationDays = 30;
 /**
- * The record of a failure that never recovered is deleted after this many days. A later success no longer counts as its
- * recovery.
+ * A schedule, task or job that failed is recorded as failing until its next success, which is reported as a recovery.
+ * If there is no success for this many days, the record is deleted, and a later success is not reported.
  */
 const failingDays = 365;
 
@@ -57,8 +57,9 @@ export async function removeOldRows({ store, clock, auditDays, deliveryDays }: R
 }
 
 /**
- * Deletes logs of jobs past their retention period. A log is deleted before its job is marked as without a log: after a
- * crash in between, the next pass marks the job. In the reverse order, a crash would leave logs that no pass looks for.
+ * Deletes logs of jobs past their retention period. First deletes the log, then marks the job as having no log. If the
+ * server crashes in between, the next pass marks the job. In the reverse order, a crash would leave logs that no pass
+ * deletes.
  */
 export async function removeOldLogs(context: RetentionContext): Promise<void> {
   const { store, clock, logDays } = context;
@@ -76,7 +77,7 @@ export async function removeOldLogs(context: RetentionContext): Promise<void> {
   }
 }
 
-/** Drops the long texts of jobs past the retention period of logs, then deletes all texts that no row refers to. */
+/** Removes the long texts from jobs past the retention period of logs, then deletes all texts that no row refers to. */
 export async function removeOldTexts({ store, clock, logDays }: RetentionContext): Promise<void> {
   const now = clock.now();
   const before = iso(now - logDays * day);
@@ -97,7 +98,7 @@ export async function removeOldTexts({ store, clock, logDays }: RetentionContext
   }
 }
 
-/** Deletes all logs that the engine and the archive have of an ended job. Returns false if that failed. */
+/** Deletes all logs of an ended job, from its engine and from the archive. Returns false if that failed. */
 export async function removeLogs(
   { engines, archive, log }: RetentionContext,
   job: { id: string; attempt: number; engine: string },

@@ -1,5 +1,6 @@
 /**
- * Runs backfills: starts their next runs as earlier runs end. All state is in the store, so a restart continues there.
+ * Runs backfills: starts their next runs as earlier runs end. All state is in the store, so a backfill continues after
+ * a restart of the server.
  */
 import { ApiError } from "@millrace/contract";
 import { advanceBackfill, type BackfillContext } from "../domain/schedules/backfill-progress.ts";
@@ -12,14 +13,14 @@ export interface BackfillsContext
   extends BackfillContext,
     Pick<ExecutionContext, "store" | "signals" | "clock" | "log" | "disk"> {}
 
-/** Milliseconds before a backfill that was refused tries its next run again. */
+/** If the next run of a backfill is refused, the backfill tries again after this many milliseconds. */
 const patience = 5000;
 /** Maximum number of runs that a backfill starts before other backfills get their turn. */
 const atOnce = 10;
 
 export function runBackfills(context: BackfillsContext): Loop {
   const { store, signals, clock, disk } = context;
-  /** Time until which a refused backfill pauses, by id, in milliseconds of the monotonic clock. */
+  /** When a refused backfill may try again, in milliseconds of the monotonic clock, by backfill id. */
   const restingUntil = new Map<number, number>();
   return {
     name: "run-backfills",
@@ -43,7 +44,10 @@ export function runBackfills(context: BackfillsContext): Loop {
   };
 }
 
-/** Starts runs of a backfill. A refusal is stored for users, a fault is logged; both are tried again. */
+/**
+ * Starts the next runs of a backfill. If a run is refused, the reason is stored for users. Any other error is logged.
+ * In both cases the run is tried again later.
+ */
 async function advance(context: BackfillsContext, id: number): Promise<"idle" | "more" | "refused"> {
   const { store, signals, clock, log } = context;
   try {

@@ -78,8 +78,8 @@ async function sweepFiles({ store, clock, unusedFileDays, blobs }: SweepContext)
 }
 
 /**
- * Deletes uploaded files that have no row in the store, as after an interrupted upload. Files that are newer than this
- * server process are kept, because their upload may still be in progress.
+ * Deletes uploaded files that have no row in the store, for example after an interrupted upload. Keeps files that are
+ * newer than this server process, because their upload may still be in progress.
  */
 async function sweepUploads({ store, blobs }: SweepContext, begun: number): Promise<void> {
   // The clock of a remote storage may be wrong, so a day is added.
@@ -88,7 +88,10 @@ async function sweepUploads({ store, blobs }: SweepContext, begun: number): Prom
     if (modifiedAt < before && !(await hasFile(store.db, lastPart(name)))) await blobs.remove(name);
 }
 
-/** Deletes archived logs of jobs whose retention period ended while the log was being uploaded. */
+/**
+ * Deletes archived logs of jobs that are marked as having no log. Such a log was still being uploaded when the other
+ * logs of the job were deleted because of their age.
+ */
 async function sweepLogs({ store, blobs }: SweepContext, begun: number): Promise<void> {
   if (blobs.isLocal) return;
   for await (const { name, modifiedAt } of blobs.list(logsFolder)) {
@@ -97,7 +100,7 @@ async function sweepLogs({ store, blobs }: SweepContext, begun: number): Promise
   }
 }
 
-/** Deletes folders and other remains that engines still have of closed attempts. */
+/** Deletes everything that engines still have of closed attempts, such as folders. */
 async function sweepAttempts({ store, engines, serverId, log }: SweepContext): Promise<void> {
   for (const engine of engines.all()) {
     // The engine is queried first: an attempt that starts in between is then in the second list.

@@ -1,4 +1,7 @@
-/** Runs work of a loop in the background, with a limit in total and one per team, so that no team blocks the others. */
+/**
+ * Runs work of a loop in the background. Limits how much work runs at a time, in total and for each team, so that no
+ * team blocks the others.
+ */
 export interface Bounds {
   readonly atOnce: number;
   readonly perTeam: number;
@@ -9,7 +12,7 @@ export class TeamPool {
   readonly #onEnd: () => void;
   readonly #underWay = new Map<string, { readonly team: number; readonly done: Promise<void> }>();
 
-  /** `onEnd` is called whenever work ends, because there is room for more. */
+  /** `onEnd` is called whenever some work has ended, so that the loop can start more. */
   constructor(bounds: Bounds, onEnd: () => void) {
     this.#bounds = bounds;
     this.#onEnd = onEnd;

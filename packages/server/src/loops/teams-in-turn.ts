@@ -1,27 +1,32 @@
 /** Fires due items of teams in turn, so that a team with thousands of them does not delay the others. */
 
-/** Number of items that are fired together, so that they share a commit: at midnight many are due at once. */
+/**
+ * Number of items that are fired together in one commit. Many items are due at the same time, for example at midnight.
+ */
 export const page = 50;
-/** Minimum number of items per team in one round, however many teams there are. */
+/** Minimum number of items that each team fires in one round, however many teams there are. */
 const leastShare = 5;
 
-/** The queries and the action of a loop for its kind of due item, such as schedules or tasks. */
+/** What a loop does with its due items, such as schedules or tasks: how it reads them and how it fires one. */
 export interface Firing<Due> {
   /** Returns the ids of teams that have due items. */
   teams(now: number): Promise<readonly number[]>;
-  /** Returns the team's next due items after the given one, in order; from the first one if `after` is undefined. */
+  /**
+   * Returns up to `limit` due items of the team, in order. They begin after the item `after`, or with the first due
+   * item if `after` is undefined.
+   */
   of(team: number, now: number, after: Due | undefined, limit: number): Promise<Due[]>;
-  /** Called before items fire; `tick` is the newest time among them. */
+  /** Called before a batch of items fires. `tick` is the latest due time of these items. */
   note(tick: string): Promise<void>;
-  /** Fires one item. Returns false if nothing happened. Rejects only if the whole round must end. */
+  /** Fires one item. Returns false if the item started nothing. Rejects only if the whole round must end. */
   fire(due: Due, now: number): Promise<boolean>;
 }
 
 export class TeamsInTurn<Due extends { readonly next_run: string }> {
   readonly #firing: Firing<Due>;
   /**
-   * Last item that was read, by team. An item that stays due after it fired is not read again before the other due
-   * items of its team were read.
+   * The last item that was read, by team. The next round continues after it. So an item that is still due after it
+   * fired is read again only after the team's other due items.
    */
   readonly #places = new Map<number, Due>();
 
@@ -30,8 +35,8 @@ export class TeamsInTurn<Due extends { readonly next_run: string }> {
   }
 
   /**
-   * Fires a share of each team's due items, all with the same time `now`. Returns whether more items may be due; if so,
-   * the caller starts the next round at once.
+   * Fires some due items of each team, all with the same time `now`. Returns whether more items may be due. If so, the
+   * caller starts the next round at once.
    */
   async round(now: number): Promise<boolean> {
     const teams = await this.#firing.teams(now);
@@ -62,7 +67,7 @@ export class TeamsInTurn<Due extends { readonly next_run: string }> {
 
   /**
    * Fires a batch of items and waits until all are done. A failure of one item does not affect the others. Returns
-   * whether anything happened.
+   * whether any item started something.
    */
   async #fireAll(batch: readonly Due[], now: number): Promise<boolean> {
     const newest = batch

@@ -1,6 +1,7 @@
 /**
- * Emits an event for each schedule that did not fire at its time, once per missed time. A schedule must be late in two
- * consecutive runs, so that a short clock error or a server start does not report all schedules.
+ * Emits an event for each schedule that did not fire at its time, once for each missed time. A schedule is reported
+ * only if it is late in two consecutive runs of this loop. Otherwise a short clock error or a server start would report
+ * all schedules.
  */
 
 import { noteSchedule } from "../domain/lifecycle/told-events.ts";

@@ -1,7 +1,7 @@
 /**
  * Tells when the delays of queued jobs are over. When the loop first sees a job, it reads the remaining delay from the
- * store. From then on the monotonic clock counts. The delay is capped at the longest that can be configured, so a wrong
- * wall clock cannot delay a job for long.
+ * store. From then on, the monotonic clock measures the delay. A wrong wall clock cannot delay a job for long, because
+ * the delay is never longer than the longest that can be configured.
  */
 import type { Clock } from "../domain/time/clock.ts";
 
@@ -12,7 +12,7 @@ interface Waiting {
 
 export class Waits {
   readonly #clock: Clock;
-  /** Longest delay, in milliseconds. */
+  /** The longest delay that can be configured, in milliseconds. */
   readonly #longest: number;
   readonly #until = new Map<string, number>();
 

@@ -1,6 +1,6 @@
 /**
- * The layout of the data folder. Only this file knows the names of files and folders in it; other code gets the paths that
- * it needs from here.
+ * The layout of the data folder. Only this file knows the names of the files and folders in the data folder. Other code
+ * gets their paths from here.
  */
 import { join } from "node:path";
 
@@ -32,12 +32,17 @@ export class DataFolder {
     return { file: this.storeFile, databaseUrl, ...(databaseTimeout === undefined ? {} : { databaseTimeout }) };
   }
 
-  /** The lock file of the server. SQLite may create journal files next to it whose names start with this name. */
+  /**
+   * The lock file of the server. SQLite may create journal files next to it, whose names begin with the name of this
+   * file.
+   */
   get lock(): string {
     return join(this.path, "server.lock");
   }
 
-  /** File with the keys that encrypt database values, unless MILLRACE_SECRET_KEY or MILLRACE_SECRET_KEY_FILE is set. */
+  /**
+   * File with the keys that encrypt database values; unused if MILLRACE_SECRET_KEY or MILLRACE_SECRET_KEY_FILE is set.
+   */
   get keys(): string {
     return join(this.path, "secret.key");
   }
@@ -52,12 +57,12 @@ export class DataFolder {
     return join(this.path, "server-url");
   }
 
-  /** Marker file that exists until a restore has finished. */
+  /** Marker file of a restore. It exists while a restore is in progress or was interrupted. */
   get unfinishedRestore(): string {
     return join(this.path, "restore.unfinished");
   }
 
-  /** Returns where blobs are kept: in these folders, or at the storage URI if one is set. */
+  /** Returns where blobs are kept: at `uri` or, if that is empty, in `folders`. */
   blobs({ data: { blobs: uri }, storageEnvironment: environment }: BlobSettings) {
     return {
       uri,
@@ -68,7 +73,7 @@ export class DataFolder {
     };
   }
 
-  /** Parent folder of the attempt folders. Each is named by its attempt key. */
+  /** Parent folder of the attempts' folders. The name of each is the key of the attempt. */
   get jobs(): string {
     return join(this.path, "jobs");
   }
@@ -77,7 +82,10 @@ export class DataFolder {
     return join(this.jobs, key, name);
   }
 
-  /** Returns where a restore writes a file of a backup. Paths in a backup are relative to the data folder. */
+  /**
+   * Returns the path to which a restore writes a file of a backup. `path` is relative to the data folder, as in a
+   * backup.
+   */
   restored(path: string): string {
     return join(this.path, path);
   }
@@ -93,11 +101,11 @@ export class DataFolder {
       root: this.path,
       jobs: this.jobs,
       environments: this.environments,
-      /** The /etc/passwd and /etc/group files that jobs see, and the seccomp filter. */
+      /** Folder of the seccomp filter and of the files that jobs see as /etc/passwd and /etc/group. */
       accounts: join(this.path, "accounts"),
-      /** List of the control groups that the server created. */
+      /** File that lists the control groups that the server created. */
       cgroups: join(this.path, "cgroups"),
-      /** Cache of package installers for jobs without isolation. */
+      /** Cache folder for pip and uv in jobs that run without isolation. */
       cache: join(this.path, "cache"),
       tools: join(this.path, "tools"),
     };
@@ -107,7 +115,7 @@ export class DataFolder {
     return {
       /** Parent folder of the teams' warehouses. */
       teams: join(this.path, "team-stores"),
-      /** Node's compile cache for the child processes that open warehouses. */
+      /** Folder of Node's compile cache for the child processes that open warehouses. */
       compiled: join(this.path, "compiled"),
     };
   }

@@ -1,4 +1,7 @@
-/** Watches free disk space of the data folder. Below a minimum, the server starts no job and refuses uploads and new jobs. */
+/**
+ * Watches the free disk space of the data folder. If it is below a minimum, the server starts no job and refuses
+ * uploads and new jobs.
+ */
 import { statfs } from "node:fs/promises";
 import { ApiError } from "@millrace/contract";
 import type { Clock } from "../domain/time/clock.ts";
@@ -6,9 +9,15 @@ import { sqliteFull } from "../store/drivers/unavailable.ts";
 
 /** Milliseconds for which a measurement of free space is reused. */
 const askEvery = 1000;
-/** Minimum free space in bytes, even if MILLRACE_DISK_FLOOR is 0. It is reserved for recording job ends and cancellations. */
+/**
+ * Minimum free space in bytes, even if MILLRACE_DISK_FLOOR is less. It is reserved for recording job ends and
+ * cancellations.
+ */
 const least = 1024 ** 2;
-/** Copies of files leave this many times the minimum free, so that logs and the store can grow before jobs are refused. */
+/**
+ * Factor. Downloaded copies of files must leave this many times the minimum free space. So logs and the store can still
+ * grow before free space falls below the minimum and jobs are refused.
+ */
 const copiesLeave = 1.25;
 
 export class Disk {
@@ -42,7 +51,7 @@ export class Disk {
     );
   }
 
-  /** Whether the disk is full right now, except for the space reserved for job ends and cancellations. */
+  /** Whether the disk has less free space right now than is reserved for recording job ends and cancellations. */
   async isFull(): Promise<boolean> {
     return (await this.#ask()) < least;
   }
@@ -53,7 +62,8 @@ export class Disk {
   }
 
   /**
-   * Measures the disk, and returns how many bytes must be freed before copies of `more` bytes may be written; 0 if none.
+   * Measures the free space. Returns how many bytes must be freed before copies of `more` bytes may be written; 0 if
+   * they fit.
    */
   async shortage(more = 0): Promise<number> {
     return Math.max(0, Math.max(this.#floor, least) * copiesLeave + more - (await this.#ask()));

@@ -19,7 +19,7 @@ type FaultPoint =
 
 export interface Faults {
   pass(point: FaultPoint): void;
-  /** Delay in seconds, as text for the shell; empty for no delay. */
+  /** Seconds that each supervisor waits before it claims its attempt, as text for the shell; empty for no delay. */
   readonly claimDelay: string;
 }
 

@@ -10,7 +10,10 @@ interface Lock {
   release(): Promise<void>;
 }
 
-/** Locks the data folder. Throws if another server holds the lock. Node has no file locks, so SQLite takes the lock. */
+/**
+ * Locks the data folder. Throws if another server holds the lock. Uses the lock of an SQLite database, because Node has
+ * no file locks.
+ */
 export function lockDataFolder(folder: DataFolder): Lock {
   const path = folder.lock;
   // Only the server's user may open the file: jobs can reach the folder, and a process that can open the file can lock it.

@@ -1,19 +1,23 @@
 /**
- * Writes log lines to standard error without ever blocking or ending the server. Standard error may be a file on a full disk,
- * a pipe without a reader or a closed terminal. Lines that cannot be written are dropped; a later line says how many.
+ * Writes log lines to standard error without ever blocking or ending the server. Standard error may be a file on a full
+ * disk, a pipe without a reader or a closed terminal. If lines cannot be written, they are dropped, and a later line
+ * says how many.
  */
 import { constants, fstatSync, openSync, writeSync } from "node:fs";
 
-/** Maximum number of buffered bytes that the reader has not taken yet. Log lines that would exceed it are dropped. */
+/**
+ * Maximum number of bytes that wait for a slow reader of standard error. Log lines that would exceed this number are
+ * dropped.
+ */
 const mostWaiting = 1024 * 1024;
 
-/** Writes as many bytes as possible without blocking and returns their number. Throws if none can be written. */
+/** Writes as many bytes as possible without blocking, and returns how many it wrote. Throws if it can write none. */
 type Write = (bytes: Buffer) => number;
 
 export class LogSink {
   readonly #write: Write;
   #dropped = 0;
-  /** Whether only part of the last line was written. */
+  /** Whether only a part of the last line was written. */
   #torn = false;
 
   constructor(write: Write) {
@@ -63,8 +67,8 @@ function writeToReader(bytes: Buffer): number {
 }
 
 /**
- * Reopens a terminal in non-blocking mode, so that writes to a paused terminal fail at once. Other programs that use the
- * terminal keep their own mode.
+ * Opens a terminal again in non-blocking mode, so that writes to a paused terminal fail at once. Other programs that
+ * use the same terminal are not affected.
  */
 function reopened(fd: number): number {
   try {

@@ -22,11 +22,11 @@ const reportedLimits = () =>
   (process.report.getReport() as unknown as { userLimits: { open_files: { soft: string | number } } }).userLimits;
 
 /**
- * Returns how many connections fit the limit on open files. Each connection counts as two open files, because it may also
- * have a log or an upload open.
+ * Returns how many connections the limit on open files allows. `reserved` is the number of open files for other
+ * purposes. Each connection counts as two open files, because it may also have a log or an upload open.
  */
 export const connectionsWithin = (limit: number, reserved: number): number =>
   Math.max(fewestConnections, Math.floor((limit - reserved) / 2));
 
-/** The server accepts at least this many connections, even if the limit on open files is small. */
+/** Minimum number of connections that the server accepts, even if the limit on open files is too small for them. */
 const fewestConnections = 16;

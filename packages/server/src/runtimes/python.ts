@@ -1,4 +1,7 @@
-/** The runtime for Python scripts. The job's own virtualenv or the machine's Python runs them. */
+/**
+ * The runtime for Python scripts. A script runs with the Python of the job's virtualenv or, if the job has none, with
+ * the machine's Python.
+ */
 import { importsLibrary } from "../datachain/requirements.ts";
 import { queryKinds } from "../datachain/statuses.ts";
 import { jobPython, type Runtime } from "./runtime.ts";

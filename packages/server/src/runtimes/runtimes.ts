@@ -4,7 +4,9 @@ import { python } from "./python.ts";
 import type { Runtime } from "./runtime.ts";
 import { shell } from "./shell.ts";
 
-/** The runtime of each query type, or a description of its scripts if no engine runs them yet. */
+/**
+ * The runtime of each query type. If no engine runs a type yet, the entry describes its scripts, for an error message.
+ */
 const runtimes: Readonly<Record<QueryType, Runtime | string>> = {
   PYTHON: python,
   SHELL: shell,
@@ -12,8 +14,8 @@ const runtimes: Readonly<Record<QueryType, Runtime | string>> = {
 };
 
 /**
- * Returns the runtime of a query type. Throws a request error if no engine runs that type; jobs of such a type are
- * never stored.
+ * Returns the runtime of a query type. If no engine runs that type, throws an error for the request that names it; jobs
+ * of such a type are never stored.
  */
 export function runtimeOf(queryType: QueryType): Runtime {
   const runtime = runtimes[queryType];

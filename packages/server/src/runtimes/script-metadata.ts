@@ -16,7 +16,7 @@ export interface ScriptMetadata {
 }
 
 const opening = /^# \/\/\/ script[^\S\n]*$/m;
-/** Maximum number of characters that are searched for the end of the metadata, counted from `# /// script`. */
+/** Maximum number of characters, counted from `# /// script`, in which the end of the metadata is searched. */
 const mostComments = 4 * fieldLimits.metadata;
 
 /** Returns the text between `# /// script` and the last `# ///` of the same comment block, or undefined without metadata. */
@@ -81,7 +81,10 @@ function pick(meta: Record<string, unknown>): ScriptMetadata {
 
 const ruleNames = ["timeout", "retries", "retry_delay"];
 
-/** Reads timeout and retries from `[tool.millrace]`. Throws on an unknown name: a misspelt setting would have no effect. */
+/**
+ * Reads the time limit and the retry settings from `[tool.millrace]`. Throws if a name is unknown, because a misspelt
+ * setting would have no effect.
+ */
 function pickRules(rules: Record<string, unknown>): ScriptMetadata {
   const unknown = Object.keys(rules).find((name) => !ruleNames.includes(name));
   if (unknown !== undefined) throw wrong(`only ${ruleNames.join(", ")} below [tool.millrace]`, unknown);

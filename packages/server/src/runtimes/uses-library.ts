@@ -1,4 +1,7 @@
-/** Decides which jobs use the dataset library. Other jobs do not wait for its installation. */
+/**
+ * Decides which jobs use the dataset library. The library is installed only for these jobs, so that other jobs do not
+ * wait for it.
+ */
 import type { Job } from "@millrace/contract";
 import { listsLibrary } from "../datachain/requirements.ts";
 import { runtimeOf } from "./runtimes.ts";

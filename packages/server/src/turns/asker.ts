@@ -1,18 +1,18 @@
-/** Keeps the HTTP request on whose behalf the current code runs. Loops run on behalf of no request. */
+/** Keeps the HTTP request on whose behalf the current code runs. Code of a loop runs on behalf of no request. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { ApiError } from "@millrace/contract";
 
 /** The HTTP request on whose behalf code runs. It is passed implicitly through all asynchronous calls. */
 export interface Asker {
-  /** Key of the caller; callers take turns on scarce resources. */
+  /** Identifies the caller. Callers take turns when many requests wait for the same resource. */
   readonly caller: unknown;
-  /** Id of the team that the request is about; undefined if there is none. */
+  /** Id of the team that the request is about; undefined if it is about no team. */
   readonly team?: number | undefined;
   /** Returns whether the caller has closed the connection. */
   readonly hasGone: () => boolean;
-  /** Whether the request has begun a write. From then on it is completed even if the caller disconnects. */
+  /** Whether the request has begun a write. If so, the request is completed even if the caller disconnects. */
   hasWritten?: boolean;
-  /** Releases the slot that was taken for a large answer; undefined if none was taken. */
+  /** Releases the slot that the request has taken for a large answer; undefined if it has taken none. */
   leave?: () => void;
 }
 
@@ -30,7 +30,8 @@ export function requireStillThere(asker: Asker | undefined): void {
 }
 
 /**
- * Throws before the first write of a request if the caller has disconnected. Later writes of the request always go on.
+ * Throws if the caller has disconnected before the first write of the request. Does not throw after the first write, so
+ * that the request is completed.
  */
 export function requireWriter(asker: Asker | undefined): void {
   if (!asker) return;

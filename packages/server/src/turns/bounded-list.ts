@@ -19,7 +19,7 @@ export class BoundedList {
 
   /**
    * Adds an item. Returns false if the list is full and the item was not added. The first item is always added, so that
-   * paging makes progress. After each stretch of bytes it lets other requests run.
+   * paging makes progress. Each time `stretchBytes` have been added, other requests get a chance to run.
    */
   async add(text: string): Promise<boolean> {
     const bytes = Buffer.byteLength(text) + 1;

@@ -1,7 +1,7 @@
 /**
- * Builds large answers in stretches of limited size, so that they do not block the event loop. In each iteration of the
- * event loop only one stretch is built, for one of the answers, and callers take turns. So a small request waits for at
- * most one stretch.
+ * Builds large answers in stretches of limited size, so that they do not block the event loop. Between two stretches,
+ * of the same or of different answers, the event loop runs other work, and callers take turns. So a small request waits
+ * for at most one stretch.
  */
 import { type Asker, askedBy, currentAsker, requireStillThere } from "./asker.ts";
 import { Turns } from "./turns.ts";
@@ -9,16 +9,18 @@ import { Turns } from "./turns.ts";
 /** Size of a stretch in bytes: the part of an answer that is built without yielding to the event loop. */
 export const stretchBytes = 512 * 1024;
 
-/** Queue of all stretches: one at a time in the whole process, which has one event loop. */
+/** Queue of all stretches. Only one is built at a time, because the process has one event loop. */
 const turns = new Turns(1);
 
 /**
- * At most eight large answers are built at a time, and two of them for one caller, because each answer is held in
- * memory.
+ * Slots for large answers. At most eight large answers are built at a time, at most two of them for one caller, because
+ * each answer is held in memory.
  */
 const places = new Turns(8, 2);
 
-/** Builds an answer on behalf of a request, and releases its slot for large answers afterwards. */
+/**
+ * Builds an answer on behalf of a request. If the answer took a slot for large answers, releases the slot at the end.
+ */
 export async function answering<T>(asker: Omit<Asker, "leave">, build: () => Promise<T>): Promise<T> {
   const placed: Asker = { ...asker };
   try {
@@ -53,7 +55,7 @@ export async function nextLook(): Promise<void> {
 }
 
 /**
- * Splits items into groups of at most one stretch each. An item that is larger than a stretch forms a group of its own.
+ * Splits items into groups of at most `stretchBytes` each. An item that is larger than that forms a group of its own.
  */
 export function stretchesOf<T>(items: readonly T[], bytesOf: (item: T) => number): T[][] {
   const found: T[][] = [[]];

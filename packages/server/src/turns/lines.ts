@@ -1,6 +1,6 @@
-/** A queue for each caller: callers take turns (round robin), and the items of one caller are first in, first out. */
+/** A queue for each caller. Callers take turns (round robin), and the items of one caller are first in, first out. */
 export class Lines<T> {
-  /** Queues by caller, in the order in which the callers come next. */
+  /** Queues by caller. The caller whose turn is next comes first. */
   readonly #byCaller = new Map<unknown, T[]>();
 
   get isEmpty(): boolean {
@@ -13,7 +13,7 @@ export class Lines<T> {
     else this.#byCaller.set(caller, [item]);
   }
 
-  /** Puts back an item that was taken, so that it is the next one. */
+  /** Puts an item back that was taken. The next call of `take` returns it. */
   putBack(caller: unknown, item: T): void {
     const others = [...this.#byCaller].filter(([other]) => other !== caller);
     const own = [item, ...(this.#byCaller.get(caller) ?? [])];
@@ -21,7 +21,7 @@ export class Lines<T> {
     for (const [other, line] of [[caller, own] as const, ...others]) this.#byCaller.set(other, line);
   }
 
-  /** Takes the next item and moves its caller to the end; undefined if all queues are empty. */
+  /** Takes the next item and moves its caller to the end. Returns undefined if all queues are empty. */
   take(): T | undefined {
     for (const [caller, own] of this.#byCaller) {
       const item = own.shift();

@@ -36,13 +36,13 @@ export class Signals {
   /** A job may be startable: a job was created, or a slot was freed. */
   readonly dispatch = new Signal();
   /**
-   * Number of open transactions that may add jobs to the queue. Other transactions do not see these jobs yet, so dispatch
-   * must not conclude from its own query that the queue is empty.
+   * Number of open transactions that may add jobs to the queue. Other transactions do not see these jobs yet. So if
+   * this is not 0, the dispatch loop must not conclude from an empty queue that there is nothing to start.
    */
   enqueuing = 0;
   /** Keys of open attempts that this server is about to submit to an engine. */
   readonly starting = new Set<string>();
-  /** Number of loops that have not yet checked all running attempts once since the server started. */
+  /** Number of `follow-attempts` loops that have not checked all running attempts once since the server started. */
   endsUnseen = 0;
   /** An attempt changed, or a job is to be canceled. */
   readonly observe = new Signal();
@@ -58,16 +58,18 @@ export class Signals {
   readonly exports = new Signal();
   /** A schedule was created or changed. */
   readonly schedules = new Signal();
-  /** A dataset that triggers schedules may have had no new version for long enough. */
+  /** A dataset that triggers schedules may have gone long enough without a new version. */
   readonly triggers = new Signal();
   /** A backfill was created, or can continue. */
   readonly backfills = new Signal();
-  /** A delivery is due at once: a test, a redelivery, or the first one of a receiver that was enabled again. */
+  /**
+   * A delivery is due at once. It is a test, a redelivery, or the first delivery of a receiver that was enabled again.
+   */
   readonly deliveries = new Signal();
   readonly #jobs = new Map<string, Set<() => void>>();
 
   /**
-   * Whether all attempts that ended while no server ran are recorded. Until then such attempts still look as if they
+   * Whether all attempts that ended while no server ran are recorded as ended. Until then they still look as if they
    * were running.
    */
   get endsSeen(): boolean {

@@ -1,6 +1,6 @@
 /**
- * Limits concurrent work fairly: only a few tasks run at a time, owners take turns, and so do the callers of one owner.
- * The event loop runs other work between two tasks.
+ * Limits how many tasks run at a time. Each task belongs to an owner, such as a team, and to a caller. Owners take
+ * turns, and so do the callers of one owner. The event loop runs other work between two tasks.
  */
 import { Lines } from "./lines.ts";
 
@@ -10,14 +10,15 @@ export class Turns {
   readonly #ofOneOwner: number;
   #free: number;
 
-  /** `atOnce` is the maximum number of tasks that run at a time. `ofOneOwner` is the maximum for one owner. */
+  /** `atOnce` is the maximum number of tasks that run at a time. `ofOneOwner` is the maximum for each owner. */
   constructor(atOnce: number, ofOneOwner = atOnce) {
     this.#free = atOnce;
     this.#ofOneOwner = ofOneOwner;
   }
 
   /**
-   * Runs `work` when its turn has come. `owner` is a caller, or something that several callers share, such as a team.
+   * Runs `work` when its turn has come. `owner` is the caller itself, or something that several callers share, such as
+   * a team.
    */
   async run<T>(work: () => Promise<T>, owner?: unknown, caller: unknown = owner): Promise<T> {
     if (this.#free > 0 && this.#mayBegin(owner)) this.#begin(owner);

@@ -1,15 +1,18 @@
 /**
- * The plug-ins for the datachain library that jobs get. The library loads plug-ins of every installed package; a folder on
- * PYTHONPATH with a `.dist-info` folder counts as installed.
+ * The plug-ins for the datachain library that are added to each job. The library loads plug-ins of every installed
+ * package. A folder on PYTHONPATH that contains a `.dist-info` folder counts as installed.
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { libraryName } from "../library.ts";
 
-/** Folder below the job's input for the plug-ins. They are kept apart so that they cannot shadow a module of the job. */
+/**
+ * Subfolder of the job's input folder for the plug-ins. It contains nothing else, so that no plug-in hides a module of
+ * the job.
+ */
 export const plugInFolder = "library";
 
-/** Path of the plug-in that, run as a program, prepares the team's warehouse before the query. */
+/** Path of a plug-in that is also a program: before the query, it prepares the team's warehouse. */
 export const readyProgram = `${plugInFolder}/millrace_datasets.py`;
 
 /** Returns PYTHONPATH with the plug-in folder in front of the value that the job or the operator set. */
@@ -34,7 +37,7 @@ export class PlugIns {
   }
 
   /**
-   * Returns the plug-in files of a job: their contents by path below the job's input. `listings` adds the plug-in that
+   * Returns the texts of a job's plug-in files, by path in the job's input folder. `listings` adds the plug-in that
    * refreshes storage listings.
    */
   files(record: string, listings: boolean): Files {

@@ -1,4 +1,4 @@
-/** Inspects whether this machine can run jobs, without running one. */
+/** Finds out whether this machine can run jobs, without running a job. */
 import { access, constants, mkdir, mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";

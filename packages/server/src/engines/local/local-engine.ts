@@ -44,8 +44,8 @@ import { ageOf, bytesInMemory, isAlive, keyVariable, signalAll, usageOf } from "
 import { Starter } from "./processes/starter.ts";
 
 /**
- * Which uv builds virtualenvs. `auto`: the machine's uv or, if the machine has none, one that the server installs.
- * `machine`: only the machine's uv. `never`: no uv. Without uv, pip builds them.
+ * Which uv builds virtualenvs. `auto`: the machine's uv or, if the machine has none, a uv that the server installs.
+ * `machine`: only the machine's uv. `never`: no uv. If there is no uv, pip builds the virtualenvs.
  */
 const uvChoices = ["auto", "machine", "never"] as const;
 
@@ -66,11 +66,11 @@ export interface LocalEngineOptions extends Omit<IsolationOptions, "wanted" | "c
 /** If no supervisor claims an attempt within this many milliseconds, the start of the attempt has failed. */
 const claimPatienceMs = 30_000;
 
-/** Milliseconds after the start of an attempt in which its resource usage is not sampled. */
+/** Age in milliseconds from which the resource usage of an attempt is sampled. */
 const youngMs = 500;
 /**
- * Time limit for killing processes, in milliseconds. A process may be unkillable, for example while it waits for a dead
- * disk.
+ * Time limit for killing processes, in milliseconds. Some processes cannot be killed, for example one that waits for a
+ * dead disk.
  */
 const sweepMs = 2000;
 
@@ -80,7 +80,7 @@ interface NewAttempt {
   readonly folder: AttemptFolder;
   /** User id of the attempt; undefined if it runs as the server's user. */
   readonly uid: number | undefined;
-  /** Python of the machine; undefined if the job needs none. */
+  /** The machine's Python interpreter for the job; undefined if the job needs no Python. */
   readonly interpreter: Interpreter | undefined;
   /** Packages to install, one per line; undefined if the attempt needs no virtualenv. */
   readonly requirements: string | undefined;
@@ -91,7 +91,7 @@ const groupsInUse = (jobsDir: string): ReadonlySet<string> =>
 
 export class LocalEngine implements Engine {
   readonly capabilities: Engine["capabilities"];
-  /** Boot id of the machine. No attempt from an earlier boot is still running. */
+  /** Boot id of the machine. An attempt with another boot id cannot be running any more. */
   readonly epoch: string;
   readonly environments: KeptEnvironments;
   readonly interpreters: Interpreters;
@@ -108,7 +108,7 @@ export class LocalEngine implements Engine {
   readonly #processes: AttemptProcesses;
   readonly #disk = new DiskWatch();
   readonly #room = variablesRoom();
-  /** Keys of attempts whose processes have received SIGTERM. */
+  /** Keys of attempts whose processes have been sent SIGTERM. */
   readonly #asked = new Set<string>();
   /** Time of the last usage sample in milliseconds since the Unix epoch, by attempt key. */
   readonly #sampled = new Map<string, number>();
@@ -116,7 +116,7 @@ export class LocalEngine implements Engine {
   readonly #logs = new LogMarks();
   readonly #uncleaned = new Set<string>();
   readonly #submitting = new Map<string, Promise<null>>();
-  /** Monotonic time of submission in milliseconds, by attempt key; only for attempts that this process submitted. */
+  /** When this process submitted each attempt, in milliseconds of the monotonic clock, by attempt key. */
   readonly #started = new Map<string, number>();
   readonly #scripts = new Map<string, string>();
 
@@ -178,7 +178,7 @@ export class LocalEngine implements Engine {
     });
   }
 
-  /** Compiles the attempt's virtualenv to bytecode if it was newly built. */
+  /** Queues the attempt's virtualenv for compilation to bytecode, if it is not compiled yet. */
   #compile(path: string): void {
     const environment = this.#folder(basename(path)).venv();
     if (environment !== "" && existsSync(environment + compileMark)) this.#compiling.add(environment);
@@ -189,8 +189,8 @@ export class LocalEngine implements Engine {
   }
 
   /**
-   * Submits an attempt. Concurrent calls with the same key share one submission, because an attempt's folder can belong
-   * to only one user id.
+   * Submits an attempt. Concurrent calls with the same key share one submission, because the attempt's folder belongs
+   * to a single user id.
    */
   async submit(spec: JobSpec): Promise<null> {
     const underWay = this.#submitting.get(spec.key);
@@ -259,7 +259,10 @@ export class LocalEngine implements Engine {
     folder.write("plan", plan);
   }
 
-  /** Takes a control group for the attempt. Returns the files through which processes join it; none without control groups. */
+  /**
+   * Takes a control group for the attempt. Returns the files to which a process writes to join the group; an empty list
+   * if control groups are not used.
+   */
   #joinGroup(folder: AttemptFolder): string[] {
     const group = this.#cgroups?.take();
     if (!group) return [];
@@ -267,7 +270,9 @@ export class LocalEngine implements Engine {
     return this.#cgroups?.entries(group) ?? [];
   }
 
-  /** Creates the job's folders. From then on, the owner of these folders serves as the record of the attempt's user id. */
+  /**
+   * Creates the job's folders. From then on, the owner of the working folder is the record of the attempt's user id.
+   */
   #makeInside(folder: AttemptFolder, uid: number | undefined): void {
     try {
       folder.makeInside(uid, this.#isolation.temporary(folder) !== undefined);
@@ -300,7 +305,10 @@ export class LocalEngine implements Engine {
     for (const name of insideScripts) if (needed[name]) folder.writeInput(name, this.#scripts.get(name) ?? "", uid);
   }
 
-  /** Refuses to start a job. The reason is written to its log too, because clients that follow the log see nothing else. */
+  /**
+   * Refuses to start a job. Also writes the reason to the job's log, because clients that follow the log see nothing
+   * else.
+   */
   #refuse(folder: AttemptFolder, why: string): never {
     folder.make();
     folder.write("log", `${why}\n`);
@@ -324,7 +332,10 @@ export class LocalEngine implements Engine {
     }
   }
 
-  /** Returns the job's environment variables. Millrace's own come last, so that the job cannot override them. */
+  /**
+   * Returns the job's environment variables. Variables that Millrace sets come last, so that the job cannot override
+   * them.
+   */
   #environment(spec: LocalSpec, folder: AttemptFolder, interpreter: Interpreter | undefined): Record<string, string> {
     const { jobEnvironment, folders } = this.#options;
     const temporary = this.#isolation.temporary(folder);
@@ -362,8 +373,8 @@ export class LocalEngine implements Engine {
   }
 
   /**
-   * Returns the variables for building a virtualenv. The virtualenv may be shared, so of the job's own variables only those
-   * for the package index are used.
+   * Returns the variables for building a virtualenv. Of the job's own variables, only those for the package index are
+   * used, because other jobs may share the virtualenv.
    */
   #buildEnvironment(spec: LocalSpec, folder: AttemptFolder, settings: Record<string, string>): Record<string, string> {
     const temporary = this.#isolation.buildTemporary(folder);
@@ -388,8 +399,8 @@ export class LocalEngine implements Engine {
   }
 
   /**
-   * Returns the state of one attempt. If its folder cannot be read, the state is UNKNOWN, so that other attempts are
-   * still observed.
+   * Returns the state of one attempt. If the attempt's folder cannot be read, the state is UNKNOWN. Such an error does
+   * not stop the observation of other attempts.
    */
   #look(attempt: Attempt): Observation {
     try {
@@ -415,8 +426,9 @@ export class LocalEngine implements Engine {
   }
 
   /**
-   * Whether an attempt that no supervisor has claimed may still start. It may not if a server has withdrawn it. It also
-   * may not if this process did not submit it, or submitted it too long ago: then no starter will start it.
+   * Whether an attempt that no supervisor has claimed may still start. Returns false if a server has withdrawn the
+   * attempt. Also returns false if this process did not submit the attempt, or submitted it too long ago, because no
+   * starter will start it then.
    */
   #mayBegin(folder: AttemptFolder): boolean {
     if (folder.claim() === "server") return false;
@@ -456,7 +468,7 @@ export class LocalEngine implements Engine {
     return this.#isolation.confine(view);
   }
 
-  /** Returns a sandbox with a job's limits, for maintenance commands that may run the team's code. */
+  /** Returns a sandbox with the same limits as a job, for maintenance commands that may run code of the team. */
   confineStrangers(view: WarehouseView): StrangersPlace {
     const { limits } = this.#options;
     const group = this.#cgroups?.take();
@@ -538,8 +550,8 @@ export class LocalEngine implements Engine {
   }
 
   /**
-   * Kills all processes of the attempts' user ids at once. Listing processes would miss a chain of processes that fork and
-   * exit. Returns the attempts whose control group still has processes.
+   * Kills all processes of the attempts' user ids at once. A list of processes would miss processes that fork and exit
+   * while the list is read. Returns the attempts whose control group still has processes.
    */
   async #endUsers(folders: readonly AttemptFolder[]): Promise<AttemptFolder[]> {
     const isEmpty = (folder: AttemptFolder) => {
@@ -590,8 +602,8 @@ export class LocalEngine implements Engine {
   }
 
   /**
-   * Returns the milliseconds since the attempt's supervisor started. For an attempt of an earlier boot, whose
-   * supervisor no longer exists, it uses the wall clock.
+   * Returns the milliseconds since the attempt's supervisor started. If the machine was rebooted since then, uses the
+   * wall clock.
    */
   #age(folder: AttemptFolder, begun: number): number {
     const supervisor = folder.supervisor();
@@ -699,7 +711,10 @@ export class LocalEngine implements Engine {
   }
 }
 
-/** Lets the users of jobs traverse these folders. The permissions of the files inside keep those users from reading them. */
+/**
+ * Lets the users of jobs traverse these folders. The permissions of the files inside prevent them from reading the
+ * files.
+ */
 function openFolders({ root, jobs, environments }: EngineFolders): void {
   for (const folder of [root, jobs, environments]) chmodSync(folder, 0o711);
 }

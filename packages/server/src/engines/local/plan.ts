@@ -8,7 +8,7 @@ import { environmentFunctions, environmentPhase } from "./environments/environme
 import type { PlanInput } from "./environments/plan-input.ts";
 import { quote, words } from "./processes/shell.ts";
 
-/** Millrace's scripts that run inside the job's sandbox. They are copied to its input folder. */
+/** File names of Millrace's scripts that run inside the job's sandbox. They are copied to the job's input folder. */
 export const insideScripts = [
   "repository.sh",
   "repository-script.sh",
@@ -52,7 +52,7 @@ export function confine({
   return [...lines, "  true"].join("\n");
 }
 
-/** Splits `url@revision` at the last @ of the path. An @ before the host belongs to the URL. */
+/** Splits `url@revision` at the last @ of the URL's path. An @ before the host name is part of the URL. */
 export function splitRevision(repository: string): { url: string; revision: string } {
   const pathStart = /^\w+:\/\//.test(repository)
     ? repository.indexOf("/", repository.indexOf("://") + 3)
@@ -73,13 +73,13 @@ function repositoryPhase(input: PlanInput): string {
 }
 
 /**
- * Whether the script is written after the repository and the attached files. Git clones only into an empty folder, and an
- * attached file with the script's name must not replace the script.
+ * Whether the script is written after the repository is cloned and the attached files are copied. Git clones only into
+ * an empty folder, and an attached file with the script's name must not replace the script.
  */
 export const scriptComesLast = ({ repository, script, files }: LocalSpec, scriptName: string) =>
   script === undefined && (repository !== null || files.some(({ name }) => name === scriptName));
 
-/** Name of the script in the input folder. Attached files are numbered there, so none can have this name. */
+/** Name of the script in the input folder. Attached files have numbers as names there, so none can have this name. */
 export const queryFile = "query";
 
 function filesPhase(input: PlanInput): string | undefined {
@@ -90,7 +90,10 @@ function filesPhase(input: PlanInput): string | undefined {
   return enter(input, words("/bin/sh", script(input, "files.sh"), folder.file("input"), ...names));
 }
 
-/** Returns the shell word for the job's Python: that of its virtualenv if it has requirements, else the machine's. */
+/**
+ * Returns the shell word for the job's Python. That is the Python of the virtualenv if the job has requirements,
+ * otherwise the machine's Python.
+ */
 const python = ({ requirements, interpreter }: PlanInput) =>
   requirements ? '"$MILLRACE_VENV/bin/python"' : quote(interpreter?.path ?? "");
 const venvOf = ({ requirements }: PlanInput) => (requirements ? "  read -r MILLRACE_VENV <venv || exit\n" : "");
@@ -122,7 +125,7 @@ function queryPhase(input: PlanInput): string {
   );
 }
 
-/** Variables that are read-only in bash. If `/bin/sh` is bash, exporting one of them would end the shell. */
+/** Variables that are read-only in bash. If `/bin/sh` is bash, exporting any of them would end the shell. */
 const readOnlyInBash = new Set(["BASHOPTS", "BASH_VERSINFO", "EUID", "PPID", "SHELLOPTS", "UID"]);
 
 /** Returns export commands that a shell reads before it starts a phase. Variables that bash refuses to set are skipped. */

@@ -1,4 +1,7 @@
-/** Tracks how long attempts have run. The first age is read from the system; a monotonic clock counts on from there. */
+/**
+ * Tracks how long attempts have run. The age of an attempt is read from the system once. From then on, a monotonic
+ * clock measures the time to add.
+ */
 
 export class Ages {
   readonly #monotonic: () => number;
@@ -8,7 +11,9 @@ export class Ages {
     this.#monotonic = monotonic;
   }
 
-  /** Returns the age of an attempt in milliseconds. `find` reads the age of an attempt that is not tracked yet. */
+  /**
+   * Returns the age of an attempt in milliseconds. `find` returns the current age; it is called only the first time.
+   */
   of(key: string, find: () => number): number {
     const at = this.#monotonic();
     const seen = this.#seen.get(key) ?? { age: Math.max(0, find()), at };

@@ -1,7 +1,7 @@
 /**
- * The folder of an attempt: files that the server writes for the supervisor, and files that the server reads back. All
- * calls but the cleanup are synchronous, because the files are tiny and on a local disk. On a machine that is busy with
- * jobs, every asynchronous call would wait for a core and delay the start of a job.
+ * The folder of an attempt. The server writes files there for the supervisor and reads back files that the supervisor
+ * wrote. All methods except `clean` are synchronous, because the files are tiny and on a local disk. On a machine that
+ * is busy with jobs, every asynchronous call would wait for a core and delay the start of a job.
  */
 import { execFile } from "node:child_process";
 import {
@@ -57,7 +57,7 @@ interface SandboxInfo {
   readonly namespace: string;
 }
 
-/** Files that the cleanup of an ended attempt keeps. */
+/** Matches the names of files that the cleanup of an ended attempt keeps. */
 const kept = /^(claim|supervisor|log|exit|limit|usage|step\..*)$/;
 
 export const metricsFile = ".millrace-metrics.json";
@@ -88,8 +88,9 @@ export class AttemptFolder {
   }
 
   /**
-   * Creates the job's folders: input to read, work and tmp to write. If the job has its own user id, that user may traverse
-   * the attempt's folder, and other users may not read the folders inside.
+   * Creates the folder `input`, which the job may read, and the folders `work` and `tmp`, which it may write. If the
+   * job has its own user id, only that user and the server can read these folders, and the user may traverse the
+   * attempt's folder to reach them.
    */
   makeInside(uid: number | undefined, withTmp: boolean): void {
     const folders = [
@@ -104,12 +105,15 @@ export class AttemptFolder {
     }
   }
 
-  /** Returns the user id of the attempt, which owns its working folder; -1 if there is no such folder. */
+  /**
+   * Returns the id of the user that the attempt runs as, read from the owner of its working folder; -1 if there is no
+   * such folder.
+   */
   owner(): number {
     return lstatSync(this.work, { throwIfNoEntry: false })?.uid ?? -1;
   }
 
-  /** Returns where an attached file is kept until the input folder exists. */
+  /** Returns the path at which an attached file is kept until the input folder exists. */
   staged(index: number): string {
     return this.file(`file.${index}`);
   }
@@ -124,7 +128,7 @@ export class AttemptFolder {
     writeFileSync(this.file(name), text, { mode: 0o600 });
   }
 
-  /** Creates an empty marker file. A full disk is ignored, because callers do not rely on the marker alone. */
+  /** Creates an empty marker file. If the disk is full, it does nothing: callers do not rely on the marker alone. */
   mark(name: string): void {
     try {
       this.write(name, "");
@@ -147,7 +151,10 @@ export class AttemptFolder {
     if (uid !== undefined) chownSync(path, 0, uid);
   }
 
-  /** Writes files to the input folder, by path. Files in a parent folder must come before files in its subfolders. */
+  /**
+   * Writes files to the input folder. `files` has their texts by path. Files in a parent folder must come before files
+   * in its subfolders.
+   */
   writeInputFiles(files: Readonly<Record<string, string>>, uid: number | undefined): void {
     for (const name of new Set(Object.keys(files).map((path) => dirname(path)))) this.makeInput(name, uid);
     for (const [name, text] of Object.entries(files)) this.writeInput(name, text, uid);
@@ -165,7 +172,7 @@ export class AttemptFolder {
     return pid && startTime && bootId ? { pid: Number(pid), startTime, bootId } : undefined;
   }
 
-  /** Returns the sandbox of the current phase; undefined if there is none, or none yet. */
+  /** Returns the sandbox of the current phase; undefined if the phase has no sandbox, or none yet. */
   sandbox(): SandboxInfo | undefined {
     const text = this.#text("sandbox");
     const pid = /"child-pid": (\d+)/.exec(text)?.[1];
@@ -173,19 +180,23 @@ export class AttemptFolder {
     return pid && namespace ? { pid: Number(pid), namespace } : undefined;
   }
 
-  /** Whether the start of a sandbox failed half-way, for example on a full disk. */
+  /**
+   * Whether the file that describes the sandbox is incomplete, because the start of the sandbox failed, for example on
+   * a full disk.
+   */
   hasHalfSandbox(): boolean {
     return existsSync(this.file("sandbox")) && this.sandbox() === undefined;
   }
 
-  /** Returns the path of the attempt's virtualenv; empty if it has none, or none yet. */
+  /** Returns the path of the attempt's virtualenv; empty if the attempt has none, or none yet. */
   venv(): string {
     return this.#text("venv").trim();
   }
 
   /**
-   * Returns the path of the virtualenv that is being built for the attempt; undefined if none is. `cacheBytes` is the size
-   * of the team's package cache before the build; undefined if the build does not use that cache.
+   * Returns the path of the virtualenv that is being built for the attempt; undefined if no build is running.
+   * `cacheBytes` is the size of the team's package cache before the build; undefined if the build does not use that
+   * cache.
    */
   building(): { readonly environment: string; readonly cacheBytes: number | undefined } | undefined {
     const [environment, bytes] = this.#text("building").trim().split("\n");
@@ -200,16 +211,16 @@ export class AttemptFolder {
   }
 
   /**
-   * Stores the Python interpreter with which the team's datasets are read for this job. If the attempt gets a
-   * virtualenv, the virtualenv's interpreter is used instead.
+   * Stores which Python interpreter can read the warehouse that this job uses. If the attempt gets a virtualenv,
+   * `python` returns the virtualenv's interpreter instead.
    */
   writePython({ path, folders }: Python, teamId: number): void {
     this.write("python", JSON.stringify({ path, folders, teamId }));
   }
 
   /**
-   * Returns the Python interpreter with which the team's datasets are read for this job; null if the job does not use
-   * the dataset library.
+   * Returns the Python interpreter that can read the warehouse that this job uses; null if the job does not use the
+   * dataset library.
    */
   python(): { readonly python: Python; readonly teamId: number } | null {
     const text = this.#text("python");
@@ -222,12 +233,12 @@ export class AttemptFolder {
     return { python, teamId };
   }
 
-  /** Returns why the server ended the attempt; empty if it did not. */
+  /** Returns why the server ended the attempt; empty if the server did not end it. */
   limit(): string {
     return this.#text("limit");
   }
 
-  /** Returns when the supervisor claimed the attempt, in milliseconds since the Unix epoch; undefined if it has not. */
+  /** Returns when the supervisor claimed the attempt, in milliseconds since the Unix epoch; undefined before that. */
   begunAt(): number | undefined {
     return statSync(this.file("claim"), { throwIfNoEntry: false })?.mtimeMs;
   }
@@ -281,8 +292,8 @@ export class AttemptFolder {
   }
 
   /**
-   * Returns the phases so far. A phase starts when its marker file is created. It ends when the next phase starts or
-   * the attempt ends.
+   * Returns the phases that have started. A phase starts when its marker file is created. It ends when the next phase
+   * starts or when the attempt ends.
    */
   steps(exit: Exit | undefined): Step[] {
     const begun = phases.flatMap((phase) => {
@@ -313,7 +324,10 @@ export class AttemptFolder {
     }
   }
 
-  /** Reads a file that the job may have replaced. It follows no links, does not wait for pipes and refuses large files. */
+  /**
+   * Reads a file that the job may have replaced. Throws if it is a symbolic link, not a regular file, or larger than
+   * `limit` bytes. Does not block on a named pipe.
+   */
   #readUntrusted(path: string, limit: number): string {
     const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
@@ -327,7 +341,7 @@ export class AttemptFolder {
     }
   }
 
-  /** Deletes everything in the folder except the log and the records. */
+  /** Deletes everything in the folder except the log and a few small files about how the attempt ended (`kept`). */
   async clean(): Promise<void> {
     // An attempt that ended before its submission has no folder.
     if (!existsSync(this.path)) return;
@@ -353,8 +367,8 @@ export class AttemptFolder {
 }
 
 /**
- * Deletes a folder of a job. Its subfolders may be nested deeper than the maximum path length and may lack permissions.
- * Links are not followed.
+ * Deletes a folder that a job has written to. The job may have nested subfolders deeper than the maximum path length,
+ * and removed their permissions. Symbolic links are not followed.
  */
 async function removeTree(path: string): Promise<void> {
   if (isSmall(path)) return rm(path, { recursive: true, force: true });
@@ -367,8 +381,8 @@ async function removeTree(path: string): Promise<void> {
 }
 
 /**
- * Whether `path` is a file or a folder with few files and no subfolders. A separate process deletes anything larger, because
- * deleting a million files in this process would block the server.
+ * Whether `path` is a file, or a folder with few files and no subfolders. Anything larger is deleted by a separate
+ * process, because deleting a million files in this process would block the server.
  */
 function isSmall(path: string): boolean {
   const found = lstatSync(path, { throwIfNoEntry: false });

@@ -1,6 +1,7 @@
 /**
- * Finds the processes of attempts. The attempt's folder says how the attempt is isolated. The current setting may differ,
- * because an earlier server may have started the attempt.
+ * Finds the processes of attempts. How to find them depends on the isolation level with which the attempt was started.
+ * The level is read from the attempt's folder, because an earlier server may have started the attempt with another
+ * setting.
  */
 
 import {
@@ -28,7 +29,7 @@ export class AttemptProcesses {
   readonly #search = new ProcessSearch();
   readonly #holds: (folder: AttemptFolder) => boolean;
 
-  /** `holds` says whether the attempt still owns its user id. After a reboot another server may have taken the id. */
+  /** `holds` says whether the attempt still owns its user id. After a reboot, another server may have taken that id. */
   constructor(holds: (folder: AttemptFolder) => boolean) {
     this.#holds = holds;
   }
@@ -44,8 +45,8 @@ export class AttemptProcesses {
   }
 
   /**
-   * Returns the remaining processes of attempts. If `ended` is true, the main processes of their scripts have exited, and
-   * a faster search is enough.
+   * Returns the processes that these attempts still have. Set `ended` if the main process of each attempt's script has
+   * exited: a faster search is then enough.
    */
   left(folders: readonly AttemptFolder[], ended: boolean): Found {
     const sorted = this.#sort(folders);
@@ -69,7 +70,10 @@ export class AttemptProcesses {
     return sort(folders.filter((folder) => !hasOwnUser(folder) || folder.sandbox() || this.#holds(folder)));
   }
 
-  /** Returns the ids of shells that are about to start a phase of these attempts, recognized by their working directory. */
+  /**
+   * Returns the ids of the shells that are about to start a phase of these attempts. Such a shell has the attempt's
+   * folder as its working directory.
+   */
   starting(folders: readonly AttemptFolder[]): number[] {
     return this.#search.all(byFolder(folders.map(({ path }) => path))).pids;
   }

@@ -29,7 +29,10 @@ export const overMemory = (limits: JobLimits) => over(`${size(limits.memory)} of
 export const overDisk = ({ disk }: Pick<JobLimits, "disk">, where = "its folders") =>
   over(`${size(disk)} in ${where}`, "MILLRACE_JOB_DISK");
 
-/** Returns the error message if the time limit or log limit is exceeded. `DiskWatch` checks disk usage, which takes longer. */
+/**
+ * Returns the error message if the time limit or the log limit is exceeded; undefined otherwise. `DiskWatch` checks the
+ * disk limit separately, because that takes longer.
+ */
 export function overLimit(folder: AttemptFolder, limits: JobLimits, now: number): string | undefined {
   const begun = folder.begunAt() ?? now;
   if (limits.seconds > 0 && now - begun > limits.seconds * 1000) {
@@ -41,16 +44,19 @@ export function overLimit(folder: AttemptFolder, limits: JobLimits, now: number)
 export const overLog = (folder: AttemptFolder, limits: JobLimits): string | undefined =>
   limits.log > 0 && folder.logSize() > limits.log ? over(`${size(limits.log)} of log`, "MILLRACE_JOB_LOG") : undefined;
 
-/** Returns the package cache from which a virtualenv is built; undefined if it is built without the team's cache. */
+/**
+ * Returns the path of the package cache from which a virtualenv is built; undefined if the build does not use the
+ * team's cache.
+ */
 const cacheOf = (building: ReturnType<AttemptFolder["building"]>) =>
   building?.cacheBytes === undefined ? undefined : join(dirname(building.environment), "cache");
 
 /**
- * After each measurement of disk usage, the next one waits this many times as long as the measurement took, so that
- * large folders are measured less often.
+ * The pause after a measurement of disk usage is this many times as long as the measurement took, so that large folders
+ * are measured less often.
  */
 const countingShare = 20;
-/** Minimum pause between two measurements, in milliseconds. */
+/** Minimum pause between two measurements of disk usage, in milliseconds. */
 const shortestPauseMs = 2000;
 
 /** Measures the disk usage of attempts. At most one measurement per attempt runs at a time. */
@@ -58,14 +64,15 @@ export class DiskWatch {
   readonly #next = new Map<string, number>();
   readonly #counting = new Set<string>();
   /**
-   * Keys of the attempts that build from each package cache. The attempts share the cache's growth equally, because its
-   * files do not show which attempt added them.
+   * Keys of the attempts that are building a virtualenv, by the package cache that they use. The growth of a cache is
+   * divided equally among its attempts, because the files do not show which attempt added them.
    */
   readonly #builders = new Map<string, Set<string>>();
 
   /**
-   * Returns the error message if an attempt exceeds its disk limit. `elsewhere` is the number of bytes that the attempt has
-   * written outside its folders. Returns undefined if the attempt is within its limit, or if no measurement is due.
+   * Measures the disk usage of an attempt, if a measurement is due. Returns the error message if the attempt exceeds
+   * its disk limit; undefined otherwise. `elsewhere` is the number of bytes that the attempt has written outside its
+   * folders.
    */
   async over(folder: AttemptFolder, limits: JobLimits, elsewhere: number): Promise<string | undefined> {
     const now = performance.now();

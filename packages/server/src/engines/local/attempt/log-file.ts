@@ -1,10 +1,13 @@
-/** Reads the log file of an attempt. The first read opens the file; while the file does not exist, each read tries again. */
+/**
+ * Reads the log file of an attempt. The first read opens the file. If the file does not exist yet, the next read tries
+ * again.
+ */
 import { type FileHandle, open } from "node:fs/promises";
 
 export class LogFile {
   readonly #path: string;
   /**
-   * The open file, which concurrent reads share. If two reads opened it, one file handle would never be closed, and
+   * The open file, which concurrent reads share. If each read opened the file itself, a handle could be left open, and
    * Node ends a process that leaks a file handle.
    */
   #opening: Promise<FileHandle | undefined> | undefined;

@@ -1,8 +1,8 @@
 /**
- * Detects that a running job has truncated or rewritten its own log, which the job has open for writing. A mark remembers
- * the length that readers have seen and the last bytes before it. If these bytes are gone, a note is written to the log.
- * The log never becomes shorter than the part that readers have seen, so that followers neither wait forever nor read the
- * same offset twice.
+ * Detects that a running job has truncated or rewritten its own log, which the job has open for writing. A mark
+ * remembers how many bytes readers have seen, and the last of these bytes. If these last bytes have changed, a note is
+ * written to the log. The log is then at least as long as the part that readers have seen, so that followers neither
+ * wait forever nor read an offset twice.
  */
 import { closeSync, fstatSync, openSync, readSync, writeSync } from "node:fs";
 import type { AttemptFolder } from "./attempt-folder.ts";
@@ -21,7 +21,7 @@ const shortened = (end: number) =>
 export class LogMarks {
   readonly #marks = new Map<string, Mark>();
 
-  /** Records that a reader has seen these bytes. Does nothing for an attempt that was never passed to `check`. */
+  /** Records that a reader has seen these bytes. Does nothing if `check` was never called for the attempt. */
   saw(key: string, offset: number, bytes: Buffer): void {
     // A read past the end of the log shows nothing.
     if (bytes.length === 0) return;
@@ -30,7 +30,7 @@ export class LogMarks {
     if (mark && end > mark.end) this.#marks.set(key, { end, tail: Buffer.from(bytes.subarray(-tailBytes)) });
   }
 
-  /** Checks that the bytes that readers have seen are still there. If not, it writes a note to the log. */
+  /** Checks that the bytes that readers have seen are still in the log. If they are not, writes a note to the log. */
   check(folder: AttemptFolder): void {
     const mark = this.#marks.get(folder.key);
     if (!mark) this.#marks.set(folder.key, nothing);

@@ -2,7 +2,10 @@
 import { appendFileSync, readFileSync } from "node:fs";
 import type { UsageSample } from "@millrace/contract";
 
-/** The interval between samples is the attempt's age divided by this number: about 250 samples in an hour, 500 in a week. */
+/**
+ * The pause between two samples is the attempt's age divided by this number. That gives about 250 samples in the first
+ * hour and 500 in the first week.
+ */
 const share = 50;
 const shortestMs = 1000;
 

@@ -1,7 +1,7 @@
 /**
- * Compiles virtualenvs to bytecode after their first job has started. Jobs cannot write to a virtualenv, so without the
- * bytecode each job would compile every module that it imports. One virtualenv is compiled at a time, at low priority, by
- * the user that owns the team's package cache and can write nowhere else.
+ * Compiles each virtualenv to bytecode after the first job that uses it has started. Jobs cannot write to a virtualenv,
+ * so without the bytecode each job would compile every module that it imports. One virtualenv is compiled at a time, at
+ * low priority, by the user that owns the team's package cache and can write nowhere else.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { lstatSync, readdirSync, readFileSync, rmSync, utimesSync } from "node:fs";
@@ -22,10 +22,13 @@ export interface CompileOptions {
 
 interface Uncompiled {
   readonly environment: string;
-  /** Interpreter outside the virtualenv. The one inside would run start-up code (`.pth` files) of its packages. */
+  /**
+   * Path of an interpreter outside the virtualenv. The virtualenv's own interpreter would run start-up code (`.pth`
+   * files) of the installed packages.
+   */
   readonly python: string;
   readonly folders: string[];
-  /** User id that compiles; undefined for the server's own user. */
+  /** Id of the user that runs the compilation; undefined for the server's own user. */
   readonly keeper: number | undefined;
 }
 
@@ -33,7 +36,10 @@ export class CompileEnvironments {
   readonly #options: CompileOptions;
   readonly #script = readFileSync(join(import.meta.dirname, "compile.py"), "utf8");
   readonly #waiting: string[] = [];
-  /** Folder of the team whose virtualenv was compiled last. */
+  /**
+   * Folder of the team whose virtualenv was compiled last. The next virtualenv is one of another team, if any is
+   * waiting.
+   */
   #team = "";
   #child: ChildProcess | undefined;
   #closed = false;
@@ -42,14 +48,14 @@ export class CompileEnvironments {
     this.#options = options;
   }
 
-  /** Queues the virtualenvs that an earlier server process did not compile. */
+  /** Queues the virtualenvs that earlier server processes left uncompiled. */
   addAll(): void {
     for (const team of readdirSync(this.#options.envsDir).filter((name) => /^\d+$/.test(name)))
       for (const name of readdirSync(join(this.#options.envsDir, team)))
         if (name.endsWith(compileMark)) this.add(join(this.#options.envsDir, team, name.slice(0, -compileMark.length)));
   }
 
-  /** Queues a virtualenv. A virtualenv that is already compiled is skipped later. */
+  /** Queues a virtualenv. If the virtualenv is already compiled, it is skipped when its turn comes. */
   add(environment: string): void {
     if (this.#closed || this.#waiting.includes(environment)) return;
     this.#waiting.push(environment);
@@ -78,7 +84,10 @@ export class CompileEnvironments {
     });
   }
 
-  /** Marks a virtualenv as compiled. Updates the time of its .size file, so that its disk usage is measured again. */
+  /**
+   * Marks a virtualenv as compiled. Also updates the time of its `.size` file, so that its disk usage is measured
+   * again.
+   */
   #settle(environment: string): void {
     rmSync(environment + compileMark, { force: true });
     const now = new Date();
@@ -89,7 +98,10 @@ export class CompileEnvironments {
     }
   }
 
-  /** Returns the next virtualenv, alternating between teams. It skips virtualenvs that were compiled or removed meanwhile. */
+  /**
+   * Takes the next virtualenv from the queue, alternating between teams. Skips virtualenvs that were compiled or
+   * removed while they waited. Returns undefined if none is left.
+   */
   #takeNext(): Uncompiled | undefined {
     while (this.#waiting.length > 0) {
       const other = this.#waiting.findIndex((path) => dirname(path) !== this.#team);

@@ -1,6 +1,6 @@
 /**
- * Builds the virtualenvs that jobs share. Virtualenvs with the same key have the same content: a build gets only the
- * operator's variables, and no files of the job except those that its requirements name.
+ * Builds the virtualenvs that jobs share. Two virtualenvs with the same key have the same content. For that, a build
+ * gets only the operator's variables, and of the job's files only those that the requirements name.
  */
 import { createHash } from "node:crypto";
 import type { JobSpec } from "../../engine.ts";
@@ -10,12 +10,15 @@ import type { PlanInput } from "./plan-input.ts";
 import { TeamEnvironments } from "./team-environments.ts";
 
 /**
- * Variables that choose the package index. They are part of the virtualenv's key. A job may set no other variables for
- * the build.
+ * Matches variables that choose the package index. A job may set only these variables for the build of its virtualenv.
+ * They are part of the virtualenv's key.
  */
 const indexVariable = /^(PIP|UV)_(DEFAULT_INDEX|INDEX|INDEX_URL|EXTRA_INDEX_URL|NO_INDEX|TRUSTED_HOST|INSECURE_HOST)$/;
 
-/** Returns the variables for a build: the operator's, and the job's choice of a package index. */
+/**
+ * Returns the environment variables for the build of a virtualenv: those of the operator, and those with which the job
+ * chooses a package index.
+ */
 export const buildSettings = (
   operator: Readonly<Record<string, string>>,
   { environment }: Pick<JobSpec, "environment">,
@@ -34,8 +37,8 @@ export const indexIsLocal = ({ environment }: Pick<JobSpec, "environment">): boo
     .some(([, value]) => value.split(/\s+/).some((word) => word !== "" && !/^([\w-]+=)?https?:\/\//.test(word)));
 
 /**
- * Requirement lines that name only packages and indexes, no local files. stage.py examines all other lines inside the
- * isolation, because the files they name may come with the repository.
+ * Match requirement lines that name only packages and indexes, and no local files. stage.py examines all other lines
+ * inside the isolation, because the files that they name may come with the repository.
  */
 const plainLines = [
   // A comment, unless it declares an encoding: pip would read the whole file in that encoding.
@@ -66,8 +69,8 @@ export const namesFiles = (requirements: string): boolean =>
   });
 
 /**
- * Whether all requirements may be available as wheels from an index. A direct reference (`@`) or `--no-binary` builds from
- * source, which runs code of the package.
+ * Whether wheels from an index may be enough. False if a direct reference (`@`) or `--no-binary` makes the installer
+ * build a package from source, which runs code of that package.
  */
 const wantsWheels = (requirements: string) => !/@|--no-binary/.test(requirements);
 
@@ -99,8 +102,8 @@ function ownUvLines({ uv, ownUv }: PlanInput["tools"]): string {
 }
 
 /**
- * Returns the virtualenv's key: a hash of everything that the build gets, except the files that the requirements name.
- * environment.sh adds these files to the key.
+ * Returns the key of the virtualenv: a hash of everything that the build gets, except the files that the requirements
+ * name. The script environment.sh adds these files to the key.
  */
 function keyOf({ spec, tools, interpreter, requirements, buildSettings: settings }: PlanInput): string {
   const { teamId, person } = spec;

@@ -21,8 +21,8 @@ export class Interpreters {
   readonly #probes = new Map<string, Promise<Interpreter | undefined>>();
 
   /**
-   * `asJob` is a command prefix that runs a command with a job's rights. The class runs each interpreter with this prefix
-   * and leaves out those that jobs cannot execute.
+   * `asJob` is a command prefix that runs a command with a job's rights. Each interpreter is run with this prefix once.
+   * Interpreters that jobs cannot execute are left out.
    */
   constructor(searchPath: string, asJob: readonly string[] = []) {
     this.#searchPath = searchPath;
@@ -64,8 +64,8 @@ export class Interpreters {
   }
 
   /**
-   * Runs a binary once and caches its version and real path. Jobs use the real path, because a shim on PATH, such as
-   * pyenv's, adds 100 ms to every start.
+   * Runs an interpreter once and caches its version and real path. Jobs use the real path, because a shim on PATH, such
+   * as pyenv's, adds 100 ms to every start.
    */
   #probe(path: string): Promise<Interpreter | undefined> {
     let probe = this.#probes.get(path);
@@ -103,7 +103,7 @@ function ask(path: string, asJob: readonly string[]): Promise<Interpreter | unde
   });
 }
 
-/** Returns the folders that the interpreter needs. A folder that is inside another one of them is left out. */
+/** Returns the folders that the interpreter needs. A folder inside another of these folders is left out. */
 function foldersOf(executable: string, prefixes: readonly string[]): string[] {
   const all = [...new Set([...prefixes, dirname(executable)])];
   return all.filter((folder) => !all.some((other) => folder.startsWith(`${other}/`)));
@@ -139,7 +139,10 @@ function compare(a: string, b: string): number {
   return 0;
 }
 
-/** Whether a version matches `wanted`: a version prefix such as `3.12`, or comma-separated specifiers such as `>=3.10`. */
+/**
+ * Whether a Python version matches `wanted`, which is a version prefix such as `3.12`, or specifiers such as
+ * `>=3.10,<3.13`.
+ */
 export function satisfies(version: string, wanted: string): boolean {
   return wanted.split(",").every((condition) => {
     const match = /^(>=|<=|==|!=|~=|>|<)? ?v?([\d.]+?)(\.\*)?$/.exec(condition.trim());

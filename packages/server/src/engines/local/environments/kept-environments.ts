@@ -1,7 +1,7 @@
 /**
- * Manages the virtualenvs that the local engine keeps. Each use updates the time of the file `<name>.ready`; `<name>.size`
- * contains the bytes on disk. Removing a virtualenv also removes the team's package cache: the two share files by hard
- * links, so disk space is freed only when both are gone.
+ * Manages the virtualenvs that the local engine keeps. The modification time of the file `<name>.ready` is the time of
+ * the last use. The file `<name>.size` contains the size on disk in bytes. Removing a virtualenv also removes the
+ * team's package cache: the two share files by hard links, so disk space is freed only when both are gone.
  */
 import { execFile } from "node:child_process";
 import { readdir, readFile, rename, rm, stat } from "node:fs/promises";
@@ -12,7 +12,7 @@ import type { EnvironmentKeeper, KeptEnvironment } from "../../engine.ts";
 
 export interface KeptEnvironmentsOptions {
   readonly envsDir: string;
-  /** Returns the path of an attempt's virtualenv; empty if it has none, or none yet. */
+  /** Returns the path of an attempt's virtualenv; empty if the attempt has none, or none yet. */
   readonly environmentOf: (key: string) => string;
   /** Called after the removal of a virtualenv. `error` is set if the removal failed. */
   readonly onRemoved: (environment: string, error?: unknown) => void;
@@ -22,9 +22,9 @@ const trash = ".trash";
 const mark = ".ready";
 
 /**
- * Shell script that renames a virtualenv unless a job has used it since a given time. It runs under the exclusive lock.
- * Jobs hold that lock while they build or look up the virtualenv; after the rename, they build a new one. Arguments: path,
- * seconds since the epoch.
+ * Shell script that renames a virtualenv unless a job has used it since a given time. Its arguments are the path of the
+ * virtualenv and the time in seconds since the Unix epoch. It runs under the lock that jobs hold while they build or
+ * look up the virtualenv. Jobs that come after the rename build a new one.
  */
 const putAway = `
 [ "$(stat -c %Y "$1${mark}")" -lt "$2" ] && rm -f "$1${mark}" "$1.size" "$1.compile" && mv -T "$1" "$1${trash}"
@@ -41,7 +41,10 @@ const namesIn = (folder: string): Promise<string[]> => readdir(folder).catch(() 
 
 export class KeptEnvironments implements EnvironmentKeeper {
   readonly #options: KeptEnvironmentsOptions;
-  /** Result of the last disk count of each folder, with the file times from which a change is detected. */
+  /**
+   * Bytes on disk at the last count, by folder. `signs` are file times at that count; if they differ now, the folder
+   * has changed.
+   */
   readonly #counted = new Map<string, { readonly signs: string; readonly bytes: number }>();
 
   constructor(options: KeptEnvironmentsOptions) {
@@ -64,7 +67,10 @@ export class KeptEnvironments implements EnvironmentKeeper {
     return new Set(keys.map((key) => this.#options.environmentOf(key)));
   }
 
-  /** Returns the bytes on disk of a team's virtualenvs. Counting is slow, so it is repeated only after a build or removal. */
+  /**
+   * Returns the bytes on disk of a team's virtualenvs and package cache. Counting is slow, so it is repeated only after
+   * a build or a removal.
+   */
   async bytes(team: number): Promise<number> {
     const folder = this.#folder(team);
     const signs = await signsOf(folder);
@@ -95,7 +101,10 @@ export class KeptEnvironments implements EnvironmentKeeper {
     }
   }
 
-  /** Removes a team's package cache at once. A running build continues without it: waiting for the build could take forever. */
+  /**
+   * Removes a team's package cache without waiting for a running build, which could take forever. The build continues
+   * without the cache.
+   */
   async removeCache(team: number): Promise<void> {
     const folder = this.#folder(team);
     const away = join(folder, `cache.away${trash}`);
@@ -108,7 +117,10 @@ export class KeptEnvironments implements EnvironmentKeeper {
     if (taken) await this.#drop(away);
   }
 
-  /** Returns all folders with virtualenvs. Earlier versions of Millrace kept them directly in `envsDir`. */
+  /**
+   * Returns all folders that contain virtualenvs. Besides the teams' folders, this is `envsDir` itself, which earlier
+   * versions of Millrace used.
+   */
   async #folders(): Promise<string[]> {
     return [this.#options.envsDir, ...(await this.teams()).map((team) => this.#folder(team))];
   }
@@ -141,7 +153,7 @@ async function keptIn(folder: string): Promise<KeptEnvironment[]> {
   return found.flat();
 }
 
-/** Returns file times that change whenever a virtualenv is built or removed, or a build fails. */
+/** Returns file times as a text. The text changes whenever a virtualenv is built or removed, or a build fails. */
 async function signsOf(folder: string): Promise<string> {
   const names = (await namesIn(folder)).filter((name) => /\.size$|^cache(\.lock)?$/.test(name)).sort();
   const times = await Promise.all(

@@ -6,11 +6,14 @@ import type { Isolation } from "../isolation/isolation.ts";
 import type { Interpreter } from "./interpreters.ts";
 
 export interface Toolbox {
-  /** Path of the machine's uv; undefined if it has none. */
+  /** Path of the machine's uv; undefined if the machine has no uv. */
   readonly uv: string | undefined;
   /** How to install uv into the data folder if the machine has none; undefined if that is turned off. */
   readonly ownUv: OwnUv | undefined;
-  /** Path of environment.sh. It runs with the server's rights, and runs foreign code only inside the isolation. */
+  /**
+   * Path of environment.sh. This script runs with the server's rights. It runs code of packages only inside the
+   * isolation.
+   */
   readonly environmentScript: string;
   readonly envsDir: string;
   readonly plugIns: PlugIns;
@@ -18,7 +21,7 @@ export interface Toolbox {
 
 interface OwnUv {
   readonly version: string;
-  /** Path of the requirements file with this version of uv and its hashes. */
+  /** Path of a requirements file that lists this version of uv with its hashes. */
   readonly list: string;
   /** Path of the script that installs uv. */
   readonly script: string;
@@ -37,7 +40,7 @@ export interface PlanInput {
   readonly requirements: string | undefined;
   /** Variables for building the virtualenv, without those that contain paths of this attempt. */
   readonly buildSettings: Readonly<Record<string, string>>;
-  /** Files of the control group. A process that writes 0 to them joins the group. */
+  /** The `cgroup.procs` files of the control group. A process that writes 0 to them joins the group. */
   readonly groups: readonly string[];
   /** Maximum open files per process; 0 leaves the limit unchanged. */
   readonly openFiles: number;

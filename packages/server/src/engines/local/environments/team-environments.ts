@@ -1,7 +1,7 @@
 /**
- * The folder of a team's virtualenvs and of the package cache that they share. Only uv writes to the cache. It runs
- * under a user id that no job has (the keeper), which is chosen at random when the cache is created and owns the cache
- * from then on.
+ * The folder of a team's virtualenvs and of the package cache that they share. Only uv writes to the cache, under a
+ * user id that no job has. This user, the keeper, gets a random id when the cache is created and owns the cache from
+ * then on.
  */
 import { lstatSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -14,7 +14,9 @@ export class TeamEnvironments {
   readonly cache: string;
   readonly #keeps: boolean;
 
-  /** `keeps` says whether the team has a package cache. A cache requires isolation, so that jobs cannot write to it. */
+  /**
+   * `keeps` says whether the team has a package cache. Without isolation there is none, because jobs could write to it.
+   */
   constructor(envsDir: string, teamId: number, keeps: boolean) {
     this.folder = join(envsDir, String(teamId));
     this.cache = join(this.folder, "cache");
@@ -27,8 +29,8 @@ export class TeamEnvironments {
   }
 
   /**
-   * Creates the folder, which every user may traverse, and the cache. The cache gets its owner before a rename makes it
-   * visible.
+   * Creates the team's folder, which every user may traverse, and the package cache. The cache is created under another
+   * name and renamed after its owner was set, so that it never appears with the wrong owner.
    */
   make(): void {
     mkdirSync(this.folder, { recursive: true, mode: 0o711 });

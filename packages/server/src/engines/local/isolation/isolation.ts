@@ -13,20 +13,20 @@ import { filterDescriptor, infoDescriptor, type Sandbox } from "./sandbox.ts";
 import type { SharedPlaces } from "./shared-places.ts";
 import type { JobUsers, UserRange } from "./users.ts";
 
-/** A command of an attempt that is started inside its isolation. */
+/** A command of an attempt that runs inside the isolation. */
 export interface Inside {
   readonly folder: AttemptFolder;
   /** Paths that the command may read in addition to the system's folders. */
   readonly readable: readonly string[];
   /**
-   * Set if the command builds a virtualenv ($MILLRACE_VENV). The command then gets only the operator's variables, and
-   * separate temporary folders. With `files`, it has no access to the job's files. With `work`, it runs in the job's
-   * working folder, and only this job uses the virtualenv.
+   * Set if the command builds a virtualenv ($MILLRACE_VENV). The command then gets only the operator's variables and
+   * has its own temporary folders. If `files`, the command has no access to the job's files. If `work`, it runs in the
+   * job's working folder, and no other job uses the virtualenv.
    */
   readonly building?: "files" | "work";
-  /** Shell word for a folder that the build may write to; absent if it may write only to the virtualenv. */
+  /** Shell word for a folder that the build may write to besides the virtualenv; absent if there is none. */
   readonly writable?: string;
-  /** User id that runs the command, if it is not the attempt's. */
+  /** Id of the user that runs the command; undefined for the attempt's user. */
   readonly user?: number | undefined;
   /** Shell word for a folder with programs of the server, such as its own uv. */
   readonly programs?: string | undefined;
@@ -36,7 +36,7 @@ export interface Inside {
   readonly command: string;
 }
 
-/** The folder of a team's warehouse, which the users of the team's jobs share through its group. */
+/** The folder of a team's warehouse. The users of the team's jobs share it as members of `group`. */
 interface WarehouseAccess {
   readonly folder: string;
   readonly group: number | undefined;
@@ -49,11 +49,11 @@ export interface Isolation {
   /** Reserves a user id for a new attempt. Returns undefined if jobs run as the server's user. */
   takeUser(folder: AttemptFolder): Promise<number | undefined>;
   /**
-   * Command prefix that runs a command with a job's rights, to test what jobs can access. Empty if jobs can access the same
-   * as the server.
+   * Command prefix that runs a command with a job's rights, to test what jobs can access. Empty if jobs can access
+   * everything that the server can access.
    */
   readonly asJob: readonly string[];
-  /** Command prefix of the program that starts all jobs. */
+  /** Command prefix of the starter, the process that starts all jobs. */
   readonly startWith: readonly string[];
   /** Deletes what the attempt's user left in shared places such as /tmp. Throws if something cannot be deleted. */
   clearUser(folder: AttemptFolder): Promise<void>;
@@ -61,7 +61,7 @@ export interface Isolation {
   freeUser(uid: number, folder: AttemptFolder): void;
   /** Whether the attempt still owns its user id. */
   holdsUser(folder: AttemptFolder): boolean;
-  /** Kills all processes of the attempt's user id at once. Does nothing if the attempt no longer owns that id. */
+  /** Kills all processes of the attempt's user at once. Does nothing if the attempt no longer owns its user id. */
   endUser(folder: AttemptFolder): Promise<void>;
   /** Returns the job's temporary folder as the job sees it; undefined if the job uses the machine's temporary folder. */
   temporary(folder: AttemptFolder): string | undefined;
@@ -69,25 +69,33 @@ export interface Isolation {
   buildTemporary(folder: AttemptFolder): string;
   /** Returns shell lines that `exec` the command inside the isolation. They run in the attempt's folder. */
   enter(inside: Inside): string;
-  /** Returns a command prefix that lets a command access only the paths in `view`, as far as the level can. */
+  /**
+   * Returns a command prefix that lets a command access only the paths in `view`. How strictly depends on the level.
+   */
   confine(view: WarehouseView): string[];
   /**
-   * Kills processes that a confined command left behind. Does nothing at levels where these end together with the
+   * Kills processes that a confined command left behind. Does nothing at levels where all processes end with the
    * command.
    */
   endConfined(view: WarehouseView): Promise<void>;
   /**
-   * Returns a shell command that kills all processes of the attempt's user at the end of a phase. It does nothing at
-   * levels that need no such command.
+   * Returns a shell command for the end of a phase. It kills all processes of the attempt's user, or does nothing at
+   * levels that do not need this.
    */
   evict(folder: AttemptFolder): string;
   close(): void;
 }
 
 export interface Programs {
-  /** Path of `env`. All paths here are absolute: a job's own PATH must not decide which program starts the job. */
+  /**
+   * Path of `env`. All paths of this interface are absolute, because a job's own PATH must not decide which program
+   * starts the job.
+   */
   readonly env: string;
-  /** Path of `setsid`. It starts a new session, so that signals of a job to its process group miss the supervisor. */
+  /**
+   * Path of `setsid`, which starts a new session. A job that signals its process group then does not reach the
+   * supervisor.
+   */
   readonly setsid: string;
   readonly setpriv: string | undefined;
   readonly prlimit: string | undefined;
@@ -96,8 +104,8 @@ export interface Programs {
 }
 
 /**
- * Returns the command's working folder and its file of variables, relative to the attempt's folder; `back` is the path from
- * the working folder to the attempt's folder.
+ * Returns the working folder of the command and the file with its environment variables, both relative to the attempt's
+ * folder. `back` is the path from the working folder to the attempt's folder.
  */
 const placeOf = (building: Inside["building"]) => ({
   cwd: building === "files" ? "build/files" : "work",
@@ -106,8 +114,8 @@ const placeOf = (building: Inside["building"]) => ({
 });
 
 /**
- * Makes a command receive SIGINT and SIGQUIT. A shell starts background processes with both signals ignored and cannot undo
- * that; `env` can.
+ * Returns a command prefix with which a command can receive SIGINT and SIGQUIT. A shell starts background processes
+ * with both signals ignored and cannot undo that; `env` can.
  */
 const defaults = ({ env }: Programs) => words(env, "--default-signal=INT,QUIT");
 
@@ -158,8 +166,8 @@ export class NoIsolation implements Isolation {
 }
 
 /**
- * Shell script that sets the job's variables, run after privileges were dropped. The programs that drop the privileges must
- * not see variables such as LD_PRELOAD.
+ * Shell script that sets the job's variables. It runs only after the privileges were dropped, because the programs that
+ * drop them must not see variables such as LD_PRELOAD.
  */
 const start = `. "$1"; MILLRACE_VENV=$2; shift 2; [ -z "$MILLRACE_VENV" ] || { ${activate}; }; exec "$@"`;
 const startInside = (environment: string, command: string) =>
@@ -185,7 +193,7 @@ export const confineToSandbox = (sandbox: Sandbox, setpriv: string | undefined, 
   ...(setpriv !== undefined && view.group !== undefined ? becoming(setpriv, view.group) : []),
 ];
 
-/** Kills all processes of the current user in one system call, so that none escapes by forking meanwhile. */
+/** Shell command that kills all processes of the current user in one system call, so that none escapes by forking. */
 const endEverything = "kill -KILL -1 2>/dev/null; true";
 
 async function endAllOf(setpriv: string, uid: number): Promise<void> {
@@ -220,8 +228,8 @@ export class UserIsolation implements Isolation {
   }
 
   /**
-   * Command prefix that forbids POSIX message queues. These outlive their process, and cannot be listed unless their
-   * file system is mounted.
+   * Command prefix that forbids POSIX message queues. A message queue outlives the process that created it, and cannot
+   * be found unless a file system for message queues is mounted.
    */
   get startWith(): string[] {
     return [this.#options.prlimit, "--msgqueue=0:0"];
@@ -321,7 +329,7 @@ export class SandboxIsolation implements Isolation {
     return this.#options.users?.users.take(folder.key);
   }
 
-  /** Does nothing: a sandbox has its own temporary folders and IPC, which end with it. */
+  /** Does nothing: a sandbox has its own temporary folders and IPC objects, which are deleted when the sandbox ends. */
   async clearUser(): Promise<void> {}
 
   freeUser(uid: number, folder: AttemptFolder): void {
@@ -357,7 +365,7 @@ export class SandboxIsolation implements Isolation {
     return confineToSandbox(sandbox, users?.programs.setpriv, view);
   }
 
-  /** Does nothing: the sandbox's PID namespace ends with its first process. */
+  /** Does nothing: when the first process of a sandbox ends, the kernel kills all others. */
   async endConfined(): Promise<void> {}
 
   enter({ folder, readable, building, writable, user, programs: tools, store, command }: Inside): string {

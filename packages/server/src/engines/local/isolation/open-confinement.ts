@@ -1,6 +1,6 @@
 /**
- * Sandboxes the child process that opens a team's warehouse, for admin commands that run without the server. It tries which
- * isolation level works, and so chooses the same level as the server would.
+ * Sandboxes the child process that opens a team's warehouse, for admin commands that run without the server. Like the
+ * server, it tests which isolation level works on this machine.
  */
 import { execFile } from "node:child_process";
 import { chmodSync, mkdirSync, realpathSync } from "node:fs";
@@ -24,7 +24,10 @@ type Confinement = (view: WarehouseView) => string[];
 const systemPath = "/usr/bin:/bin:/usr/local/bin";
 const isRoot = process.getuid?.() === 0;
 
-/** Returns the function that sandboxes commands. If a requested level does not work, it throws instead of using a weaker one. */
+/**
+ * Returns a function that creates the command prefix of a sandbox. Throws if the requested level does not work, rather
+ * than use a weaker level.
+ */
 export async function openConfinement({ wanted, folders }: ConfinementOptions): Promise<Confinement> {
   if (wanted === "none") return () => [];
   mkdirSync(folders.root, { recursive: true, mode: 0o700 });

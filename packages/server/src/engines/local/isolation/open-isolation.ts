@@ -27,7 +27,7 @@ export interface IsolationOptions {
   readonly folders: EngineFolders;
   readonly users: UserRange;
   readonly jobPaths: readonly JobPath[];
-  /** Files that no job may read, even if it runs as the server's user. */
+  /** Paths of files that no job may read, not even a job that runs as the server's user. */
   readonly hidden: readonly string[];
   readonly jobEnvironment: Readonly<Record<string, string>>;
   readonly limits: { readonly memory: number };
@@ -41,7 +41,10 @@ export interface OpenedIsolation {
   readonly missing: readonly string[];
 }
 
-/** Opens the requested level, or for `auto` the strongest that works. Throws if a requested level does not work. */
+/**
+ * Opens the requested isolation level or, for `auto`, the strongest level that works. Throws if a requested level does
+ * not work.
+ */
 export async function openIsolation(options: IsolationOptions, programs: Programs): Promise<OpenedIsolation> {
   if (options.wanted === "auto" || options.wanted === "bwrap") checkPaths(options);
   const missing: string[] = [];
@@ -101,7 +104,10 @@ async function openUsers(options: IsolationOptions, programs: Programs): Promise
   }
 }
 
-/** Deletes files that free user ids still own. An id whose files cannot be deleted is not used until the next start. */
+/**
+ * Deletes files that unassigned user ids still own. If the files of an id cannot be deleted, the id is not used until
+ * the next start. Returns warnings about these ids.
+ */
 async function clearFree(places: SharedPlaces, users: JobUsers): Promise<string[]> {
   try {
     await places.clear(users.free());
@@ -136,8 +142,8 @@ function userOptions(
 }
 
 /**
- * Returns the user ids that own working folders, with the attempt keys. They belong to running jobs, and to ended jobs
- * that are not cleaned up yet.
+ * Returns the user ids that own working folders of attempts, with the keys of the attempts. The jobs are running, or
+ * have ended and are not cleaned up yet.
  */
 function usersInUse(jobs: string): Map<number, string> {
   return new Map(readdirSync(jobs).map((key) => [new AttemptFolder(jobs, key).owner(), key]));
@@ -164,8 +170,8 @@ async function openSandbox(options: IsolationOptions, programs: Programs): Promi
 }
 
 /**
- * Whether bubblewrap can limit the size of a tmpfs. Versions before 0.7 cannot; with them, the content of a tmpfs is
- * counted but not limited.
+ * Whether bubblewrap can limit the size of a tmpfs. Versions before 0.7 cannot. The content of a tmpfs then still
+ * counts as memory of the job, but has no limit of its own.
  */
 const takesSizes = async (bwrap: string) => (await promisify(execFile)(bwrap, ["--help"])).stdout.includes("--size ");
 
@@ -181,8 +187,8 @@ function filterFile(accounts: string, countsMemory: boolean): string | undefined
 }
 
 /**
- * Throws if a job path that jobs may write to contains another job path or the data folder. A job could replace the
- * inner mount point by a symbolic link.
+ * Throws if a folder to which MILLRACE_JOB_PATHS lets jobs write contains another folder of that list, or the data
+ * folder. A job could replace the mount point of the inner folder by a symbolic link.
  */
 function checkPaths({ jobPaths, folders }: IsolationOptions): void {
   for (const { path } of jobPaths.filter(({ mode }) => mode === "rw")) {

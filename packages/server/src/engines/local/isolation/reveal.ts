@@ -1,6 +1,6 @@
 /**
- * Lets a process that switches to another user read code in a folder that only root may enter, such as root's home. A mount
- * namespace replaces the folder by one that contains only that code.
+ * Lets a process that switches to another user read code in a folder that only root may enter, such as root's home. In
+ * the process's own mount namespace, an empty folder covers that folder, and only the code is mounted into it.
  */
 import { statSync } from "node:fs";
 import { dirname } from "node:path";
@@ -19,7 +19,11 @@ export function closedFolder(path: string): string | undefined {
   return outer ?? ((statSync(above).mode & 0o001) === 0 ? above : undefined);
 }
 
-/** Returns a script that bind-mounts the paths under /mnt, covers each closed folder with a tmpfs, and mounts them back. */
+/**
+ * Returns a shell script that runs a command with these paths readable. The script bind-mounts each path to a place in
+ * /mnt. It then covers each closed folder with an empty tmpfs. Finally it bind-mounts each path from /mnt to its old
+ * place.
+ */
 function revealScript(paths: readonly string[]): string {
   const closed = new Set(paths.map((path) => closedFolder(path) as string));
   const aside = (index: number) => `/mnt/${index}`;
@@ -34,7 +38,10 @@ function revealScript(paths: readonly string[]): string {
 
 const isFolder = (path: string) => statSync(path).isDirectory();
 
-/** Returns commands for a bind mount. Its mount point must exist, as a folder for a folder and as a file for a file. */
+/**
+ * Returns shell commands that create a mount point at `to` and bind-mount `from` there. A folder needs a folder as its
+ * mount point, and a file needs a file.
+ */
 function bind(from: string, to: string, folder: boolean): string {
   const place = folder ? `mkdir -p ${quote(to)}` : `mkdir -p ${quote(dirname(to))} && : >> ${quote(to)}`;
   return `${place} && mount --bind ${quote(from)} ${quote(to)}`;

@@ -1,4 +1,7 @@
-/** Builds the bubblewrap command line that decides what a job sees of the machine. bubblewrap mounts in argument order. */
+/**
+ * Builds the bubblewrap command line that decides what a job sees of the machine. bubblewrap mounts in the order of its
+ * arguments, so a later mount can cover an earlier one.
+ */
 import { lstatSync, readlinkSync, realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { EngineFolders } from "../engine-folders.ts";
@@ -12,7 +15,7 @@ export interface SandboxOptions {
   readonly bwrap: string;
   readonly folders: EngineFolders;
   readonly jobPaths: readonly JobPath[];
-  /** Files outside the data folder that no job may read, even if it runs as the server's user. */
+  /** Paths of files outside the data folder that no job may read, not even a job that runs as the server's user. */
   readonly hidden: readonly string[];
   /** Files named in the operator's environment variables for jobs, such as certificates. */
   readonly settingFiles: readonly string[];
@@ -33,15 +36,15 @@ export interface SandboxedAttempt {
   readonly shared: readonly string[];
   /** Subfolders of the attempt's folder that the job may write to. */
   readonly own: readonly string[];
-  /** Subfolder that is the working directory. */
+  /** Subfolder of the attempt's folder that is the working directory. */
   readonly cwd: string;
-  /** Subfolder that the job sees as /tmp. */
+  /** Subfolder of the attempt's folder that the job sees as /tmp. */
   readonly tmp: string;
 }
 
-/** File descriptor to which bubblewrap writes the sandbox's PID namespace. The shell opens it. */
+/** File descriptor to which bubblewrap writes the sandbox's PID namespace. The attempt's shell opens it. */
 export const infoDescriptor = 5;
-/** File descriptor from which bubblewrap reads the seccomp filter. The shell opens it. */
+/** File descriptor from which bubblewrap reads the seccomp filter. The attempt's shell opens it. */
 export const filterDescriptor = 6;
 
 export class Sandbox {
@@ -54,16 +57,17 @@ export class Sandbox {
   }
 
   /**
-   * Returns arguments that make the parent folders of all mounts read-only. These folders are in a tmpfs, whose content no
-   * limit counts. The arguments come after the last mount, which may still need to create its mount point.
+   * Returns arguments that make the parent folders of all mounts read-only. These folders are in a tmpfs, and no limit
+   * counts what a job would write there. The arguments must come after the last mount, because a mount may still create
+   * its mount point.
    */
   seal(): string[] {
     return ["--remount-ro", this.#options.folders.root, "--remount-ro", "/dev", "--remount-ro", "/"];
   }
 
   /**
-   * Returns the bubblewrap command line without its last mounts. The attempt's shell adds these, because only the shell
-   * knows their paths. The job keeps network access; the operator's firewall decides what it reaches.
+   * Returns the bubblewrap command line for a job, without its last mounts. The attempt's shell adds these mounts,
+   * because only the shell knows their paths. The job has network access, unless the operator's firewall restricts it.
    */
   words({ path, passwd, group, readable, shared, own, cwd, tmp }: SandboxedAttempt, filtered: boolean): string[] {
     const { bwrap, folders, jobPaths, hidden, settingFiles, memory } = this.#options;
@@ -93,7 +97,10 @@ export class Sandbox {
     ];
   }
 
-  /** Returns the command line for maintenance of a team's warehouse: no network, and only the named paths of the data folder. */
+  /**
+   * Returns the bubblewrap command line for maintenance of a team's warehouse. The command has no network, and of the
+   * data folder it sees only the given paths.
+   */
   storeWords({ readable, writable }: { readable: readonly string[]; writable: readonly string[] }): string[] {
     const { bwrap, folders, memory } = this.#options;
     const { root } = folders;
@@ -116,7 +123,7 @@ export class Sandbox {
     ];
   }
 
-  /** Whether a job would see this file if it were not hidden. */
+  /** Whether the file exists in a folder that jobs see, so that it must be hidden explicitly. */
   #shows(file: string): boolean {
     const shown = isSystem(file) || this.#options.jobPaths.some(({ path }) => isBelow(file, path));
     return shown && lstatSync(file, { throwIfNoEntry: false }) !== undefined;
@@ -124,8 +131,8 @@ export class Sandbox {
 }
 
 /**
- * Returns arguments that mount folders below the hidden data folder. `--dir` creates their parents so that the job can
- * traverse them.
+ * Returns arguments that mount folders inside the data folder, which is otherwise hidden. `--dir` creates the parent
+ * folders, so that the job can traverse them.
  */
 const below = (root: string, folders: readonly string[], how = "--bind") => [
   ...foldersAbove(folders)
@@ -137,9 +144,9 @@ const below = (root: string, folders: readonly string[], how = "--bind") => [
 const isBelow = (path: string, folder: string) => path === folder || path.startsWith(`${folder}/`);
 
 /**
- * Returns arguments that mount /tmp: the attempt's folder on disk, or a tmpfs if something else is mounted below /tmp.
- * A mount point must not be in a folder of the job, because the job could leave a symbolic link there for the mounts of
- * the next phase.
+ * Returns arguments that mount /tmp. It is `folder` on disk, or a tmpfs if something else is mounted below /tmp.
+ * Nothing may be mounted inside a folder that the job can write to: the job could put a symbolic link there, which the
+ * mounts of the next phase would follow.
  */
 const temporary = (folder: string, mounted: readonly string[], memory: number) =>
   mounted.some((other) => isBelow(other, "/tmp")) ? inMemory("/tmp", memory) : ["--bind", folder, "/tmp"];

@@ -1,7 +1,8 @@
 /**
- * The seccomp filter for sandboxed jobs, as classic BPF with eight bytes per instruction. It refuses new user namespaces,
- * which would give a job all capabilities, and keyrings, which are shared across sandboxes. If no control group counts a
- * job's memory, the filter also refuses memory that belongs to no process: memfd files and System V segments.
+ * The seccomp filter for sandboxed jobs, as classic BPF with eight bytes per instruction. It refuses new user
+ * namespaces, which would give a job all capabilities. It refuses keyrings, which are shared across sandboxes. If no
+ * control group counts a job's memory, it also refuses memory that belongs to no process: memfd files and System V
+ * segments.
  */
 
 interface Calls {
@@ -10,9 +11,9 @@ interface Calls {
   readonly clone: number;
   readonly unshare: number;
   readonly keys: readonly number[];
-  /** Numbers of memfd_create, shmget and, on i386, the older call `ipc` that includes shmget. */
+  /** System call numbers of memfd_create and shmget and, on i386, of the older call `ipc`, which includes shmget. */
   readonly memory: readonly number[];
-  /** First number of a second system call table (x32 on x64), which the filter refuses. */
+  /** First number of a second system call table (x32 on x64). The filter refuses all system calls of that table. */
   readonly secondTable?: number;
 }
 
@@ -41,7 +42,7 @@ type Instruction = readonly [code: number, whenTrue: number, whenFalse: number, 
 const [numberAt, archAt, firstArgumentAt] = [0, 4, 16];
 const load = (offset: number): Instruction => [0x20, 0, 0, offset];
 const answer = (value: number): Instruction => [0x06, 0, 0, value];
-/** Conditional jumps: `yes` and `no` are the numbers of instructions to skip. */
+/** Conditional jumps. `yes` and `no` are how many instructions to skip if the condition is true or false. */
 const ifEqual = (value: number, yes: number, no: number): Instruction => [0x15, yes, no, value];
 const ifAtLeast = (value: number, yes: number, no: number): Instruction => [0x35, yes, no, value];
 const ifBits = (value: number, yes: number, no: number): Instruction => [0x45, yes, no, value];

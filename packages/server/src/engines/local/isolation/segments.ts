@@ -11,7 +11,9 @@ interface Segment {
 }
 
 const kinds = { shm: "-m", sem: "-s", msg: "-q" };
-/** Maximum number of objects that one `ipcrm` command removes: a user can have more objects than fit on a command line. */
+/**
+ * Maximum number of objects that one `ipcrm` command removes. A user can have more objects than fit on a command line.
+ */
 const atOnce = 5000;
 
 async function segments(): Promise<Segment[]> {
@@ -31,7 +33,10 @@ export async function segmentUsers(): Promise<Set<number>> {
   return new Set((await segments()).flatMap(({ users }) => users));
 }
 
-/** Removes the IPC objects of these users. Each removal runs as that user, so that it cannot remove objects of others. */
+/**
+ * Removes the IPC objects of these users. Runs a separate command as each user, which cannot remove objects of other
+ * users.
+ */
 export async function removeSegments(
   users: readonly number[],
   ipcrm: string,

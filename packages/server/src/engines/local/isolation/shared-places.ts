@@ -1,7 +1,7 @@
 /**
- * Deletes what jobs leave in places that every user may write to: files in /tmp and /dev/shm, and System V IPC objects. At
- * the level `uid`, only the owner of a file or object shows which job left it. So both are deleted before another job gets
- * that user id.
+ * Deletes what jobs leave in places that every user may write to: files in /tmp and /dev/shm, and System V IPC objects.
+ * At the level `uid`, only the owner of a file or object shows which job left it. So everything that a user id owns is
+ * deleted before another job gets that id.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -13,20 +13,23 @@ import type { UserRange } from "./users.ts";
 
 export interface SharedPlacesOptions {
   readonly range: UserRange;
-  /** Folders that are never cleared, even inside shared places: the data folder and the operator's folders for jobs. */
+  /**
+   * Folders in which nothing is deleted, even if they are inside shared folders: the data folder and the operator's
+   * folders for jobs.
+   */
   readonly kept: readonly string[];
   /** Absolute path of the program `find`. */
   readonly find: string;
   /** Absolute path of the program `ipcrm`. */
   readonly ipcrm: string;
-  /** Returns a command prefix that runs a command as this user, so that it cannot remove files of others. */
+  /** Returns a command prefix that runs a command as this user. The command then cannot remove files of other users. */
   readonly become: (uid: number) => readonly string[];
   readonly folders?: readonly string[];
 }
 
 const temporaryFolders = ["/tmp", "/var/tmp", "/dev/shm", "/run/lock"];
 
-/** Maximum number of tries of a removal: other processes may create or move files while it runs. */
+/** A removal is tried at most this many times. Other processes may create or move files while it runs. */
 const removals = 3;
 
 /** Thrown if files or IPC objects of these users cannot be deleted. */
@@ -49,11 +52,9 @@ interface Left {
 export class SharedPlaces {
   readonly #options: SharedPlacesOptions;
   readonly #folders: readonly string[];
-  /**
-   * The search for files to delete that is running now. Only one runs at a time, because each reads all shared folders.
-   */
+  /** The removal that is running now. Only one runs at a time, because each removal reads all shared folders. */
   #running: Promise<unknown> = Promise.resolve();
-  /** The next search. It covers the users of all calls that arrive during the current one. */
+  /** The removal that starts after the current one. It covers the users of all calls that arrive until then. */
   #next: { readonly users: Set<number>; readonly left: Promise<Left> } | undefined;
 
   constructor(options: SharedPlacesOptions) {
@@ -103,10 +104,7 @@ export class SharedPlaces {
     return this.#next.left;
   }
 
-  /**
-   * Deletes the files and IPC objects of these users. Returns the users for whom something could not be deleted, and
-   * why.
-   */
+  /** Deletes the files and IPC objects of these users. Returns the users that still own something, and the reason. */
   async #pass(users: readonly number[]): Promise<Left> {
     let why = "new files keep appearing";
     for (let attempt = 0; ; attempt++) {
@@ -137,9 +135,9 @@ export class SharedPlaces {
   }
 
   /**
-   * Runs `find` with this action on files of these users. It follows no links and skips folders that no job can write to.
-   * `until` gets each printed line; `find` stops once `until` returns true. Returns an error message if the search was
-   * incomplete.
+   * Runs `find` with this action on files of these users. It follows no links and skips folders that no job can write
+   * to. `until` is called with each printed line; if it returns true, `find` is stopped. Returns an error message if
+   * the search was incomplete.
    */
   async #find(
     users: ReadonlySet<number>,
@@ -175,8 +173,8 @@ const ownedBy = (users: ReadonlySet<number>) =>
   [...users].flatMap((user, index) => [...(index === 0 ? [] : ["-o"]), "-uid", String(user)]);
 
 /**
- * Reads all lines. Returns whether `enough` was true for one of them. `stream` is undefined if the program could not be
- * started.
+ * Reads all lines of a stream. Returns whether `enough` returned true for one of them. `stream` is undefined if the
+ * program could not be started.
  */
 async function readLines(stream: Readable | undefined, enough: (line: string) => boolean): Promise<boolean> {
   if (!stream) return false;
@@ -186,8 +184,9 @@ async function readLines(stream: Readable | undefined, enough: (line: string) =>
 }
 
 /**
- * Errors of `find` that do not make a search incomplete. Running jobs may delete or replace files during the search.
- * Root may have no access to some mounts; these cannot contain files of jobs, because jobs cannot create mounts.
+ * Matches errors of `find` after which the search still counts as complete. Running jobs may delete or replace files
+ * during the search. Root may have no access to some mounts, but these contain no files of jobs, because jobs cannot
+ * create mounts.
  */
 const changed = /: (No such file or directory|Not a directory|Too many levels of symbolic links|Permission denied)$/;
 const brokenOff = /^find: (failed to read file names|fts_read)/;

@@ -1,6 +1,7 @@
 /**
- * Manages the user ids under which jobs run. A registry outside the data folders records which server has which id, so that
- * two servers on one host never share an id. A server reserves ids in batches, so that assigning one to an attempt is cheap.
+ * Manages the user ids that jobs run as. A registry outside the data folders records which server has reserved which
+ * ids, so that two servers on one host never use the same id. A server reserves ids in batches, so that assigning an id
+ * to an attempt is cheap.
  */
 import { mkdirSync, readdirSync, realpathSync } from "node:fs";
 import { dirname } from "node:path";
@@ -13,7 +14,7 @@ export interface UserRange {
 }
 
 const registryFile = "/run/millrace/users.db";
-/** How many user ids are reserved at a time: reserving each one separately would cost a commit per job. */
+/** How many user ids are reserved at a time. Reserving each id separately would cost a commit per job. */
 const batch = 32;
 
 interface Row {
@@ -27,14 +28,14 @@ export interface JobUsersOptions {
   readonly range: UserRange;
   /** The data folder, which identifies this server in the registry. */
   readonly root: string;
-  /** User ids of attempts from before this server's restart, with the attempt keys. */
+  /** User ids of attempts that started before this server did, with the keys of the attempts. */
   readonly inUse: ReadonlyMap<number, string>;
-  /** Returns which of these user ids still own files. Such an id is not taken over from another server. */
+  /** Returns which of these user ids still own files. Such an id is not reserved. */
   readonly avoid?: ((users: readonly number[]) => Promise<ReadonlySet<number>>) | undefined;
   readonly registry?: string;
 }
 
-/** Thrown while all user ids are in use. */
+/** Thrown if all user ids are in use. */
 export class NoFreeUser extends Error {}
 
 export class JobUsers {
@@ -98,12 +99,15 @@ export class JobUsers {
     this.#free.splice(0, this.#free.length, ...kept);
   }
 
-  /** Whether this attempt has the user id. After a reboot, another server may have it. */
+  /** Whether the user id is assigned to this attempt. After a reboot, another server may have taken the id. */
   isHeldBy(uid: number, key: string): boolean {
     return this.#holders.get(uid) === key;
   }
 
-  /** Whether jobs may get this user id. The last id of the range is kept for testing what jobs can access. */
+  /**
+   * Whether jobs may get this user id. The last id of the range is not given to jobs: with it, the server tests what
+   * jobs can access.
+   */
   #inRange(uid: number): boolean {
     return uid >= this.#range.first && uid < this.#range.last;
   }
@@ -123,7 +127,7 @@ export class JobUsers {
     return rows.map(({ uid }) => uid).filter((uid) => this.#inRange(uid));
   }
 
-  /** Reserves more user ids. Throws NoFreeUser if there are none. */
+  /** Reserves more user ids. Throws NoFreeUser if no id can be reserved. */
   async #refill(): Promise<void> {
     const avoided = new Set<number>();
     for (;;) {
@@ -147,7 +151,10 @@ export class JobUsers {
     return this.#registry.prepare("select * from users").all() as unknown as Row[];
   }
 
-  /** Returns a batch of unreserved user ids. If there are none, it returns ids of dead servers that no process uses. */
+  /**
+   * Returns a batch of user ids that no server has reserved. If there are none, returns ids that a dead server had
+   * reserved and that no process uses.
+   */
   #candidates(avoided: ReadonlySet<number>): number[] {
     const rows = this.#rows();
     const taken = new Set(rows.map(({ uid }) => uid));

@@ -4,9 +4,12 @@ import { join } from "node:path";
 
 const root = "/sys/fs/cgroup";
 
-/** Parent folders of the attempts' control groups, by controller. With cgroup version 2 they are all the same. */
+/**
+ * Parent folder of the attempts' control groups, for each controller. In cgroup version 2, all controllers have the
+ * same one.
+ */
 export type Folders = Readonly<Record<"pids" | "cpu", string>> & {
-  /** Absent if memory is not limited. */
+  /** Folder of the memory controller; absent if memory is not limited. */
   readonly memory?: string;
 };
 
@@ -41,7 +44,7 @@ function namesIn(folder: string): string[] {
 }
 
 /**
- * Reads the file in which a server recorded the parent folders of its control groups. Skips lines that no server can
+ * Reads the file in which servers recorded the parent folders of their control groups. Skips lines that no server can
  * have written.
  */
 export function readRecord(file: string): string[] {
@@ -62,8 +65,8 @@ export function isVersion2(): boolean {
 }
 
 /**
- * Creates the parent folders of the jobs' control groups (cgroup version 1). They are below the server's own control
- * group, so that the server's limits include its jobs.
+ * Creates the parent folders of the jobs' control groups (cgroup version 1). They are inside the server's own control
+ * groups, so that limits on the server include its jobs.
  */
 export function openVersion1(name: string, withMemory: boolean): Folders {
   const own = ownGroups();

@@ -1,7 +1,7 @@
 /**
- * Gives every running attempt a control group, if the machine allows that. The kernel then limits memory and processes and
- * counts what an attempt uses. Creating a group costs as much as starting a process, so groups are reused, and their earlier
- * counts are subtracted. Version 1 of the kernel interface has a tree for each controller, version 2 a single tree.
+ * Gives every running attempt a control group, if the machine allows that. The kernel then limits the attempt's memory
+ * and processes and counts what it uses. Creating a group costs as much as starting a process, so groups are reused.
+ * The counters of a reused group do not start at 0, so their values at the start of the attempt are subtracted.
  */
 import { createHash, randomUUID } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -39,8 +39,8 @@ export interface Group {
 export type Usage = Omit<UsageSample, "at">;
 
 /**
- * Bytes by which the kernel's memory counters may be wrong: the kernel counts on each processor separately and adds up
- * later.
+ * How many bytes the kernel's memory counters may be off, because the kernel counts on each processor separately and
+ * adds these counts up later.
  */
 const forgotten = 1024 * 1024;
 
@@ -49,14 +49,14 @@ export class Cgroups {
   readonly #version: 1 | 2;
   readonly #limits: CgroupLimits;
   readonly #free: string[] = [];
-  /** Groups that are not reused; they are removed as soon as the kernel allows it. */
+  /** Names of groups that will not be reused. They are removed as soon as the kernel allows it. */
   readonly #retired = new Set<string>();
   #closed = false;
 
   /**
-   * Opens the control groups. Returns undefined if they cannot be created; limits are then enforced by sampling. Also
-   * returns undefined if nothing is limited, because a group slows its processes down. Removes unused groups of earlier
-   * server processes.
+   * Opens the control groups. Also removes unused groups of earlier server processes. Returns undefined if no groups
+   * can be created; memory limits are then enforced by sampling. Also returns undefined if nothing is limited, because
+   * a group slows its processes down.
    */
   static open(
     { root, cgroups: record }: GroupFolders,
@@ -73,8 +73,8 @@ export class Cgroups {
   }
 
   /**
-   * Removes control groups of earlier server processes whose attempts have ended. For a server that uses no control
-   * groups itself.
+   * Removes control groups that earlier server processes left, if no attempt uses them. Called if this server uses no
+   * control groups itself.
    */
   static removeLeft({ cgroups: record }: GroupFolders, inUse: ReadonlySet<string>): void {
     removeUnused(readRecord(record), inUse);
@@ -103,7 +103,10 @@ export class Cgroups {
     return { name, oomKills: this.#folders.memory ? this.#oomKills(name) : 0, cpuSeconds: this.#cpuSeconds(name) };
   }
 
-  /** Returns a free group that still exists. Another process on the same data folder may have removed it. */
+  /**
+   * Takes a group from the free groups; undefined if there is none. Skips groups that no longer exist, because another
+   * process with the same data folder has removed them.
+   */
   #reuse(): string | undefined {
     for (let name = this.#free.pop(); name !== undefined; name = this.#free.pop()) {
       if (this.isEmpty({ name })) return name;
@@ -111,14 +114,17 @@ export class Cgroups {
     return undefined;
   }
 
-  /** Returns the files of a group. A process that writes 0 to them joins the group, with all processes that it starts. */
+  /**
+   * Returns the `cgroup.procs` files of a group. A process that writes 0 to each of them joins the group, and so do all
+   * processes that it starts from then on.
+   */
   entries({ name }: Group): string[] {
     return this.#paths(name).map((path) => join(path, "cgroup.procs"));
   }
 
   /**
-   * Releases a control group after its attempt has ended. A group that still has exiting processes or charged memory is not
-   * reused, because these would count against the limits of the next attempt.
+   * Releases a control group after its attempt has ended. If the group still has exiting processes or charged memory,
+   * it is not reused, because these would count against the limits of the next attempt.
    */
   give({ name }: Pick<Group, "name">): void {
     for (const old of this.#retired) this.#remove(old);
@@ -162,7 +168,7 @@ export class Cgroups {
     }
   }
 
-  /** Whether the kernel lists no processes in the group; undefined if the group no longer exists. */
+  /** Whether the group contains no processes except zombies; undefined if the group no longer exists. */
   isEmpty({ name }: Pick<Group, "name">): boolean | undefined {
     try {
       return this.#read("pids", name, "cgroup.procs") === "";
@@ -199,7 +205,10 @@ export class Cgroups {
     return Number(/^oom_kill (\d+)/m.exec(this.#read("memory", name, file))?.[1] ?? 0);
   }
 
-  /** Whether the group holds memory that the kernel cannot reclaim, such as tmpfs files and shared memory, but not caches. */
+  /**
+   * Whether the group holds memory that the kernel cannot reclaim, such as tmpfs files and shared memory. Caches do not
+   * count.
+   */
   #holdsMemory(name: string): boolean {
     if (!this.#folders.memory) return false;
     try {
@@ -219,9 +228,7 @@ export class Cgroups {
     else this.#retired.add(name);
   }
 
-  /**
-   * Prevents a job from exceeding its memory limit by swapping. On a kernel without swap accounting, it does nothing.
-   */
+  /** Prevents a job from using swap space beyond its memory limit. Does nothing on a kernel without swap accounting. */
   #limitSwap(path: string, memory: number): void {
     const [file, value] =
       this.#version === 2 ? ["memory.swap.max", "0"] : ["memory.memsw.limit_in_bytes", String(memory)];

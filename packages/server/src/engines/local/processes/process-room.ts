@@ -10,14 +10,17 @@ const forOurs = 64 * 1024;
 /** Bytes reserved for command line arguments, such as file names and requirements. */
 const forArguments = 512 * 1024;
 /**
- * The kernel limits the arguments and variables of a process together to a quarter of its stack limit. This is the
- * smallest value of that limit, in bytes.
+ * Smallest value, in bytes, of the kernel's limit on arguments and variables together. That limit is a quarter of the
+ * stack limit of the process.
  */
 const least = 128 * 1024;
 /** Largest value of the kernel's limit on arguments and variables together, in bytes. */
 const most = 6 * 1024 * 1024;
 
-/** Returns how many bytes all variables of a process may have. The number depends on the stack limit, which jobs inherit. */
+/**
+ * Returns how many bytes the environment variables of a job may have together. This depends on the stack limit, which
+ * jobs inherit from the server.
+ */
 export function variablesRoom(limits = readLimits()): number {
   const stack = /^Max stack size\s+(\d+)/m.exec(limits)?.[1];
   const together = stack === undefined ? most : Math.min(most, Math.max(least, Math.floor(Number(stack) / 4)));

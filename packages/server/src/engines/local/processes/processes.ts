@@ -2,12 +2,15 @@
 import { readdirSync, readFileSync, readlinkSync, statfsSync, statSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 
-/** Environment variable that identifies a job's processes if the job has neither its own user id nor a PID namespace. */
+/**
+ * Environment variable with the attempt's key. It identifies a job's processes if the job has neither its own user id
+ * nor a PID namespace.
+ */
 export const keyVariable = "MILLRACE_ATTEMPT";
 
 export const readBootId = async () => (await readFile("/proc/sys/kernel/random/boot_id", "utf8")).trim();
 
-/** Identifies a process within one boot. A process id alone can be reused. */
+/** Identifies a process within one boot. The start time is needed, because a process id can be reused. */
 export interface Identity {
   readonly pid: number;
   /** Start time in clock ticks since boot, as in /proc. */
@@ -41,7 +44,8 @@ const isDead = ({ state }: Stat) => state === "Z" || state === "X";
 export const startTimeOf = (pid: number): string | undefined => statOf(pid)?.startTime;
 
 /**
- * Returns milliseconds since a process of this boot started, even if it has exited. Clock changes do not affect the result.
+ * Returns the milliseconds since a process of this boot started, even if the process has exited. Clock changes do not
+ * affect the result.
  */
 export function ageOf({ startTime }: Identity): number {
   const before = (Number(startTimeOf(process.pid)) - Number(startTime)) / ticksPerSecond;
@@ -54,9 +58,9 @@ export function isAlive({ pid, startTime }: Identity): boolean {
   return stat !== undefined && stat.startTime === startTime && !isDead(stat);
 }
 
-/** Milliseconds for which a process that belongs to no job is not examined again. */
+/** If a process belongs to no job, it is not examined again for this many milliseconds. */
 const strangerMs = 1000;
-/** Smallest user id that a job can have: configuration/parse.ts accepts no smaller ones. */
+/** Smallest user id that a job can have. The setting MILLRACE_JOB_UIDS accepts no smaller id. */
 const firstJobUser = 1000;
 /** Maximum milliseconds that an `exec` takes. During an `exec`, a process shows no environment. */
 const changingMs = 200;
@@ -66,15 +70,15 @@ const kernelThread = 0x200000;
 export interface Found {
   readonly pids: number[];
   /**
-   * Whether it is unknown to which attempt a process belongs, because the process was in the middle of an `exec`. The
+   * True if a process was in the middle of an `exec`, so that it is unknown to which attempt the process belongs. The
    * caller should search again.
    */
   readonly unclear: boolean;
 }
 
 /**
- * `ours`: a process of the attempts searched for; `foreign`: perhaps of another job; `stranger`: of no job; `unclear`: in the
- * middle of an `exec`, so that it cannot be assigned yet.
+ * Result of examining a process. `ours`: it belongs to one of the attempts. `foreign`: it may belong to another job.
+ * `stranger`: it belongs to no job. `unclear`: it is in the middle of an `exec`, so this is not known yet.
  */
 export type Belonging = "ours" | "foreign" | "stranger" | "unclear";
 
@@ -82,7 +86,10 @@ export type Belonging = "ours" | "foreign" | "stranger" | "unclear";
 export class ProcessSearch {
   #strangers = new Set<number>();
   #strangersSince = 0;
-  /** By process id, when a process was first found in the middle of an `exec`. */
+  /**
+   * When each process was first found in the middle of an `exec`, in milliseconds of `performance.now()`, by process
+   * id.
+   */
   #unclear = new Map<number, number>();
 
   all(belongs: (pid: number) => Belonging): Found {
@@ -90,9 +97,9 @@ export class ProcessSearch {
   }
 
   /**
-   * Finds processes of attempts whose scripts have ended. It runs after every job, so it skips process ids that were
-   * found to belong to no job within the last second. That is safe, because the kernel does not reuse an id so soon.
-   * Only the main process of a script, which has exited, belongs to no job at first and to a job later.
+   * Finds processes of attempts whose main process has exited. It runs after every job, so it skips process ids that
+   * belonged to no job within the last second. The kernel does not reuse an id so soon. Only the main process of an
+   * attempt can belong to no job first and to a job later, and that process has exited.
    */
   left(belongs: (pid: number) => Belonging): Found {
     if (performance.now() - this.#strangersSince > strangerMs) {
@@ -117,7 +124,7 @@ export class ProcessSearch {
     return { pids, unclear };
   }
 
-  /** Decides that a process belongs to no job if it shows no environment for longer than an `exec` takes. */
+  /** Changes `unclear` to `stranger` if the process has shown no environment for longer than an `exec` takes. */
   #settle(pid: number, whose: Belonging): Belonging {
     if (whose !== "unclear") {
       this.#unclear.delete(pid);
@@ -129,7 +136,10 @@ export class ProcessSearch {
   }
 }
 
-/** Recognizes processes by the environment variable they were started with. A process that drops the variable escapes. */
+/**
+ * Returns a function that recognizes processes of attempts by an environment variable that they were started with. It
+ * does not recognize a process that was started without that variable.
+ */
 export function byMark(keys: readonly string[]): (pid: number) => Belonging {
   const marks = keys.map((key) => Buffer.from(`${keyVariable}=${key}\0`));
   return (pid) => {
@@ -140,13 +150,16 @@ export function byMark(keys: readonly string[]): (pid: number) => Belonging {
   };
 }
 
-/** Whether a process without environment may be in the middle of an `exec`: it is alive and not a kernel thread. */
+/**
+ * Whether a process that shows no environment may be in the middle of an `exec`. False for exited processes and kernel
+ * threads.
+ */
 function isChanging(pid: number): boolean {
   const stat = statOf(pid);
   return stat !== undefined && !isDead(stat) && (stat.flags & kernelThread) === 0;
 }
 
-/** Reads the environment of a process; undefined if it has exited or may not be read. */
+/** Returns the environment of a process; undefined if the process has exited or its environment may not be read. */
 function environmentOf(pid: number): Buffer | undefined {
   try {
     return readFileSync(`/proc/${pid}/environ`);
@@ -155,7 +168,7 @@ function environmentOf(pid: number): Buffer | undefined {
   }
 }
 
-/** Recognizes processes by their user id, which a job cannot change. Zombies do not count. */
+/** Returns a function that recognizes processes by their user id, which a job cannot change. Zombies are not `ours`. */
 export function byUser(users: ReadonlySet<number>): (pid: number) => Belonging {
   return (pid) => {
     const status = statusOf(pid);
@@ -177,7 +190,7 @@ export function statusOf(pid: number): { uid: number; dead: boolean } | undefine
   }
 }
 
-/** Recognizes processes by the inode number of their PID namespace. */
+/** Returns a function that recognizes processes by the inode number of their PID namespace. */
 export function byNamespace(inodes: ReadonlySet<string>): (pid: number) => Belonging {
   return (pid) => {
     const inode = namespaceOf(pid);
@@ -196,7 +209,7 @@ export function namespaceOf(pid: number): string | undefined {
   }
 }
 
-/** Recognizes processes by their working directory. */
+/** Returns a function that recognizes processes by their working directory. */
 export function byFolder(folders: readonly string[]): (pid: number) => Belonging {
   return (pid) => {
     const path = workingFolderOf(pid);
@@ -245,7 +258,10 @@ export function usageOf(pids: readonly number[]): { cpu_seconds: number; memory_
 /** The type number that statfs returns for tmpfs. */
 const tmpfs = 0x01021994;
 
-/** Returns the bytes of tmpfs files in the sandbox of these processes. No process's own memory usage includes them. */
+/**
+ * Returns the bytes of tmpfs files in the sandbox of these processes. The memory usage of the processes does not
+ * include these bytes.
+ */
 export function bytesInMemory(pids: readonly number[]): number {
   const places = ["/dev/shm", "/tmp", "/var/tmp"];
   // Skip the machine's own file systems, which processes outside the sandbox see.

@@ -1,4 +1,7 @@
-/** The starter: a small shell process that forks a supervisor for each attempt. If it dies, it is replaced. */
+/**
+ * The starter: a small shell process that forks a supervisor for each attempt. If the starter dies, a new one is
+ * started.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync, readdirSync, readFileSync } from "node:fs";
 import { getPriority, setPriority } from "node:os";
@@ -7,8 +10,8 @@ import { createInterface } from "node:readline";
 const jobNiceness = 5;
 
 /**
- * Returns the `stdio` entries from descriptor 3 on. Every job would inherit descriptors that the server itself inherited,
- * such as pipes and sockets, so each of them is replaced by /dev/null (`nothing`).
+ * Returns the `stdio` entries of the starter from descriptor 3 on. A descriptor that the server itself inherited, such
+ * as a pipe, would also be inherited by every job, so it is replaced by /dev/null (`nothing`).
  */
 function instead(nothing: number): (number | "ignore")[] {
   const inherited = readdirSync("/proc/self/fd")
@@ -18,7 +21,7 @@ function instead(nothing: number): (number | "ignore")[] {
   return Array.from({ length: count }, (_, index) => (inherited.includes(index + 3) ? nothing : "ignore"));
 }
 
-/** Whether child processes inherit a file descriptor: its close-on-exec flag is not set. */
+/** Whether child processes inherit this file descriptor, because its close-on-exec flag is not set. */
 function staysOpen(fd: number): boolean {
   try {
     const flags = /^flags:\t(\d+)/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, "latin1"))?.[1] ?? "0";
@@ -31,7 +34,9 @@ function staysOpen(fd: number): boolean {
 export interface StarterOptions {
   readonly script: string;
   readonly args: readonly string[];
-  /** Command prefix of the starter. It affects all jobs, for example by setting resource limits that they inherit. */
+  /**
+   * Command prefix of the starter. It can set resource limits, for example, which all jobs inherit from the starter.
+   */
   readonly startWith: readonly string[];
   readonly onChange: (folder: string, what: string) => void;
 }
@@ -51,7 +56,10 @@ export class Starter {
     this.#onChange = onChange;
   }
 
-  /** Asks the starter to start the attempt in a folder. Only the files in the folder show whether a supervisor started. */
+  /**
+   * Asks the starter to start the attempt in this folder. Gets no answer: the files in the folder show whether a
+   * supervisor started.
+   */
   start(folder: string): void {
     this.#child ??= this.#spawn();
     this.#child.stdin?.write(`${folder}\n`);
