@@ -131,8 +131,8 @@ function pages(app: FastifyInstance, context: HttpContext): void {
 }
 
 /**
- * Accepts an upgrade only to a WebSocket and only without a body. Other upgrades are ignored, because clients that
- * offer other protocols also accept plain HTTP.
+ * Tells whether the server accepts an upgrade: only to a WebSocket, and only without a body. Other upgrades are
+ * ignored, because clients that offer other protocols also accept plain HTTP.
  */
 const asksForSocket = ({ headers }: IncomingMessage) =>
   /^websocket$/i.test(headers.upgrade ?? "") &&
@@ -205,7 +205,8 @@ function boundMemory(app: FastifyInstance, { connections }: HttpContext): void {
 }
 
 /**
- * Logs and counts each request. The log line has no query string, because that may hold the secret of a sign-in link.
+ * Logs and counts each request. The log line leaves out the query string, which may contain the secret of a sign-in
+ * link.
  */
 function logRequests(app: FastifyInstance, { metrics, requests }: HttpContext): void {
   app.addHook("onResponse", (request, reply, done) => {

@@ -34,8 +34,8 @@ export class GrowingDelays {
   }
 
   /**
-   * Counts an attempt as wrong before the password is checked, so that parallel attempts gain nothing. Throws while the
-   * wait lasts.
+   * Counts an attempt as wrong before the password is checked, so that parallel attempts gain nothing. Throws if the
+   * key must still wait.
    */
   take(key: string): void {
     const now = this.#clock.monotonic();

@@ -89,8 +89,8 @@ async function listFolder(folder: FileHandle, path: string, isAllowed: (real: st
 }
 
 /**
- * Returns the entry of the file or folder that a symbolic link points to; nothing if the target is outside the allowed
- * folders.
+ * Returns the entry of the file or folder that a symbolic link points to, as a list. The list is empty if the target is
+ * outside the allowed folders or does not exist.
  */
 async function linked(path: string, name: string, isAllowed: (real: string) => boolean): Promise<Entry[]> {
   const real = await realpath(path).catch(() => undefined);
