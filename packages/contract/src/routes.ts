@@ -35,8 +35,8 @@ export interface Route {
   /** Further content types that the response may have, with their descriptions. */
   readonly alsoAnswers?: Readonly<Record<string, string>>;
   /**
-   * Content type of the response, if not JSON. Errors are JSON even then, except that a MessagePack route also has
-   * MessagePack errors.
+   * Content type of the response, if not JSON. If it is MessagePack, errors are MessagePack, too; otherwise errors are
+   * JSON.
    */
   readonly answersAs?: "text/plain" | "application/octet-stream" | "application/msgpack";
   /** True if the handler also gets the body as text, in which integers beyond 2^53 keep all their digits. */

@@ -69,8 +69,8 @@ const set = <T extends object>(fields: T): { [Name in keyof T]?: NonNullable<T[N
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
 
 /**
- * Returns a file name for a script from standard input. The script is Python unless its shebang names another
- * interpreter.
+ * Returns a file name for a script from standard input. It ends with `.py`, unless the shebang names another
+ * interpreter than Python.
  */
 const nameOfInput = (query: string) => (/^#!(?!.*python)/.test(query) ? "stdin.sh" : "stdin.py");
 

@@ -8,7 +8,7 @@ import { followJob } from "./follow.ts";
 import { statusStyle, tookText } from "./view.ts";
 
 export interface WatchOptions {
-  /** False to wait for the job without printing its log. */
+  /** If false, the command waits for the job without printing the job's log. */
   readonly log: boolean;
   readonly json: boolean;
   readonly after?: number;

@@ -139,7 +139,7 @@ const asksForSocket = ({ headers }: IncomingMessage) =>
   headers["transfer-encoding"] === undefined &&
   !Number(headers["content-length"] ?? 0);
 
-/** Answers with the usual JSON error if a connection sends invalid HTTP, or sends its request too slowly. */
+/** If a connection sends invalid HTTP, or sends its request too slowly, answers with the usual JSON error. */
 const answerBrokenRequest =
   ({ requestSeconds }: RequestSettings) =>
   (error: NodeJS.ErrnoException, socket: Socket): void => {
@@ -183,8 +183,8 @@ function checkRequests(app: FastifyInstance, { listening, connections }: HttpCon
 }
 
 /**
- * Bounds the memory of request bodies and of answers that wait to be sent. Uploads are streamed to disk and do not
- * count.
+ * Limits the memory for request bodies and for answers that wait to be sent. Uploads do not count, because they are
+ * streamed to disk.
  */
 function boundMemory(app: FastifyInstance, { connections }: HttpContext): void {
   const bodies = new BodiesUnderWay();

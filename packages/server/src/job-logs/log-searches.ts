@@ -17,7 +17,7 @@ interface Kept {
   readonly until: number;
 }
 
-/** Largest number of cached searches; each may take a few megabytes. */
+/** Maximum number of cached searches. Each may take a few megabytes. */
 const most = 16;
 /**
  * Milliseconds for which a search is cached. The time is short, because the keys that decrypt the secrets may change.

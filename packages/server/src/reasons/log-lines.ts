@@ -1,4 +1,4 @@
-/** Splits the end of a log into lines: removes colours, and recognizes progress bars. */
+/** Splits the end of a log into lines, removes escape sequences such as colors, and recognizes progress bars. */
 
 /**
  * Matches terminal escape sequences. A match never spans lines; otherwise an unterminated sequence could remove a

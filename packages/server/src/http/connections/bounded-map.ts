@@ -6,7 +6,7 @@
  */
 export const mostKeys = 20_000;
 
-/** Sets an entry as the newest, and deletes the oldest entry if there are too many. */
+/** Sets an entry and makes it the newest one. If the map is full, deletes the oldest entry. */
 export function setBounded<V>(map: Map<string, V>, key: string, value: V): void {
   map.delete(key);
   if (map.size >= mostKeys) map.delete(map.keys().next().value ?? "");

@@ -16,7 +16,7 @@ export interface Owner {
 
 /** Predicates that help to choose the connection to close. */
 export interface Looks {
-  /** Tells whether the server waits for this caller to send or to read. */
+  /** Tells whether the server waits for the caller, either to send the rest of a request or to read an answer. */
   readonly isWaitedFor: (socket: Socket) => boolean;
   /** Tells whether the connection was opened so recently that its first request may not have arrived yet. */
   readonly isComing: (socket: Socket) => boolean;

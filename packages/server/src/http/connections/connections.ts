@@ -76,7 +76,7 @@ interface Connection {
    * request's progress.
    */
   body?: { readonly request: IncomingMessage; readonly response: ServerResponse; since: number; read: number };
-  /** Set while the caller reads nothing: when it stopped reading, and how many bytes it had read by then. */
+  /** Set while the caller does not read: the time when it stopped, and the number of bytes that it had read by then. */
   stalled?: { readonly since: number; readonly written: number } | undefined;
 }
 
@@ -207,7 +207,8 @@ export class Connections {
   };
 
   /**
-   * Assigns a connection within this machine to the user of the calling process, because all users share one address.
+   * Assigns a connection from this machine to the operating system user of the calling process, because all these users
+   * share one address.
    */
   async #tellApart(socket: Socket, connection: Connection): Promise<void> {
     const pending = connection.owner;
@@ -291,8 +292,8 @@ export class Connections {
   }
 
   /**
-   * Measures the bytes of answers that wait in memory. If they exceed the limit, it closes connections until at most
-   * three quarters of the limit remain, so that the next measurement is not needed soon.
+   * Measures the bytes of answers that wait in memory. If they exceed the limit, closes connections until at most three
+   * quarters of the limit remain, so that the next measurement is not needed soon.
    */
   #measureWaiting(): void {
     const all: Waiting[] = [];

@@ -28,7 +28,9 @@ export class GrowingDelays {
     this.#free = free;
   }
 
-  /** Number of keys (user and caller, or browser) whose wrong passwords are remembered. */
+  /**
+   * Number of keys whose wrong passwords are remembered. A key stands for a user and a caller, or for a known browser.
+   */
   get size(): number {
     return this.#tries.size;
   }

@@ -9,8 +9,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { kernelForms } from "./ip-addresses.ts";
 
 /**
- * User id of the peer; "gone" if the connection is not in the tables, for example because its other end was closed;
- * undefined if the system has no tables.
+ * User id of the process at the other end of a connection. It is "gone" if the connection is not in the tables, for
+ * example because the other end was closed. It is undefined if the system has no such tables.
  */
 export type PeerUser = number | "gone" | undefined;
 
@@ -115,7 +115,8 @@ export class PeerUsers {
 const readTable: ReadTable = (path) => readFile(path).catch(() => undefined);
 
 /**
- * Parses the user id from the part of a line of /proc/net/tcp after the state: queues, timer, retransmissions, user id.
+ * Parses the user id in a line of /proc/net/tcp. `rest` is the part of the line after the state; its fourth field is
+ * the user id.
  */
 const userOf = (rest: string) => Number(rest.trim().split(/\s+/)[3]);
 

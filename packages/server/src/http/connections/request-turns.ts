@@ -25,8 +25,8 @@ export class RequestTurns {
   #since: number | undefined;
 
   /**
-   * Calls `go` at once if time is left in this iteration of the event loop and no other request is queued; otherwise
-   * queues it.
+   * Calls `go` at once if time is left in this iteration of the event loop and no other request is queued. Otherwise
+   * queues `go`.
    */
   begin(caller: object, go: () => void, isKnown = false): void {
     if (this.#count === 0 && this.#hasTime()) go();

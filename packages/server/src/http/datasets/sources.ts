@@ -43,8 +43,8 @@ interface Entry {
 const holdOnly = 0o10000000;
 
 /**
- * Lists a file or folder. It checks the real path of the opened descriptor, because a job may replace a folder with a
- * link at any moment. A path outside the allowed folders looks the same as a missing one.
+ * Lists a file or folder. Checks the real path after opening it, because a job may replace a folder with a link at any
+ * moment. A path outside the allowed folders gives the same error as a path that does not exist.
  */
 async function listPath(path: string, isAllowed: (real: string) => boolean): Promise<Entry[]> {
   const wanted = await realpath(path).catch(() => undefined);

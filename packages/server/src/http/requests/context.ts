@@ -27,7 +27,7 @@ export interface RequestContext {
   readonly clock: Clock;
   readonly requests: RequestSettings;
   readonly connections: Connections;
-  /** Determines which rate-limit budget a request counts against. */
+  /** Determines the key by which a request is counted for rate limits. */
   readonly callers: Callers;
   readonly limits: SignInLimits;
 }

@@ -48,7 +48,7 @@ export function refusalOf(error: FastifyError, request: FastifyRequest): ApiErro
   );
 }
 
-/** Seconds after which a retry makes sense. */
+/** Seconds after which the caller may try again; sent as the Retry-After header. */
 const retryAfter = 2;
 
 const nothingChanged = "Nothing was changed. Try again in a moment.";

@@ -8,7 +8,7 @@ import { ApiError, invalid } from "@millrace/contract";
 /** Maximum depth of nesting: deeper than any request needs, and shallow enough for recursive code. */
 const maxDepth = 100;
 
-/** Maximum number of values, more than any request needs; every array and object counts as one, too. */
+/** Maximum number of values in a body, more than any request needs. Arrays and objects also count as values. */
 export const maxValues = 100_000;
 
 /**
