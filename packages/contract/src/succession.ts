@@ -117,7 +117,7 @@ export const getMemberWork = defineRoute({
   errors: ["not_found"],
 });
 
-/** A job's token is not accepted, because tasks and pipelines continue after the job has ended. */
+/** Access rule: a job's token is not accepted, because tasks and pipelines continue after the job has ended. */
 const people = true;
 const newOwner = {
   owner: {

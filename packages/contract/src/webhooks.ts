@@ -5,7 +5,7 @@ import { access, defineRoute } from "./routes.ts";
 import { ActionFeedback, maybe, nextCursor, nullable, oneOf, secretText, TeamName, Timestamp, Uuid } from "./schema.ts";
 import { Type } from "./type.ts";
 
-/** Events that webhooks and e-mail addresses can get, in addition to the states of jobs. */
+/** Events that can be sent to webhooks and e-mail addresses. Webhooks can also get the states of jobs. */
 export const toldEvents = [
   "job.failure",
   "job.recovery",

@@ -17,10 +17,11 @@ interface Kept {
   readonly until: number;
 }
 
-/** Maximum number of cached searches. Each may take a few megabytes. */
+/** Maximum number of cached search structures. Each may take a few megabytes. */
 const most = 16;
 /**
- * Milliseconds for which a search is cached. The time is short, because the keys that decrypt the secrets may change.
+ * Milliseconds for which a search structure is cached. The time is short, because the keys that decrypt the secrets may
+ * change.
  */
 const keptMs = 60_000;
 

@@ -34,7 +34,7 @@ const tables = [
   { path: "/proc/net/tcp6", address: 32 },
 ];
 
-/** State ESTABLISHED. For other states the user id is not reliable. */
+/** The connection state ESTABLISHED, as /proc/net/tcp writes it. In other states, the user id is not reliable. */
 const established = " 01 ";
 
 /**

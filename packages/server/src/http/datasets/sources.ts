@@ -39,7 +39,7 @@ interface Entry {
   readonly size: number | null;
 }
 
-/** O_PATH of Linux: refers to a file without opening it, so that devices and pipes are not touched. */
+/** The flag O_PATH of Linux, which refers to a file without opening it, so that devices and pipes are not touched. */
 const holdOnly = 0o10000000;
 
 /**
