@@ -1,4 +1,7 @@
-/** Reads all pages of a list: the server splits a long list into pages and returns a cursor for the next one. */
+/**
+ * Reads all pages of a list. The server splits a long list into pages, and returns with each page a cursor for the next
+ * one.
+ */
 import type { Client, Route, RouteInput, RouteOutput } from "@millrace/contract";
 
 /** Reads pages until the end of the list, or until `limit` items were read. */

@@ -1,7 +1,7 @@
 /**
  * The table of all commands with their arguments and flags. Parsing, help, suggestions and shell completion are derived
- * from it, so they cannot disagree. A command that the `datachain` client also has uses the same flag names and
- * meanings.
+ * from this table, so they cannot disagree. If the `datachain` client has the same command, the flags have the same
+ * names and meanings.
  */
 
 import type {
@@ -22,7 +22,10 @@ import type {
 export type Completion = "file" | "directory" | readonly string[];
 
 export interface Flag {
-  /** `list` takes several values after one flag (`--req a b`); `texts` takes one value. Both kinds may be repeated. */
+  /**
+   * A `list` flag takes several values (`--req a b`), a `texts` flag takes one value. Both kinds of flags may be
+   * repeated.
+   */
   readonly kind: "switch" | "text" | "integer" | "list" | "texts";
   readonly help: string;
   readonly short?: string;
@@ -36,9 +39,9 @@ export interface Flag {
 interface Argument {
   readonly help: string;
   readonly optional?: true;
-  /** Name of a flag that replaces the argument: the argument is required unless this flag is given. */
+  /** Name of a flag that can replace the argument. If this flag is not given, the argument is required. */
   readonly unless?: string;
-  /** True if the argument takes one or more words: all that remain. Only the last argument can have this. */
+  /** True if the argument takes all remaining words, at least one. Only the last argument can have this. */
   readonly many?: true;
   readonly complete?: Completion;
 }
@@ -208,7 +211,7 @@ const bothConfigs = {
   "to-client-config": { ...clientConfig, help: "Parameters of TO, if they differ from FROM's" },
 } as const satisfies Record<string, Flag>;
 
-/** States that shell completion offers for `--status`; the server accepts more. */
+/** Words that shell completion offers for `--status`. The server accepts more words. */
 const statusWords = [
   "ACTIVE",
   "INACTIVE",
@@ -346,7 +349,7 @@ const paramsFlag = {
   help: "Parameters that the script reads with param(), or a JSON object",
 } as const;
 
-/** Flags that jobs and pipeline settings share. */
+/** Flags for time limit and retries, shared by the commands for jobs and for pipeline settings. */
 const retryFlags = {
   timeout: { kind: "text", value: "TIME", help: "Time limit of an attempt, such as 10m; 0: no limit" },
   retries: { kind: "integer", value: "N", min: 0, max: 20, help: "Number of retries after a failure" },

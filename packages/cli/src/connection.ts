@@ -10,13 +10,13 @@ export interface Connection {
   readonly settings: Settings;
   readonly client: Client;
   /**
-   * Returns a client for the same server that uses another `fetch`, for example one that counts uploaded bytes to show
-   * progress.
+   * Returns a client for the same server with another `fetch`. For example, an upload uses one that counts the bytes
+   * sent, to show progress.
    */
   clientWith(send: (plain: Fetch) => Fetch): Client;
 }
 
-/** Connects for commands that need a signed-in user. Throws if there is no token. */
+/** Connects to the server with the user's token. Throws if there is no token. */
 export async function connect(flags: SettingsFlags = {}): Promise<Connection> {
   const settings = await readSettings(flags);
   if (!settings.token) {
@@ -44,7 +44,7 @@ export function openConnection(settings: Settings): Connection {
 /** Thrown if the server did not answer; the request may be retried. */
 export class UnreachableError extends CliError {}
 
-/** Returns a `fetch` whose error names the server that did not answer. */
+/** Returns a `fetch` that throws an UnreachableError, with the name of the server, if the server does not answer. */
 function reachingFetch(url: string): Fetch {
   return async (input, init) => {
     try {

@@ -1,8 +1,8 @@
 /** How a command fails: an exit code, and a message that says what happened, why, and what to do next. */
 
 /**
- * Exit codes. For a followed job, 0 means complete, 1 failed (or any other error), 2 canceled. After a signal, the exit
- * code is `signal` plus the number of the signal.
+ * Exit codes. A command that follows a job returns 0 if the job is complete, 1 if it failed, and 2 if it was canceled;
+ * 1 is also the code for other errors. After a signal, the exit code is `signal` plus the number of the signal.
  */
 export const exitCodes = {
   error: 1,

@@ -1,4 +1,4 @@
-/** The entry point: finds the command, loads only the modules it needs, and sets the exit code. */
+/** The entry point: finds the command, loads only the modules that this command needs, and sets the exit code. */
 import { readFileSync } from "node:fs";
 import type { CommandPath } from "./arguments.ts";
 import type { HandlersOf } from "./commands/handler.ts";
@@ -65,7 +65,7 @@ function version(): string {
 }
 
 /**
- * Exits without a message on EPIPE: a reader that closes the pipe, as in `millrace job logs ID | head`, is not an
+ * Exits without a message on EPIPE. A reader that closes the pipe early, as in `millrace job logs ID | head`, is not an
  * error.
  */
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
@@ -73,7 +73,7 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   process.exit(exitCodes.brokenPipe);
 });
 
-/** Ignores errors of a closed terminal: nobody can read them, and cleanup must still run. */
+/** Ignores errors in writing to standard error, for example to a closed terminal. Cleanup must still run. */
 process.stderr.on("error", () => {});
 
 process.exitCode = await main(process.argv.slice(2), new Output());

@@ -18,9 +18,9 @@ export interface Line {
 }
 
 export interface Column<Row> extends Shrinkable {
-  /** The complete value, for programs. */
+  /** The complete value, for output that is not a terminal. */
   readonly full: (row: Row) => string;
-  /** The value on a terminal, for people; null hides the column there. Default: `full`. */
+  /** The value on a terminal; `full` by default. If it is null, the column is hidden on a terminal. */
   readonly short?: ((row: Row) => string) | null;
   readonly style?: (row: Row) => Style;
 }
@@ -54,7 +54,7 @@ export class Output {
   }
 
   /**
-   * Writes bytes unchanged. Returns a promise if the reader is slow; the caller must await it before it writes more.
+   * Writes bytes unchanged. If the reader is slow, returns a promise that the caller must await before it writes more.
    */
   raw(text: string | Uint8Array, signal?: AbortSignal): Promise<void> | undefined {
     this.clearProgress();
@@ -75,8 +75,8 @@ export class Output {
   }
 
   /**
-   * Writes a note, which is not part of the result. `below` means that the log may have left an unfinished line on the
-   * terminal, which is ended first.
+   * Writes a note, which is not part of the result. Set `below` if the log may have left an unfinished line on the
+   * terminal: the note then starts on a new line.
    */
   note(text: string, style: Style = "plain", options: { below?: boolean } = {}): void {
     if (this.#quiet) return;
@@ -85,7 +85,7 @@ export class Output {
     this.#stderr.write(`${lineEnd}${this.#paint(this.#stderr, text, style)}\n`);
   }
 
-  /** Shows one line of progress that overwrites itself, on a terminal only. */
+  /** Shows a line of progress, only on a terminal. Each call overwrites the line of the previous call. */
   progress(text: string): void {
     if (this.#quiet || !this.showsProgress) return;
     this.#stderr.write(`\r\u001b[2K${text}`);
@@ -107,8 +107,8 @@ export class Output {
   }
 
   /**
-   * Prints aligned columns with titles on a terminal. For programs, prints one row per line, with full values separated
-   * by tabs.
+   * Prints a table. On a terminal, columns are aligned and have titles. Elsewhere, each row is a line with full values
+   * separated by tabs.
    */
   table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): void {
     if (!this.#stdout.isTTY) {
@@ -133,7 +133,7 @@ export class Output {
 
   /**
    * Draws lines on a terminal and returns their number. Pass this number as `drawn` to the next call, which then
-   * replaces the lines.
+   * replaces these lines.
    */
   redraw(lines: readonly Line[], drawn = 0): number {
     const columns = this.#stdout.columns || 80;
@@ -143,7 +143,7 @@ export class Output {
     return lines.length;
   }
 
-  /** The height of the terminal; undefined if results are not written to a terminal. */
+  /** The height of the terminal in lines; undefined if results are not written to a terminal. */
   get rows(): number | undefined {
     return this.#stdout.isTTY ? this.#stdout.rows || 24 : undefined;
   }
@@ -154,7 +154,7 @@ export class Output {
       this.print(this.#stdout.isTTY ? this.#paint(this.#stdout, visible(text), style) : text);
   }
 
-  /** Prints the names and values of one object; a value of several lines is printed below its name. */
+  /** Prints names and values. A value with several lines is printed below its name. */
   fields(pairs: readonly (readonly [string, string])[]): void {
     const width = Math.max(...pairs.map(([name]) => name.length)) + 2;
     for (const [name, value] of pairs) {
@@ -165,7 +165,7 @@ export class Output {
     }
   }
 
-  /** Prints what happened, why, and what to do next. Returns the exit code. */
+  /** Prints an error: what happened, why, and what to do next. Returns the exit code. */
   failure(error: unknown): number {
     this.clearProgress();
     const { message, why, next, exitCode } = explained(error);
@@ -202,10 +202,10 @@ function explained(error: unknown) {
 
 const causes = (error: Error) => (error.cause instanceof Error ? `caused by: ${error.cause.stack}\n` : "");
 
-/** Escapes tabs and line breaks in a value, because they separate the values and rows of a table. */
+/** Escapes tabs and line breaks in a value, because a table uses them as separators. */
 const oneField = (value: string) => value.replaceAll("\t", "\\t").replaceAll("\n", "\\n").replaceAll("\r", "\\r");
 
-/** Replaces control characters, because names from other users must not control the terminal. */
+/** Replaces control characters, so that names chosen by other users cannot control the terminal. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression must match control characters
 export const visible = (value: string) => value.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "\ufffd");
 

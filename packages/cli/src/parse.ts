@@ -93,8 +93,8 @@ const emptyValues = (flags: Record<string, Flag>): Values =>
   );
 
 /**
- * Turns `--req a b` into `--req a --req b`. A list flag takes every word up to the next flag, as in the `datachain`
- * client.
+ * Turns `--req a b` into `--req a --req b`. A flag of kind `list` takes all words up to the next flag, as in the
+ * `datachain` client.
  */
 function spreadLists(words: readonly string[], flags: Record<string, Flag>): string[] {
   const spread: string[] = [];
@@ -176,8 +176,8 @@ function unknownFlag(rawName: string, known: readonly string[], next: string) {
 }
 
 /**
- * Returns the candidate that the user probably meant: one that begins with the word, or differs by a few typos. Returns
- * undefined if there is none.
+ * Returns the candidate that the user probably meant. It begins with the word, or differs from it by a few typos.
+ * Returns undefined if there is no such candidate.
  */
 export function closest(word: string, candidates: readonly string[]): string | undefined {
   const ranked = candidates
@@ -187,7 +187,9 @@ export function closest(word: string, candidates: readonly string[]): string | u
   return best && best.distance <= Math.max(1, Math.floor(word.length / 4)) ? best.name : undefined;
 }
 
-/** Returns the number of insertions, deletions, replacements and swaps of neighbors between two words. */
+/**
+ * Returns how many insertions, deletions, replacements and swaps of neighboring letters turn one word into the other.
+ */
 function editDistance(from: string, to: string): number {
   const rows = [[...Array(to.length + 1).keys()]];
   const at = (row: number, column: number) => rows[row]?.[column] ?? Number.POSITIVE_INFINITY;

@@ -1,6 +1,6 @@
 /**
- * Prompts the user. Passwords are read without echo or from standard input, never from arguments, which every user of
- * the machine can see.
+ * Prompts the user. Passwords are read from a terminal without echo, or from standard input. They are never read from
+ * arguments, because every user of the machine can see these.
  */
 import { CliError, exitCodes, usageError } from "./errors.ts";
 
@@ -78,16 +78,16 @@ interface Asking {
 }
 
 /**
- * Asks for confirmation, but only on a terminal. Use it to remove what can be created again: scripts then need no
- * `--yes`.
+ * Asks for confirmation on a terminal; elsewhere, does nothing, so that scripts need no `--yes`. Use this to remove
+ * things that can be created again.
  */
 export async function askOnTerminal(statement: () => Promise<string>): Promise<void> {
   if (process.stdin.isTTY) await askToProceed(await statement());
 }
 
 /**
- * Shows what will be removed or changed, and asks for confirmation. Throws on any answer except y or yes, and if there
- * is no terminal to ask on. Callers do not call it if `--yes` is given.
+ * Shows what will be removed or changed, and asks for confirmation. Throws if the answer is not y or yes, or if there
+ * is no terminal. Do not call this if `--yes` is given.
  */
 export async function askToProceed(statement: string, { signal, hasDryRun = false }: Asking = {}): Promise<void> {
   if (!process.stdin.isTTY) {

@@ -1,10 +1,13 @@
-/** Code that webhooks and e-mail notifications share: event names, health, and the outcome of a delivery. */
+/**
+ * Code that the commands for webhooks and for e-mail notifications share: event names, health, and the outcome of a
+ * delivery.
+ */
 import { type Client, type Delivery, routes, type ToldEvent, toldEvents } from "@millrace/contract";
 import { CliError, usageError } from "./errors.ts";
 import type { Column, Output } from "./output.ts";
 import { closest } from "./parse.ts";
 
-/** Returns the word that the text names, ignoring case. Throws if it is none of `words`. */
+/** Returns the element of `words` that equals the text, ignoring case. Throws if there is none. */
 export function readWord<W extends string>(flag: string, text: string, words: readonly W[]): W {
   const found = words.find((word) => word.toLowerCase() === text.toLowerCase());
   if (found) return found;
@@ -14,7 +17,7 @@ export function readWord<W extends string>(flag: string, text: string, words: re
   });
 }
 
-/** Parses a list of words such as `--event a,b c`, with or without commas. */
+/** Parses a list of words, separated by commas or given as several values, as in `--event a,b c`. */
 export const readWords = <W extends string>(flag: string, texts: readonly string[], words: readonly W[]): W[] =>
   texts.flatMap((text) => text.split(",")).map((text) => readWord(flag, text.trim(), words));
 
@@ -47,8 +50,8 @@ export const deliveryColumns: Column<Delivery>[] = [
 const patience = 30_000;
 
 /**
- * Waits for the first attempt of a delivery and prints the outcome. Returns exit code 0 if it succeeded. Otherwise
- * throws, or returns 1 if the outcome is printed as JSON.
+ * Waits for the first attempt of a delivery and prints the outcome. Returns exit code 0 if the attempt succeeded. If it
+ * did not, throws, or with `json` returns 1.
  */
 export async function showOutcome(client: Client, first: Delivery, json: boolean, output: Output): Promise<number> {
   const delivery = await outcomeOf(client, first);

@@ -13,8 +13,8 @@ export const loadServer = (): Promise<Server> => import("@millrace/server");
 const names = ["host", "port", "data-dir", "database-url"] as const;
 
 /**
- * Reads the configuration of the server from the environment, and from the flags that all commands on the server's
- * machine share, such as `serve`, `admin` and `backup`.
+ * Reads the configuration of the server from environment variables and from flags. All commands that run on the
+ * server's machine have these flags, such as `serve`, `admin` and `backup`.
  */
 export function serverConfig(
   server: Server,

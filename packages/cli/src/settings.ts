@@ -1,7 +1,7 @@
 /**
- * Finds the server, the token and the team where the `datachain` client looks for them. The first that is set wins, in
- * this order: flag, environment, project (.datachain/config), user, system, and the variables that a job gets. No other
- * file reads the environment or the client's settings files.
+ * Finds the server, the token and the team in the same places as the `datachain` client. The first place that sets a
+ * value wins: flag, environment variable, settings file of the project (.datachain/config), of the user, of the system,
+ * and last the variables that a job gets. No other file reads environment variables or the client's settings files.
  */
 import { chmodSync, mkdirSync, readFileSync, realpathSync, renameSync, writeFileSync } from "node:fs";
 import { userInfo } from "node:os";
@@ -39,7 +39,9 @@ const levels: readonly Level[] = ["local", "global", "system"];
 type Key = keyof Settings;
 type StoredSettings = { readonly [K in Key]?: string };
 
-/** Reads the settings from the files in `among`, by default all three; signing out uses only one of them. */
+/**
+ * Reads the settings from flags, environment variables and the settings files in `among`, by default all three files.
+ */
 export async function readSettings(flags: SettingsFlags = {}, from = here(), among = levels): Promise<Settings> {
   const stored: { path: string; values: StoredSettings }[] = [];
   for (const level of among) {
@@ -60,8 +62,8 @@ export async function readSettings(flags: SettingsFlags = {}, from = here(), amo
 }
 
 /**
- * Returns the settings from the variables that a job gets: the server that runs the job, and the job's own token. Uses
- * them only if both are set, because the token is valid only for that server.
+ * Returns the settings from the variables that a job gets: the URL of the server that runs the job, and the job's
+ * token. If one of them is missing, returns neither, because the token is valid only for this server.
  */
 function ownOfJob({ env }: Surroundings): Partial<Settings> {
   const { MILLRACE_URL: url, MILLRACE_TOKEN: token } = env;
@@ -69,10 +71,13 @@ function ownOfJob({ env }: Surroundings): Partial<Settings> {
   return { url: { value: url, source: "MILLRACE_URL" }, token: { value: token, source: "MILLRACE_TOKEN" } };
 }
 
-/** Reads the settings of one file only. */
+/** Reads the settings from one settings file only, without flags and environment variables. */
 export const readStoredSettings = (level: Level, from = here()) => readStudioTable(settingsFile(level, from));
 
-/** Stores settings in a file that the `datachain` client also reads and other users cannot. Returns its path. */
+/**
+ * Stores settings in a settings file, which the `datachain` client reads, too. Other users cannot read the file.
+ * Returns its path.
+ */
 export async function storeSettings(level: Level, changes: StudioChanges, from = here()): Promise<string> {
   const path = settingsFile(level, from);
   const { editStudioTable } = await import("./studio-table.ts");
@@ -102,8 +107,8 @@ function settingsFolder(level: Level, { env, cwd, platform }: Surroundings): str
 }
 
 /**
- * Returns the folder of the user's settings. It is the folder that the Python package platformdirs returns, which the
- * `datachain` client uses. Relative paths in XDG variables are ignored.
+ * Returns the folder of the user's settings. The `datachain` client uses the same folder, with the Python package
+ * platformdirs. Relative paths in XDG variables are ignored.
  */
 function userConfigFolder(env: Surroundings["env"], platform: NodeJS.Platform): string {
   const xdg = env["XDG_CONFIG_HOME"] ?? "";
@@ -147,7 +152,10 @@ function readText(path: string): string | undefined {
   }
 }
 
-/** Replaces the file atomically; other users can never read it, not even briefly. A symbolic link at `path` stays. */
+/**
+ * Replaces the file atomically. Other users cannot read the new content at any time. If `path` is a symbolic link, the
+ * file that it points to is replaced.
+ */
 function replaceFile(path: string, text: string): void {
   const target = readText(path) === undefined ? path : realpathSync(path);
   const draft = `${target}.${process.pid}.new`;
@@ -167,7 +175,7 @@ function checkedUrl(setting: Setting): Setting {
   });
 }
 
-/** Tells whether to use colors. NO_COLOR (no-color.org) turns them off, and so does a terminal without colors. */
+/** Tells whether to use colors. The variable NO_COLOR (no-color.org) or a terminal without colors turns them off. */
 export const wantsColor = ({ env } = here()) => !env["NO_COLOR"] && env["TERM"] !== "dumb";
 
 /** Returns the program that opens a web page; undefined if there is no display. */

@@ -1,4 +1,6 @@
-/** Edits keys of the `[studio]` table in a settings file, and keeps the rest of the file, including comments. */
+/**
+ * Changes keys of the `[studio]` table in a settings file. The rest of the file, including comments, stays unchanged.
+ */
 import { isDeepStrictEqual } from "node:util";
 import { parse, stringify, type TomlTable } from "smol-toml";
 

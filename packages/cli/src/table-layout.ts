@@ -1,12 +1,15 @@
-/** Computes the widths of table columns on a terminal, and leaves out columns that do not fit. Names shrink last. */
+/**
+ * Computes the widths of the columns of a table on a terminal. Leaves out columns that do not fit. Columns with names
+ * shrink last.
+ */
 
 /** How a column shrinks when the terminal is too narrow. */
 export interface Shrinkable {
   readonly title: string;
   /**
-   * `true`: the column is narrowed to its minimum width and then left out, the rightmost column first. `"first"`: the
-   * same, but it is left out before columns with `true`. `"last"`: the column is a name, which is narrowed after all
-   * others and never left out. Undefined: the column never shrinks.
+   * `true`: the column is narrowed to its minimum width, and then left out; the rightmost column is left out first.
+   * `"first"`: the same, but the column is left out before those with `true`. `"last"`: the column is a name, which is
+   * narrowed after all others and never left out. Undefined: the column never shrinks.
    */
   readonly shrinks?: true | "first" | "last";
   /** Minimum width of a column that shrinks, in characters; default 12. */
@@ -21,7 +24,7 @@ interface Fit {
   readonly excess: number;
 }
 
-/** Returns the width of each column; 0 for a column that does not fit. */
+/** Returns the width of each column in characters; 0 for a column that is left out. */
 export function columnWidths(
   columns: readonly Shrinkable[],
   cells: readonly (readonly string[])[],
@@ -45,7 +48,10 @@ export function columnWidths(
   return fit.excess <= 0 ? fit.widths : cut(columns, fit.widths, terminal, leastWidth).widths;
 }
 
-/** Narrows the columns until they fit: first ordinary columns, the widest first, then names, down to `leastName`. */
+/**
+ * Narrows columns until the table fits. Narrows the widest column first. Columns with names are narrowed only after all
+ * others, down to `leastName` characters.
+ */
 function cut(columns: readonly Shrinkable[], natural: readonly number[], terminal: number, leastName: number): Fit {
   const widths = [...natural];
   const all = () => widths.reduce((sum, width) => sum + (width === 0 ? 0 : width + gap), -gap);
@@ -79,7 +85,7 @@ export function fitted(text: string, width: number): string {
   return `${kept}…`;
 }
 
-/** Returns the number of terminal columns that a text takes: East Asian characters and emoji take two. */
+/** Returns the number of terminal cells that a text takes. East Asian characters and emoji take two. */
 export function displayWidth(text: string): number {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: plain ASCII needs no segmenter
   if (/^[\u0000-\u007f]*$/.test(text)) return text.length;

@@ -1,7 +1,7 @@
 /** Formats times as local time in a time zone. */
 import { usageError } from "./errors.ts";
 
-/** A locale that formats dates as the API does: 2026-01-31 09:00. */
+/** The locale whose date format is the one of the API: 2026-01-31 09:00. */
 const locale = "sv-SE";
 
 export const wallText = (moment: string, timezone: string): string =>
@@ -9,7 +9,7 @@ export const wallText = (moment: string, timezone: string): string =>
     new Date(moment),
   );
 
-/** Formats how far a time is from now, such as `in 5m` or `3h ago`. */
+/** Formats the distance of a time from now, such as `in 5m` or `3h ago`. */
 export function distanceText(moment: string, now: number): string {
   const seconds = Math.floor(Math.abs(Date.parse(moment) - now) / 1000);
   const [size, unit] = distances.find(([least]) => seconds >= least) ?? [1, "s"];
@@ -19,11 +19,14 @@ export function distanceText(moment: string, now: number): string {
 
 const distances = [[86_400, "d"] as const, [3600, "h"] as const, [60, "m"] as const];
 
-/** Formats a time in UTC as the API does, followed by the local time in the time zone. */
+/**
+ * Formats a time in UTC as in the API, followed in parentheses by the local time. If the time zone is UTC, the second
+ * part is left out.
+ */
 export const whenText = (moment: string, timezone: string): string =>
   timezone === "UTC" ? moment : `${moment} (${wallText(moment, timezone)} ${timezone})`;
 
-/** Formats a time in ISO 8601, with the offset that the time zone has at that time. */
+/** Formats a time in ISO 8601, with the UTC offset of the time zone at that time. */
 export function localTime(moment: string, timezone: string): string {
   const date = new Date(moment);
   const wall = new Intl.DateTimeFormat(locale, { timeZone: timezone, dateStyle: "short", timeStyle: "medium" });

@@ -10,7 +10,7 @@ export type Scope = `${ScopeName}:${Level}`;
 
 export const allScopes: readonly Scope[] = scopeNames.flatMap((name) => [`${name}:read`, `${name}:write`] as const);
 
-/** Who may call a route. `why` gives the reason for the rule; OpenAPI shows it. */
+/** Who may call a route. `why` is the reason for the rule, which the OpenAPI document shows. */
 export type Access =
   | {
       kind: "token";
@@ -21,32 +21,37 @@ export type Access =
       people?: People;
     }
   /**
-   * Only administrators of the server may call the route. Their token needs the scope, and may not be a job's token.
+   * Only administrators of the server may call the route. Their token must have the scope, and must not be a job's
+   * token.
    */
   | { kind: "admin"; scope: Scope; why: string }
   | { kind: "signed-in"; why: string; scope?: Scope; people?: People }
   | { kind: "public"; why: string };
 
 /**
- * True if the route accepts people and the tokens they created, but never the token of a job: a job must not be able to
- * create new rights.
+ * True if the route does not accept the token of a job, because a job must not be able to create new rights. People and
+ * the tokens that they created are accepted.
  */
 type People = true;
 
-/** Tells whether the granted scopes include the wanted scope. Write access includes read access. */
+/**
+ * Tells whether the granted scopes include the wanted scope. A write scope includes the read scope of the same name.
+ */
 export function permits(granted: readonly Scope[], wanted: Scope): boolean {
   return (
     granted.includes(wanted) ||
     (wanted.endsWith(":read") && granted.includes(wanted.replace(/read$/, "write") as Scope))
   );
 }
-/** Tells whether a role includes another: an admin is also an editor, and an editor is also a viewer. */
+/**
+ * Tells whether the role `has` includes the role `wanted`. An admin is also an editor, and an editor is also a viewer.
+ */
 export const roleIncludes = (has: Role, wanted: Role) => roles.indexOf(has) >= roles.indexOf(wanted);
 
 /**
- * Parses a scope as people type it: `JOB`, `jobs:read`, `datasets`. EXPERIMENTS and MODELS are names that only the
- * `datachain` client uses, because its login accepts no others; they grant all scopes that are needed to run jobs.
- * Returns undefined for an unknown name.
+ * Parses a scope as people type it, such as `JOB`, `jobs:read` or `datasets`. Returns undefined for an unknown name.
+ * The login of the `datachain` client accepts only the names EXPERIMENTS and MODELS, which stand for all scopes that
+ * are needed to run jobs.
  */
 export function parseScope(text: string): Scope[] | undefined {
   const [name = "", level = ""] = text.trim().toUpperCase().split(":");

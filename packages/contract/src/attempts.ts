@@ -1,4 +1,4 @@
-/** Attempts of a job: the first, and those that followed a failure. */
+/** Attempts of a job: the first attempt, and the retries after failures. */
 import type { Static } from "typebox";
 import { JobParams, jobStatuses } from "./jobs.ts";
 import { access, defineRoute } from "./routes.ts";

@@ -6,20 +6,20 @@ import { maybe, nextCursor, nullable, oneOf, TeamName, Timestamp, Uuid } from ".
 import { Type } from "./type.ts";
 
 /**
- * States of a backfill. FAILED means that at least one of its runs failed. If `on_failure` is `stop`, the times after
- * the failed run may have no run.
+ * States of a backfill. FAILED means that at least one run failed. If `on_failure` is `stop`, later times may then have
+ * no run.
  */
 const backfillStatuses = ["RUNNING", "COMPLETED", "FAILED", "CANCELED"] as const;
 export type BackfillStatus = (typeof backfillStatuses)[number];
 
-/** What happens after a failed run: the backfill stops, or continues with its other times. */
+/** What a backfill does after a failed run: it stops, or it continues with its other times. */
 export const backfillFailurePolicies = ["stop", "continue"] as const;
 export type BackfillFailurePolicy = (typeof backfillFailurePolicies)[number];
 
 export const backfillLimits = {
-  /** Maximum number of past times (moments) that one backfill runs for. */
+  /** Maximum number of past times (moments) of one backfill. */
   moments: 1000,
-  /** Maximum number of parallel runs of one backfill. */
+  /** Maximum number of runs of one backfill that are active at the same time. */
   parallel: 100,
   /** Maximum number of unfinished backfills of a team. */
   running: 20,
@@ -118,7 +118,7 @@ const CreateBackfillInput = Type.Object(
 );
 export type CreateBackfillInput = Static<typeof CreateBackfillInput>;
 
-/** A backfill continues after its caller has ended, so the token of a job may not create one. */
+/** Access for changes. A job's token is not accepted, because a backfill continues after the job has ended. */
 const write = { ...access("PIPELINES", "write", "editor"), people: true } as const;
 const read = access("PIPELINES", "read", "viewer");
 const OneBackfill = Type.Object({ team_name: maybe(TeamName), backfill_id: BackfillId }, { $id: "BackfillInput" });

@@ -1,4 +1,4 @@
-/** A typed client, derived from the same route definitions as the server. */
+/** A typed client of the API, built from the same route definitions as the server. */
 import { ApiError, type ErrorCode, errorCodes, isErrorHint } from "./errors.ts";
 import type { UploadedFile } from "./files.ts";
 import type { Route, RouteInput, RouteOutput } from "./routes.ts";
@@ -7,7 +7,7 @@ interface ClientOptions {
   /** Base URL of the server, without `/api`. */
   readonly url: string;
   readonly token?: string | undefined;
-  /** Default value of `team_name` in every query and body that has this field. */
+  /** Team for calls that name none: the default of `team_name` in every query and body that has this field. */
   readonly team?: string | undefined;
   readonly fetch?: typeof fetch;
 }
@@ -20,7 +20,9 @@ interface CallOptions {
 export interface Client {
   readonly url: string;
   call<R extends Route>(route: R, input: RouteInput<R>, options?: CallOptions): Promise<RouteOutput<R>>;
-  /** Sends a request and returns the raw response, for streams and ranges. Throws if the response is an error. */
+  /**
+   * Sends a request and returns the raw response, for example to stream it. Throws if the server answers with an error.
+   */
   request<R extends Route>(route: R, input: RouteInput<R>, options?: CallOptions): Promise<Response>;
   upload(route: Route & { upload: true }, file: Blob, filename: string): Promise<UploadedFile>;
 }

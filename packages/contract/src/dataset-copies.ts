@@ -1,6 +1,6 @@
 /**
- * Copies of a team's warehouse. A copy is taken every day; an admin can restore it after a script has damaged the data.
- * The warehouse that was replaced is kept for a while.
+ * Copies of a team's warehouse, where the rows of datasets are stored. A copy is made every day. After a script has
+ * damaged the data, an admin can restore a copy. The replaced warehouse is kept for some days.
  */
 import type { Static } from "typebox";
 import { defineRoute } from "./routes.ts";

@@ -5,8 +5,8 @@ import { ActionFeedback, AnyMap, Cut, maybe, nextCursor, nullable, TeamName, Tim
 import { Type } from "./type.ts";
 
 /**
- * States of a dataset version that the server stores. The numbers are those of the `datachain` library, which has more
- * states.
+ * The states of a dataset version that the server stores. The numbers come from the `datachain` library, which has
+ * further states.
  */
 export const versionStatus = { complete: 4, removed: 8 } as const;
 
@@ -105,8 +105,8 @@ const DatasetReference = Type.String({
 const Version = Type.String({ maxLength: 64, description: "three numbers such as 1.0.2, optionally with a leading v" });
 
 /**
- * Fields that name a dataset. The `datachain` client sends name, namespace and project separately; other tools may put
- * the full name into `name`.
+ * Fields that name a dataset. The `datachain` client sends name, namespace and project separately. Other clients may
+ * send the full name in `name`.
  */
 const named = { name: DatasetReference, namespace: maybe(NamePart), project: maybe(NamePart) };
 const namedInQuery = {

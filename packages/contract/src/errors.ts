@@ -1,4 +1,4 @@
-/** All errors of the API: one table of codes, one shape of the body. */
+/** All errors of the API: the table of codes, and the shape of the body. */
 import type { Static } from "typebox";
 import { Type } from "./type.ts";
 
@@ -51,7 +51,7 @@ export const errorCodes = {
 
 export type ErrorCode = keyof typeof errorCodes;
 
-/** Suggested next steps, each with a code that a client turns into its own command, link or button. */
+/** Suggested next steps. Each has a code, which a client can turn into its own command, link or button. */
 export const errorHints = {
   sign_in: "Sign in again.",
   create_token: "Create a token with the scope that the message names.",
@@ -84,7 +84,10 @@ export const errorHints = {
 export type ErrorHint = keyof typeof errorHints;
 export const isErrorHint = (word: unknown): word is ErrorHint => Object.hasOwn(errorHints, String(word));
 
-/** The body of an error. `message` and `detail` have the same text, because clients read one or the other. */
+/**
+ * The body of an error. `message` and `detail` have the same text, because some clients read `message` and others
+ * `detail`.
+ */
 export const ErrorBody = Type.Object(
   {
     message: Type.String({ description: "what happened, why, and what to do about it" }),
@@ -132,14 +135,18 @@ export class ApiError extends Error {
   }
 }
 
-/** Returns an error for a field with a wrong value: it names the field, the expected value and the received value. */
+/**
+ * Returns the error for a field with a wrong value. The message names the field, the expected value and the received
+ * value.
+ */
 export const invalid = (field: string, expected: string, got?: unknown) =>
   new ApiError("invalid", `${field}: expected ${expected}${got === undefined ? "" : `, got ${preview(got)}`}`);
 
 const previewLength = 80;
 
 /**
- * Formats a value as JSON for an error message. Only the beginning is serialized, so a large value costs little time.
+ * Formats a value as JSON for an error message. Only the beginning is formatted, so that a large value takes little
+ * time.
  */
 function preview(value: unknown): string {
   let left = previewLength;

@@ -3,7 +3,8 @@
 type Reviver = (this: unknown, key: string, value: unknown, context: { readonly source?: string }) => unknown;
 
 /**
- * Node.js passes the source text of a number to the reviver and has `rawJSON`; TypeScript has no types for either yet.
+ * Functions of Node.js that have no types in TypeScript yet: `parse` with the source text of each number, and
+ * `rawJSON`.
  */
 const { parse, rawJSON } = JSON as unknown as {
   parse(text: string, reviver: Reviver): unknown;
@@ -11,8 +12,8 @@ const { parse, rawJSON } = JSON as unknown as {
 };
 
 /**
- * Parses JSON. Each number is replaced by the result of `readNumber` for the text of the number. By default, this is an
- * object that JSON.stringify writes exactly as the number was read.
+ * Parses JSON, and replaces each number by the result of `readNumber`, which gets the number as text. By default, a
+ * number becomes an object that JSON.stringify writes with the same digits.
  */
 export const parseExactly = (text: string, readNumber: (source: string) => unknown = rawJSON): unknown =>
   parse(text, (_key, value, { source }) =>
@@ -20,14 +21,14 @@ export const parseExactly = (text: string, readNumber: (source: string) => unkno
   );
 
 /**
- * Matches a string, or NaN or Infinity outside strings. An unterminated string matches up to the end of the text;
- * otherwise the search would restart at each quote in it and take quadratic time.
+ * Matches a string, or NaN or Infinity outside strings. A string without an end matches up to the end of the text.
+ * Otherwise the search would start again at each quote inside it and take quadratic time.
  */
 const stringOrBare = /"[^"\\]*(?:\\[\s\S][^"\\]*)*(?:"|\\?$)|-?(?:NaN|Infinity)/g;
 
 /**
- * Replaces NaN and Infinity outside strings by the result of `write`. The `datachain` library writes them, but they are
- * not valid JSON.
+ * Replaces NaN and Infinity outside strings by the result of `write`. The `datachain` library writes these words, but
+ * they are not valid JSON.
  */
 export const replaceBareNumbers = (text: string, write: (word: string) => string): string =>
   /NaN|Infinity/.test(text) ? text.replace(stringOrBare, (part) => (part.startsWith('"') ? part : write(part))) : text;

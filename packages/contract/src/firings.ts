@@ -1,7 +1,4 @@
-/**
- * Firings: what happened each time a schedule was due, and the health of the schedule, which is derived from its
- * firings.
- */
+/** Firings: what happened each time a schedule was due. The health of a schedule is derived from its firings. */
 import type { Static } from "typebox";
 import { pipelineStatuses } from "./pipelines.ts";
 import { nullable, oneOf, Timestamp } from "./schema.ts";
@@ -13,10 +10,10 @@ export type ScheduleHealth = (typeof scheduleHealths)[number];
 const firingOutcomes = ["fired", "failed", "skipped", "missed", "waits"] as const;
 export type FiringOutcome = (typeof firingOutcomes)[number];
 
-/** Maximum number of firings that the store keeps for each schedule; older ones are deleted. */
+/** Maximum number of firings that are stored for each schedule. Older firings are deleted. */
 export const mostFirings = 50;
 
-/** Health of a schedule, in lists and in single schedules. */
+/** Fields about the health of a schedule. They are part of lists and of single schedules. */
 export const healthFields = {
   health: oneOf(scheduleHealths, {
     description:

@@ -24,8 +24,8 @@ export const queryTypes = ["PYTHON", "SHELL", "TYPESCRIPT"] as const;
 export type QueryType = (typeof queryTypes)[number];
 
 /**
- * The state machine of jobs. A job changes its state only along these edges, each time by one SQL statement that
- * checks the current state. docs/jobs.md draws the graph, and a test compares the two.
+ * The state machine of jobs. Each change of state follows one of these edges, by one SQL statement that checks the
+ * current state. docs/jobs.md draws the same graph, and a test compares the two.
  */
 export const jobTransitions = {
   PENDING: ["CREATED", "CANCELED"],
@@ -46,13 +46,13 @@ export const jobTransitions = {
 export type JobStatus = keyof typeof jobTransitions;
 export const jobStatuses = Object.keys(jobTransitions) as JobStatus[];
 
-/** Groups of states that the server and the clients treat alike. */
+/** Groups of states. The server and the clients treat the states of a group alike. */
 export const jobStates = {
-  /** The job is a run of a pipeline and is not queued yet, because runs that it depends on are not complete. */
+  /** The job is a run of a pipeline and not queued yet, because it depends on runs that are not complete. */
   draft: ["PENDING"],
-  /** The job waits for slots or for a retry; no attempt is running. */
+  /** The job waits for free slots or for a retry. No attempt is running. */
   waiting: ["CREATED", "SCHEDULED", "QUEUED"],
-  /** The job has an attempt that has not ended, and nobody has canceled it. */
+  /** The job has an attempt that has not ended, and the job has not been canceled. */
   begun: ["PROVISIONING", "INIT", "RUNNING"],
   canceling: ["CANCELING_SCHEDULED", "CANCELING"],
   final: ["COMPLETE", "FAILED", "CANCELED"],
@@ -64,12 +64,12 @@ export const isIn = (group: keyof typeof jobStates, status: JobStatus | null) =>
   (jobStates[group] as readonly (JobStatus | null)[]).includes(status);
 
 /**
- * Tells whether a client that follows a job can stop: the job has ended, or it is a TASK, which only creates other
- * jobs.
+ * Tells whether a client can stop following a job. This is so if the job has ended, or if it is a TASK, which never
+ * runs itself and only creates other jobs.
  */
 export const isSettled = (status: JobStatus) => status === "TASK" || isIn("final", status);
 
-/** The states that ACTIVE includes in the status filter; PROVISIONING is not one of them. */
+/** The states that the status filter ACTIVE includes. PROVISIONING is not one of them. */
 const active: readonly JobStatus[] = [...jobStates.waiting, "INIT", "RUNNING", ...jobStates.canceling];
 
 /** Groups of states that the status filter accepts by name, in addition to single states. */
@@ -78,7 +78,7 @@ export const statusGroups: Record<string, readonly JobStatus[]> = {
   INACTIVE: jobStatuses.filter((s) => !active.includes(s)),
 };
 
-/** States in which each action is allowed; the server and all clients use this table. */
+/** The states in which each action is allowed. The server and all clients use this table. */
 export const jobActions = {
   cancel: [...jobStates.waiting, ...jobStates.begun, "TASK"],
   rerun: jobStatuses.filter((s) => s !== "PENDING"),

@@ -1,4 +1,4 @@
-/** Lineage: the versions and storages from which a version was created, and the jobs that created it. */
+/** Lineage of a dataset version: the versions and storages from which it was created, and the jobs that created it. */
 import type { Static } from "typebox";
 import { access, defineRoute } from "./routes.ts";
 import { maybe, oneOf, TeamName, Timestamp, Uuid } from "./schema.ts";

@@ -96,7 +96,8 @@ export const followLogs = defineRoute({
 });
 
 /**
- * A frame of the WebSocket. Each frame has one of these shapes; readers ignore frames with other keys.
+ * A frame that the server sends over the WebSocket. Each frame has one of these shapes. Clients ignore frames with
+ * other keys.
  */
 export type LogFrame =
   | { type: "ping" }

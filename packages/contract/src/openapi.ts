@@ -120,7 +120,10 @@ function requestBody(route: Route, components: Json): Json {
   };
 }
 
-/** Returns the error codes of a route: those of all routes of its kind, and those that the route itself declares. */
+/**
+ * Returns the error codes that a route can answer with: those that follow from its method, access and input, and those
+ * that the route itself declares.
+ */
 function routeErrors(route: Route): ErrorCode[] {
   const codes: ErrorCode[] = ["misdirected", ...(route.errors ?? [])];
   if (route.access.kind !== "public" || route.method !== "GET") codes.push("unavailable");
@@ -136,7 +139,10 @@ function routeErrors(route: Route): ErrorCode[] {
   return [...new Set(codes)];
 }
 
-/** Returns the content type of a route's errors. Clients of MessagePack routes expect MessagePack for errors, too. */
+/**
+ * Returns the content type of a route's errors. If a route answers with MessagePack, its errors are MessagePack, too,
+ * because its clients expect this.
+ */
 export const errorsAs = ({ answersAs }: Pick<Route, "answersAs">) =>
   answersAs === "application/msgpack" ? answersAs : "application/json";
 
@@ -156,7 +162,10 @@ function refusals(route: Route): Json {
   );
 }
 
-/** Adds a named schema to the document's components, unless it is there already, and returns a reference to it. */
+/**
+ * Returns a reference to a named schema, and adds the schema to the components of the document if it is not there yet.
+ * A schema without a name is returned itself.
+ */
 function reference(schema: TSchema, components: Json): unknown {
   const json = plain(schema);
   if ([json["type"]].flat().includes("array"))
@@ -169,5 +178,5 @@ function reference(schema: TSchema, components: Json): unknown {
   return { $ref: `#/components/schemas/${id}` };
 }
 
-/** Drops the hidden keys that the schema library adds. */
+/** Returns the schema as plain JSON, without the hidden keys of the schema builders. */
 const plain = (schema: TSchema): Json => JSON.parse(JSON.stringify(schema)) as Json;

@@ -1,4 +1,4 @@
-/** Pipelines rebuild datasets: they run the jobs that created the datasets again, in order. */
+/** Pipelines rebuild datasets: they run the jobs that created these datasets again, in order of dependency. */
 import type { Static } from "typebox";
 import { JobInput, jobStatuses } from "./jobs.ts";
 import { fieldLimits } from "./limits.ts";
@@ -8,8 +8,8 @@ import { Cut, maybe, nextCursor, nullable, oneOf, TeamName, Timestamp, Uuid } fr
 import { Type } from "./type.ts";
 
 /**
- * The state machine of pipelines. A PENDING pipeline is the template of a schedule or backfill and never runs.
- * docs/pipelines.md draws the graph, and a test compares the two.
+ * The state machine of pipelines. A PENDING pipeline is a template, from which a schedule or backfill makes copies; it
+ * never runs itself. docs/pipelines.md draws the same graph, and a test compares the two.
  */
 export const pipelineTransitions = {
   PENDING: [],
@@ -23,14 +23,14 @@ export const pipelineTransitions = {
 export type PipelineStatus = keyof typeof pipelineTransitions;
 export const pipelineStatuses = Object.keys(pipelineTransitions) as PipelineStatus[];
 
-/** Groups of states that are treated alike. */
+/** Groups of states. The server and the clients treat the states of a group alike. */
 export const pipelineStates = {
-  /** Runs can still start: now, or after the pipeline is resumed. */
+  /** States in which runs can still start, at once or after the pipeline is resumed. */
   live: ["RUNNING", "PAUSED"],
   final: ["COMPLETED", "FAILED", "CANCELED"],
 } as const satisfies Record<string, readonly PipelineStatus[]>;
 
-/** States in which each action is allowed; the server and all clients use this table. */
+/** The states in which each action is allowed. The server and all clients use this table. */
 export const pipelineActions = {
   pause: ["RUNNING"],
   resume: ["PAUSED"],

@@ -1,6 +1,6 @@
 /**
- * A route as data: its input, its output and who may call it. The server, the client and OpenAPI read the same
- * definition.
+ * The type of a route: its input, its output, and who may call it. The server, the client and the OpenAPI document use
+ * the same definitions.
  */
 import type { Static, TObject, TSchema } from "typebox";
 import type { Access, Level, Role, ScopeName } from "./access.ts";
@@ -21,34 +21,38 @@ export interface Route {
   readonly headers?: TObject;
   readonly body?: TSchema;
   /**
-   * Maximum size of the JSON body in bytes, if not the default; `large` means the limit in the server's configuration.
+   * Maximum size of the JSON body in bytes, if not the default. `large` stands for the limit that the server's
+   * configuration sets.
    */
   readonly bodyLimit?: number | "large";
-  /** Name of the rate limit that applies to the route; it is checked before the body is read. */
+  /** Name of the rate limit of the route. It is checked before the body is read. */
   readonly rateLimit?: "devices" | "strangers";
-  /** Name of a query parameter whose values a GET also accepts in a JSON body. */
+  /** Name of a query parameter. A GET request may send the values of this parameter in a JSON body instead. */
   readonly bodyInQuery?: string;
-  /** True for a multipart upload with one part `file`, which is streamed. */
+  /** True if the body is a multipart upload with a single part `file`. The upload is streamed. */
   readonly upload?: true;
   readonly response: TSchema;
-  /** Additional content types of the response, with descriptions. */
+  /** Further content types that the response may have, with their descriptions. */
   readonly alsoAnswers?: Readonly<Record<string, string>>;
-  /** The only content type of the response, if not JSON. Errors are JSON, unless this is MessagePack. */
+  /**
+   * Content type of the response, if not JSON. If it is MessagePack, errors are MessagePack, too; otherwise errors are
+   * JSON.
+   */
   readonly answersAs?: "text/plain" | "application/octet-stream" | "application/msgpack";
-  /** True if handlers also get the body as text, which keeps all digits of integers beyond 2^53. */
+  /** True if the handler also gets the body as text, in which integers beyond 2^53 keep all their digits. */
   readonly keepsNumbers?: true;
   /** Headers of a successful response, with descriptions. */
   readonly responseHeaders?: Readonly<Record<string, string>>;
-  /** True for an upgrade to a WebSocket; the typed client cannot call such a route. */
+  /** True if the route is an upgrade to a WebSocket. The typed client cannot call such a route. */
   readonly socket?: true;
-  /** Error codes in addition to those of all routes of this kind. */
+  /** Error codes of this route, in addition to those that follow from its method, access and input. */
   readonly errors?: readonly ErrorCode[];
 }
 
-/** Default maximum size of a body in bytes, enough for names, choices and short texts. */
+/** Default maximum size of a body in bytes. It is enough for names, choices and short texts. */
 const usualBodyLimit = 64 * 1024;
 
-/** Returns the maximum size of a body in bytes, on a server whose configured limit is `largest`. */
+/** Returns the maximum size of a route's body in bytes. `largest` is the limit in the server's configuration. */
 export const bodyLimitOf = ({ bodyLimit = usualBodyLimit }: Pick<Route, "bodyLimit">, largest: number): number =>
   bodyLimit === "large" ? largest : Math.min(bodyLimit, largest);
 
@@ -62,7 +66,7 @@ export const access = (scope: ScopeName, level: Level, role: Role): Access & { k
 
 type In<T> = T extends TSchema ? Static<T> : undefined;
 
-/** Input of a call to this route, for the client and for handlers. */
+/** Type of the input of a call to this route. The client and the handlers use it. */
 export type RouteInput<R extends Route> = (R["params"] extends TObject ? { params: In<R["params"]> } : unknown) &
   (R["query"] extends TObject ? { query: In<R["query"]> } : unknown) &
   (R["body"] extends TSchema ? { body: In<R["body"]> } : unknown);

@@ -7,25 +7,27 @@ import { maybe, Name, nextCursor, nullable, oneOf, TeamName, Timestamp, Timezone
 import { Type } from "./type.ts";
 
 /**
- * What a schedule does if it is due while its previous run is still active: no run, one run after the previous run has
- * ended, or a run at the same time.
+ * What a schedule does if it is due while its previous run is still active. `skip`: no run. `wait`: one run after the
+ * previous run has ended. `allow`: a run at the same time.
  */
 export const overlapPolicies = ["skip", "wait", "allow"] as const;
 export type OverlapPolicy = (typeof overlapPolicies)[number];
 
 /**
- * Which runs a schedule starts for the times that it missed because no server ran: one run, no run, or a run for each.
+ * Which runs a schedule starts for the times that it missed because no server was running. `one`: a single run. `none`:
+ * no run. `all`: a run for each missed time.
  */
 export const catchUpPolicies = ["one", "none", "all"] as const;
 export type CatchUpPolicy = (typeof catchUpPolicies)[number];
 
 /**
- * Which scripts a schedule runs: always its own (`none`), or the newest ones, to which it is updated before each run.
+ * Which scripts a schedule runs. `none`: always its own scripts. `latest`: the newest scripts, to which the schedule is
+ * updated before each run.
  */
 export const followPolicies = ["none", "latest"] as const;
 export type FollowPolicy = (typeof followPolicies)[number];
 
-/** If the catch-up policy is `all`, this many of the newest missed times get a run; older ones get none. */
+/** Maximum number of missed times that get a run if the catch-up policy is `all`. These are the newest ones. */
 export const mostCaughtUp = 100;
 
 const overlap = oneOf(overlapPolicies, {
@@ -148,7 +150,7 @@ const quietSeconds = Type.Integer({
 const oneIsNeeded = "start_after, cron_expression or trigger_dataset is required";
 const cronExpression = "five fields, or @hourly @daily @midnight @weekly @monthly @yearly @annually";
 
-/** The owner of a schedule. Its runs have the owner's rights and credentials. */
+/** Fields that set the owner of a schedule. All runs of the schedule get the owner's rights and credentials. */
 const newOwner = {
   owner: maybe({
     ...Name,
@@ -181,7 +183,7 @@ const CreatePipelineScheduleInput = Type.Object(
 );
 export type CreatePipelineScheduleInput = Static<typeof CreatePipelineScheduleInput>;
 
-/** A schedule continues after its caller has ended, so the token of a job may not create or change one. */
+/** Access for changes. A job's token is not accepted, because a schedule continues after the job has ended. */
 const write = { ...access("PIPELINES", "write", "editor"), people: true } as const;
 
 export const createSchedule = defineRoute({

@@ -3,19 +3,19 @@ import type { Static, TSchema } from "typebox";
 import { Type } from "./type.ts";
 
 /**
- * A JSON Schema type that may also be null, written as a list of types. A union would be slower to compile and harder
- * to read.
+ * Type of a schema that also allows null. The schema has a list of types, such as `["string", "null"]`, because a union
+ * would be slower to compile and harder to read.
  */
 type Nullable<T> = TSchema & { "~static-nullable": T };
 
-/** Makes a schema nullable: `T | null` in TypeScript, `type: [x, "null"]` in JSON Schema. */
+/** Makes a schema nullable. The result is `T | null` in TypeScript and `type: [x, "null"]` in JSON Schema. */
 export function nullable<S extends TSchema>(schema: S) {
   const { type, enum: values, ...rest } = schema as unknown as { type: string; enum?: unknown[] };
   const list = values === undefined ? {} : { enum: [...values, null] };
   return Type.Unsafe<Static<S> | null>({ ...rest, ...list, type: [type, "null"] } as unknown as Nullable<Static<S>>);
 }
 
-/** Makes a field optional and nullable: in every request body, null means absent. */
+/** Makes a field optional and nullable. In every request body, null means the same as an absent field. */
 export const maybe = <S extends TSchema>(schema: S) => Type.Optional(nullable(schema));
 
 export const oneOf = <const V extends readonly string[]>(values: V, options: object = {}) =>
@@ -36,8 +36,8 @@ export const JobTag = Type.String({
   description: "1 to 64 characters: letters, digits and - _ . : /",
 });
 /**
- * Name of a user or a team, which is also part of paths. It has no dot, because full dataset names, which may begin
- * with `@username`, are split at dots.
+ * Name of a user or a team, which is also part of paths. It must not contain a dot, because full dataset names, which
+ * may begin with `@username`, are split at dots.
  */
 export const Name = Type.String({
   pattern: "^[a-z0-9][a-z0-9_-]{0,38}$",
@@ -51,13 +51,13 @@ export const Email = Type.String({
 export const AnyMap = Type.Record(Type.String(), Type.Unknown());
 
 /**
- * Returns the schema of a text with a maximum length. If a text is too long, the error contains the advice in
+ * Returns the schema of a text with a maximum length. If a text is too long, the error message gives the advice in
  * `instead`.
  */
 export const boundedText = (maxLength: number, description: string, instead: string, options: object = {}) =>
   Type.String({ maxLength, description, "x-instead": instead, ...options });
 
-/** Names of the fields that are shortened or left empty in an item of a list, because they are too long for a list. */
+/** Names of the fields that an item of a list does not show in full, because they are too long for a list. */
 export const Cut = Type.Optional(
   Type.Array(Type.String(), {
     description:
@@ -65,7 +65,7 @@ export const Cut = Type.Optional(
   }),
 );
 
-/** Header of the response if a list may have another page. */
+/** Response header of a list that may have another page. */
 export const nextCursor = {
   "x-next-cursor": "Pass the value as `cursor` to get the next page. Even a short or empty page may have this header.",
 };

@@ -1,6 +1,6 @@
 /**
- * Service accounts: users of a team who are not people. Schedules that a service account owns continue when people
- * leave the team.
+ * Service accounts: users of a team who are not people. A schedule that a service account owns continues when a person
+ * leaves the team.
  */
 import { fieldLimits } from "./limits.ts";
 import { Member } from "./memberships.ts";

@@ -1,4 +1,4 @@
-/** Sources: lists a storage URI for the `datachain` client. */
+/** Route that lists the files at a storage URI, for the `datachain` client. */
 import { access, defineRoute } from "./routes.ts";
 import { maybe, nullable, TeamName, Timestamp } from "./schema.ts";
 import { Type } from "./type.ts";

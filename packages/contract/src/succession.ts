@@ -1,4 +1,4 @@
-/** Succession: which work runs with a user's rights, and who takes it over when the user leaves. */
+/** Succession: the work that runs with a user's rights, and the user who takes it over when that user leaves. */
 import type { Static } from "typebox";
 import { access, defineRoute } from "./routes.ts";
 import { ActionFeedback, maybe, Name, nullable, oneOf, TeamName, Timestamp, Uuid } from "./schema.ts";
@@ -12,14 +12,14 @@ const toWhom = {
 } as typeof Name;
 const force = Type.Boolean({ description: "hand over even if the new owner lacks credentials that the runs name" });
 
-/** The new owner of a user's work, as fields of a request body. */
+/** Fields of a request body that name the new owner of a user's work. */
 export const successor = { transfer_to: maybe(toWhom), force: maybe(force) };
-/** The new owner of a user's work, as fields of a query string. */
+/** Fields of a query string that name the new owner of a user's work. */
 export const SuccessorQuery = Type.Object({ transfer_to: Type.Optional(toWhom), force: Type.Optional(force) });
 
 /**
- * Which credentials a run uses under its new owner, if it names credentials of the previous owner: the new owner's own
- * set with that name, the team's set, or none, because neither exists.
+ * If a run names credentials of its previous owner, which set replaces them. `own`: the new owner's set with the same
+ * name. `team`: the team's set. `missing`: neither exists.
  */
 const replacements = ["own", "team", "missing"] as const;
 
@@ -117,7 +117,7 @@ export const getMemberWork = defineRoute({
   errors: ["not_found"],
 });
 
-/** Tasks and pipelines continue after their caller has ended, so the token of a job may not hand them over. */
+/** Access rule: a job's token is not accepted, because tasks and pipelines continue after the job has ended. */
 const people = true;
 const newOwner = {
   owner: {

@@ -1,6 +1,6 @@
 /**
- * The few schema builders that the contract uses: they have the types of TypeBox, but our own implementation. Importing
- * TypeBox would add 75 ms to every start of the server or a command, and only plain JSON Schema is needed here.
+ * The few schema builders that the contract uses. They have the types of TypeBox, but an implementation of our own that
+ * makes plain JSON Schema. Importing TypeBox would add 75 ms to every start of the server or of a command.
  */
 import type { Type as TypeBox } from "typebox";
 
@@ -9,7 +9,7 @@ type Builders = Pick<
   "Array" | "Boolean" | "Integer" | "Number" | "Object" | "Optional" | "Record" | "String" | "Unknown" | "Unsafe"
 >;
 
-/** Marks a property as optional. It is a symbol, so that it does not appear in the serialized schema. */
+/** Key that marks a property as optional. It is a symbol, so that JSON.stringify leaves it out of the schema. */
 const optional = Symbol("optional");
 
 type Json = Record<PropertyKey, unknown>;

@@ -7,7 +7,7 @@ import { Email, maybe, Name, nullable, oneOf, secretText, Timestamp, Timezone } 
 import { successor } from "./succession.ts";
 import { Type } from "./type.ts";
 
-/** Names that no user can have, because they would clash with paths of the server or be ambiguous. */
+/** Names that no user can have, because they are ambiguous or occur in paths of the server. */
 export const reservedNames: readonly string[] =
   "all api auth docs everybody healthz local me new nobody none null readyz self settings system team teams undefined user users".split(
     " ",
@@ -35,7 +35,7 @@ export const User = Type.Object(
 );
 export type User = Static<typeof User>;
 
-/** Fields that users may change about themselves. */
+/** Fields that users may change in their own profile. */
 export const personFields = {
   first_name: maybe(Type.String({ maxLength: 100 })),
   last_name: maybe(Type.String({ maxLength: 100 })),

@@ -5,7 +5,7 @@ import { access, defineRoute } from "./routes.ts";
 import { ActionFeedback, maybe, nextCursor, nullable, oneOf, secretText, TeamName, Timestamp, Uuid } from "./schema.ts";
 import { Type } from "./type.ts";
 
-/** Events that can be sent to webhooks and e-mail addresses, in addition to the states of jobs. */
+/** Events that can be sent to webhooks and e-mail addresses. Webhooks can also get the states of jobs. */
 export const toldEvents = [
   "job.failure",
   "job.recovery",
@@ -18,7 +18,7 @@ export const toldEvents = [
 ] as const;
 export type ToldEvent = (typeof toldEvents)[number];
 
-/** States of jobs that can be sent. Two states are excluded, because jobs leave them almost at once. */
+/** States of jobs that webhooks can get. Two states are left out, because jobs leave them almost at once. */
 export const toldStatuses: readonly JobStatus[] = jobStatuses.filter(
   (status) => status !== "PROVISIONING" && status !== "CANCELING_SCHEDULED",
 );
@@ -37,9 +37,9 @@ export const webhookLimits = {
   webhooks: 50,
   /** Maximum number of e-mail addresses of a team. */
   addresses: 50,
-  /** Maximum number of deliveries that wait for one receiver. */
+  /** Maximum number of deliveries that wait for one webhook or e-mail address. */
   waiting: 1000,
-  /** A receiver is disabled after this many failed attempts in a row. */
+  /** Number of failed attempts in a row after which a webhook or e-mail address is disabled. */
   failuresInRow: 10,
   /** Maximum number of attempts of one delivery. */
   attempts: 12,
@@ -66,7 +66,7 @@ const fields = {
   }),
 };
 
-/** State of a receiver: a webhook or an e-mail address. */
+/** Fields with the state of a receiver, which is a webhook or an e-mail address. */
 export const receiverState = {
   enabled: Type.Boolean({ description: "if false, nothing is sent, and waiting deliveries are kept" }),
   disabled_reason: nullable(Type.String()),

@@ -1,6 +1,6 @@
 /**
- * Entry points for the command line: serve, administration commands that work on the store directly, backup, restore
- * and doctor.
+ * The functions behind the commands that run on the server's machine: serve, backup, restore, doctor, and
+ * administration commands that open the store directly.
  */
 import { access, readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -49,7 +49,7 @@ export async function serve(config: Config): Promise<void> {
 
 const lastLinesMs = 2000;
 
-/** Field names that the logger redacts. No log line should contain them; this is a safeguard. */
+/** Names of fields that the logger redacts. No log line should contain these fields, so this is only a safeguard. */
 const secretFields = [
   "authorization",
   "cookie",
@@ -62,8 +62,8 @@ const secretFields = [
 ].flatMap((name) => [name, `*.${name}`, `*.*.${name}`]);
 
 /**
- * Exits on an uncaught error, because the state of the server is then unknown. A service manager, such as systemd,
- * restarts the server, and jobs continue. Write errors on standard output and standard error are ignored: they only
+ * Exits on an uncaught error, because the state of the server is then unknown. Jobs continue, and a service manager
+ * such as systemd restarts the server. Errors in writing to standard output and standard error are ignored: they only
  * mean that nobody reads the log.
  */
 function endOnFaults(log: Logger): void {
@@ -100,7 +100,7 @@ const hint = "To sign in, run `millrace admin link` (for a browser) or `millrace
 
 const linkUrl = (url: string, secret: string) => `${url}/auth/sign-in?link=${secret}`;
 
-/** Creates a token. Works whether or not the server runs. */
+/** Creates a token in the store. Works whether or not the server is running. */
 export const adminToken = (config: Config, options: AdminTokenOptions): Promise<string> =>
   withStore(config, (store) => createAdminToken(store, options, systemClock.now()));
 
@@ -115,7 +115,7 @@ export const adminLink = (config: Config, { user = "admin" }: { user?: string | 
 export const adminRotateKey = (config: Config): Promise<Rotation> =>
   withStore(config, (store) => rotateKey(keyLocation(config), store, readFaults(config.testing.fault)));
 
-/** Sets the password of a user, by default of `admin`, the user that the first start creates. */
+/** Sets the password of a user. The default is the user `admin`, which the first start of a server creates. */
 export const adminPassword = (
   config: Config,
   { user = "admin", password }: { user?: string | undefined; password: string },
@@ -123,10 +123,7 @@ export const adminPassword = (
 
 type Progress = (text: string) => void;
 
-/**
- * Opens the warehouses for a backup. The child process that reads them is confined at the strongest level of isolation
- * available here.
- */
+/** Opens the warehouses for a backup. A child process reads them, isolated as MILLRACE_ISOLATION says. */
 const openStores = async ({ localEngine, data }: Config, folder: DataFolder): Promise<BackupWarehouses> =>
   new BackupWarehouses(
     folder.warehouses,
@@ -134,7 +131,7 @@ const openStores = async ({ localEngine, data }: Config, folder: DataFolder): Pr
     data.diskFloor,
   );
 
-/** Takes a backup. Works whether or not the server runs. */
+/** Makes a backup. Works whether or not the server is running. */
 export async function backup(
   config: Config,
   folder: string,
@@ -160,7 +157,7 @@ export async function restore(
   return restoring.finally(() => place.blobs.close());
 }
 
-/** Verifies a backup. Needs neither a server nor a data folder. */
+/** Verifies a backup. Needs no server and no data folder. */
 export const verify = (
   config: Config,
   folder: string,
@@ -174,7 +171,7 @@ export const verify = (
   });
 
 /**
- * Runs `work` with the store. If there is no store yet, it throws instead of creating a store that no server would use.
+ * Runs `work` with the opened store. Throws if there is no store yet, instead of creating one that no server would use.
  */
 async function withStore<T>(config: Config, work: (store: Store) => Promise<T>): Promise<T> {
   await requireStore(config);

@@ -27,8 +27,8 @@ const login: Handler<"auth login"> = async ({ flags }, output) => {
 };
 
 /**
- * Refuses a second login to the same server, because the first token would stay valid and unused. A token that no
- * longer works is replaced.
+ * Throws if there is already a working login to the same server, because its token would stay valid and unused. A
+ * stored token that no longer works is replaced.
  */
 async function refuseSecondLogin(url: string, level: Level): Promise<void> {
   const stored = await readStoredSettings(level);
@@ -79,8 +79,8 @@ async function deviceLogin({ client }: Connection, wishes: LoginWishes, output: 
 }
 
 /**
- * Polls until the login with this code is confirmed, and returns the token. The first poll is after one second, in case
- * the confirmation is quick; the others follow every five seconds, as in the `datachain` client.
+ * Polls until the login with this code is confirmed, and returns the token. The first poll is after one second, the
+ * others follow every five seconds, as in the `datachain` client.
  */
 async function pollForToken(client: Connection["client"], code: string): Promise<string> {
   const { ApiError, routes } = await import("@millrace/contract");
@@ -111,7 +111,10 @@ async function openBrowser(page: string): Promise<void> {
   child.unref();
 }
 
-/** Returns the team to store as the default: the requested team, or the user's only team; otherwise null. */
+/**
+ * Returns the team to store as the default: the requested team or, if none was requested, the user's only team. Returns
+ * null if several teams were requested, or if the user has none or several.
+ */
 async function defaultTeam({ client }: Connection, wanted: readonly string[]): Promise<string | null> {
   if (wanted.length > 0) return wanted.length === 1 ? (wanted[0] ?? null) : null;
   const { routes } = await import("@millrace/contract");
@@ -159,8 +162,8 @@ const team: Handler<"auth team"> = async ({ flags, arguments: { NAME: name } }, 
 };
 
 /**
- * Throws if the user is not a member of the team, because every later command would fail. If the user is not signed in,
- * or the server does not answer, the name is accepted.
+ * Throws if the user is not a member of the team, because later commands would fail. If this cannot be checked, because
+ * the user is not signed in or the server does not answer, the name is accepted.
  */
 async function refuseForeignTeam(name: string): Promise<void> {
   const settings = await readSettings();

@@ -1,5 +1,6 @@
 /**
- * `millrace backfill`: shows and controls runs of a pipeline for past dates. `millrace pipeline backfill` creates them.
+ * `millrace backfill`: shows and controls backfills, which run a pipeline for past dates. `millrace pipeline backfill`
+ * creates them.
  */
 import { type Backfill, type BackfillItem, type BackfillMoment, routes } from "@millrace/contract";
 import { allPages } from "../all-pages.ts";
@@ -57,7 +58,7 @@ const fieldsOf = (backfill: Backfill): [string, string][] => [
   ["by", backfill.created_by],
 ];
 
-/** Returns the command that the user probably needs next; undefined if there is none. */
+/** Returns the command that the user probably needs next; undefined if no command is needed. */
 const nextStep = ({ id, status }: Backfill) =>
   ({
     RUNNING: `millrace backfill show ${id}`,

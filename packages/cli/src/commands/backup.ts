@@ -26,7 +26,10 @@ const backup: Handler<"backup"> = async ({ flags, arguments: { DIR } }, output) 
   return isWhole(manifest) ? 0 : 1;
 };
 
-/** Tells whether the backup is complete: no daily copy of a warehouse had to be used, and no upload was missing. */
+/**
+ * Tells whether the backup is complete. It is incomplete if a daily copy of a warehouse had to be used, or if an upload
+ * was missing.
+ */
 const isWhole = ({ stores = [], uploads }: Manifest) =>
   stores.every(({ from }) => from === "store") && (uploads?.lost ?? []).length === 0;
 

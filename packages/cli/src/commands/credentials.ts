@@ -1,11 +1,14 @@
-/** `millrace credentials`: manages sets of variables for jobs. Values are read from files, pipes and prompts only. */
+/**
+ * `millrace credentials`: manages sets of variables for jobs. Values are read only from files, pipes and prompts, never
+ * from arguments.
+ */
 import { type Client, type Credentials, type CredentialsInput, routes } from "@millrace/contract";
 import { connect } from "../connection.ts";
 import { CliError, usageError } from "../errors.ts";
 import type { Column, Output } from "../output.ts";
 import type { Handler, HandlersOf } from "./handler.ts";
 
-/** Formats the variables of a set, with the values of those that are not secret. */
+/** Lists the variables of a set. The value is shown only for variables that are not secret. */
 const variablesText = ({ variables, plain }: Credentials) =>
   variables.map((name) => (Object.hasOwn(plain, name) ? `${name}=${plain[name]}` : name)).join(", ");
 
@@ -43,8 +46,8 @@ const set: Handler<"credentials set"> = async ({ flags, arguments: { NAME: name 
 };
 
 /**
- * Asks for confirmation if the set has variables that the new values lack: these variables would be removed. New values
- * for the same variables need no confirmation.
+ * Asks for confirmation if the set has variables that are not among the new values, because these variables would be
+ * removed. Replacing the values of the same variables needs no confirmation.
  */
 async function askToDrop(client: Client, { name, values, dotenv }: CredentialsInput, own: boolean): Promise<void> {
   const there = await findSet(client, name, own);
@@ -58,7 +61,10 @@ async function askToDrop(client: Client, { name, values, dotenv }: CredentialsIn
 const namesIn = (dotenv: string) =>
   [...dotenv.matchAll(/^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=/gm)].map(([, variable]) => variable);
 
-/** Returns the set with this name that belongs to the user or to the team; undefined if there is none. */
+/**
+ * Returns the set with this name; undefined if there is none. If `own`, searches the sets of the user, otherwise those
+ * of the team.
+ */
 const findSet = async (client: Client, name: string, own: boolean): Promise<Credentials | undefined> =>
   (await client.call(routes.listCredentials, { query: {} })).find(
     (set) => set.name === name && (set.owner === "team") !== own,

@@ -49,7 +49,10 @@ const show: Handler<"dataset show"> = async ({ flags, arguments: { NAME: name } 
   return 0;
 };
 
-/** Returns the index of the version that the name ends with (`NAME@1.0.2`), or of the newest version. */
+/**
+ * Returns the index of the version in the name, such as `NAME@1.0.2`. If the name has no version, returns the index of
+ * the newest version.
+ */
 function chosenVersion({ versions }: Dataset, name: string): number {
   const wanted = /.@v?(\d+\.\d+\.\d+)$/.exec(name.trim())?.[1];
   const index = wanted === undefined ? versions.length - 1 : versions.findIndex(({ version }) => version === wanted);
@@ -111,8 +114,8 @@ const edit: Handler<"dataset edit"> = async ({ flags, arguments: { NAME: name } 
 };
 
 /**
- * Asks for confirmation before all versions are removed. If the name ends with a version, only that version is removed,
- * without confirmation.
+ * If the name has no version, asks for confirmation, because all versions will be removed. If it has a version, only
+ * that version is removed, without confirmation.
  */
 async function askToRemoveAll(client: Client, name: string): Promise<void> {
   if (/.@v?\d+\.\d+\.\d+$/.test(name.trim())) return;

@@ -104,8 +104,8 @@ const retryJob: Handler<"pipeline retry-job"> = async ({ flags, arguments: { NAM
 };
 
 /**
- * Returns the job id of the run whose name is `typed`, or whose id begins or ends with it. If no run matches, returns
- * `typed`, and the server reports the error.
+ * Returns the job id of the run with the name `typed`, or with an id that begins or ends with `typed`. If no run
+ * matches, returns `typed` itself, and the server reports the error.
  */
 async function findRun({ client }: Connection, name: string, typed: string): Promise<string> {
   const { job_runs } = await client.call(routes.getPipeline, { query: { name } });

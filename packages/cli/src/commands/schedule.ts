@@ -25,7 +25,7 @@ const stateOf = ({ is_paused, next_run, waiting_since, trigger_dataset }: Pipeli
   return next_run === null && trigger_dataset === null ? "over" : "active";
 };
 
-/** Returns a word that tells whether the schedule runs the newest scripts. */
+/** Returns a word that tells whether the schedule uses the newest scripts. */
 function scriptsOf({ newer_scripts, follow }: PipelineScheduleItem): string {
   if (follow === "latest") return "latest";
   if (newer_scripts === null) return "-";
@@ -34,7 +34,7 @@ function scriptsOf({ newer_scripts, follow }: PipelineScheduleItem): string {
 const whenOf = ({ cron_expression, start_after, trigger_dataset }: PipelineScheduleItem) =>
   cron_expression ?? (start_after === null && trigger_dataset !== null ? "on dataset" : "once");
 
-/** Returns the columns of the table. A narrow terminal keeps the health and its reason longest. */
+/** Returns the columns of the table. On a narrow terminal, the columns for the health and its reason stay longest. */
 export const scheduleColumns = (now: number): Column<PipelineScheduleItem>[] => [
   { title: "ID", full: ({ id }) => String(id) },
   { title: "NAME", full: ({ schedule_name }) => schedule_name, shrinks: "last" },
@@ -79,7 +79,7 @@ interface TimeFlags {
   readonly follow: string | undefined;
 }
 
-/** Returns the request fields that the flags set. An empty `--start-time` removes the start time. */
+/** Returns the fields of the request, read from the flags. An empty `--start-time` removes the start time. */
 async function readFlags(flags: TimeFlags, command: string) {
   const start = flags["start-time"];
   const { parseStartTime } = await import("../job/start-time.ts");
@@ -186,7 +186,10 @@ const showOne: Handler<"schedule show"> = async ({ flags, arguments: { SCHEDULE 
   return show(await connection.client.call(routes.getSchedule, { query }), flags.json, output);
 };
 
-/** Finds a schedule by name or id. A name takes precedence, because a schedule may be named "7". */
+/**
+ * Finds the id of a schedule by the schedule's name or id. The name is tried first, because a schedule may be named
+ * "7".
+ */
 async function findId({ client }: Connection, text: string): Promise<number> {
   const schedules = await allPages(client, routes.listSchedules, {});
   const found = schedules.find((one) => one.schedule_name === text) ?? schedules.find(({ id }) => String(id) === text);

@@ -1,5 +1,6 @@
 /**
- * `millrace storage`: works with local files and object stores. The storage library is loaded only by these commands.
+ * `millrace storage`: works with local files and object stores. Only these commands load the storage library, so that
+ * the others start quickly.
  */
 import type { Entry, SyncAction } from "@millrace/storage";
 import { usageError } from "../errors.ts";
@@ -49,7 +50,10 @@ const cp: Handler<"storage cp"> = async ({ flags, arguments: { FROM, TO } }, out
   return 0;
 };
 
-/** Throws unless FROM and the flags name a single file: only that can be written to standard output. */
+/**
+ * Throws unless FROM is a single file that can be written to standard output: not `-`, and without `--recursive` and
+ * `--json`.
+ */
 function checkBytesOnly(from: string, flags: { recursive: boolean; json: boolean }): void {
   if (from !== "-" && !flags.recursive && !flags.json) return;
   throw usageError("Only a single file can be written to standard output", {

@@ -90,7 +90,7 @@ const remove: Handler<"task rm"> = async ({ flags, arguments: { TASK } }, output
   return 0;
 };
 
-/** Finds a task by name or by part of its id; a name takes precedence. Throws if several tasks match. */
+/** Finds a task by its name or by part of its id. The name is tried first. Throws if several tasks match. */
 async function findTask({ client }: Connection, text: string): Promise<TaskItem> {
   const tasks = await allPages(client, routes.listTasks, {});
   const named = tasks.filter(({ name }) => name === text);

@@ -52,8 +52,8 @@ const invitationColumns: Column<Invitation>[] = [
 ];
 
 /**
- * Connects, and returns the team from the settings. If none is set, returns the user's only team, and throws if the
- * user has none or several.
+ * Connects to the server, and returns the connection and the team. This is the team in the settings, otherwise the
+ * user's only team. Throws if no team is set and the user has none or several.
  */
 async function inTeam(flags: SettingsFlags): Promise<Connection & { params: { team_name: string } }> {
   const connection = await connect(flags);
@@ -195,8 +195,9 @@ const usage: Handler<"team usage"> = async ({ flags }, output) => {
 };
 
 /**
- * Asks for confirmation if the new quota for logs is below their current size, because the oldest logs would be
- * deleted. Does not ask for 0, which sets the server's default: this command does not know that quota.
+ * Asks for confirmation if the new quota for logs is below the current size of the logs, because the oldest logs would
+ * be deleted. If the quota is 0, the server's default will apply. This function does not know the default, so it does
+ * not ask.
  */
 async function askToCutLogs(client: Client, params: { team_name: string }, quota: number | undefined): Promise<void> {
   if (!quota) return;

@@ -25,7 +25,7 @@ const columns = (zone: string, now: number): Column<Upcoming>[] => [
   },
 ];
 
-/** Tells whether a firing is overdue: its time is at least one minute ago. */
+/** Tells whether a firing is overdue: it should have happened at least one minute ago. */
 const isOverdue = (at: string, now: number) => now - Date.parse(at) >= 60_000;
 
 const upcoming: Handler<"upcoming"> = async ({ flags }, output) => {

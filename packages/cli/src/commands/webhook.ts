@@ -33,7 +33,7 @@ interface Choices {
   readonly "secret-file": string | undefined;
 }
 
-/** Returns the request fields that the flags set. */
+/** Returns the fields of the request, read from the flags. */
 async function readChoices(flags: Choices) {
   const statuses = flags["job-status"];
   const { format, method } = flags;

@@ -48,8 +48,8 @@ function commandCase([path, command]: readonly [string, Command]): string {
 }
 
 /**
- * Returns the `_arguments` spec of a flag, such as `'(-n --name)'{-n,--name}'[help]:NAME:'`. After one of the two
- * forms, the other is no longer offered.
+ * Returns the `_arguments` spec of a flag, such as `'(-n --name)'{-n,--name}'[help]:NAME:'`. The part in parentheses
+ * makes zsh offer only one of the two forms.
  */
 function flagSpec(name: string, flag: Flag): string {
   const names = spellings(name, flag);

@@ -1,4 +1,4 @@
-/** Draws lineage as trees: the inputs of a version, and the versions that were created from it. */
+/** Draws the lineage of a dataset version as two trees: its inputs, and the versions that were created from it. */
 import type { Lineage, LineageNode } from "@millrace/contract";
 
 type Direction = "upstream" | "downstream";
@@ -31,14 +31,17 @@ class Graph {
     this.#next = next;
   }
 
-  /** Returns the neighbours of a node, sorted by name, so that the same graph is always drawn the same way. */
+  /**
+   * Returns the next nodes in the direction of this graph, sorted by name, so that the same graph is always drawn the
+   * same way.
+   */
   after(id: string): LineageNode[] {
     const found = (this.#next.get(id) ?? []).flatMap((next) => this.nodes.get(next) ?? []);
     return found.sort((a, b) => (label(a, "") < label(b, "") ? -1 : 1));
   }
 }
 
-/** Returns the lines below a node. A version with several parents is expanded only once. */
+/** Returns the lines below a node. A version that occurs several times is expanded only the first time. */
 function branches(graph: Graph, id: string, indent: string, drawn: Set<string>): string[] {
   const nodes = graph.after(id);
   return nodes.flatMap((node, index) => {

@@ -91,7 +91,8 @@ export const schemaColumns: Column<{ name: string; type: string }>[] = [
 type Row = Readonly<Record<string, unknown>>;
 
 /**
- * Minimum width of a column in characters. A truncated path is useless, so a column that would be narrower is left out.
+ * Minimum width of a column in characters. A column that would become narrower is left out, because truncated paths are
+ * useless.
  */
 const leastCell = 20;
 
@@ -101,6 +102,6 @@ export function previewColumns(rows: readonly Row[]): Column<Row>[] {
   return names.map((name) => ({ title: name, full: (row) => cell(row[name]), shrinks: true, least: leastCell }));
 }
 
-/** Formats a value: texts unchanged, everything else as JSON; numbers keep all their digits. */
+/** Formats a value. A text stays unchanged, other values become JSON. Numbers keep all their digits. */
 const cell = (value: unknown) =>
   value === null || value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);

@@ -34,7 +34,7 @@ interface ScriptFlags {
   readonly repository: string | undefined;
 }
 
-/** Returns the text of a local file, or the path of the script in the repository. */
+/** Returns the script as fields of the request: the text of a local file, or a path in the repository. */
 function scriptOf(file = "", { name: given, script, repository }: ScriptFlags) {
   if (script !== undefined) {
     if (file !== "") throw usageError("FILE and --script cannot be combined", { next: "millrace job run --help" });
@@ -56,7 +56,10 @@ interface RetryFlags {
   readonly "retry-delay": string | undefined;
 }
 
-/** Returns only the flags that were given; the server takes the rest from the script or from the team's defaults. */
+/**
+ * Returns the time limit and retries that the flags set. For absent flags, the server uses the values of the script or
+ * the team's defaults.
+ */
 export function retryRules(flags: RetryFlags): Pick<JobInput, "timeout" | "retries" | "retry_delay"> {
   const { timeout, retries, "retry-delay": delay } = flags;
   return set({ timeout: readSeconds("timeout", timeout), retries, retry_delay: readSeconds("retry-delay", delay) });
@@ -66,12 +69,15 @@ const set = <T extends object>(fields: T): { [Name in keyof T]?: NonNullable<T[N
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
 
 /**
- * Returns a file name for a script from standard input. The script is Python unless its shebang names another
- * interpreter.
+ * Returns a file name for a script from standard input. It ends with `.py`, unless the shebang names another
+ * interpreter than Python.
  */
 const nameOfInput = (query: string) => (/^#!(?!.*python)/.test(query) ? "stdin.sh" : "stdin.py");
 
-/** Parses parameters. NAME=VALUE sets a text; a JSON object sets values of any type. Later items take precedence. */
+/**
+ * Parses the values of `--params`. NAME=VALUE sets a text; a JSON object sets values of any type. Later values replace
+ * earlier ones.
+ */
 function readParams(items: readonly string[]): Record<string, unknown> {
   return Object.assign({}, ...items.map((item) => (item.trimStart().startsWith("{") ? jsonObject(item) : pair(item))));
 }
@@ -90,7 +96,7 @@ function jsonObject(item: string): Record<string, unknown> {
   }
 }
 
-/** Builds the request that repeats a job. A task is repeated as a single job that starts now. */
+/** Builds the request that runs a job again. If the job is a task, the request is for a single job that starts now. */
 export function composeRerun(job: Job, ignoreCheckpoints: boolean, params: readonly string[] = []): JobInput {
   return {
     ...(job.script ? { script: job.script } : { query: job.query }),
@@ -114,28 +120,31 @@ export function composeRerun(job: Job, ignoreCheckpoints: boolean, params: reado
 }
 
 /**
- * Returns the fields for credentials. A single name is sent as `credentials_name`, as the `datachain` client sends it.
- * An empty name means no credentials.
+ * Returns the fields for credentials. A single name is sent as `credentials_name`, as in the `datachain` client. An
+ * empty name means no credentials.
  */
 const credentials = (names: readonly string[]): Pick<JobInput, "credentials_name" | "credentials_names"> =>
   names.length > 1 ? { credentials_names: [...names] } : { credentials_name: names[0] ?? null };
 
 /**
- * Returns the query type for a file name. A `.ts` file is sent as TYPESCRIPT, which the server refuses as not
- * supported: this is clearer than the syntax errors of a shell.
+ * Returns the query type for a file name. A `.ts` file gets TYPESCRIPT, which the server refuses with a clear message.
+ * As SHELL, it would fail with confusing syntax errors.
  */
 function queryType(name: string): QueryType {
   if (name.endsWith(".py")) return "PYTHON";
   return name.endsWith(".ts") ? "TYPESCRIPT" : "SHELL";
 }
 
-/** Returns the text of the file followed by one line per item. Keeps blank lines, as the `datachain` client does. */
+/**
+ * Returns the text of the file, followed by the items, one per line. Blank lines are kept, as in the `datachain`
+ * client.
+ */
 export function joinTexts(file: string | undefined, items: readonly string[]): string {
   const joined = items.join("\n");
   return file === undefined ? joined : `${readText(file)}\n${joined}`;
 }
 
-/** Reads a text file. Replaces CRLF by LF as Python does, because a shell fails on CRLF. */
+/** Reads a text file or an open descriptor. Replaces CRLF by LF, as Python does, because a shell fails on CRLF. */
 export function readText(path: string, descriptor?: number): string {
   try {
     return new TextDecoder("utf-8", { fatal: true })
@@ -151,8 +160,8 @@ export function readText(path: string, descriptor?: number): string {
 }
 
 /**
- * Returns NAME=VALUE lines that dotenv parses back to the same values. Quotes cannot be escaped in dotenv, so a value
- * gets quotes of a kind that it does not contain.
+ * Returns NAME=VALUE lines that dotenv parses back to the same values. A value is put in quotes of a kind that it does
+ * not contain, because quotes cannot be escaped in dotenv.
  */
 export const environmentText = (environment: Readonly<Record<string, string>>) =>
   Object.entries(environment)

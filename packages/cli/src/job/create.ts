@@ -1,4 +1,4 @@
-/** Creates a job exactly once, even if the request is retried. */
+/** Creates a job exactly once, even if the request is sent several times. */
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { ApiError, type Job, type JobInput, routes } from "@millrace/contract";

@@ -6,7 +6,10 @@ import { CliError, usageError } from "../errors.ts";
 import { isPartOfId, leastOfId, shortId } from "./id.ts";
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-/** Searches the newest 100 jobs first, then the newest 2000, because users mostly type ids of recent jobs. */
+/**
+ * Numbers of jobs to search: first the newest 100 jobs, then the newest 2000, because users mostly type ids of recent
+ * jobs.
+ */
 const windows = [100, 2000];
 
 export async function findJobId({ client }: Connection, text: string): Promise<string> {

@@ -14,7 +14,7 @@ import { readSocket } from "./socket.ts";
 
 const maxFailures = 15;
 const longestWait = 30_000;
-/** A connection that lasted this many milliseconds counts as successful, even if the job logged nothing. */
+/** If a connection lasted this many milliseconds, it counts as successful, even if nothing was received. */
 const goodConnection = 15_000;
 
 export interface FollowOptions {
@@ -52,8 +52,8 @@ export async function followJob(
 }
 
 /**
- * If the job has ended, reads the rest of its log and its final status. Otherwise, or if the server cannot be reached,
- * does nothing: the caller tries again.
+ * If the job has ended, reads the rest of the log and then the final status. If the job has not ended, or the server
+ * cannot be reached, does nothing, and the caller tries again.
  */
 async function endOverRest(connection: Connection, jobId: string, reading: Reading, statusesOnly: boolean) {
   try {
@@ -66,7 +66,7 @@ async function endOverRest(connection: Connection, jobId: string, reading: Readi
   }
 }
 
-/** Tells whether a retry may succeed after this error: the server is unreachable, failed or is busy. */
+/** Tells whether the same request may succeed later: the server was unreachable, failed or was busy. */
 const isPassing = (error: unknown) =>
   error instanceof UnreachableError || (error instanceof ApiError && (error.status >= 500 || error.status === 429));
 

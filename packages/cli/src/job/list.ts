@@ -23,8 +23,8 @@ export async function listQuery(connection: Connection, flags: Input<"job ls">["
 }
 
 /**
- * Reads matching jobs up to the limit. Each request examines a limited number of jobs and returns a cursor to continue
- * from.
+ * Reads matching jobs, at most `limit`. Each request examines a limited number of jobs and returns a cursor for the
+ * next request.
  */
 export async function listJobs({ client }: Connection, query: ListJobsQuery, output: Output): Promise<Job[]> {
   const limit = query.limit ?? 20;

@@ -3,8 +3,8 @@ import { usageError } from "../errors.ts";
 import { isoDate, units } from "./start-time.ts";
 
 /**
- * Parses a past time and returns it in UTC, because the server may be in another time zone. A time without an offset is
- * local time.
+ * Parses a past time and returns it in UTC, because the server may be in another time zone. If the text has no UTC
+ * offset, it is in the user's time zone.
  */
 export function parsePastTime(flag: string, text: string, now = new Date()): string {
   const words = text.trim().toLowerCase();

@@ -5,7 +5,7 @@ import { isSettled, type JobStatus, type LogFrame, type LogPiece } from "@millra
 import { CliError } from "../errors.ts";
 
 export interface Follower {
-  /** Prints a piece of the log. A returned promise pauses the socket until the output has caught up. */
+  /** Prints a piece of the log. If the result is a promise, the socket pauses until the promise resolves. */
   onLog(text: string): Promise<void> | undefined;
   onStatus(status: JobStatus): void;
   onBreak(seconds: number): void;
@@ -25,8 +25,8 @@ export class Reading {
   }
 
   /**
-   * The byte offset to resume from: the start of the last piece, because its length in bytes is unknown. The server
-   * sends that piece again, and it is skipped.
+   * The byte offset from which to resume. It is the start of the last piece, because the length of this piece in bytes
+   * is unknown. The server sends the piece again, and it is skipped here.
    */
   get after(): number {
     return this.#lastId > 0 ? this.#lastId - 1 : this.#start;
@@ -56,5 +56,5 @@ export class Reading {
   }
 }
 
-/** Returns the error for a log that the server refuses to send. In most cases, the job does not exist. */
+/** Returns the error for a log that the server refuses to send. Mostly, this is because the job does not exist. */
 const refusal = (why: string) => new CliError("Cannot follow the log", { why, next: "millrace job ls" });

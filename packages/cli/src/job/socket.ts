@@ -14,8 +14,8 @@ export interface SocketRequest {
 }
 
 /**
- * Reads frames until the connection ends, for whatever reason; the caller decides whether to connect again. Throws if
- * this is useless: the server refused the token, or `onFrame` threw.
+ * Reads frames until the connection ends for any reason; the caller may then connect again. Throws if connecting again
+ * would not help: the server refused the token, or `onFrame` threw.
  */
 export function readSocket(
   { settings }: Connection,
@@ -69,7 +69,7 @@ function socketUrl(base: string, team: string | undefined, { jobId, after, statu
   return url;
 }
 
-/** Pauses the socket until the output has caught up, so that unread log pieces do not fill the memory. */
+/** Pauses the socket until the promise resolves, so that pieces of the log do not pile up in memory. */
 function holdBack(socket: WebSocket, drained: Promise<void> | undefined): void {
   if (!drained) return;
   socket.pause();

@@ -11,8 +11,8 @@ export const units: Record<string, number> = {
 const weekdays = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
 
 /**
- * Parses a time and returns it in UTC, because the server may be in another time zone. A time without an offset is
- * local time.
+ * Parses a time and returns it in UTC, because the server may be in another time zone. If the text has no UTC offset,
+ * it is in the user's time zone.
  */
 export function parseStartTime(text: string, now = new Date(), command = "job run"): string {
   const words = text.trim().toLowerCase();
@@ -40,7 +40,10 @@ function fromNow(text: string, now: Date): Date | undefined {
   return new Date(now.getTime() + (/^\d/.test(count) ? Number(count) : 1) * (units[unit] ?? 0));
 }
 
-/** Parses `9am`, `today 18:30`, `tomorrow` or `monday at 9:15 pm`. Only a time with `today` may be in the past. */
+/**
+ * Parses `9am`, `today 18:30`, `tomorrow` or `monday at 9:15 pm`. The result is in the future, except for a time with
+ * `today`, which may have passed.
+ */
 function dayAndTime(text: string, now: Date): Date | undefined {
   const match = /^([a-z]{5,9})?\s*(?:at\s+)?(\d.*)?$/.exec(text);
   if (!match || text === "") return undefined;

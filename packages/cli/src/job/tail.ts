@@ -6,15 +6,15 @@ import type { Output } from "../output.ts";
 const firstWindow = 64 * 1024;
 const largestWindow = 8 * 1024 * 1024;
 
-/** Selects the log of a job, or of one of its attempts. */
+/** Selects the log of a job or, if `attempt` is set, of one attempt. */
 interface LogChoice {
   readonly jobId: string;
   readonly attempt: number | undefined;
 }
 
 /**
- * Returns the byte offset at which the last `lines` lines begin. Reads backwards from the end, so a long log takes no
- * longer than a short one.
+ * Returns the byte offset at which the last `lines` lines begin. Reads backwards from the end of the log, so that a
+ * long log takes no longer than a short one.
  */
 export async function tailOffset(connection: Connection, log: LogChoice, lines: number): Promise<number> {
   let end = await logSize(connection, log);
@@ -35,7 +35,7 @@ export async function tailOffset(connection: Connection, log: LogChoice, lines: 
   return 0;
 }
 
-/** Prints the log as it is now, from a byte offset to the end. */
+/** Prints the log from a byte offset to its current end. */
 export async function printLog(connection: Connection, log: LogChoice, after: number, output: Output): Promise<void> {
   const response = await requestLog(connection, log, after > 0 ? `bytes=${after}-` : undefined);
   if (!response?.body) return;

@@ -9,7 +9,10 @@ import { sizeText } from "./view.ts";
 
 const progressEvery = 100;
 
-/** Uploads files and returns their ids for the job request. Opens all files before it sends the first one. */
+/**
+ * Uploads files and returns their ids for the job request. Opens all files before it sends the first one, so that a
+ * missing file is noticed before anything is sent.
+ */
 export async function uploadFiles(connection: Connection, paths: readonly string[], output: Output): Promise<string[]> {
   const files: { name: string; blob: Blob }[] = [];
   for (const path of paths) files.push({ name: basename(path), blob: await openFile(path) });

@@ -58,7 +58,7 @@ export const usageColumns: Column<UsageSample>[] = [
   { title: "PROCESSES", full: (sample) => String(sample.processes) },
 ];
 
-/** Returns every non-empty field of a job, the most important ones first. */
+/** Returns the names and values of all non-empty fields of a job, the most important ones first. */
 export function jobFields(job: Job, attempts?: JobAttempts, now = Date.now()): [string, string][] {
   const { status, steps, environment, params, metrics, error_message, error_stack, query, requirements, ...rest } = job;
   const fields: [string, string][] = [
@@ -78,7 +78,7 @@ export function jobFields(job: Job, attempts?: JobAttempts, now = Date.now()): [
   return fields.filter(([, value]) => value !== "" && value !== "-");
 }
 
-/** Returns the fields for attempts. A job with a single attempt needs no list of attempts. */
+/** Returns the fields about attempts. A list of attempts is left out if there is only one and no retry is due. */
 function attemptFields({ attempts, next_attempt_at, waits_for }: JobAttempts, now: number): [string, string][] {
   const waits: [string, string][] = [["waits_for", waits_for ?? ""]];
   if (next_attempt_at === null && attempts.length < 2) return waits;
@@ -101,8 +101,8 @@ const mapText = (map: Readonly<Record<string, unknown>>, separator: string) =>
     .join(separator);
 
 /**
- * Returns the duration of a stage. If the job ended but the stage has no end time, the duration is unknown and shown as
- * `-`.
+ * Returns the duration of a stage as text. It is `-` if the job ended but the stage has no end time, because the
+ * duration is then unknown.
  */
 function stepTook(step: Step, job: Job): string {
   if (step.finished_at) return durationText((Date.parse(step.finished_at) - Date.parse(step.started_at)) / 1000);
@@ -131,7 +131,7 @@ export function durationText(seconds: number): string {
     : `${Math.floor(whole / 86_400)}d ${Math.floor((whole % 86_400) / 3600)}h`;
 }
 
-/** Formats an age with one unit, which is precise enough to recognize a job. */
+/** Formats an age in a single unit, which is precise enough to recognize a job. */
 export function ageText(time: string, now: number): string {
   const age = Math.max(0, Math.floor((now - Date.parse(time)) / 1000));
   if (age < 60) return `${age}s ago`;

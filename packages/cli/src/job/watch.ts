@@ -8,7 +8,7 @@ import { followJob } from "./follow.ts";
 import { statusStyle, tookText } from "./view.ts";
 
 export interface WatchOptions {
-  /** False to wait for the job without printing its log. */
+  /** If false, the command waits for the job without printing the job's log. */
   readonly log: boolean;
   readonly json: boolean;
   readonly after?: number;
@@ -53,7 +53,7 @@ function screen(output: Output) {
   };
 }
 
-/** Reports that the user stopped following. Ctrl-C never cancels the job. */
+/** Tells the user that the command stopped following, and that the job continues. Ctrl-C never cancels the job. */
 function reportDetached(jobId: string, output: Output): number {
   output.note("\nStopped following. The job continues.");
   output.note(`  follow it again:  millrace job logs ${jobId}`);

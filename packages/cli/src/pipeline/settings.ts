@@ -1,6 +1,6 @@
 /**
- * Turns the flags of `pipeline settings` into a request. An absent flag changes nothing; a flag with an empty value
- * removes the setting.
+ * Turns the flags of `pipeline settings` into a request. If a flag is absent, its setting does not change. If its value
+ * is empty, the setting is removed.
  */
 import type { UpdatePipelineSettingsInput } from "@millrace/contract";
 import type { Input } from "../arguments.ts";
@@ -44,8 +44,8 @@ const text = (file: string | undefined, items: readonly string[]) =>
   file === undefined && items.length === 0 ? undefined : joinTexts(file, items);
 
 /**
- * Returns the values of a list flag; undefined if the flag was not given. `--files=` arrives as one empty word and
- * becomes an empty list.
+ * Returns the values of a list flag; undefined if the flag was not given. The flag without a value, as in `--files=`,
+ * gives an empty list.
  */
 const list = (items: readonly string[]) => (items.length === 0 ? undefined : items.filter((item) => item !== ""));
 

@@ -1,6 +1,6 @@
 /**
- * Draws the graph of a pipeline as a tree: every run is drawn once, below the last of its parents. An only child is
- * drawn without indentation, so that a long chain is a list and not a staircase.
+ * Draws the graph of a pipeline as a tree. Every run is drawn once, below the last of its parents. A single child is
+ * not indented, so that a long chain stays narrow.
  */
 import type { JobPipelineRun } from "@millrace/contract";
 
@@ -8,7 +8,7 @@ export interface Branch {
   readonly run: JobPipelineRun;
   /** Characters drawn before the name. */
   readonly stem: string;
-  /** Names of the run's other parents, below which the run is not drawn. */
+  /** Names of the run's other parents. The run is not drawn below these. */
   readonly also: readonly string[];
 }
 
@@ -52,7 +52,7 @@ function grow(
 interface Planted {
   readonly run: JobPipelineRun;
   readonly stem: string;
-  /** Characters drawn before the children of the run. */
+  /** Characters to draw before the children of the run. */
   readonly below: string;
 }
 

@@ -42,7 +42,10 @@ const marks: Partial<Record<JobStatus, string>> = {
   INIT: "▶",
 };
 
-/** Returns the lines that show a pipeline: all, or only the `room` most important ones. */
+/**
+ * Returns the lines that show a pipeline. If they would be more than `room` lines, shows only runs that are neither
+ * pending nor complete, as many as fit.
+ */
 export function pipelineLines(pipeline: Pipeline, room = Number.POSITIVE_INFINITY, now = Date.now()): Line[] {
   const head = headLines(pipeline);
   const branches = branchesOf(pipeline.job_runs);
@@ -90,8 +93,8 @@ function bar(completed: number, total: number): string {
 }
 
 /**
- * Returns the command that the user probably needs next. There is none for a PENDING pipeline, which is the template of
- * a schedule or backfill and never runs itself.
+ * Returns the command that the user probably needs next; undefined if no command is needed. A PENDING pipeline is a
+ * template of a schedule or backfill and never runs itself, so it needs none.
  */
 export function nextStep({ name, status }: Pipeline): string | undefined {
   if (status === "PENDING") return undefined;

@@ -1,5 +1,6 @@
 /**
- * Watches a pipeline until it ends, and returns an exit code. Redraws a terminal; elsewhere, prints a line per change.
+ * Watches a pipeline until it ends, and returns an exit code. On a terminal, redraws the pipeline; elsewhere, prints a
+ * line for each change.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { isUnfinished, type Pipeline, routes, statusGroups, watchExitCode } from "@millrace/contract";
@@ -9,7 +10,9 @@ import type { Output } from "../output.ts";
 import { nextStep, pipelineLines } from "./view.ts";
 
 const interval = 500;
-/** Number of failed requests in a row after which watching ends. Together they take longer than a server restart. */
+/**
+ * Maximum number of failed requests in a row. They take longer than a server restart, so watching survives a restart.
+ */
 const patience = 120;
 
 export async function watchPipeline(
@@ -44,7 +47,7 @@ const neverRuns = (name: string) =>
     next: "millrace schedule ls, millrace backfill ls",
   });
 
-/** How each state of the pipeline is shown, and when to stop watching. */
+/** How to show each state of the pipeline, and the signal to stop watching. */
 interface Watcher {
   readonly show: (pipeline: Pipeline) => void;
   readonly output: Output;
@@ -69,7 +72,9 @@ async function watch({ client }: Connection, name: string, { show, output, signa
   }
 }
 
-/** Tells whether a pipeline has ended. A failed pipeline has ended only when no job is active any more. */
+/**
+ * Tells whether a pipeline has ended. A failed pipeline may still have active jobs; it has ended when these have ended.
+ */
 const isOver = ({ status, job_runs }: Pipeline) =>
   !isUnfinished(status) && !job_runs.some((run) => statusGroups["ACTIVE"]?.includes(run.status));
 
@@ -82,7 +87,7 @@ function screen(output: Output): (pipeline: Pipeline) => void {
   };
 }
 
-/** Returns a function that prints what changed since the previous call; for output that is not a terminal. */
+/** Returns a function that prints what changed since its previous call. For output that is not a terminal. */
 function changes(output: Output): (pipeline: Pipeline) => void {
   const seen = new Map<string, string>();
   const tell = (key: string, status: string, text: string) => {

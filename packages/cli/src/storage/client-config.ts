@@ -1,5 +1,6 @@
 /**
- * Reads `--client-config`: JSON, or the name of a file or pipe with JSON, so that secrets stay off the command line.
+ * Reads `--client-config`, which is JSON, or the name of a file or pipe with JSON. A file keeps secrets off the command
+ * line.
  */
 import { readFile } from "node:fs/promises";
 import { text as readAll } from "node:stream/consumers";
@@ -23,7 +24,7 @@ async function readPlace(path: string): Promise<string> {
 }
 
 /**
- * Parses JSON. Returns undefined if the text is not JSON, instead of the parser's error, which would quote the text
+ * Parses JSON. Returns undefined if the text is not JSON. It does not throw, because the error would quote the text
  * with its secrets.
  */
 function parse(text: string): unknown {

@@ -25,7 +25,7 @@ export async function copyTree(session: StorageSession, copy: Copy, output: Outp
   return progress.done;
 }
 
-/** Runs the sync. If the library refuses FROM because it is a file, throws an error that suggests `cp`. */
+/** Runs the sync. If FROM is a file, which the library refuses, throws an error that suggests `cp`. */
 export async function syncFrom(session: StorageSession, copy: Copy, options: SyncOptions): Promise<void> {
   const { library, signal } = session;
   const { from, to, source, target } = copy;
@@ -61,7 +61,7 @@ export async function printFile(place: Place, options: ReadOptions & { signal: A
   }
 }
 
-/** Copies one file. If FROM is `-`, it copies standard input, whose size is known only at its end. */
+/** Copies one file. If FROM is `-`, copies standard input, whose size is unknown in advance. */
 export async function copyFile({ signal }: StorageSession, copy: Copy, output: Output): Promise<Amount> {
   const { from, to, source, target } = copy;
   const piped = from === "-";
@@ -84,7 +84,10 @@ export async function copyFile({ signal }: StorageSession, copy: Copy, output: O
 /** Tells whether the size of the file is known; web servers do not always send it. */
 const isSized = (entry: Entry | undefined): entry is Entry => entry !== undefined && Number.isFinite(entry.size);
 
-/** Returns the path to write to, relative to the target: the file's name if the target is a folder, otherwise empty. */
+/**
+ * Returns the path to write to, relative to the target. If the target is a folder, this is the name of the file,
+ * otherwise it is empty.
+ */
 async function placeBelow(to: string, target: Storage, name: string | undefined, signal: AbortSignal): Promise<string> {
   const isFolder = to.endsWith("/") || isBucket(to) || (await isDirectory(target, signal));
   if (!isFolder) return "";

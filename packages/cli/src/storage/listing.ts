@@ -1,4 +1,4 @@
-/** Selects what `ls` shows: a folder, a single file, or the matches of a pattern. */
+/** Lists what `ls` shows: the entries of a folder, a single file, or the matches of a pattern. */
 import type { ClientConfig, Entry } from "@millrace/storage";
 import { CliError } from "../errors.ts";
 import { sizeText } from "../job/view.ts";
@@ -25,7 +25,7 @@ export interface ListWishes {
   readonly recursive: boolean;
 }
 
-/** Lists the entries of a URI. An exact name takes precedence over a pattern. */
+/** Lists the entries of a URI. If a file or folder has exactly this name, the URI is not used as a pattern. */
 export async function* listEntries(session: StorageSession, wishes: ListWishes): AsyncGenerator<Entry> {
   if (!isPattern(wishes.uri)) return yield* listPlace(session, wishes);
   for (const uri of [wishes.uri, unescaped(wishes.uri)]) {
@@ -35,10 +35,7 @@ export async function* listEntries(session: StorageSession, wishes: ListWishes):
   yield* listMatches(session, wishes);
 }
 
-/**
- * Tells whether a file or folder has exactly this name. If the store refuses the name as invalid, it cannot exist
- * there.
- */
+/** Tells whether a file or folder has exactly this name. Returns false if the store refuses the name as invalid. */
 async function isThere({ library, open, signal }: StorageSession, uri: string, config: ClientConfig): Promise<boolean> {
   try {
     return (await lookUpIfThere({ uri, storage: open(uri, config) }, signal)) !== undefined;
@@ -81,8 +78,8 @@ async function* listPlace({ open, signal }: StorageSession, wishes: ListWishes):
 const batchSize = 1000;
 
 /**
- * Prints entries as they arrive, so that a listing of millions of files needs little memory. On a terminal, first waits
- * for all entries in order to align the columns.
+ * Prints entries. On a terminal, waits for all entries, to align the columns. Elsewhere, prints them in batches, so
+ * that a listing of millions of files needs little memory.
  */
 export async function printEntries(entries: AsyncIterable<Entry>, output: Output): Promise<void> {
   let rows: Entry[] = [];

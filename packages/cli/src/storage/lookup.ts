@@ -1,4 +1,4 @@
-/** Looks up the file or folder that a URI names, and explains what to do if there is none. */
+/** Looks up the file or folder that a URI names. If there is none, the error says what to do. */
 import type { Entry, Storage } from "@millrace/storage";
 import { CliError, usageError } from "../errors.ts";
 import { folderAbove, isPattern } from "./uri.ts";
@@ -16,8 +16,8 @@ export async function lookUp(place: Place, signal: AbortSignal): Promise<Entry> 
 }
 
 /**
- * Returns the entry that a URI names; undefined if there is none. Throws if the bucket does not exist, so
- * that the error names the bucket.
+ * Returns the entry that a URI names; undefined if there is none. If the bucket itself does not exist, throws the
+ * library's error, which names the bucket.
  */
 export async function lookUpIfThere({ storage }: Place, signal: AbortSignal): Promise<Entry | undefined> {
   const { isStorageError } = await import("@millrace/storage");
@@ -31,8 +31,8 @@ export async function lookUpIfThere({ storage }: Place, signal: AbortSignal): Pr
 }
 
 /**
- * Returns the error to show for a failed read: if the path is a folder, the error says so. Only failed reads are
- * checked for this, so a successful read needs no extra request.
+ * Returns the error to show for a failed read. If the path is a folder, the error says so. This is called only after a
+ * failure, so that a successful read needs no extra request.
  */
 export async function explainUnread(place: Place, signal: AbortSignal, error: unknown): Promise<unknown> {
   const { isStorageError } = await import("@millrace/storage");

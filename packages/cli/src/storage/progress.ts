@@ -17,7 +17,7 @@ export class TransferProgress {
   #bytes = 0;
   #told = 0;
 
-  /** If `total` is not given, only the amount done is shown, without a bar. */
+  /** If `total` is not given, shows only the amount that is done, without a bar. */
   constructor(output: Output, total?: Amount) {
     this.#output = output;
     this.#total = total;

@@ -12,7 +12,7 @@ export interface RemoveWishes {
   readonly yes: boolean;
 }
 
-/** Removes files and returns their number and size; in a dry run, those of the files that would be removed. */
+/** Removes files and returns their number and total size. In a dry run, removes nothing and returns the same. */
 export async function removeFiles(
   uri: string,
   storage: Storage,

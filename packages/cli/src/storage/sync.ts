@@ -1,6 +1,6 @@
 /**
- * Makes one folder like another. Makes a dry run first if the user must confirm removals, or if the progress bar needs
- * the total.
+ * Makes one folder equal to another. Runs a dry run first if the user must confirm removals, or if the progress bar
+ * needs the total.
  */
 import type { SyncAction, SyncOptions } from "@millrace/storage";
 import type { Output } from "../output.ts";
@@ -14,7 +14,7 @@ export interface SyncWishes {
   readonly yes: boolean;
 }
 
-/** Returns the actions that were taken; in a dry run, those that would be taken. */
+/** Returns the actions of the sync. In a dry run, these are the actions that would be taken. */
 export async function syncFolders(
   session: StorageSession,
   copy: Copy,

@@ -18,25 +18,31 @@ function splitChain(uri: string): [path: string, outer: string] {
 }
 
 /**
- * Tells whether the text contains characters of patterns, such as `*`. It may still be the exact name of a file. URLs
- * are never patterns.
+ * Tells whether the text contains special characters of patterns, such as `*`. Such a text may still be the exact name
+ * of a file. http(s) URLs are never patterns.
  */
 export const isPattern = (uri: string) => !isUrl(uri) && /[*?[{\\]/.test(uri);
 
-/** Returns the name that a pattern matches if all its special characters are escaped; undefined for other patterns. */
+/**
+ * Returns the name that a pattern matches, if all special characters in the pattern are escaped; otherwise undefined.
+ */
 export function unescaped(pattern: string): string | undefined {
   return isPattern(pattern.replace(/\\./gsu, "")) ? undefined : pattern.replace(/\\(.)/gsu, "$1");
 }
 
 /**
- * Returns the last part of a path, without a trailing slash and without the query of a URL, which may be a signature.
+ * Returns the last part of a path, without a trailing slash. The query of a URL, which may contain a signature, is left
+ * out.
  */
 export function nameOf(uri: string): string {
   const path = (isUrl(uri) ? uri.replace(/[?#].*$/, "") : splitChain(uri)[0]).replace(/\/+$/, "");
   return path.slice(path.lastIndexOf("/") + 1);
 }
 
-/** Returns the parent folder; undefined for a bucket, and for an http(s) URL, whose parent cannot be listed. */
+/**
+ * Returns the parent folder. Returns undefined for a bucket, and for an http(s) URL, because its parent cannot be
+ * listed.
+ */
 export function folderAbove(uri: string): string | undefined {
   if (isUrl(uri) || isBucket(uri)) return undefined;
   const [path, outer] = splitChain(uri);

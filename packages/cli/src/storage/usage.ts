@@ -4,13 +4,16 @@ import type { Column } from "../output.ts";
 import { lookUp, type Place } from "./lookup.ts";
 
 export interface Usage {
-  /** A subfolder, with a slash at the end; `.` for the files directly in the folder; empty for the total. */
+  /**
+   * Name of the subfolder, with a slash at the end. It is `.` in the row of the files directly in the folder, and empty
+   * in the row of the total.
+   */
   readonly path: string;
   files: number;
   bytes: number;
 }
 
-/** Returns one row per subfolder, one for the files directly in the folder, and the total as the last row. */
+/** Returns one row for each subfolder, one for the files directly in the folder, and as the last row the total. */
 export async function usageBelow(place: Place, signal: AbortSignal): Promise<Usage[]> {
   const rows = new Map<string, Usage>();
   const total: Usage = { path: "", files: 0, bytes: 0 };
@@ -28,7 +31,7 @@ export async function usageBelow(place: Place, signal: AbortSignal): Promise<Usa
   return [...rows.values(), total];
 }
 
-/** Adds the file that the URI itself names to the total. Throws if the URI names nothing. */
+/** If the URI names a file, adds this file to the total. Throws if the URI names nothing. */
 async function addFileItself(place: Place, total: Usage, signal: AbortSignal): Promise<void> {
   const { type, size } = await lookUp(place, signal);
   if (type !== "file") return;

@@ -1,5 +1,6 @@
 /**
- * Opens storages for one command. Closes them when the command ends, stops them on signals, and explains their errors.
+ * Opens storages for one command. Closes them when the command ends, aborts their work on signals, and explains their
+ * errors.
  */
 import type { ClientConfig, Storage, StorageError } from "@millrace/storage";
 import { CliError, exitCodes } from "../errors.ts";
@@ -8,10 +9,13 @@ import { isLocal } from "./uri.ts";
 
 type StorageLibrary = typeof import("@millrace/storage");
 
-/** What a storage command needs: the library, a function that opens storages, and a signal that stops them. */
+/**
+ * What a storage command needs: the storage library, a function that opens storages, and a signal that aborts their
+ * work.
+ */
 export interface StorageSession {
   readonly library: StorageLibrary;
-  /** Aborted by Ctrl-C and other signals; a multipart upload is then aborted, too. */
+  /** Aborted on Ctrl-C and other signals. A multipart upload in progress is then aborted, too. */
   readonly signal: AbortSignal;
   open(uri: string, config?: ClientConfig): Storage;
 }
@@ -40,7 +44,7 @@ export async function withStorage<T>(run: (session: StorageSession) => Promise<T
 
 /**
  * Aborts the command on a signal. A second Ctrl-C exits at once. A second SIGTERM or SIGHUP does not, because the
- * system may send them twice, for example when a terminal is closed.
+ * system may send these signals twice, for example when a terminal is closed.
  */
 function listenForSignals(stop: AbortController): () => void {
   const interrupt = (_: NodeJS.Signals, number: number) =>
@@ -81,7 +85,10 @@ interface ConfigFlags {
   readonly "to-client-config": string | undefined;
 }
 
-/** Returns the parameters of FROM and of TO. Local files get none. TO may have its own: `--to-client-config`. */
+/**
+ * Returns the storage parameters of FROM and of TO; none for local files. They come from `--client-config`, or for TO
+ * from `--to-client-config` if that flag is given.
+ */
 export async function configsOf(from: string, to: string, flags: ConfigFlags): Promise<[ClientConfig, ClientConfig]> {
   const both = await readClientConfig(flags["client-config"]);
   const own = flags["to-client-config"] === undefined ? both : await readClientConfig(flags["to-client-config"]);

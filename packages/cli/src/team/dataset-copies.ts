@@ -5,7 +5,8 @@ import { CliError } from "../errors.ts";
 import { ageText } from "../job/view.ts";
 
 /**
- * Returns the copy of the given time, or the newest daily copy if no time is given. Throws if there is no such copy.
+ * Returns the copy with the time `wanted`; if this is undefined, the newest daily copy. Throws if there is no such
+ * copy.
  */
 export function chooseCopy(copies: readonly DatasetCopy[], wanted: string | undefined): DatasetCopy {
   const found = wanted
@@ -21,10 +22,10 @@ export function chooseCopy(copies: readonly DatasetCopy[], wanted: string | unde
   );
 }
 
-/** Maximum number of versions that are named; the others are only counted. */
+/** Maximum number of versions that are listed by name. Further versions are only counted. */
 const mostNames = 10;
 
-/** Returns the versions created after the copy; restoring the copy loses them. */
+/** Returns the versions that were created after the copy. They are lost if the copy is restored. */
 export async function versionsSince(client: Client, { created_at }: DatasetCopy): Promise<string[]> {
   const datasets = await allPages(client, routes.listDatasets, {});
   return datasets.flatMap(({ project, name, versions }) =>

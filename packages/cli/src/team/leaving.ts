@@ -1,4 +1,7 @@
-/** Before a user is disabled or leaves a team, shows the work that runs as this user and what will happen to it. */
+/**
+ * Shows the work that runs with a user's rights, before the user is disabled or leaves a team, and what will happen to
+ * this work.
+ */
 import type { Work } from "@millrace/contract";
 import { CliError } from "../errors.ts";
 import type { Output } from "../output.ts";
@@ -10,15 +13,15 @@ export interface LeavingFlags {
 }
 
 /**
- * Returns the part of the request that names the new owner. It has `force`, because the caller has already seen and
- * accepted which credentials the new owner lacks.
+ * Returns the part of the request that names the new owner. `force` is set, because the user of this command has
+ * already seen which credentials the new owner lacks.
  */
 export const transferOf = ({ "transfer-to": to }: LeavingFlags) =>
   to === undefined ? {} : { transfer_to: to, force: true };
 
 /**
- * Shows the work that will stop or change owner. If there is any, asks for confirmation. Returns false for a dry run,
- * otherwise true.
+ * Shows the work that will stop or change owner, and asks for confirmation if there is any. Returns false for a dry
+ * run, otherwise true. Throws if the user does not confirm.
  */
 export async function agreeToLeave(
   username: string,

@@ -1,6 +1,6 @@
 /**
- * Reads the settings from environment variables; no other file reads these variables. Settings come in groups and are
- * validated once; `millrace doctor` prints them.
+ * Reads and validates all settings. Each setting has an environment variable, and no other file reads these variables.
+ * `millrace doctor` prints the settings.
  */
 import { data } from "./groups/data.ts";
 import { exports } from "./groups/exports.ts";
@@ -45,9 +45,9 @@ type Source = "flag" | "environment" | "default";
 export interface Config extends Groups {
   /** Variables of the server's environment that jobs may see: paths, proxies, certificates, package indexes. */
   readonly jobEnvironment: Readonly<Record<string, string>>;
-  /** Environment in which the storage library looks for credentials and parameters. */
+  /** Environment variables in which the storage library looks for credentials and parameters. */
   readonly storageEnvironment: Readonly<Record<string, string | undefined>>;
-  /** Source of each value, by the name of its environment variable. */
+  /** Where each setting came from, by the name of its environment variable. */
   readonly sources: Readonly<Record<string, Source>>;
 }
 

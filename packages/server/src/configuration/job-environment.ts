@@ -1,6 +1,9 @@
 /** Selects the variables of the server's environment that jobs may see. */
 
-/** An allowlist, so that the server's own settings and secrets do not reach jobs. */
+/**
+ * Names of the variables that are passed to jobs. No others are, so that the server's own settings and secrets do not
+ * reach jobs.
+ */
 const passedToJobs =
   /^(PATH|LANG|LC_ALL|TZ|SSL_CERT_FILE|SSL_CERT_DIR|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE|GIT_SSL_CAINFO|NODE_EXTRA_CA_CERTS|AWS_CA_BUNDLE|(HTTPS?|ALL|NO|FTP)_PROXY|(https?|all|no|ftp)_proxy|PIP_[A-Z_]+|UV_[A-Z_]+)$/;
 

@@ -1,6 +1,6 @@
 /**
- * Parsers of settings. Each throws an error that says what it expected; the caller adds the name of the setting and the
- * rejected value.
+ * Parsers of settings. Each parser throws an error with the expected format. The caller adds the name of the setting
+ * and the rejected value.
  */
 import { isIP } from "node:net";
 import { totalmem } from "node:os";
@@ -9,7 +9,7 @@ import { isTooOldLibrary, oldestLibrary } from "@millrace/contract";
 
 export const text = (given: string): string => given;
 
-/** Returns an absolute path, or an empty string if none is given. */
+/** Returns an absolute path; an empty string if no path is given. */
 export const optionalPath = (given: string): string => given && resolve(given);
 
 export const flag = (given: string): boolean => choice("true", "false")(given) === "true";

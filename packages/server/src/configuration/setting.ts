@@ -1,11 +1,11 @@
-/** Types of a setting of the server and of a group of settings. Each part of the program gets one group. */
+/** Types of a single setting and of a group of settings. Each part of the server gets the values of one group. */
 
 export interface Setting<T> {
   /** Name of the environment variable. */
   readonly env: string;
-  /** Flag of `millrace serve`, without dashes; undefined if there is none. */
+  /** Flag of `millrace serve`, without dashes; undefined if the setting has no flag. */
   readonly flag?: string;
-  /** Default value, written as an operator would write it. */
+  /** Default value, as an operator would write it in the environment variable. */
   readonly fallback: string;
   /** Text that the documentation shows instead of a default that depends on the machine. */
   readonly fallbackInWords?: string;
@@ -30,7 +30,7 @@ export type Values<G extends Group> = {
   readonly [K in keyof G["settings"]]: ReturnType<G["settings"][K]["parse"]>;
 };
 
-/** Returns the definition unchanged. TypeScript infers from it the type of value that `parse` returns. */
+/** Returns the definition unchanged. TypeScript infers the type `T` from the definition's `parse`. */
 export const setting = <T>(definition: Setting<T>): Setting<T> => definition;
 
 export const group = <S extends Settings>(title: string, settings: S): Group<S> => ({ title, settings });

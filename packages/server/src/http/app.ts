@@ -131,15 +131,15 @@ function pages(app: FastifyInstance, context: HttpContext): void {
 }
 
 /**
- * Accepts an upgrade only to a WebSocket and only without a body. Other upgrades are ignored, because clients that
- * offer other protocols also accept plain HTTP.
+ * Tells whether the server accepts an upgrade: only to a WebSocket, and only without a body. Other upgrades are
+ * ignored, because clients that offer other protocols also accept plain HTTP.
  */
 const asksForSocket = ({ headers }: IncomingMessage) =>
   /^websocket$/i.test(headers.upgrade ?? "") &&
   headers["transfer-encoding"] === undefined &&
   !Number(headers["content-length"] ?? 0);
 
-/** Answers with the usual JSON error if a connection sends invalid HTTP, or sends its request too slowly. */
+/** If a connection sends invalid HTTP, or sends its request too slowly, answers with the usual JSON error. */
 const answerBrokenRequest =
   ({ requestSeconds }: RequestSettings) =>
   (error: NodeJS.ErrnoException, socket: Socket): void => {
@@ -183,8 +183,8 @@ function checkRequests(app: FastifyInstance, { listening, connections }: HttpCon
 }
 
 /**
- * Bounds the memory of request bodies and of answers that wait to be sent. Uploads are streamed to disk and do not
- * count.
+ * Limits the memory for request bodies and for answers that wait to be sent. Uploads do not count, because they are
+ * streamed to disk.
  */
 function boundMemory(app: FastifyInstance, { connections }: HttpContext): void {
   const bodies = new BodiesUnderWay();
@@ -205,7 +205,8 @@ function boundMemory(app: FastifyInstance, { connections }: HttpContext): void {
 }
 
 /**
- * Logs and counts each request. The log line has no query string, because that may hold the secret of a sign-in link.
+ * Logs and counts each request. The log line leaves out the query string, which may contain the secret of a sign-in
+ * link.
  */
 function logRequests(app: FastifyInstance, { metrics, requests }: HttpContext): void {
   app.addHook("onResponse", (request, reply, done) => {

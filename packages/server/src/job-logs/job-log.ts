@@ -17,7 +17,7 @@ export interface JobLogContext {
   readonly store: Store;
   readonly engines: Engines;
   readonly keys: KeyRing;
-  /** Archive of logs of ended attempts; undefined if the engine keeps them. */
+  /** Archive for the logs of ended attempts; undefined if these logs stay in the engine. */
   readonly archive?: LogArchive | undefined;
 }
 
@@ -43,8 +43,8 @@ export async function openJobLog(context: JobLogContext, id: string): Promise<Op
 }
 
 /**
- * Returns the log of a retried attempt and the lines that follow it. The file is open only during reads: a job may have
- * twenty such attempts, and many readers.
+ * Returns the log of a retried attempt and the lines that follow it. The log file is opened only for each read, because
+ * a job may have twenty retried attempts and many readers.
  */
 async function endedParts(context: JobLogContext, job: JobSecretsRow, row: EndedAttempt, number: number) {
   const withLog = async <T>(use: (log: MaskedLog) => Promise<T>): Promise<T> => {
@@ -67,7 +67,7 @@ async function endedParts(context: JobLogContext, job: JobSecretsRow, row: Ended
   return [part, textPart(lines)];
 }
 
-/** Opens the log of one attempt, counted from 1. Throws if there is no such attempt. */
+/** Opens the log of the attempt with this number, counted from 1. Throws if there is no such attempt. */
 export async function openAttemptLog(context: JobLogContext, id: string, number: number): Promise<Opened<GrowingLog>> {
   const job = await presentJob(context, id);
   const before = await endedAttempts(context.store.db, id);
@@ -109,8 +109,8 @@ async function openSource({ store, engines, archive }: JobLogContext, job: JobSe
 }
 
 /**
- * Returns the lines between two attempts. They depend only on stored data, so that their length, and with it all
- * offsets, never changes.
+ * Returns the lines that stand between the logs of two attempts. The lines depend only on stored data: their length
+ * must never change, because all later offsets depend on it.
  */
 async function linesBetween(
   log: GrowingLog,
@@ -125,8 +125,8 @@ async function linesBetween(
 }
 
 /**
- * Error for a log that was deleted, either because it was older than MILLRACE_LOG_DAYS or because the team was over its
- * quota.
+ * Returns the error for a log that was deleted, either because it was older than MILLRACE_LOG_DAYS or because the team
+ * was over its quota.
  */
 export const logRemoved = (id: string, at: string) =>
   new ApiError(
@@ -134,7 +134,7 @@ export const logRemoved = (id: string, at: string) =>
     `The log of job ${id} was removed on ${at.slice(0, 10)}, because it was older than the server keeps logs (MILLRACE_LOG_DAYS) or because the logs took up more than the team's quota.`,
   );
 
-/** Masks secrets in a job's metrics as in its log. A number that is a secret becomes a string. */
+/** Masks secrets in a job's metrics, as in its log. A number that contains a secret becomes a string. */
 export async function maskMetrics({ store, keys }: JobLogContext, id: string, json: string): Promise<string> {
   const job = await getJobSecrets(store.db, id);
   const search = job ? await searchOf(keys, job) : searchFor([]);

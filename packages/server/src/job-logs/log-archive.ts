@@ -19,8 +19,8 @@ export class LogArchive {
   readonly #onStored: () => void;
 
   /**
-   * `file` returns the path of an attempt's log in the engine. `onStored` is called after an upload, before the
-   * engine's file is deleted.
+   * `file` returns the path of an attempt's log file in the engine. `onStored` is called after an upload, before that
+   * file is deleted.
    */
   constructor(blobs: Blobs, file: (key: string) => string, onStored: () => void = () => {}) {
     this.#blobs = blobs;
@@ -37,7 +37,7 @@ export class LogArchive {
     this.signal.wake();
   }
 
-  /** Uploads a log and then deletes the engine's file. Does nothing if that file does not exist. */
+  /** Uploads the log of an attempt, then deletes the engine's log file. Does nothing if there is no such file. */
   async keep(key: string): Promise<void> {
     const file = this.#file(key);
     if (!(await lstat(file).catch(absent))?.isFile()) return;
@@ -49,8 +49,8 @@ export class LogArchive {
   }
 
   /**
-   * Opens the log of an attempt. Reads from the engine's file while that has content. Once the attempt has ended
-   * (`isOver`) and the file is empty or deleted, reads from the blob.
+   * Opens the log of an attempt. While the engine's log file has content, reads from this file. If the file is empty or
+   * deleted and the attempt has ended (`isOver`), reads from the blob.
    */
   open(key: string, live: LogSource, isOver: () => Promise<boolean>): LogSource {
     let kept: OpenBlob | undefined;
@@ -70,8 +70,8 @@ export class LogArchive {
   }
 
   /**
-   * Returns the length of a log in bytes, including a log that is not uploaded yet; undefined if there is none. A blob
-   * storage has no sparse files, so the whole length counts.
+   * Returns the length of a log in bytes, whether or not it is uploaded yet; undefined if there is no log. The length
+   * is used even for a sparse file, because a blob storage has no sparse files.
    */
   async size(key: string): Promise<number | undefined> {
     const file = await lstat(this.#file(key)).catch(absent);

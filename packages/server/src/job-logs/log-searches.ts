@@ -1,6 +1,6 @@
 /**
- * Cache of search structures that find secrets in logs. Building one can take a tenth of a second, so the readers of a
- * log share it, and at most one is built per iteration of the event loop.
+ * Caches the search structures that find secrets in logs. Building one can take a tenth of a second, so all readers of
+ * a log share it, and at most one is built per iteration of the event loop.
  */
 import { decryptEnvironment, decryptJobSecrets } from "../domain/secrets/encryption.ts";
 import { tokensOfJob } from "../domain/secrets/job-tokens.ts";
@@ -17,15 +17,15 @@ interface Kept {
   readonly until: number;
 }
 
-/** Largest number of cached searches; each may take a few megabytes. */
+/** Maximum number of cached search structures. Each may take a few megabytes. */
 const most = 16;
 /**
- * Milliseconds for which a search is cached. The time is short, because the keys that decrypt the secrets may be
- * rotated.
+ * Milliseconds for which a search structure is cached. The time is short, because the keys that decrypt the secrets may
+ * change.
  */
 const keptMs = 60_000;
 
-/** Cached searches by key ring and attempt; the least recently used is first. */
+/** Cached searches by key ring and attempt. The least recently used search is the first one in the map. */
 const kept = new WeakMap<KeyRing, Map<string, Kept>>();
 
 export async function searchOf(keys: KeyRing, job: JobSecretsRow): Promise<SecretSearch> {

@@ -1,6 +1,4 @@
-/**
- * Concatenates logs into one with continuous offsets. All parts except the last are complete; the last one may grow.
- */
+/** Joins logs into one log with continuous offsets. All parts except the last are complete; the last part may grow. */
 export interface Part {
   size(): Promise<number>;
   read(offset: number, length: number): Promise<Buffer>;
@@ -9,11 +7,11 @@ export interface Part {
 
 /** A log that may still grow. */
 export interface GrowingLog extends Part {
-  /** Declares the log complete: no byte will follow. */
+  /** Declares the log complete: no further bytes will be added. */
   end(): void;
 }
 
-/** Returns a part with fixed text, for lines between two logs. */
+/** Returns a part with a fixed text, such as the lines between two logs. */
 export function textPart(text: string): Part {
   const bytes = Buffer.from(text);
   return {
@@ -40,7 +38,7 @@ export class JoinedLog implements GrowingLog {
     this.#lastStart = parts.at(-1)?.end ?? 0;
   }
 
-  /** Joins complete parts and a last part that may grow; `last` is undefined if there is none yet. */
+  /** Joins complete parts and a last part that may grow. `last` is undefined if there is no such part yet. */
   static async of(complete: readonly Part[], last: GrowingLog | undefined): Promise<JoinedLog> {
     const parts: PlacedPart[] = [];
     let start = 0;

@@ -1,5 +1,5 @@
 /**
- * Frames of a log for its followers. Each frame is read, masked and encoded as JSON once for all followers at the same
+ * Frames of a log for its followers. Each frame is read, masked and encoded as JSON once, for all followers at the same
  * offset. Frames end at multiples of a fixed size, so that followers that started at different offsets soon share
  * frames.
  */
@@ -7,14 +7,14 @@ import type { LogPiece } from "@millrace/contract";
 import { type ByteSource, readPieces } from "./read-pieces.ts";
 
 const grid = 64 * 1024;
-/** Maximum bytes of cached frames of one log, for followers that are slightly behind. */
+/** Maximum number of bytes of cached frames per log. The cache is for followers that are slightly behind. */
 const keptBytes = 4 * 1024 * 1024;
-/** Maximum bytes of cached frames of all logs together. */
+/** Maximum number of bytes of cached frames of all logs together. */
 const keptOfAll = 64 * 1024 * 1024;
 
 /**
- * Tracks the cached bytes of all logs. If they exceed `keptOfAll`, oldest frames are dropped, beginning with the log
- * whose cache changed least recently.
+ * Counts the bytes of the cached frames of all logs. Above `keptOfAll` bytes, the oldest frames are dropped, beginning
+ * with the log whose cache has not changed for the longest time.
  */
 export class KeptFrames {
   #bytes = 0;
@@ -47,7 +47,10 @@ export class LogFrames {
   /** Cached frames by offset, oldest first. */
   readonly #kept = new Map<number, Frame>();
   readonly #reading = new Map<string, Promise<Frame | undefined>>();
-  /** Reads that have found nothing since the log last changed. Each is a text of the offset and `ended`. */
+  /**
+   * Reads that found nothing since the log last changed. Each entry is the text `offset ended`, made of the arguments
+   * of the read.
+   */
   #nothing = new Set<string>();
   readonly #all: KeptFrames;
   #keptBytes = 0;
@@ -62,8 +65,8 @@ export class LogFrames {
   }
 
   /**
-   * Returns the frame at an offset; undefined if there is nothing yet. `ended` tells whether the log was complete before
-   * this call: a log that ends during the read may have got bytes that the read missed, so pass false for it.
+   * Returns the frame at an offset; undefined if there is none yet. Set `ended` only if the log was already complete
+   * before this call. Otherwise an unfinished last piece may be returned as if it were whole.
    */
   async at(offset: number, ended: boolean): Promise<Frame | undefined> {
     const kept = this.#kept.get(offset);
@@ -75,7 +78,7 @@ export class LogFrames {
     return reading;
   }
 
-  /** Call this when the log has changed: offsets that had nothing may have content now. */
+  /** Call this when the log has changed. Offsets that had no content may have some now. */
   lookAgain(): void {
     this.#nothing = new Set();
   }
@@ -110,7 +113,9 @@ export class LogFrames {
     return frame;
   }
 
-  /** Reads pieces up to the next multiple of `grid` bytes. A piece that is longer than that is read alone. */
+  /**
+   * Reads pieces up to a multiple of `grid` bytes. If the first piece ends after that multiple, reads only this piece.
+   */
   async #pieces(offset: number, ended: boolean): Promise<{ pieces: LogPiece[]; next: number }> {
     // A frame covers more than `grid / 2` bytes. Otherwise every second frame would hold only the piece that crosses a
     // multiple of `grid`.

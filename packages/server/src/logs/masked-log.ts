@@ -1,6 +1,7 @@
 /**
- * A log with its secrets masked: each byte of a secret becomes `*`, so offsets stay the same. The result depends
- * only on the bytes of the log, not on how it is read. Masking works on bytes, because a log need not be text.
+ * A log in which secrets are masked. Each byte of a secret becomes `*`, so offsets stay the same. The result depends
+ * only on the bytes of the log, not on the offsets at which it is read. Masking works on bytes, because a log need not
+ * be text.
  */
 import { type SecretSearch, searchFor } from "./secret-search.ts";
 
@@ -17,8 +18,7 @@ export class MaskedLog implements RawLog {
   #ended: boolean;
 
   /**
-   * `secrets` is a list of secrets, or a search that was already built for them. `ended` tells whether the log is
-   * complete.
+   * `secrets` is a list of secrets, or the result of `searchFor` for them. `ended` tells whether the log is complete.
    */
   constructor(raw: RawLog, secrets: readonly Buffer[] | SecretSearch, ended: boolean) {
     this.#raw = raw;
@@ -32,7 +32,8 @@ export class MaskedLog implements RawLog {
   }
 
   /**
-   * Returns the visible size. While the log grows, trailing bytes that may be the start of a secret are not counted.
+   * Returns the number of bytes that can be read. While the log may grow, this leaves out bytes at the end that may be
+   * the beginning of a secret.
    */
   async size(): Promise<number> {
     const size = await this.#raw.size();
@@ -51,8 +52,8 @@ export class MaskedLog implements RawLog {
   }
 
   /**
-   * Masks text that was taken from this log and then changed. For example, removing escape sequences can join the parts
-   * of a split secret.
+   * Masks secrets in a text that was taken from this log and then changed. For example, removing escape sequences can
+   * join two parts of a secret that the log had apart.
    */
   mask(text: string): string {
     return this.#search.mask(Buffer.from(text)).toString("utf8");
@@ -64,7 +65,7 @@ export class MaskedLog implements RawLog {
 }
 
 /**
- * Returns the bytes with secrets masked. The bytes must be complete: a secret that is cut off at the end is not
+ * Returns the bytes with secrets masked. Pass the whole content, because a secret that is cut off at the end is not
  * recognized.
  */
 export const maskBytes = (bytes: Buffer, secrets: readonly Buffer[]): Buffer => searchFor(secrets).mask(bytes);

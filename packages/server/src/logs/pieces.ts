@@ -1,7 +1,7 @@
 /**
- * Cuts a log into pieces, as a pure function of its bytes. A piece ends after LF, after a CR without LF, or after 64
- * KiB at a UTF-8 boundary. An unfinished last piece is returned only when the job has ended. So following, resuming and
- * replaying need no state but an offset.
+ * Cuts a log into pieces. The result depends only on the bytes of the log. A piece ends after LF, after a CR without
+ * LF, or after 64 KiB at a UTF-8 boundary. An unfinished last piece is returned only when the job has ended. So a
+ * reader needs only an offset to follow, resume or repeat a log.
  */
 import type { LogPiece } from "@millrace/contract";
 
@@ -61,7 +61,8 @@ function utf8Boundary(bytes: Buffer, end: number): number {
 }
 
 /**
- * Converts bytes to pieces. The id of a piece is the offset of its first byte, plus one. Invalid UTF-8 becomes U+FFFD.
+ * Converts bytes to pieces. `offset` is the offset of `bytes` in the log. The id of a piece is the offset of its first
+ * byte, plus one. Invalid UTF-8 becomes U+FFFD.
  */
 export function toPieces(bytes: Buffer, offset: number, ends: readonly number[]): LogPiece[] {
   let start = 0;

@@ -1,16 +1,16 @@
-/** Reads pieces of a log from an offset, a limited amount at a time. */
+/** Reads pieces of a log from an offset, in batches of limited size. */
 import type { LogPiece } from "@millrace/contract";
 import { cutPieces, pieceLimit, toPieces } from "./pieces.ts";
 
 /**
- * Number of bytes to read at once: enough for one whole piece of any kind. Larger reads would cost followers more time
+ * Default number of bytes to read at once: enough for one piece of maximum length. Larger reads would cost more time
  * for garbage collection.
  */
 const chunk = pieceLimit + 4;
 
 /** Interface of a log, declared here to avoid the import. */
 export interface ByteSource {
-  /** Returns fewer bytes than `length` only at the current end. */
+  /** Reads bytes from an offset. Returns fewer than `length` bytes only at the current end of the log. */
   read(offset: number, length: number): Promise<Buffer>;
 }
 
@@ -23,15 +23,15 @@ export interface PieceBatch {
 
 /** Limits of one batch. */
 interface BatchSize {
-  /** Largest number of pieces; unlimited by default. */
+  /** Maximum number of pieces; unlimited by default. */
   readonly maxPieces?: number;
-  /** Number of bytes to read; by default enough for one whole piece. A shorter read may contain no whole piece. */
+  /** Number of bytes to read. The default is enough for one whole piece; a shorter read may contain no whole piece. */
   readonly length?: number;
 }
 
 /**
- * Reads a batch of pieces. `ended` tells whether the log was complete before this call: a log that ends during the
- * read may have got bytes that the read missed, so pass false for it.
+ * Reads a batch of pieces. Set `ended` only if the log was already complete before this call. Otherwise an unfinished
+ * last piece may be returned as if it were whole.
  */
 export async function readPieces(
   source: ByteSource,
@@ -51,8 +51,9 @@ export async function readPieces(
 }
 
 /**
- * Returns the ends of as many pieces as certainly fit in a JSON frame of 1 MiB, because clients drop larger frames. A
- * byte takes at most six bytes in JSON (a control character), and each piece takes 48 more for the object around it.
+ * Returns the ends of the first pieces, as many as surely fit in a JSON frame of 1 MiB. Clients drop larger frames. The
+ * estimate is six bytes of JSON for each byte, as for a control character, and 48 bytes for the object around each
+ * piece.
  */
 function limitJson(ends: readonly number[]): readonly number[] {
   let size = 0;

@@ -3,27 +3,27 @@ import { SecretTree } from "./secret-tree.ts";
 
 export interface SecretSearch {
   /**
-   * Number of bytes before a range that must also be read to mask the range, because a secret that starts there may
-   * reach into it.
+   * Number of bytes before a range that must be read together with the range. A secret that starts there may reach into
+   * the range.
    */
   readonly before: number;
-  /** Number of bytes after a range that must also be read to recognize a secret that starts in the range. */
+  /**
+   * Number of bytes after a range that must be read together with the range, to recognize a secret that starts inside
+   * it.
+   */
   readonly behind: number;
   /** Replaces each byte of a secret with a star. Copies `bytes` only if something is masked. */
   mask(bytes: Buffer): Buffer;
-  /** Returns how many bytes at the end may be the beginning of a secret. */
+  /** Returns how many bytes at the end of `bytes` may be the beginning of a secret. */
   heldBack(bytes: Buffer): number;
 }
 
-/**
- * Maximum number of bytes of a secret that are compared. A text that starts with this many bytes of a longer secret
- * counts as that secret.
- */
+/** Maximum number of bytes of a secret that are compared. Of a longer secret, only the first bytes must match. */
 const wholeBytes = 250;
 
 /**
- * Up to this number of secrets, one search per secret with Node's `indexOf` is faster than `SecretTree`. Its time is
- * linear in the bytes of the log, because these secrets are short.
+ * Maximum number of secrets for which `PlainSearch` is used. With few and short secrets, one `indexOf` per secret is
+ * faster than `SecretTree`.
  */
 const few = 16;
 
@@ -62,8 +62,8 @@ class PlainSearch implements SecretSearch {
 }
 
 /**
- * Returns the ranges of `bytes` that a secret covers, each as start and exclusive end. Overlapping ranges are merged,
- * so that a log full of them takes no longer to mask.
+ * Returns the ranges of `bytes` that the secret covers, each as start and exclusive end. Overlapping ranges are merged;
+ * otherwise a log with very many of them would take long to mask.
  */
 function occurrences(bytes: Buffer, secret: Buffer): [number, number][] {
   const found: [number, number][] = [];

@@ -11,8 +11,8 @@ export class SecretTree {
   /** Length in bytes of the longest secret that ends at the node; 0 if none does. */
   readonly #ending: Int32Array;
   /**
-   * Maximum number of bytes by which a secret continues after the node, for secrets longer than `whole`; 0 if none
-   * does.
+   * For secrets longer than `whole` that match up to this node: the number of bytes of the longest one after these
+   * first bytes. Otherwise 0.
    */
   readonly #ahead: Int32Array;
   /** Children of the root by byte, for fast lookup: most bytes of a log match nothing. */
@@ -35,8 +35,8 @@ export class SecretTree {
   }
 
   /**
-   * Returns an array that has, at each offset where a secret starts, the (exclusive) end of the longest secret that
-   * starts there, and 0 elsewhere. An end may lie after the last byte. Undefined if no secret was found.
+   * Returns an array with one element per byte. If secrets start at the byte, the element is the exclusive end of the
+   * longest one, which may lie after the last byte. Otherwise it is 0. Returns undefined if no secret was found.
    */
   reach(bytes: Buffer): Uint32Array | undefined {
     let reach: Uint32Array | undefined;
@@ -52,7 +52,10 @@ export class SecretTree {
     return reach;
   }
 
-  /** Returns the length of the longest suffix of the bytes that is an incomplete beginning of a secret. */
+  /**
+   * Returns the length of the longest incomplete secret at the end of the bytes: a suffix that is the beginning of a
+   * secret, but not the whole.
+   */
   beginningAtEnd(bytes: Buffer): number {
     let node = 0;
     for (let index = Math.max(0, bytes.length - this.#whole + 1); index < bytes.length; index++)
@@ -97,7 +100,7 @@ export class SecretTree {
     return node;
   }
 
-  /** Sets the failure links level by level, because a node's link depends on its parent's. */
+  /** Sets the failure links level by level, because the link of a node depends on the link of its parent. */
   #link(): void {
     const queue: number[] = [0];
     for (const parent of queue) {

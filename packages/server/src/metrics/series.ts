@@ -1,7 +1,7 @@
 /** Counters and histograms that the server keeps in memory, one value for each set of labels. */
 import type { Family, Labels, Sample } from "./text.ts";
 
-/** One value for each set of labels. Callers must pass labels in the same order each time. */
+/** Stores one value for each set of labels. Callers must pass the labels in the same order each time. */
 class ByLabels<T> {
   readonly #values = new Map<string, { labels: Labels; value: T }>();
 

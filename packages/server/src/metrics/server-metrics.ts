@@ -1,4 +1,4 @@
-/** Metrics that the server counts in memory. Values that the store holds are read from it at each scrape. */
+/** Metrics that the server counts in memory. Metrics of stored data are read from the store at each scrape instead. */
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { Counter, Histogram } from "./series.ts";
 import type { Family } from "./text.ts";
@@ -8,7 +8,7 @@ const waitBounds = [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600, 14_4
 const runBounds = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600, 14_400, 86_400];
 
 export class ServerMetrics {
-  /** The label `team` is the team's id; each scrape replaces it by the team's name. */
+  /** In this counter, the label `team` is the team's id. Each scrape replaces the id by the team's name. */
   readonly jobsEnded = new Counter("millrace_jobs_ended_total", "Jobs that ended since the server started.");
   readonly jobsRetried = new Counter(
     "millrace_jobs_retried_total",
@@ -44,7 +44,7 @@ export class ServerMetrics {
     "millrace_log_read_bytes_total",
     "Bytes of logs read and masked for followers; followers at the same offset share one read.",
   );
-  /** Open log sockets. */
+  /** Open WebSockets of clients that follow a log. */
   readonly followers = new Set<{ readonly bufferedAmount: number }>();
   readonly #lag = monitorEventLoopDelay({ resolution: 100 });
 
@@ -86,7 +86,7 @@ export class ServerMetrics {
     this.#lag.disable();
   }
 
-  /** Returns a percentile of the event-loop lag, without the interval of the measuring timer itself. */
+  /** Returns a percentile of the event-loop delay in seconds. The interval of the measuring timer is subtracted. */
   #percentile = (percent: number) => seconds(this.#lag.count === 0 ? 0 : this.#lag.percentile(percent));
 
   #longestLag(): number {

@@ -9,15 +9,15 @@ export interface Raised {
   /** Tracebacks of the exception and of its causes, oldest first. */
   readonly stack: string;
   /**
-   * Number of lines after the traceback. Other tracebacks do not count, nor do indented lines, which belong to the
+   * Number of log lines after the traceback, without other tracebacks and without indented lines, which belong to a
    * message.
    */
   readonly after: number;
 }
 
 /**
- * Returns the exception that ended the program; undefined if the log has none. `cut` tells whether the text is only the
- * end of the log.
+ * Returns the exception that ended the program; undefined if the log contains none. `cut` is true if `plain` is only
+ * the end of the log.
  */
 export function raisedIn(plain: string, cut: boolean): Raised | undefined {
   const lines = separateHeaders(linesOf(plain));
@@ -33,10 +33,10 @@ export function raisedIn(plain: string, cut: boolean): Raised | undefined {
   };
 }
 
-/** Maximum number of lines before a traceback that name its thread or process. */
+/** Maximum number of lines directly before a traceback that say in which thread or process it occurred. */
 const introduction = 2;
 
-/** Counts the lines between the tracebacks and after the last one. */
+/** Counts the lines that are not part of a traceback, from the first of these tracebacks to the end of the log. */
 function spokenAfter(lines: readonly string[], tracebacks: readonly Traceback[]): number {
   const spoken = (line: string) => /^\S/.test(line) && !isSilent(line);
   const gaps = tracebacks.map(({ end }, index) => {
@@ -47,19 +47,19 @@ function spokenAfter(lines: readonly string[], tracebacks: readonly Traceback[])
   return gaps.reduce((sum, gap) => sum + gap, 0);
 }
 
-/** Returns the text of a traceback without progress bars that were drawn in between. */
+/** Returns the text of a traceback, without the progress bars that were printed into it. */
 function textOf(lines: readonly string[], { start, end, message }: Traceback): string {
   const said = lines.slice(start, end).filter((line) => line.trim() === "" || !isSilent(line));
   return [...said, ...message.slice(1)].join("\n").trimEnd();
 }
 
-/** Maximum length of a chain of processes in which each only reports that the next one failed. */
+/** Maximum length of a chain of tracebacks in which each only reports that another process failed. */
 const deepest = 8;
 
 /**
- * Returns a traceback and the tracebacks that caused it, oldest first. The library runs a function in a worker process,
- * which an intermediate process starts. Both parents only report that a process failed; the real reason is the
- * exception in the worker.
+ * Returns a traceback and the tracebacks that caused it, oldest first. The `datachain` library runs functions in a
+ * worker process, which an intermediate process starts. If the worker fails, the other two processes only report that a
+ * process failed, so the real reason is the exception in the worker.
  */
 function causes(lines: readonly string[], told: readonly Traceback[], last: number): Traceback[] {
   const chain: Traceback[] = [];
@@ -69,7 +69,7 @@ function causes(lines: readonly string[], told: readonly Traceback[], last: numb
   return chain;
 }
 
-/** Returns the index of the traceback that caused this one; -1 if no other traceback did. */
+/** Returns the index of the traceback that caused the traceback at `index`; -1 if there is none. */
 function causeOf(lines: readonly string[], told: readonly Traceback[], index: number): number {
   const { start, message } = told[index] as Traceback;
   const [line = ""] = message;
@@ -93,10 +93,10 @@ function causeOf(lines: readonly string[], told: readonly Traceback[], index: nu
 /** Removes the name of a wrapper exception from the beginning of a message. */
 const passedOn = (line: string) => (line.startsWith(carrier) ? line.slice(carrier.length) : line).replace(/: $/, "");
 
-/** Maximum number of further lines of a message whose first line is incomplete. */
+/** Maximum number of lines that are added to a message whose first line is incomplete. */
 const moreLines = 3;
 
-/** Returns the message of an exception in one line, with further lines if the first one is incomplete. */
+/** Returns the message of an exception as one line. If its first line is incomplete, the next lines are appended. */
 function messageOf(lines: readonly string[], { message: [first = "", ...rest], start, end }: Traceback): string {
   const line = passedOn(first);
   const goesOn = line.endsWith(":") || /: ?$/.test(first) || /\d+ validation errors? for /.test(line.slice(0, 1000));
@@ -109,7 +109,10 @@ function messageOf(lines: readonly string[], { message: [first = "", ...rest], s
   return [line.trimEnd(), ...more].join(" ") + placeOf(line, lines.slice(start, end));
 }
 
-/** Returns file and line of a syntax error; empty for other exceptions, whose stack shows the location. */
+/**
+ * Returns the file and line of a syntax error as text. Returns an empty text for other exceptions, because their stack
+ * shows the location.
+ */
 function placeOf(line: string, lines: readonly string[]): string {
   if (!/^(?:SyntaxError|IndentationError|TabError): /.test(line)) return "";
   const place = lines.findLast((text) => /^\s+File "/.test(text));

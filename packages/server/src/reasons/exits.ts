@@ -1,7 +1,7 @@
 /** Explains exit codes and signals. */
 import { constants } from "node:os";
 
-/** Usual cause of each signal, and what to do. */
+/** For each signal, its usual cause and what to do. */
 const signals: Record<string, string> = {
   SIGKILL: "Running out of memory is the usual cause.",
   SIGTERM: "Millrace did not send it: the script itself, a program that it started or somebody on the machine did.",
@@ -22,7 +22,7 @@ const codes: Record<number, string> = {
   127: "A program was not found.",
 };
 
-/** Returns the name of the signal in an exit code of 128 + signal number; undefined for other exit codes. */
+/** Returns the name of the signal if the exit code is 128 plus the number of a signal; otherwise undefined. */
 export function signalOf(code: number): string | undefined {
   return Object.entries(constants.signals).find(([, number]) => number === code - 128)?.[0];
 }

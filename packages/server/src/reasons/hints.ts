@@ -23,7 +23,7 @@ const packages: Readonly<Record<string, string>> = {
   yaml: "PyYAML",
 };
 
-/** Messages of programs about a full file system. */
+/** Matches the messages with which programs report a full file system. */
 export const fullDevice = /\[Errno 28\]|no space left on device|database or disk is full/i;
 
 type Hint = (match: RegExpExecArray) => string;

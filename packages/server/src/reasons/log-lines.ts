@@ -1,7 +1,8 @@
-/** Splits the end of a log into lines: removes colours, and recognizes progress bars. */
+/** Splits the end of a log into lines, removes escape sequences such as colors, and recognizes progress bars. */
 
 /**
- * Terminal escape sequences. None spans lines, because an unterminated sequence would otherwise swallow a traceback.
+ * Matches terminal escape sequences. A match never spans lines; otherwise an unterminated sequence could remove a
+ * traceback.
  */
 const escapes =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences are what this is about
@@ -19,13 +20,13 @@ export const linesOf = (plain: string): string[] =>
     .split("\n")
     .flatMap((line) => (line.includes("\r") ? line.split("\r").filter((part) => part.trim() !== "") : line));
 
-/** The part that identifies a tqdm progress bar: `[00:01<00:05, 3.2 rows/s]`. */
+/** Matches the part by which a tqdm progress bar is recognized, such as `[00:01<00:05, 3.2 rows/s]`. */
 const bar = /\[\d+:\d\d(?::\d\d)?(?:<[^\][,]{1,20})?, [^\][]{1,40}(?:\/s|s\/\w)/;
 
 /** Returns whether a line is blank or a progress bar. */
 export const isSilent = (line: string) => line.trim() === "" || bar.test(line.slice(0, 1000));
 
-/** Returns the last lines as a terminal would show them, without progress bars and blank lines. */
+/** Returns the last lines, at most `most`, as a terminal would show them, without progress bars and blank lines. */
 export function lastLines(plain: string, most: number): string[] {
   const shown: string[] = [];
   const lines = plain.split("\n");

@@ -7,7 +7,7 @@ import { lastLines, linesOf } from "./log-lines.ts";
 
 /** How an attempt ended. */
 export interface Ending {
-  /** Exit code; 128 + n if signal n ended the script. */
+  /** Exit code of the script; 128 + n if signal n ended it. */
   readonly code: number;
   /** Phase in which the attempt failed, such as `environment` or `query`. */
   readonly phase: string;
@@ -17,7 +17,7 @@ export interface Ending {
   readonly diskFull: boolean;
 }
 
-/** The end of a log as plain text. `cut` says whether the log has more before it. */
+/** The end of a log as plain text. `cut` is true if it is not the whole log. */
 export interface Tail {
   readonly plain: string;
   readonly cut: boolean;
@@ -27,14 +27,14 @@ export interface Tail {
 export interface Reason {
   readonly message: string;
   readonly stack: string | null;
-  /** Whether the reason was found; if false, a longer part of the log may contain it. */
+  /** Whether the reason was found. If not, a longer part of the log may contain it. */
   readonly found: boolean;
 }
 
 /** Maximum size of a message and of a stack, in bytes. The log has the rest. */
 export const reasonLimits = { message: 4096, stack: 64 * 1024 };
 
-/** Beginning of the message for each phase before the script runs. */
+/** For each phase before the script runs, the beginning of the message if this phase fails. */
 const setups: Record<string, string> = {
   repository: "The repository could not be cloned",
   files: "The job's files could not be copied to its working folder",
@@ -42,7 +42,10 @@ const setups: Record<string, string> = {
   datasets: "The team's datasets could not be prepared",
 };
 
-/** Returns why a job failed, with a hint where there is one, within the size limits. */
+/**
+ * Returns why a job failed, with a hint on how to fix it if one is known. Message and stack are shortened to their
+ * limits.
+ */
 export function reasonOf(ending: Ending, tail: Tail): Reason {
   const { message, stack, found } = unbounded(ending, tail);
   return {
@@ -66,7 +69,10 @@ function unbounded(ending: Ending, { plain, cut }: Tail): Reason {
   return { ...byExit(ending, plain, ended ? raised.stack : undefined), found: ended || !cut };
 }
 
-/** Returns how many log lines may follow a traceback for it to count as the reason of the failure. */
+/**
+ * Returns the maximum number of log lines after a traceback. If more lines follow, the traceback is not taken as the
+ * reason of the failure.
+ */
 const patience = ({ runtime, code }: Ending) => runtime?.linesAfterException(code) ?? 0;
 
 function byExit(ending: Ending, plain: string, traceback: string | undefined): Omit<Reason, "found"> {
@@ -89,8 +95,8 @@ const fullDisk = ({ diskFull }: Ending) =>
   diskFull ? " The server's disk is full, so the log may lack its end: ask the server's operator to make room." : "";
 
 /**
- * Returns the report of Python's faulthandler after a fatal signal: where each thread was. Undefined if the log has
- * none.
+ * Returns the report that Python's faulthandler wrote after a fatal signal, which shows where each thread was;
+ * undefined if the log contains none.
  */
 function fatalError(plain: string): string | undefined {
   const lines = linesOf(plain);
@@ -99,8 +105,8 @@ function fatalError(plain: string): string | undefined {
 }
 
 /**
- * Returns the error that an installer or git reports, with the indented lines below it. If there is none, returns the
- * last line that is not blank.
+ * Returns the error that an installer or git reports, with the indented lines below it. If the log has no such error,
+ * returns its last line that is not blank.
  */
 function lastError(plain: string): string | undefined {
   const lines = lastLines(plain, Number.POSITIVE_INFINITY).filter(
@@ -118,10 +124,13 @@ function lastError(plain: string): string | undefined {
     .join(" ");
 }
 
-/** Maximum number of indented lines below an error that are shown with it. */
+/** Maximum number of indented lines below an error that are added to it. */
 const causeLines = 6;
 
-/** Appends the hint to a message. If both are too long, the message is shortened and the hint is kept. */
+/**
+ * Appends a hint to the message, if there is one. If the result is too long, the message is shortened and the hint is
+ * kept.
+ */
 function withHint(message: string): string {
   const hint = hintFor(message);
   if (hint === "") return beginningOfBytes(message, reasonLimits.message);
@@ -138,7 +147,7 @@ function beginningOfBytes(text: string, most: number): string {
   return bytes.toString("utf8", 0, end);
 }
 
-/** Shortens a stack in the middle, because its beginning names the functions and its end the exception. */
+/** Shortens a stack in the middle, because its beginning shows the functions and its end shows the exception. */
 function withoutMiddle(text: string, most: number): string {
   const bytes = Buffer.from(text);
   if (bytes.length <= most) return text;

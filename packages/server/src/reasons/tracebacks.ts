@@ -1,19 +1,22 @@
-/** Finds Python tracebacks in a log, even after a progress bar, in the middle of a line, or without their beginning. */
+/**
+ * Finds Python tracebacks in a log, also if the header follows other text on its line or is missing at the beginning.
+ */
 import { isSilent } from "./log-lines.ts";
 
 /** A traceback in the lines of a log. */
 export interface Traceback {
   /**
-   * Index of the first line. If the traceback is chained to earlier ones, this is the first line of the whole chain.
+   * Index of the first line. If the exception has causes that are printed before it, this is the first line of the
+   * first cause.
    */
   readonly start: number;
-  /** Index after the line that names the exception. */
+  /** Index of the line after the one that names the exception. */
   readonly end: number;
-  /** The line that names the exception, and the following lines that may belong to its message. */
+  /** The line that names the exception, and the following lines, which may belong to the exception's message. */
   readonly message: readonly string[];
   /**
-   * Where the exception was raised: in the main thread, in another thread, or in a named worker process. `aside` is an
-   * exception that Python only reports, for example from a destructor or a forgotten task; it ends no process.
+   * Where the exception was raised: in the main thread, in another thread, or in a named worker process. `aside` means
+   * that Python only reports the exception, which ends no process, for example one in a destructor.
    */
   readonly of: "main" | "thread" | "aside" | { readonly worker: string };
 }
@@ -21,20 +24,23 @@ export interface Traceback {
 const header = "Traceback (most recent call last)";
 const group = /^ {2}[+|] (?:Exception Group Traceback \(most recent call last\):$|\S.*\(\d+ sub-exceptions?\)$)/;
 const link = /^(?:During handling of the above exception, another|The above exception was the direct cause of)/;
-/** Line of a syntax error in the script itself, which Python prints without a header. */
+/** Matches the line of a syntax error in the script itself, which Python prints without a traceback header. */
 const syntax = /^(?:SyntaxError|IndentationError|TabError): /;
 const frame = /^ {2}File "/;
-/** Line that names an exception: `module.Name: message`, or the name alone. */
+/** Matches the line that names an exception: `module.Name: message`, or only `module.Name`. */
 const exception = /^[\p{L}_][\p{L}\p{N}_.<>]*(?::|$)/u;
-/** Line inside a traceback: indented, or with the box characters of `rich`, or with the marker of loguru. */
+/**
+ * Matches a line inside a traceback: an indented line, a line with the box characters of `rich`, or one with loguru's
+ * marker.
+ */
 const body = /^(?:\s|[│╭╰├|+]|> |$)/;
 const boxed = /^[╭+][─-]+ Traceback \(most recent call last\) /;
-/** Line that begins another report of Python, so it does not belong to the message before it. */
+/** Matches a line that begins another report of Python. Such a line does not belong to the message before it. */
 const boundary = /^(?:Exception (?:ignored|in thread)|Process [\w.-]+:$|Task exception was never|""")/;
-/** Maximum number of lines of a message after its first line. */
+/** Maximum number of lines of an exception's message after its first line. */
 const messageLines = 20;
 
-/** Puts the header of a traceback on its own line if other text precedes it on the same line. */
+/** Splits lines in which other text precedes the header of a traceback, so that each header has its own line. */
 export function separateHeaders(lines: readonly string[]): string[] {
   return lines.flatMap((line, index) => {
     const text = line.trimEnd();
@@ -49,8 +55,8 @@ export function separateHeaders(lines: readonly string[]): string[] {
 }
 
 /**
- * Returns all tracebacks in order. `cut` tells whether the lines begin in the middle of the log; if so, the first
- * traceback may lack its header.
+ * Returns all tracebacks in the order of the log. `cut` is true if the lines begin in the middle of the log, so that
+ * the first traceback may lack its header.
  */
 export function findTracebacks(lines: readonly string[], cut: boolean): Traceback[] {
   const found: Traceback[] = [];
@@ -71,7 +77,7 @@ export function findTracebacks(lines: readonly string[], cut: boolean): Tracebac
 }
 
 /**
- * A traceback that computes its message on demand, because a log may have thousands of tracebacks and only a few
+ * A traceback that builds its message only when it is read. A log may have thousands of tracebacks, and only a few
  * messages are needed.
  */
 class FoundTraceback implements Traceback {
@@ -95,15 +101,15 @@ class FoundTraceback implements Traceback {
 }
 
 /**
- * Lines that look like a traceback. `message` is the line that names the exception; if it is undefined, the lines are
- * not a traceback.
+ * Lines that look like a traceback, up to the index `end`. `message` is the line that names the exception. If there is
+ * no such line, these lines are not a traceback.
  */
 interface Block {
   readonly end: number;
   readonly message: string | undefined;
 }
 
-/** Returns the traceback that begins at this line; undefined if none does. */
+/** Returns the traceback that begins at this line; undefined if none begins here. */
 function blockAt(lines: readonly string[], index: number, cut: boolean): Block | undefined {
   const line = lines[index] ?? "";
   if (group.test(line)) return groupAt(lines, index);
@@ -117,7 +123,7 @@ function blockAt(lines: readonly string[], index: number, cut: boolean): Block |
     : { end: Math.max(index + 1, block.end - 1), message: undefined };
 }
 
-/** Reads an ordinary traceback from its first frame to the line that names the exception. */
+/** Reads an ordinary traceback, from its first frame to the line that names the exception. */
 function plainAt(lines: readonly string[], from: number): Block {
   for (let index = from; index < lines.length; index++) {
     const line = lines[index] ?? "";
@@ -132,8 +138,8 @@ function plainAt(lines: readonly string[], from: number): Block {
 }
 
 /**
- * Reads the traceback of an exception group, which Python prints with a margin. The message names the group and its
- * members.
+ * Reads the traceback of an exception group, which Python prints with `|` in the margin. The message names the group
+ * and its members.
  */
 function groupAt(lines: readonly string[], from: number): Block {
   let end = from + 1;
@@ -148,8 +154,8 @@ function groupAt(lines: readonly string[], from: number): Block {
 }
 
 /**
- * Returns the text after the margin `| `; empty if there is no margin. No regular expression, because it could
- * backtrack.
+ * Returns the text after the margin `| `; empty if there is no margin. Uses no regular expression, because it could
+ * backtrack for long.
  */
 function behindMargin(line: string): string {
   let at = 0;
@@ -158,8 +164,8 @@ function behindMargin(line: string): string {
 }
 
 /**
- * Returns the lines that may belong to the message of an exception. They may include later output of the program, which
- * looks the same.
+ * Returns the lines that may belong to the message of an exception. Later output of the program may be among them,
+ * because it looks the same.
  */
 function continuation(lines: readonly string[], from: number): string[] {
   const more: string[] = [];
@@ -173,8 +179,8 @@ function continuation(lines: readonly string[], from: number): string[] {
 }
 
 /**
- * Finds out from the lines before a traceback where its exception was raised, and whether it is chained to the previous
- * traceback.
+ * Finds out, from the lines before a traceback, where the exception was raised. Also tells whether it is chained to the
+ * previous traceback.
  */
 function origin(lines: readonly string[], index: number): { start: number; of: Traceback["of"]; chained: boolean } {
   const [first, second] = spokenBefore(lines, index);

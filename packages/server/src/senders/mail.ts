@@ -18,7 +18,7 @@ export interface MailRules {
 
 export type SendMail = (mail: Mail, stop: AbortSignal) => Promise<AttemptResult>;
 
-/** Returns the function that sends e-mails. Its result says why an e-mail was not sent; it does not throw. */
+/** Returns the function that sends e-mails. This function never throws; its result says why an e-mail was not sent. */
 export function mailSender({ smtpUrl, from, seconds }: MailRules): SendMail {
   return async (mail, stop) => {
     if (smtpUrl === "")
@@ -39,7 +39,9 @@ export function mailSender({ smtpUrl, from, seconds }: MailRules): SendMail {
   };
 }
 
-/** Builds the message. Its id is the same in every attempt, so that mail programs show a repeated message once. */
+/**
+ * Builds the e-mail. The message id is the same in every attempt, so that mail programs show a repeated e-mail once.
+ */
 const messageOf = ({ to, subject, text, deliveryId }: Mail, from: string) => ({
   from,
   to,
@@ -49,7 +51,7 @@ const messageOf = ({ to, subject, text, deliveryId }: Mail, from: string) => ({
   headers: { "x-millrace-delivery": deliveryId, "auto-submitted": "auto-generated" },
 });
 
-/** Returns a promise that rejects when the signal aborts. */
+/** Returns a promise that rejects when the signal aborts. `seconds` is only for the error message. */
 const aborted = (signal: AbortSignal, seconds: number) =>
   new Promise<never>((_, reject) => {
     const stop = () => reject(new Error(`there was no answer within ${seconds} seconds`));
@@ -57,7 +59,7 @@ const aborted = (signal: AbortSignal, seconds: number) =>
     else signal.addEventListener("abort", stop, { once: true });
   });
 
-/** Returns the result for an e-mail that was not sent, which does not count as a failure of the receiver. */
+/** Returns the result for an e-mail that was not sent for a reason that is not the receiver's fault. */
 const notSent = (error: string): AttemptResult => ({ ok: false, status: null, error, isReceivers: false });
 
 /**

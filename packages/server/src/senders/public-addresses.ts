@@ -40,7 +40,10 @@ function plainOf(address: string): string {
   return bytes.join(".");
 }
 
-/** Returns a function that says whether an address may be reached. `allowed` has the operator's additional networks. */
+/**
+ * Returns a function that tells whether webhooks may connect to an address. `allowed` lists private networks that the
+ * operator allows.
+ */
 export function addressCheck(allowed: readonly string[]): (address: string) => boolean {
   const named = blockList(allowed);
   return (address) => {

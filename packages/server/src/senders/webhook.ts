@@ -1,7 +1,7 @@
 /**
- * Sends one webhook request. It resolves the host name, checks the addresses, and connects to exactly those addresses,
- * so that DNS rebinding has no effect. It follows no redirects and uses no proxy. Time and size of the answer are
- * limited.
+ * Sends one webhook request. Resolves the host name, checks the addresses, and connects only to the checked addresses,
+ * so that DNS rebinding has no effect. Follows no redirects and uses no proxy. Limits the time and the size of the
+ * answer.
  */
 import { createHmac } from "node:crypto";
 import { Resolver } from "node:dns/promises";
@@ -17,7 +17,7 @@ interface WebhookRequest {
   readonly method: string;
   readonly isForm: boolean;
   readonly verifyTls: boolean;
-  /** Value of the header that names the kind of event. */
+  /** Value of the header that says which kind of event it is. */
   readonly kind: string;
   readonly deliveryId: string;
   readonly body: string;
@@ -31,8 +31,8 @@ export interface WebhookRules {
   /** Version of Millrace, for the User-Agent header. */
   readonly version: string;
   /**
-   * Resolves a host name. The default uses DNS directly, because slow lookups of the system would block Node's thread
-   * pool.
+   * Resolves a host name. The default asks DNS servers directly, because slow lookups through the system would block
+   * Node's thread pool.
    */
   readonly resolve?: (name: string, stop: AbortSignal) => Promise<string[]>;
 }
@@ -41,12 +41,14 @@ export type SendWebhook = (request: WebhookRequest, stop: AbortSignal) => Promis
 
 /** Maximum size of a receiver's answer in bytes, including headers. */
 const answerBytes = 64 * 1024;
-/** Number of characters of an answer that are stored in the delivery's error. */
+/** Maximum number of characters of the receiver's answer that are stored in the error of the delivery. */
 const shownCharacters = 200;
 /** Maximum number of TLS session tickets that a receiver may send. Servers usually send a few. */
 const mostTickets = 16;
 
-/** Returns the function that sends webhook requests. Its result says why a request failed; it does not throw. */
+/**
+ * Returns the function that sends webhook requests. This function never throws; its result says why a request failed.
+ */
 export function webhookSender({ networks, seconds, version, resolve = resolveName }: WebhookRules): SendWebhook {
   const isAllowed = addressCheck(networks);
   return async (request, stop) => {
@@ -72,7 +74,7 @@ const signatureOf = (secret: string, body: string) =>
 /** An error whose message is shown to the webhook's owner. */
 class DeliveryProblem extends Error {}
 
-/** Returns the addresses of a host that may be reached. Throws if there are none. */
+/** Returns the addresses of a host to which webhooks may connect. Throws if there are none. */
 async function addressesOf(
   { hostname }: URL,
   isAllowed: (address: string) => boolean,
@@ -164,13 +166,13 @@ function send(url: URL, request: WebhookRequest, { addresses, signal, version }:
 }
 
 interface Sent {
-  /** Whether the receiver sent more than is allowed. */
+  /** Whether the receiver sent more bytes or TLS session tickets than allowed. */
   isTooLong: boolean;
 }
 
 /**
- * Aborts a request whose receiver sends too many bytes of any kind. Node parses interim responses and tiny chunks
- * without a limit, which would block the event loop.
+ * Aborts a request if its receiver sends too many bytes, counting all bytes of the connection. Node parses interim
+ * responses and tiny chunks without a limit, which would block the event loop.
  */
 function countAnswer(asking: ClientRequest): Sent {
   const sent: Sent = { isTooLong: false };
@@ -194,7 +196,7 @@ function countAnswer(asking: ClientRequest): Sent {
   return sent;
 }
 
-/** Reads the receiver's answer. If the answer is too long, returns its beginning. */
+/** Reads the receiver's answer. If the answer is too long, returns only its beginning. */
 async function readAnswer(response: IncomingMessage, sent: Sent): Promise<Answer> {
   const chunks: Buffer[] = [];
   try {
@@ -216,7 +218,7 @@ function outcomeOf({ status, text }: Answer): AttemptResult {
   return { ok: false, status, error: `The receiver answered ${status}${said ? `: ${said}` : "."}${redirect}` };
 }
 
-/** Describes an error of a request. It never includes the URL, which may be a secret. */
+/** Describes the error of a failed request. The text never contains the URL, which may be secret. */
 function why(error: unknown): string {
   if (error instanceof DeliveryProblem) return error.message;
   const { code, message } = error as NodeJS.ErrnoException;

@@ -363,7 +363,7 @@ describe("a schedule with a trigger", () => {
     await refused(
       create("x", pipeline, "outside@1.0.0"),
       "invalid",
-      /^trigger_dataset: expected a dataset without a version/,
+      /^trigger_dataset: expected a dataset name without @version/,
     );
     await refused(create("x", pipeline, "a b"), "invalid", /^trigger_dataset/);
     await refused(create("x", pipeline, ""), "invalid", /Without any of these, no run would ever start/);

@@ -1,4 +1,4 @@
-/** Settings: how long the server keeps data that it no longer needs. */
+/** Settings: how many days the server keeps data that it no longer needs. */
 import { integer } from "../parse.ts";
 import { group, setting, type Values } from "../setting.ts";
 

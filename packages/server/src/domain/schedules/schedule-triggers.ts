@@ -45,7 +45,11 @@ export async function readTrigger(
   if (text.trim() === "") return { ...quiet, trigger_dataset_id: null };
   const reference = readReference(text.replace(/^ds:\/\//, ""), principal.username, "trigger_dataset");
   if (reference.version)
-    throw invalid("trigger_dataset", "a dataset without a version (every new version fires the schedule)", text);
+    throw invalid(
+      "trigger_dataset",
+      "a dataset name without @version, because every new version fires the schedule",
+      text,
+    );
   const dataset = await findDataset(db, team.id, reference);
   if (dataset) return { ...quiet, trigger_dataset_id: dataset.id };
   throw await noSuchDataset(db, team, reference);

@@ -145,7 +145,7 @@ export function readTime(text: string, timezone: string, field: string): string 
   // Date would read the 31st of February as a day in March, but such a date is a typing error.
   const plain = new Date(`${wall}Z`);
   if (Number.isNaN(plain.getTime()) || plain.getUTCDate() !== Number(date))
-    throw invalid(field, "a time whose date, hour, minute and second exist", text);
+    throw invalid(field, "a date in the calendar and a time of day from 00:00:00 to 23:59:59", text);
   const time = zone ? Date.parse(wall + zone) : momentOf(plain.getTime(), timezone);
   // The store sorts times as text, which works only up to the year 9999.
   if (Number.isNaN(time) || time < 0 || time >= Date.UTC(10_000, 0))

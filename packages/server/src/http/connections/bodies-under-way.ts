@@ -1,14 +1,17 @@
-/** Bounds the total memory of request bodies that are being read or whose requests are not answered yet. */
+/** Limits the memory that request bodies take, from their arrival until their requests are answered. */
 import { ApiError } from "@millrace/contract";
 
 const mebibyte = 1024 * 1024;
 
 export const bodyBudgets = {
-  /** Maximum bytes for one caller. */
+  /** Maximum total size of one caller's bodies, in bytes. */
   own: 64 * mebibyte,
-  /** Maximum bytes for all callers. */
+  /** Maximum total size of the large bodies of all callers, in bytes. */
   total: 256 * mebibyte,
-  /** Bodies up to this many bytes have a separate budget per caller, so that large bodies do not block them. */
+  /**
+   * Size in bytes up to which a body counts as small. Small bodies are counted apart from large ones, so that large
+   * bodies cannot keep them out.
+   */
   small: 64 * 1024,
 } as const;
 
@@ -16,7 +19,7 @@ export class BodiesUnderWay {
   readonly #callers = new Map<string, number>();
   #large = 0;
 
-  /** Counts a body of this many bytes until the returned function is called. Throws if the budget is exceeded. */
+  /** Counts a body of this many bytes until the returned function is called. Throws if a limit would be exceeded. */
   begin(caller: string, bytes: number): () => void {
     const large = bytes > bodyBudgets.small ? bytes : 0;
     const key = large > 0 ? caller : `${caller}, small`;

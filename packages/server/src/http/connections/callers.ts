@@ -1,7 +1,7 @@
 /**
- * Determines which rate-limit budget a request counts against. The key is the address or, for IPv6, its /64 network.
- * For connections within this machine the key is the user id of the calling process, so that a job cannot use up the
- * budget of people.
+ * Returns the key by which requests are counted for rate limits. The key is the caller's IPv4 address or IPv6 /64
+ * network. For connections within this machine, the key is the user id of the calling process, so that a job cannot use
+ * up the limit of people.
  */
 import type { Socket } from "node:net";
 import type { UserRange } from "../../configuration/parse.ts";

@@ -1,6 +1,7 @@
 /**
- * Tracks open connections by owner: an authenticated user, otherwise an address, or a user of this machine. An owner
- * with too many connections loses its least useful ones first.
+ * Tracks open connections by owner. The owner is the authenticated user. Before authentication, it is the address, or
+ * for connections within this machine the operating system user. An owner with too many connections loses its least
+ * useful ones first.
  */
 import type { Socket } from "node:net";
 
@@ -9,15 +10,15 @@ export interface Owner {
   /** Maximum number of connections of this owner. */
   readonly limit: number;
   readonly sockets: Set<Socket>;
-  /** The sockets whose requests are all answered; the one that has been idle longest is first. */
+  /** The sockets without an unanswered request, ordered by how long they have been idle, the longest first. */
   readonly idle: Set<Socket>;
 }
 
 /** Predicates that help to choose the connection to close. */
 export interface Looks {
-  /** Tells whether the server waits for this caller to send or to read. */
+  /** Tells whether the server waits for the caller, either to send the rest of a request or to read an answer. */
   readonly isWaitedFor: (socket: Socket) => boolean;
-  /** Tells whether the connection was just opened, so that its first request may be on its way. */
+  /** Tells whether the connection was opened so recently that its first request may not have arrived yet. */
   readonly isComing: (socket: Socket) => boolean;
 }
 
@@ -49,8 +50,8 @@ export class Owners {
   }
 
   /**
-   * Picks the connection to close when a new one needs its place. Of the owners that have a connection that may be
-   * closed, it picks the owner with the most connections. Returns undefined if all connections are in use.
+   * Returns the connection to close to make room for a new one. It belongs to the owner with the most connections,
+   * among the owners that have a connection that may be closed. Returns undefined if no connection may be closed.
    */
   leastMissed(looks: Looks, except: Socket): Socket | undefined {
     let most = 0;
@@ -66,8 +67,9 @@ export class Owners {
 }
 
 /**
- * Picks the connection of this owner to close: the one that has been idle longest. If none is idle, it picks the oldest
- * connection whose caller keeps the server waiting; if there is none either, one that was just opened.
+ * Returns the connection of this owner to close. First choice is the connection that has been idle longest, second the
+ * oldest connection whose caller keeps the server waiting, third a connection that was just opened. Returns undefined
+ * if there is none of these.
  */
 export function leastMissedOf({ idle, sockets }: Owner, looks: Looks, except?: Socket): Socket | undefined {
   let coming: Socket | undefined;

@@ -1,6 +1,6 @@
 /**
- * Limits open connections: how many a caller may have, how long each may keep the server waiting, and how many answer
- * bytes may be buffered.
+ * Limits open connections: the number per caller, the time for which a caller may keep the server waiting, and the
+ * answer bytes that wait in memory.
  */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
@@ -20,14 +20,14 @@ interface ConnectionRules {
   readonly total: number;
   /**
    * Maximum number of connections of one address without a valid token or session. For connections within this machine,
-   * the limit applies to each user.
+   * the limit applies to each operating system user instead.
    */
   readonly perAddress: number;
   /** Maximum number of connections of one authenticated user. */
   readonly perUser: number;
   /**
-   * Seconds within which a request must arrive completely; an authenticated caller has this long for every
-   * `leastBytes`.
+   * Seconds within which a request must arrive completely. For an authenticated caller, these are the seconds within
+   * which the next `leastBytes` bytes must arrive.
    */
   readonly seconds: number;
   /**
@@ -35,32 +35,34 @@ interface ConnectionRules {
    * address.
    */
   readonly isProxy: (address: string) => boolean;
-  /** Distinguishes the users of this machine, who all share one address. */
+  /** Tells apart the operating system users of this machine, who all share one address. */
   readonly callers: Pick<Callers, "keyOf">;
 }
 
 /**
- * Minimum number of bytes that an authenticated caller must send in each period of `seconds`. Every usable network is
- * faster.
+ * Minimum number of bytes that an authenticated caller must send in each period of `ConnectionRules.seconds`. Every
+ * usable network is faster.
  */
 export const leastBytes = 256 * 1024;
 
 /**
- * If an address has this many unauthenticated connections, the server looks up for each further one whether a process
- * of this machine opened it, and as which user.
+ * If an address already has this many unauthenticated connections, the server looks up the owner of each further
+ * connection. A connection from this machine then counts for the operating system user that opened it.
  */
 const fewStrangers = 48;
 
-/** Maximum number of pipelined requests of one connection; they wait in memory. */
+/**
+ * Maximum number of pipelined requests of one connection that are not answered yet. A connection with more is closed.
+ */
 const mostAhead = 16;
 
 /**
- * An authenticated caller may stop reading for this many times as long as other callers, for example while somebody
+ * Factor by which an authenticated caller may pause reading for longer than other callers, for example while somebody
  * pages through a log.
  */
 const readerPatience = 5;
 
-/** A connection that was opened less than this many milliseconds ago does not count as idle. */
+/** A connection that was opened less than this many milliseconds ago, and has sent nothing, is not closed as idle. */
 const comingMs = 1000;
 
 interface Connection {
@@ -70,10 +72,11 @@ interface Connection {
   /** Answers that are not completely sent yet. */
   readonly answers: OwedAnswers;
   /**
-   * The latest request and its response; `since` and `read` are the time and the byte count at the last progress check.
+   * The latest request and its response. `since` is the time and `read` the byte count at the last check of the
+   * request's progress.
    */
   body?: { readonly request: IncomingMessage; readonly response: ServerResponse; since: number; read: number };
-  /** Set while the caller reads nothing: when it stopped reading, and how many bytes it had read by then. */
+  /** Set while the caller does not read: the time when it stopped, and the number of bytes that it had read by then. */
   stalled?: { readonly since: number; readonly written: number } | undefined;
 }
 
@@ -82,7 +85,7 @@ export class Connections {
   readonly #open = new Map<Socket, Connection>();
   readonly #owners = new Owners();
   readonly #turns = new RequestTurns();
-  /** Answer bytes in memory at the last measurement, plus those of all answers since then. */
+  /** Estimated number of answer bytes in memory: the last measured number, plus the bytes of all answers since then. */
   #waiting = 0;
   #notedFull = Number.NEGATIVE_INFINITY;
 
@@ -135,7 +138,10 @@ export class Connections {
     else end();
   }
 
-  /** Calls `go` when this request may be handled: one at a time for each connection, and callers take turns. */
+  /**
+   * Calls `go` when it is this request's turn. Each connection has one request handled at a time, and callers take
+   * turns.
+   */
   onceItsTurn({ socket }: IncomingMessage, answer: ServerResponse, go: () => void): void {
     const connection = this.#open.get(socket);
     const begin = () =>
@@ -152,8 +158,8 @@ export class Connections {
   }
 
   /**
-   * Resolves when the request on this connection may continue. Call this after authentication, because other requests
-   * may have become due in the meantime.
+   * Waits for the next turn of the request on this connection. Call this after authentication, because requests of
+   * other callers may have arrived in the meantime.
    */
   nextTurn(socket: Socket): Promise<void> {
     const { owner, known } = this.#open.get(socket) ?? { owner: this };
@@ -181,7 +187,7 @@ export class Connections {
 
   /**
    * Called when nearly all connections are in use. Closes an idle or slow connection of the owner with the most
-   * connections. If there is none to close, refuses the new connection.
+   * connections. If no connection may be closed, refuses the new one.
    */
   #makePlace(socket: Socket, log: Logger): void {
     const least = this.#owners.leastMissed(this.#looks, socket);
@@ -201,7 +207,8 @@ export class Connections {
   };
 
   /**
-   * Assigns a connection within this machine to the user of the calling process, because all users share one address.
+   * Assigns a connection from this machine to the operating system user of the calling process, because all these users
+   * share one address.
    */
   async #tellApart(socket: Socket, connection: Connection): Promise<void> {
     const pending = connection.owner;
@@ -214,8 +221,8 @@ export class Connections {
   }
 
   /**
-   * Makes sure that the owner may have one more connection, by closing an idle one if needed. Returns false if all are
-   * in use.
+   * Makes room for one more connection of the owner, if needed by closing another one. Returns false if none may be
+   * closed.
    */
   #makeRoom(owner: Owner): boolean {
     if (owner.sockets.size < owner.limit) return true;
@@ -285,8 +292,8 @@ export class Connections {
   }
 
   /**
-   * Measures the bytes of answers that wait in memory. If they exceed the limit, it closes connections until at most
-   * three quarters of the limit remain, so that the next measurement is not needed soon.
+   * Measures the bytes of answers that wait in memory. If they exceed the limit, closes connections until at most three
+   * quarters of the limit remain, so that the next measurement is not needed soon.
    */
   #measureWaiting(): void {
     const all: Waiting[] = [];
@@ -331,7 +338,9 @@ export const tooLate = (seconds: number) =>
 
 const proxies = "proxies";
 
-/** Returns how many connections are kept free, so that there is time to choose one to close. */
+/**
+ * Returns how many connections are kept free. If fewer are free, each new connection causes another one to be closed.
+ */
 const spare = (total: number) => Math.ceil(total / 32);
 
 const tooMany = (what: string) =>

@@ -5,8 +5,8 @@
 import type { IncomingMessage, RequestListener, Server } from "node:http";
 
 /**
- * A body may have this many chunks, plus one for every `leastPiece` bytes of the body. If it has more, the connection
- * is closed, because handling a chunk costs as much as reading kilobytes of data.
+ * A body may have this many chunks, plus one for every `leastPiece` bytes. If a body has more chunks, the connection is
+ * closed, because handling a chunk costs as much as reading kilobytes of data.
  */
 const mostPieces = 256;
 const leastPiece = 64;

@@ -28,14 +28,16 @@ export class GrowingDelays {
     this.#free = free;
   }
 
-  /** Number of keys (user and caller, or browser) whose wrong passwords are remembered. */
+  /**
+   * Number of keys whose wrong passwords are remembered. A key stands for a user and a caller, or for a known browser.
+   */
   get size(): number {
     return this.#tries.size;
   }
 
   /**
-   * Counts an attempt as wrong before the password is checked, so that parallel attempts gain nothing. Throws while the
-   * wait lasts.
+   * Counts an attempt as wrong before the password is checked, so that parallel attempts gain nothing. Throws if the
+   * key must still wait.
    */
   take(key: string): void {
     const now = this.#clock.monotonic();

@@ -9,8 +9,8 @@ import type { ListeningSettings } from "../../configuration/groups/listening.ts"
 type Named = Pick<ListeningSettings, "host" | "publicUrl" | "allowedHosts">;
 
 /**
- * Returns a function that throws if the name in the Host header is not one of the server's names. A request without the
- * header does not come from a browser and passes.
+ * Returns a function that throws if the name in the Host header is not one of the server's names. A request without a
+ * Host header passes, because it does not come from a browser.
  */
 export function hostCheck({ host, publicUrl, allowedHosts }: Named): (header: string | undefined) => void {
   // A server that is reachable from other machines and has no configured name cannot know its own names.

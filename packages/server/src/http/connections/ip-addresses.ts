@@ -31,8 +31,8 @@ export function networkOf(address: string): string {
 }
 
 /**
- * Returns the address in the hexadecimal form of /proc/net/tcp, each 32 bits in the machine's byte order. An IPv4
- * address also gets its IPv4-mapped IPv6 form.
+ * Returns the address in the hexadecimal form of /proc/net/tcp, each 32 bits in the machine's byte order. For an IPv4
+ * address, also returns its IPv4-mapped IPv6 form.
  */
 export function kernelForms(address: string): string[] {
   const plain = plainOf(address);

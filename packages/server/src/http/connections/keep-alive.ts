@@ -8,13 +8,13 @@ const pingMs = 15_000;
  * few seconds.
  */
 const mostFrames = 200;
-/** If more than this many bytes wait to be sent to a slow reader, its own pings are not answered. */
+/** If at least this many bytes wait to be sent to a client, the server does not answer the client's pings. */
 const mostBuffered = 1024 * 1024;
 
 /**
- * Pings a WebSocket client until the returned timer is cleared. Terminates a client that sends too many frames, or that
- * has not answered two pings in a row and reads nothing. Closes the connection once the token is revoked or the user
- * disabled.
+ * Pings a WebSocket client until the returned timer is cleared. Terminates a client that sends too many frames. Also
+ * terminates a client that neither answered the last two pings nor read anything. Closes the connection once the token
+ * is revoked or the user is disabled.
  */
 export function keepAlive(client: WebSocket, askAgain: () => Promise<unknown>): NodeJS.Timeout {
   let silent = 0;

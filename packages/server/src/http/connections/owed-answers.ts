@@ -32,7 +32,10 @@ export class OwedAnswers {
     else end();
   }
 
-  /** Calls `go` when this answer is the next to be sent: at once, or in a later iteration of the event loop. */
+  /**
+   * Calls `go` when all earlier answers are sent: at once if there are none, otherwise in a later iteration of the
+   * event loop.
+   */
   onceNext(answer: ServerResponse, go: () => void): void {
     const before = this.#owed.get(answer)?.before;
     if (before && this.#owed.has(before)) this.onceSent(before, () => void setImmediate(go));
@@ -54,8 +57,8 @@ export class OwedAnswers {
   }
 
   /**
-   * Marks all answers of a closed connection as ended. An answer that is queued behind another one gets no close event
-   * of its own.
+   * Marks all answers of a closed connection as ended. This is needed because an answer that is queued behind another
+   * one gets no close event of its own.
    */
   endAll(): void {
     for (const answer of [...this.#owed.keys()]) this.end(answer);

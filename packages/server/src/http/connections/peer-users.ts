@@ -9,8 +9,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { kernelForms } from "./ip-addresses.ts";
 
 /**
- * User id of the peer; "gone" if the connection is not in the tables, for example because its other end was closed;
- * undefined if the system has no tables.
+ * User id of the process at the other end of a connection. It is "gone" if the connection is not in the tables, for
+ * example because the other end was closed. It is undefined if the system has no such tables.
  */
 export type PeerUser = number | "gone" | undefined;
 
@@ -21,23 +21,25 @@ type Rest = (milliseconds: number) => Promise<void>;
 interface Question {
   /** Port of the server, in the hexadecimal form of /proc/net/tcp. */
   readonly port: string;
-  /** Texts that identify the connection in a line of /proc/net/tcp or tcp6: both ends and the state. */
+  /**
+   * Texts that identify the connection in a line of /proc/net/tcp or tcp6: both addresses with ports, and the state.
+   */
   readonly ends: readonly string[];
   readonly answer: (user: PeerUser) => void;
 }
 
-/** The connection tables, with the number of characters of an address in each. */
+/** The kernel's connection tables. `address` is the number of characters of an address in the table. */
 const tables = [
   { path: "/proc/net/tcp", address: 8 },
   { path: "/proc/net/tcp6", address: 32 },
 ];
 
-/** State ESTABLISHED. For other states the user id is not reliable. */
+/** The connection state ESTABLISHED, as /proc/net/tcp writes it. In other states, the user id is not reliable. */
 const established = " 01 ";
 
 /**
  * Maximum number of bytes of the tables that are read per second: about fifty thousand lines. Reading and searching
- * them takes about a hundredth of the event loop's time.
+ * this much takes about a hundredth of the event loop's time.
  */
 const readPerSecond = 8 * 1024 ** 2;
 
@@ -97,8 +99,8 @@ export class PeerUsers {
   }
 
   /**
-   * Searches a table once for all lookups. `width` is the number of characters from the first address to the end of the
-   * second port.
+   * Searches a table once for all lookups. `width` is the number of characters from the start of the first address to
+   * the end of the second port.
    */
   #search(table: Buffer, needle: string, width: number, wanted: ReadonlyMap<string, Question["answer"]>): void {
     for (let at = table.indexOf(needle); at !== -1; at = table.indexOf(needle, at + needle.length)) {
@@ -113,15 +115,16 @@ export class PeerUsers {
 const readTable: ReadTable = (path) => readFile(path).catch(() => undefined);
 
 /**
- * Parses the user id from the part of a line of /proc/net/tcp after the state: queues, timer, retransmissions, user id.
+ * Parses the user id in a line of /proc/net/tcp. `rest` is the part of the line after the state; its fourth field is
+ * the user id.
  */
 const userOf = (rest: string) => Number(rest.trim().split(/\s+/)[3]);
 
 const hexPort = (port = 0) => port.toString(16).toUpperCase().padStart(4, "0");
 
 /**
- * Returns how the tables show this connection from the peer's side: the remote end, then the local end. Both ends are
- * needed, because another local address may use the same port.
+ * Returns how the kernel's tables show the peer's side of this connection: the remote end, then the local end. Both
+ * ends are needed, because another local address may use the same port.
  */
 function endsOf({ remoteAddress = "", remotePort, localAddress = "", localPort }: Socket): string[] {
   const local = kernelForms(localAddress);

@@ -30,8 +30,8 @@ export function isTrusted(trust: Trust): (address: string, hop: number) => boole
 }
 
 /**
- * Returns the address of the caller for a request that bypasses the framework, such as an upgrade: the first untrusted
- * address of the proxy chain.
+ * Returns the caller's address for a request that bypasses the framework, such as an upgrade. This is the first address
+ * of the proxy chain that is not a trusted proxy.
  */
 export function addressOf({ headers, socket }: IncomingMessage, trust: Trust): string {
   const trusts = isTrusted(trust);

@@ -44,8 +44,8 @@ export class RateLimit {
   }
 
   /**
-   * Runs `work`, and counts the call only if `work` refuses it. Use this for secrets that nobody can guess: a caller
-   * with a correct secret is never refused because others sent wrong ones.
+   * Runs `work`, and counts the call only if `work` refuses it. Use this for secrets that nobody can guess. A caller
+   * with a correct secret is then never refused because others sent wrong ones.
    */
   async countRefused<T>(key: string, work: () => Promise<T>): Promise<T> {
     try {

@@ -7,7 +7,7 @@ import type { Duplex } from "node:stream";
 import type { ApiError } from "@millrace/contract";
 
 /**
- * Sends a final answer and closes both directions of the connection: otherwise a caller that never closes its side
+ * Sends a final answer and closes both directions of the connection. Otherwise a caller that never closes its side
  * would keep the connection half open.
  */
 export function answerAndClose(socket: Duplex, error: ApiError): void {

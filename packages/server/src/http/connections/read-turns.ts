@@ -1,7 +1,7 @@
 /**
- * Reads what arrives on a connection in small slices, taking turns with other connections. The parser handles a chunk
- * without a break: 64 KiB of small requests or tiny body chunks block the event loop for tens of milliseconds, and
- * hundreds of connections may deliver as much at once.
+ * Reads the bytes that arrive on a connection in small slices, taking turns with other connections. Without slices, the
+ * parser would handle up to 64 KiB without a break. If these are many small requests or tiny body chunks, they block
+ * the event loop for tens of milliseconds, and hundreds of connections may send them at once.
  */
 import type { Socket } from "node:net";
 
@@ -10,12 +10,12 @@ const smallest = 2048;
 /** Maximum number of bytes of a slice. */
 const largest = 65_536;
 /**
- * A slice that takes fewer milliseconds than this is part of a body in large chunks, so the next slice is twice as
- * large.
+ * If handling a slice takes less than this many milliseconds, the next slice is twice as large. Large chunks of a body
+ * are handled so quickly, many small requests are not.
  */
 const briefMs = 0.25;
 
-/** Makes a socket read in slices. `begin` calls its argument when it is the turn of this connection. */
+/** Makes a socket read in slices. `begin` gets a function and calls it when it is this connection's turn. */
 export function readInTurns(socket: Socket, begin: (go: () => void) => void): void {
   // Without another listener for data, the server's parser would read directly from the kernel.
   const anybody = () => {};

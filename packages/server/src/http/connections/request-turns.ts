@@ -1,8 +1,8 @@
 /**
  * Makes requests take turns. With SQLite, which is synchronous, handling a request blocks the event loop, and many
- * requests may arrive at once. After some milliseconds the remaining requests are queued: other work runs first, and
- * then callers take turns. Every second turn is for authenticated callers, because an unauthenticated caller can use as
- * many addresses as it likes.
+ * requests may arrive at once. After `turnMs`, the remaining requests are queued, so that other work can run. Queued
+ * requests are taken from each caller in turn. Every second turn is for authenticated callers, because an
+ * unauthenticated caller can use as many addresses as it likes.
  */
 
 /** Milliseconds for which requests may block the event loop before other work runs. */
@@ -25,8 +25,8 @@ export class RequestTurns {
   #since: number | undefined;
 
   /**
-   * Calls `go` at once if time is left in this iteration of the event loop and no other request is queued; otherwise
-   * queues it.
+   * Calls `go` at once if time is left in this iteration of the event loop and no other request is queued. Otherwise
+   * queues `go`.
    */
   begin(caller: object, go: () => void, isKnown = false): void {
     if (this.#count === 0 && this.#hasTime()) go();
@@ -40,7 +40,10 @@ export class RequestTurns {
     }
   }
 
-  /** Schedules one immediate for each request, so that the synchronous work of one ends before the next starts. */
+  /**
+   * Schedules one `setImmediate` for each queued request, so that the synchronous work of one request ends before the
+   * next starts.
+   */
   #plan(): void {
     for (; this.#planned < Math.min(this.#count, mostInRound); this.#planned++) setImmediate(() => this.#next());
   }

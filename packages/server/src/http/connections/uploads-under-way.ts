@@ -1,14 +1,14 @@
 /**
- * Tracks the bytes of uploads that are still arriving, by team, in memory. They use disk space before any quota counts
- * them.
+ * Counts, for each team, the bytes of uploads that are still arriving. These bytes already use disk space, but are not
+ * yet part of the stored usage that quotas check.
  */
 
-/** Number of arriving bytes of a team between two quota checks. */
+/** Number of bytes after which the quota of a team with arriving uploads is checked again. */
 const step = 1024 * 1024;
 
 interface Arriving {
   bytes: number;
-  /** Byte count at which the next check is due. */
+  /** Value of `bytes` at which the next quota check is due. */
   next: number;
 }
 

@@ -20,8 +20,8 @@ export function bytesWaiting(socket: Socket, answers: Iterable<ServerResponse>):
 }
 
 /**
- * Picks the connections to close so that at most `most` bytes remain buffered. It repeatedly takes the largest
- * connection of the owner with the most buffered bytes.
+ * Picks the connections to close so that at most `most` bytes remain buffered. Each time, picks the connection with the
+ * most buffered bytes, of the owner with the most buffered bytes.
  */
 export function largestOf(all: readonly Waiting[], most: number): Socket[] {
   const owners = new Map<object, { bytes: number; waiting: Waiting[] }>();

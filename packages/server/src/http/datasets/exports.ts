@@ -45,7 +45,10 @@ export function exportRoutes(app: FastifyInstance, context: DatasetContext): voi
   });
 }
 
-/** Answers a download of a file that is not written yet. Clients poll until it is. */
+/**
+ * If the requested file of an export is not written yet, throws `not_found`; clients then try again. Rethrows other
+ * errors.
+ */
 function notReady(error: unknown): never {
   if (!(error instanceof BlobMissing)) throw error;
   throw new ApiError("not_found", "This file of the export is not written yet. Try again in a moment.");

@@ -39,12 +39,12 @@ interface Entry {
   readonly size: number | null;
 }
 
-/** O_PATH of Linux: refers to a file without opening it, so that devices and pipes are not touched. */
+/** The flag O_PATH of Linux, which refers to a file without opening it, so that devices and pipes are not touched. */
 const holdOnly = 0o10000000;
 
 /**
- * Lists a file or folder. It checks the real path of the opened descriptor, because a job may replace a folder with a
- * link at any moment. A path outside the allowed folders looks the same as a missing one.
+ * Lists a file or folder. Checks the real path after opening it, because a job may replace a folder with a link at any
+ * moment. A path outside the allowed folders gives the same error as a path that does not exist.
  */
 async function listPath(path: string, isAllowed: (real: string) => boolean): Promise<Entry[]> {
   const wanted = await realpath(path).catch(() => undefined);
@@ -89,8 +89,8 @@ async function listFolder(folder: FileHandle, path: string, isAllowed: (real: st
 }
 
 /**
- * Returns the entry of the file or folder that a symbolic link points to; nothing if the target is outside the allowed
- * folders.
+ * Returns the entry of the file or folder that a symbolic link points to, as a list. The list is empty if the target is
+ * outside the allowed folders or does not exist.
  */
 async function linked(path: string, name: string, isAllowed: (real: string) => boolean): Promise<Entry[]> {
   const real = await realpath(path).catch(() => undefined);

@@ -1,4 +1,7 @@
-/** HTTP routes for uploads. A file is streamed to the blob storage, and stored before the request is acknowledged. */
+/**
+ * HTTP routes for uploads. A file is streamed to the blob storage. The request is answered only after the file is
+ * stored.
+ */
 import { randomUUID } from "node:crypto";
 import multipart, { type MultipartFile } from "@fastify/multipart";
 import { ApiError, routes } from "@millrace/contract";
@@ -93,8 +96,8 @@ async function receive(request: FastifyRequest, { blobs, name, limit, check }: U
 }
 
 /**
- * Yields the chunks of an upload, each after `check`. The multipart parser silently truncates a file at the limit, so a
- * truncated file is refused at its end.
+ * Yields the chunks of an upload, after calling `check` for each. The multipart parser silently truncates a file at the
+ * limit, so this function throws at the end of a truncated file.
  */
 async function* checked(file: MultipartFile["file"], limit: number, check: Check): AsyncGenerator<Uint8Array> {
   for await (const bytes of file as AsyncIterable<Buffer>) {

@@ -1,6 +1,6 @@
 /**
- * Shares the state and the log frames of a job among all its followers (WebSocket clients), so that each is read only
- * once.
+ * Shares the state and the log of a job among all WebSocket clients that follow the job, so that the server reads them
+ * only once.
  */
 
 import { isSettled } from "@millrace/contract";
@@ -52,7 +52,7 @@ export class JobFeeds {
     this.#shared = { context, kept: new KeptFrames(), states };
   }
 
-  /** Adds a follower to the feed of a job. The follower must call `leave` on the feed. */
+  /** Adds a follower to the feed of a job and returns the feed. The follower must call `leave` on it in the end. */
   join(jobId: string, withLog: boolean): JobFeed {
     const known = this.#feeds.get(jobId);
     const forget = () => this.#forget(jobId, feed);
@@ -85,7 +85,10 @@ class JobFeed {
   readonly #onEnd: () => void;
   readonly #ended = new AbortController();
   readonly #due = new Signal();
-  /** One log for each attempt, and one more after each failure that is retried. Only the last one is open. */
+  /**
+   * A log is added for each attempt, and again after each failure that is retried. Only the last log of the list is
+   * open.
+   */
   readonly #logs: OpenedLog[] = [];
   readonly #waiting = new Set<() => void>();
   #followers = 0;
@@ -115,7 +118,10 @@ class JobFeed {
     this.#ended.abort();
   }
 
-  /** Resolves with the newest state once it is newer than `version`; undefined when aborted. */
+  /**
+   * Waits until the version of the newest state is greater than `version`, and returns this state. Returns undefined
+   * when aborted.
+   */
   async after(version: number, abort: AbortSignal): Promise<Look | undefined> {
     while (!abort.aborted) {
       if (this.#failure !== undefined) throw this.#failure;
@@ -160,8 +166,8 @@ class JobFeed {
   }
 
   /**
-   * Polls the job once, and returns whether anything changed. The status is read before the log: once the status is
-   * final, the log is complete.
+   * Polls the job once, and returns whether anything changed. The status is read before the log, so that the log is
+   * complete if the status is final.
    */
   async #lookAgain(): Promise<boolean> {
     const job = await this.#untilReachable(() => this.#states.of(this.#jobId));
@@ -182,7 +188,7 @@ class JobFeed {
   }
 
   /**
-   * Repeats `read` while the store or the blob storage is unreachable: the job continues meanwhile, and its followers
+   * Repeats `read` while the store or the blob storage is unreachable. Meanwhile the job continues and its followers
    * wait.
    */
   async #untilReachable<T>(read: () => Promise<T>): Promise<T> {
@@ -198,8 +204,8 @@ class JobFeed {
   }
 
   /**
-   * Opens the log of the current attempt. The log of a new attempt continues the earlier ones, so offsets that were
-   * already sent stay valid.
+   * Opens the log of the job up to the current attempt. It begins with the logs of earlier attempts, so offsets that
+   * were already sent stay valid.
    */
   async #open({ attempt, retried }: JobState): Promise<OpenedLog> {
     const known = this.#logs.at(-1);
@@ -212,10 +218,7 @@ class JobFeed {
     return opened;
   }
 
-  /**
-   * Reads log bytes for a frame. Frames of an older log are read from the current one, which begins with the same
-   * bytes.
-   */
+  /** Reads log bytes for a frame. Always reads the newest log, which begins with the same bytes as the older logs. */
   async #read(offset: number, length: number): Promise<Buffer> {
     const opened = this.#logs.at(-1) as OpenedLog;
     opened.reads++;
@@ -230,15 +233,18 @@ class JobFeed {
   }
 
   /**
-   * Closes a log that a newer one replaced, once nobody reads it, so that a job with many attempts keeps only one file
-   * open.
+   * Closes a log that was replaced by a newer one, unless somebody still reads it. So a job with many attempts keeps
+   * only one file open.
    */
   #closeUnread({ log, reads }: OpenedLog): void {
     if (reads === 0) void log.close().catch(() => {});
   }
 }
 
-/** Measures the log, and returns whether it has grown. If the job truncated its log, followers wait at their offset. */
+/**
+ * Measures the log, and returns whether it has grown since the last call. If the job truncated its log, followers wait
+ * until it is longer than what they were sent.
+ */
 async function measure(opened: OpenedLog): Promise<boolean> {
   const size = await opened.log.size();
   if (size < opened.size) opened.frames.forget();

@@ -20,7 +20,7 @@ export class JobStates {
     this.#ask = ask;
   }
 
-  /** Resolves with the state of a job at some time after this call; undefined if the job does not exist. */
+  /** Returns the state of a job, read after this call was made; undefined if the job does not exist. */
   of(id: string): Promise<JobState | undefined> {
     const answer = this.#wanted.get(id) ?? Promise.withResolvers<JobState | undefined>();
     this.#wanted.set(id, answer);

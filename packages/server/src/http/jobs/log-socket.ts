@@ -113,8 +113,8 @@ async function accept(context: JobContext, request: IncomingMessage): Promise<Ca
 }
 
 /**
- * Returns the error for an upgrade that is pipelined behind another request: its frames would mix with the earlier
- * answer.
+ * Returns the error for a WebSocket upgrade that was sent before an earlier request was answered. The frames would
+ * otherwise mix with that answer.
  */
 const outOfTurn = () =>
   new ApiError(
@@ -148,8 +148,8 @@ async function serve(following: Following, client: WebSocket, call: Call): Promi
 }
 
 /**
- * Sends every byte of the log, then the final status, then closes. The feed reads the status before the log: once the
- * status is final, the log is complete.
+ * Sends every byte of the log, then the final status, and returns. The feed reads the status before the log, so the log
+ * is complete if the status is final.
  */
 async function follow(following: Following, follower: Follower, call: Call, abort: AbortSignal): Promise<void> {
   const feed = following.feeds.join(call.jobId, !call.statusesOnly);
@@ -180,15 +180,15 @@ async function follow(following: Following, follower: Follower, call: Call, abor
 }
 
 /**
- * Reports a missing job. Clients older than version 0.59 ignore the message and would retry for ten minutes, so a final
- * status follows.
+ * Tells the follower that the job does not exist. `datachain` clients older than version 0.59 ignore this message and
+ * would retry for ten minutes, so a final status follows.
  */
 async function sayThereIsNone(follower: Follower, { jobId, team }: Call): Promise<void> {
   await follower.send({ message: `There is no job ${jobId} in the team ${team.name}.` });
   await follower.send({ job: { id: jobId, status: "FAILED" } });
 }
 
-/** The part of the log that a follower has not been sent yet. */
+/** The part of the log that was not yet sent to a follower. */
 interface RestOfLog {
   readonly frames: LogFrames;
   /** Offset of the first byte. */
@@ -198,8 +198,8 @@ interface RestOfLog {
 }
 
 /**
- * Sends frames in turns, so that many followers do not block the server. The next frame is read when the previous one
- * was sent: a slow reader has at most one frame in memory, shared with readers at the same position.
+ * Sends frames in turns, so that many followers do not block the server. Each frame is read only when the previous one
+ * was sent, so a slow reader keeps at most one frame in memory. Readers at the same position share it.
  */
 async function sendLog(
   turns: Turns,

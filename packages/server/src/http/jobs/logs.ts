@@ -29,7 +29,8 @@ export function logRoutes(app: FastifyInstance, context: JobContext): void {
 }
 
 /**
- * Reads one page of pieces. Pieces vary in size, so several batches are read, up to `limit` pieces or about a megabyte.
+ * Reads one page of pieces: at most `limit` pieces, and about a megabyte. Reads several batches, because the size of
+ * pieces varies.
  */
 async function readPage(source: LogSource, after: number, ended: boolean, limit: number): Promise<LogPage> {
   const logs: LogPage["logs"] = [];
@@ -69,7 +70,10 @@ export async function sendLog(request: FastifyRequest, reply: FastifyReply, sour
   return undefined;
 }
 
-/** Yields the chunks of a log up to an end that is fixed at the start, so that the answer has a content length. */
+/**
+ * Yields the chunks of a log from `start` to `end`. The end is fixed in advance, so that the answer has a content
+ * length.
+ */
 async function* chunks(source: LogSource, start: number, end: number): AsyncGenerator<Buffer> {
   for (let offset = start; offset < end; ) {
     // Masking a chunk takes milliseconds, so all downloads together process one chunk per iteration of the event loop.
@@ -83,8 +87,8 @@ async function* chunks(source: LogSource, start: number, end: number): AsyncGene
 }
 
 /**
- * Parses a Range header with one byte range. Returns undefined for a list of ranges or for another unit: the whole log
- * is then sent, as the standard allows.
+ * Parses a Range header with one byte range. Returns undefined for a list of ranges and for another unit than bytes.
+ * The whole log is then sent, as the standard allows.
  */
 export function readRange(
   header: string | undefined,

@@ -67,7 +67,7 @@ export interface Page {
   readonly title: string;
   readonly body: Html;
   readonly user?: string | undefined;
-  /** Seconds after which the browser reloads the page; undefined disables that. */
+  /** Seconds after which the browser reloads the page; undefined if it should not. */
   readonly refresh?: number | undefined;
   readonly status?: number;
 }

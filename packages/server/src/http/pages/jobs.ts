@@ -105,7 +105,10 @@ ${job.script && html`<p class="soft">Script: ${job.script} in ${job.repository}<
 <details><summary>Query${job.cut?.includes("query") && " (only its beginning: the rest was deleted after the retention period)"}</summary><pre>${job.query}</pre></details>`;
 }
 
-/** Shows the error message in place of a log that was deleted after its retention period. */
+/**
+ * If the log was deleted after its retention period, returns the error message as text to show instead. Rethrows other
+ * errors.
+ */
 function logGone(error: unknown): { text: string; skipped: number } {
   if (!(error instanceof ApiError)) throw error;
   return { text: error.message, skipped: 0 };

@@ -28,7 +28,10 @@ interface Visit {
 /** Maximum size of a form in bytes: enough for three passwords of maximum length in their longest encoding. */
 const formLimit = 64 * 1024;
 
-/** Registers a page that anybody may see. Each submitted form or secret counts against the rate limit of the caller. */
+/**
+ * Registers a page that anybody may see. A request with a submitted form or a secret counts against the rate limit of
+ * its caller.
+ */
 export function publicPage(
   app: FastifyInstance,
   { limits, callers }: Pick<RequestContext, "limits" | "callers">,
@@ -105,8 +108,8 @@ function refuseOtherSites({ headers }: FastifyRequest): void {
 const hostOf = (origin: string | undefined) => (URL.canParse(origin ?? "") ? new URL(origin ?? "").host : undefined);
 
 /**
- * Returns the path to show after signing in: the requested page. After a submitted form, whose content is lost, it is
- * the start page.
+ * Returns the path to show after signing in: for a GET request the requested page, otherwise the start page, because
+ * the content of a submitted form is lost.
  */
 const wantedPath = ({ method, url }: FastifyRequest) => (method === "GET" ? url : "/");
 

@@ -1,10 +1,7 @@
 /** The sign-in page, shown wherever a visitor must sign in first. */
 import { html, type Page } from "./html.ts";
 
-/**
- * Returns the path if it belongs to this server, otherwise the start page, so that nobody is redirected to another
- * site.
- */
+/** Returns `wanted` if it is a path of this server, otherwise `/`, so that nobody is redirected to another site. */
 export function ownPath(wanted: string): string {
   const base = "http://own.invalid";
   if (!wanted.startsWith("/") || !URL.canParse(wanted, base)) return "/";

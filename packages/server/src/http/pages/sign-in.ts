@@ -68,9 +68,9 @@ export function signInPages(app: FastifyInstance, context: PeopleContext): void 
 }
 
 /**
- * Counts a sign-in attempt. A known browser has a budget of its own. For an unknown browser, the budget belongs to this
- * user and this caller together: a budget of the user alone would let attackers lock the user out. Returns the budget,
- * and the caller if the browser is unknown.
+ * Counts a sign-in attempt. A known browser has its own count. An unknown browser is counted by user and caller
+ * together, because a count by user alone would let attackers lock the user out. Returns the key of the count, and the
+ * caller if the browser is unknown.
  */
 async function takeTry(
   { store, clock, limits, callers }: PeopleContext,

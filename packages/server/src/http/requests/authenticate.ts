@@ -11,8 +11,8 @@ function tokenOf(headers: IncomingHttpHeaders): string | undefined {
 }
 
 /**
- * Returns the principal of the token. Invalid tokens count against a rate limit of the address; a valid token is never
- * limited.
+ * Returns the principal of the token. Invalid tokens count against a rate limit of the address. A valid token is
+ * accepted even if that limit is exceeded.
  */
 export async function authenticate(
   context: RequestContext,

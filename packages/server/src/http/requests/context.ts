@@ -27,7 +27,7 @@ export interface RequestContext {
   readonly clock: Clock;
   readonly requests: RequestSettings;
   readonly connections: Connections;
-  /** Determines which rate-limit budget a request counts against. */
+  /** Determines the key by which a request is counted for rate limits. */
   readonly callers: Callers;
   readonly limits: SignInLimits;
 }
@@ -86,22 +86,28 @@ export interface SystemContext extends RequestContext, Pick<JobsContext, "quotas
 export interface HttpContext extends PeopleContext, JobContext, DatasetContext, EventContext, SystemContext {}
 
 export interface SignInLimits {
-  /** Password sign-ins, correct or wrong, by caller; a known browser has its own budget. */
+  /**
+   * Limits password sign-ins, both correct and wrong ones. Counts them per caller, and separately for each known
+   * browser.
+   */
   readonly logins: RateLimit;
-  /** Wrong passwords, by user and caller; a known browser has its own budget. */
+  /**
+   * Delays further attempts after wrong passwords. Counts them per user and caller, and separately for each known
+   * browser.
+   */
   readonly guesses: GrowingDelays;
-  /** Checks of the current password when a signed-in user changes it, by user. */
+  /** Limits, per user, the checks of the current password when a signed-in user changes the password. */
   readonly passwords: RateLimit;
-  /** Device logins started, by caller. */
+  /** Limits, per caller, how many device logins are started. */
   readonly devices: RateLimit;
-  /** Device logins confirmed or denied, by user. */
+  /** Limits, per user, how many device logins are confirmed or denied. */
   readonly answers: RateLimit;
-  /** Wrong sign-in links, invitations and device codes, by caller. */
+  /** Limits, per caller, the wrong secrets of sign-in links, invitations and device codes. */
   readonly secrets: RateLimit;
-  /** Polls of one device login. */
+  /** Limits, per device login, how often the client asks whether it was confirmed. */
   readonly polls: RateLimit;
-  /** Requests to routes and forms that need neither token nor session, by caller. */
+  /** Limits, per caller, the requests to routes and forms that need neither token nor session. */
   readonly strangers: RateLimit;
-  /** Invalid tokens, by address. */
+  /** Limits, per address, the requests with an invalid token. */
   readonly badTokens: RateLimit;
 }

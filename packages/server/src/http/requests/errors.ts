@@ -31,8 +31,8 @@ export function installErrors(app: FastifyInstance): void {
 }
 
 /**
- * Returns the error that the caller gets for any failure, for the API and for pages. Failures that concern the operator
- * are logged.
+ * Returns the error that the caller gets for any failure of the API or of a page. Logs failures that the operator
+ * should know about.
  */
 export function refusalOf(error: FastifyError, request: FastifyRequest): ApiError {
   if (isUnavailable(error)) return unavailable(fateOf(error, request));
@@ -48,7 +48,7 @@ export function refusalOf(error: FastifyError, request: FastifyRequest): ApiErro
   );
 }
 
-/** Seconds after which a retry makes sense. */
+/** Seconds after which the caller may try again; sent as the Retry-After header. */
 const retryAfter = 2;
 
 const nothingChanged = "Nothing was changed. Try again in a moment.";
@@ -70,8 +70,8 @@ function filesUnavailable(error: BlobsUnavailable, request: FastifyRequest): Api
 }
 
 /**
- * Returns the error for a write that kept conflicting with others. Also logs a warning for the operator, because this
- * should not happen.
+ * Returns the error for a write that was given up, because other requests kept changing the same data. Also logs a
+ * warning for the operator, because this should not happen.
  */
 function conflicting(error: WriteConflict, request: FastifyRequest): ApiError {
   request.log.warn({ err: error }, "a write kept conflicting with others");
@@ -90,8 +90,9 @@ function fateOf(error: Error, request: FastifyRequest): string {
 }
 
 /**
- * Tells whether the request may have changed something. A GET, such as the page that consumes a sign-in link, may have
- * only if the store reports so. Any other request may have if its caller is known or its route is public.
+ * Tells whether the request may have changed something. A GET request can change something, too: it can use up a
+ * sign-in link. For GET and HEAD, this is true only if the store does not know whether it was changed. For other
+ * methods, it is also true if the caller is authenticated or the route is public.
  */
 const mayHaveWritten = (error: Error, { method, principal, routeOptions }: FastifyRequest) =>
   (isUnavailable(error) && error.changed === "unknown") ||
@@ -101,8 +102,8 @@ export const nothingThere = ({ method, url }: FastifyRequest) =>
   new ApiError("not_found", `There is no route ${method} ${url.split("?")[0]}. See /api/docs.`);
 
 /**
- * Converts an error to an ApiError; errors of the framework keep their status. Returns undefined for unexpected
- * failures.
+ * Converts an error to an ApiError. Errors of the framework keep their status if it is below 500. Returns undefined for
+ * unexpected failures.
  */
 function toApiError(error: FastifyError, { routeOptions }: FastifyRequest): ApiError | undefined {
   if (error instanceof ApiError) return error;

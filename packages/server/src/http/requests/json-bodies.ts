@@ -1,6 +1,6 @@
 /**
- * Reads JSON bodies. A body is scanned before it is parsed, because the cost of parsing depends on the number of
- * values, not on the bytes.
+ * Reads JSON bodies. A body is scanned before it is parsed, because the time for parsing depends on the number of
+ * values more than on the number of bytes.
  */
 import type { IncomingMessage } from "node:http";
 import { ApiError, invalid } from "@millrace/contract";
@@ -8,12 +8,12 @@ import { ApiError, invalid } from "@millrace/contract";
 /** Maximum depth of nesting: deeper than any request needs, and shallow enough for recursive code. */
 const maxDepth = 100;
 
-/** Maximum number of values, more than any request needs; every array and object counts as one, too. */
+/** Maximum number of values in a body, more than any request needs. Arrays and objects also count as values. */
 export const maxValues = 100_000;
 
 /**
- * Parses a body. Returns undefined for an empty body even if its content type is JSON, because the client sends this
- * content type with every request.
+ * Parses a body. Returns undefined for an empty body, because some clients set the JSON content type even on requests
+ * without a body.
  */
 export function readJson(body: Buffer): unknown {
   if (body.length === 0) return undefined;
@@ -59,8 +59,8 @@ const [quote, backslash, comma, u] = Buffer.from('"\\,u');
 const [openList, closeList, openObject, closeObject] = Buffer.from("[]{}");
 
 /**
- * Scans a body byte by byte for its depth, its number of values and forbidden characters. In UTF-8, the bytes of JSON
- * syntax never occur inside other characters.
+ * Scans a body byte by byte, and throws if it is nested too deeply, has too many values or contains forbidden
+ * characters. This works on bytes, because in UTF-8 the bytes of JSON syntax never occur inside other characters.
  */
 function lookOver(json: Buffer): void {
   let depth = 0;
@@ -89,8 +89,7 @@ function endOfText(json: Buffer, start: number): number {
 }
 
 /**
- * Refuses escapes of NUL and of unpaired surrogates: PostgreSQL cannot store these characters, and the server behaves
- * the same with SQLite. Without an escape they are invalid JSON or UTF-8, so they need no check here. `at` is the index
+ * Throws if an escape stands for NUL or for an unpaired surrogate, which PostgreSQL cannot store. `at` is the index
  * after `\u`. Returns the number of bytes to skip: 10 for a surrogate pair, otherwise 0.
  */
 function checkEscape(json: Buffer, at: number): number {
@@ -104,5 +103,5 @@ function checkEscape(json: Buffer, at: number): number {
 }
 
 const isSecondHalf = (code: number) => code >= 0xdc00 && code <= 0xdfff;
-/** Returns the code of an escape; NaN if it is malformed, which the parser then reports. */
+/** Returns the code of an escape; NaN if the escape is malformed. The parser reports malformed escapes later. */
 const codeAt = (json: Buffer, at: number) => Number(`0x${json.toString("latin1", at, at + 4)}`);

@@ -19,8 +19,8 @@ export function readQuery(schema: TObject, raw: Record<string, unknown>): Record
 }
 
 /**
- * Tells whether an empty parameter counts as absent. It does for free text; for other types it is an error, as in
- * `limit=`.
+ * Tells whether an empty parameter counts as absent. This is so for free text. For other types, an empty parameter such
+ * as `limit=` is an error.
  */
 const mayBeEmpty = ({ type, pattern, enum: values }: { type?: string; pattern?: string; enum?: unknown[] }) =>
   type === "string" && pattern === undefined && values === undefined;

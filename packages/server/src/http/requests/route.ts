@@ -37,8 +37,9 @@ declare module "fastify" {
 }
 
 /**
- * Fields that depend on the access of the route. Routes with the access `token` get the caller's principal, an actor for
- * the audit log, and a team. Routes for users and administrators get no team, public routes get nothing.
+ * Fields that depend on the access of the route. With the access `token`, the handler gets the caller's principal, an
+ * actor for the audit log, and a team. With `signed-in` or `admin`, it gets no team. With `public`, it gets none of
+ * these.
  */
 type Caller<R extends Route> = R["access"] extends { kind: "token" }
   ? { principal: Principal; actor: Actor; team: Team }
@@ -133,7 +134,7 @@ export function register<R extends Route>(
   });
 }
 
-/** Appends the JSON body of a GET request to the values of a query parameter. */
+/** Reads the JSON body of a GET request, and adds its values to the query parameter `field`. */
 async function moveBody(field: string, request: FastifyRequest): Promise<void> {
   const body = await bodyOfGet(request.raw, request.routeOptions.bodyLimit);
   if (body === undefined || body === null) return;
@@ -162,8 +163,8 @@ async function callerOf(
 }
 
 /**
- * Returns the team's name from the path, the query or the body. Values of another type are left for the validation to
- * report.
+ * Returns the team's name from the path, the query or the body. A value that is not a text is skipped here; the
+ * validation reports it.
  */
 function teamNameOf({ params, query, body }: FastifyRequest): string | undefined {
   const given = [params, query, body].map((place) => (place as { team_name?: unknown } | null | undefined)?.team_name);

@@ -1,4 +1,7 @@
-/** HTTP route for metrics: counters of this process, and gauges read from the store and the process. */
+/**
+ * HTTP route for metrics: counters of this process, and gauges that are read from the store and the process at each
+ * request.
+ */
 import { type Route, routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import { diskQuota } from "../../domain/access/quotas.ts";
@@ -101,8 +104,8 @@ const withTeamNames = (family: Family, names: ReadonlyMap<string, string>): Fami
 });
 
 /**
- * Builds the metrics of jobs from the queue and the open attempts, which are small; it never scans the table of all
- * jobs.
+ * Builds the metrics of jobs from the queue and the open attempts, which are few. The table of all jobs is never
+ * scanned.
  */
 async function jobFamilies({ store, clock }: SystemContext): Promise<Family[]> {
   const [clusters, waiting, running] = await Promise.all([
