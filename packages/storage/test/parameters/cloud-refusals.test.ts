@@ -42,7 +42,9 @@ for (const [scheme, config] of Object.entries(stores)) {
     it("a content type that would end its header, or be changed in it", async () => {
       for (const contentType of ["text/plain\r\nx-other: 1", "text/pläin", " text/plain"]) {
         for (const content of contents)
-          await refused(/contentType: this text cannot be sent, because a header takes/, () => storage.write("a", content(), { contentType }));
+          await refused(/contentType: this text cannot be sent, because a header takes/, () =>
+            storage.write("a", content(), { contentType }),
+          );
       }
     });
 
