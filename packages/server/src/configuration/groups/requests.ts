@@ -27,7 +27,7 @@ export const requests = group("Requests and connections", {
     env: "MILLRACE_ADDRESS_CONNECTIONS",
     fallback: "1000",
     description:
-      "maximum number of open connections without a valid token or session from one address (for connections within this machine, from one user); never more than half of all connections; trusted proxies are exempt",
+      "maximum number of open connections that one address may have without a valid token or session; connections from this machine count per user instead; the limit is at most half of all connections; trusted proxies have no limit",
     parse: integer(1, 1_000_000),
   }),
   reservedFiles: setting({

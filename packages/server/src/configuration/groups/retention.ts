@@ -7,7 +7,7 @@ export const retention = group("Retention", {
     env: "MILLRACE_LOG_DAYS",
     fallback: "90",
     description:
-      "days after the end of a job until its log, its folder, and its long texts that no other job uses are deleted; 0 keeps them forever",
+      "days after the end of a job until the server deletes its log, its folder and its long texts, except texts that other jobs use; 0 keeps them forever",
     parse: integer(0, 36_500),
   }),
   unusedFileDays: setting({

@@ -56,8 +56,8 @@ const frameOf = ({ keys }: JobsContext, team: Team): PipelineFrame => ({
 });
 
 /**
- * Creates a pipeline that rebuilds datasets. The pipeline begins at once. If the caller wants to review it first, it is
- * paused.
+ * Creates a pipeline that rebuilds datasets. The pipeline begins at once, unless the caller wants to review it first:
+ * then it is created as PAUSED.
  */
 export async function triggerPipeline(
   context: JobsContext,

@@ -217,7 +217,7 @@ async function requireOwnRuns(db: Db, { principal, team }: Call, repeated: reado
   const owner = await usernameOf(db, other.original.user_id);
   throw new ApiError(
     "forbidden",
-    `The run ${other.run.name} belongs to ${owner} and runs with ${owner}'s rights. Only a user who owns all runs of a pipeline may change its requirements, repository, environment, files or credentials. Remove this run from the pipeline, or ask ${owner} to trigger the pipeline.`,
+    `The run ${other.run.name} belongs to ${owner} and runs with ${owner}'s rights. Only a user who owns all runs of a pipeline may change its requirements, repository, environment, files or credentials. Remove this run from the pipeline first, or ask ${owner} to create a pipeline for it with these settings.`,
   );
 }
 

@@ -9,8 +9,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { kernelForms } from "./ip-addresses.ts";
 
 /**
- * User id of the process at the other end of a connection. It is "gone" if the connection is not in the tables, for
- * example because the other end was closed. It is undefined if the system has no such tables.
+ * User id of the process at the other end of a connection. It is "gone" if the kernel's tables of connections do not
+ * have the connection, for example because the other end was closed. It is undefined if the system has no such tables.
  */
 export type PeerUser = number | "gone" | undefined;
 

@@ -90,9 +90,9 @@ function fateOf(error: Error, request: FastifyRequest): string {
 }
 
 /**
- * Tells whether the request may have changed something. A GET request can change something, too: it can use up a
- * sign-in link. For GET and HEAD, this is true only if the store does not know whether it was changed. For other
- * methods, it is also true if the caller is authenticated or the route is public.
+ * Tells whether the failed request may have changed something: it may have if the store does not know whether a write
+ * took effect. That includes GET requests, one of which can use up a sign-in link. A request with another method may
+ * also have changed something if the caller is authenticated or the route is public.
  */
 const mayHaveWritten = (error: Error, { method, principal, routeOptions }: FastifyRequest) =>
   (isUnavailable(error) && error.changed === "unknown") ||

@@ -35,8 +35,8 @@ export function createSessionClient(session: object): HttpClient {
 }
 
 /**
- * Builds a request in the form that HTTP clients of the Azure SDK expect. The body of the answer is a stream, whatever
- * its status.
+ * Builds a request in the form that HTTP clients of the Azure SDK expect. It asks them to return the body of the answer
+ * as a stream, whatever the status of the answer.
  */
 function toSessionRequest({ method, origin, path, headers, body, signal }: HttpRequest): object {
   return {
