@@ -30,7 +30,7 @@ export async function findJobId({ client }: Connection, text: string): Promise<s
   }
   throw new CliError(`No job id begins or ends with '${text}'`, {
     why: `Searched the last ${jobs.length} jobs of this team`,
-    next: "For an older job, use the whole id: millrace job ls",
+    next: "For an older job, give the whole id. To find it, run: millrace job ls --until TIME",
   });
 }
 

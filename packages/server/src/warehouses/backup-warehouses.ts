@@ -142,8 +142,8 @@ export class BackupWarehouses {
   }
 
   /**
-   * Reads what a job had done in the warehouse at the time of the copy, and marks the job there as failed. The answer
-   * is untrusted.
+   * Reads what a job had saved in a restored warehouse when the backup was taken, and records the end of the job in the
+   * warehouse. The answer is untrusted.
    */
   async collect(teamId: number, request: CollectRequest): Promise<Buffer[]> {
     const task = { program: "collect", request, seconds: patience.least };

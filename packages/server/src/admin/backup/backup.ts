@@ -126,8 +126,8 @@ interface Wanted {
 }
 
 /**
- * Yields the files that the database rows of the backup name. The rows are streamed from the backup's own list, so that
- * memory use does not grow with the store.
+ * Yields the files to which the database rows of the backup refer. The rows are streamed from the backup's own list, so
+ * that memory use does not grow with the store.
  */
 async function* filesOf({ folder, blobs }: DataPlace, part: string): AsyncGenerator<Wanted> {
   for await (const line of readLines(join(part, names.rows))) {

@@ -36,7 +36,7 @@ export interface Manifest {
   readonly bytes: number;
   /** Warehouses of teams. Absent in backups of format 1, which hold the daily copies of warehouses instead. */
   readonly stores?: readonly WarehousePart[];
-  /** Uploads that the rows name and the backup does not have; absent in backups of older versions. */
+  /** Uploads that have a row but no file in the backup; absent in backups of older versions. */
   readonly uploads?: MissingUploads;
   /**
    * SHA-256 of the list of rows and of the list of digests. The digests of all other files are in the list of digests.
@@ -55,7 +55,7 @@ export interface WarehousePart {
   readonly from: "store" | "daily copy" | "nothing";
   /** The copy contains the warehouse as of this time; null if there is no copy. */
   readonly takenAt: string | null;
-  /** Number of dataset versions of the team that the database rows of the backup name. */
+  /** Number of the team's dataset versions according to the database rows of the backup. */
   readonly versions: number;
   /** Uuids of versions that the copy does not have. */
   readonly missing: readonly string[];

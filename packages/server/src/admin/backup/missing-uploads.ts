@@ -1,4 +1,4 @@
-/** Uploads that the rows of a backup name, but that did not exist when the backup was to copy them. */
+/** Uploads that have a row in a backup, but whose file did not exist when the backup was to copy it. */
 import { lastPart } from "../../blobs/blob-names.ts";
 import type { StoreLocation } from "../../store/opening/open-store.ts";
 import { openSnapshot } from "../../store/opening/snapshot.ts";

@@ -15,7 +15,7 @@ import { readRegistered, type TeamRegistry } from "./registered.ts";
 export interface PlacedWarehouse {
   readonly teamId: number;
   readonly team: string;
-  /** Number of dataset versions of the team that the database rows of the backup name. */
+  /** Number of the team's dataset versions according to the database rows of the backup. */
   readonly versions: number;
   /** Uuids of versions that the warehouse does not have. */
   readonly missing: readonly string[];

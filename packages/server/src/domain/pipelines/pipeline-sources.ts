@@ -111,7 +111,7 @@ export async function findSources(
 }
 
 /**
- * Returns the versions that the references name, without duplicates. If a reference names no version, returns the
+ * Returns the versions to which the references lead, without duplicates. If a reference names no version, returns the
  * version that the newest job created. If the newest version was created without a job, returns that version.
  */
 async function findTargets(db: Db, team: SourceTeam, references: readonly Reference[]): Promise<Target[]> {

@@ -26,7 +26,7 @@ export const connectionKwargs = {
     type: "boolean",
     default: null,
     effect: "native",
-    help: "Whether idle connections send TCP keep-alive probes; if unset, all do except those that read content.",
+    help: "Whether connections send TCP keep-alive probes while they are idle. If unset, connections for reading content send none; all others do.",
   },
   "config_kwargs.client_cert": {
     type: ["string", "list"],
@@ -81,11 +81,11 @@ export const connectionKwargs = {
     "Seconds that resolved host names are cached.",
   ),
   "config_kwargs.connector_args.write_timeout": refused(
-    "only another HTTP client of Python has this option; use config_kwargs.read_timeout",
+    "this is an option of httpx, not of aiohttp; use config_kwargs.read_timeout",
     "Write timeout in seconds.",
   ),
   "config_kwargs.connector_args.pool_timeout": refused(
-    "only another HTTP client of Python has this option; here, requests wait for a connection without a timeout",
+    "this is an option of httpx, not of aiohttp; here, requests wait for a connection without a timeout",
     "Maximum seconds to wait for a free connection of the pool.",
   ),
   "config_kwargs.connector_args.ssl_context": ofPython("TLS settings: use client_cert and client_kwargs.verify."),

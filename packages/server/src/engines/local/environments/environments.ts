@@ -1,6 +1,6 @@
 /**
  * Builds the virtualenvs that jobs share. Two virtualenvs with the same key have the same content. To ensure this, a
- * build gets little of the job: the files that the requirements name, and the variables that choose a package index.
+ * build gets little of the job: the files named in the requirements, and the variables that choose a package index.
  */
 import { createHash } from "node:crypto";
 import type { JobSpec } from "../../engine.ts";

@@ -142,7 +142,7 @@ export async function markRestored(db: Db, teamId: number, uuids: readonly strin
   }
 }
 
-/** Maximum number of characters of an error message that lists show. */
+/** Lists show at most this many characters of an error message or stack. */
 const mostOfError = 256;
 
 /** Columns of a version for lists, without large texts. */

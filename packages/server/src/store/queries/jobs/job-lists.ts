@@ -18,7 +18,7 @@ export interface JobFilter {
   readonly username?: string | undefined;
   readonly statuses?: readonly JobStatus[] | undefined;
   readonly clusterId?: number | undefined;
-  /** Text to find in the name, or in the part of the script that lists show, ignoring case. */
+  /** Text to find in the name, or in the part of the script that is shown in lists, ignoring case. */
   readonly text?: string | undefined;
   /** Only jobs older than this job id. */
   readonly before?: string | undefined;

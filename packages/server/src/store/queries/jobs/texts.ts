@@ -1,6 +1,6 @@
 /**
- * Long texts of jobs, keyed by hash and stored once per team. They are not encrypted, like most columns of a job.
- * Environments are secret, so they are encrypted and never shared.
+ * Long texts of jobs, keyed by hash and stored once per team. They are stored as plain text. Environments
+ * are secret, so they are encrypted and never shared.
  */
 import { createHash } from "node:crypto";
 import { sql } from "kysely";

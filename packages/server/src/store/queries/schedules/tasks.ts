@@ -149,7 +149,7 @@ const held = {
 export const lockTask = async (db: Db, jobId: string) =>
   (await (isPostgres(db) ? held.locked : held.plain)(db, { jobId })).rows[0];
 
-/** Selects tasks with the columns of their jobs that lists show. */
+/** Selects tasks with the columns of their jobs that are shown in lists. */
 const shown = (db: Db, teamId: number) =>
   db
     .selectFrom("tasks")
