@@ -174,7 +174,7 @@ function quoted(name: string, value: string): string {
   const quote = ["'", "`", '"'].find((mark) => !value.includes(mark) && !(mark === '"' && value.includes("\\n")));
   if (quote) return quote + value + quote;
   throw new CliError(`The variable ${name} of the job cannot be sent again`, {
-    why: "The dotenv format cannot express its value, which contains ', ` and either \" or \\n",
+    why: "Its value cannot be quoted in the dotenv format: it contains single quotes, backticks, and either double quotes or a backslash followed by n",
     next: "Run the job again with millrace job run FILE --env-file FILE, and write the value differently",
   });
 }

@@ -2,13 +2,11 @@
 import { chmodSync, copyFileSync, createReadStream, linkSync, rmSync, statSync } from "node:fs";
 import type { JobFile } from "../engines/engine.ts";
 
-/**
- * Returns the file at `path` as a job's file. Uses synchronous calls, because they are few and short and a job waits
- * for them.
- */
+/** Returns the file at `path` as a job's file. */
 export const fileAt = (path: string, name: string): JobFile => ({
   name,
   open: () => createReadStream(path),
+  // Synchronous calls are faster than asynchronous ones, and the job cannot start before the file is in place.
   async placeAt(place) {
     rmSync(place, { force: true });
     try {

@@ -15,8 +15,8 @@ export type ReadFolder = (folder: string, call: CallOptions) => AsyncIterable<En
 const defaultConcurrency = 8;
 
 /**
- * Implements a backend's `list` on top of `ReadFolder`. If the prefix ends inside a name, lists the folder before that
- * name and leaves out names that do not match.
+ * Implements a backend's `list` on top of `ReadFolder`. If the prefix ends inside a name, as `a/b/ca` does, reads the
+ * folder that contains the name (`a/b/`) and leaves out entries that do not begin with the prefix.
  */
 export function listFolders(scheme: string, read: ReadFolder, prefix: string, call: ListCall): AsyncGenerator<Entry[]> {
   if (call.delimiter !== undefined && call.delimiter !== "/") {

@@ -173,7 +173,7 @@ async function findJobs(
   const why = await whyNotRepeatable(db, await allInNameOf(db, handedOver, [...jobs.values()]));
   if (why !== undefined)
     throw refusal(
-      `not all jobs that create them can run again: ${why} Create the datasets of this job with a new job first.`,
+      `a job that created these datasets or their inputs cannot run again: ${why} Create its datasets with a new job, then try again.`,
     );
   return jobs;
 }

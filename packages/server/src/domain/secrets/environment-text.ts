@@ -45,7 +45,7 @@ export function checkVariables(values: Readonly<Record<string, string>>, field: 
     if (name.length > processLimits.variableName)
       throw invalid(
         field,
-        `variable names of at most ${processLimits.variableName} characters, got one of ${name.length}`,
+        `variable names of at most ${processLimits.variableName} characters, got a name of ${name.length} characters`,
       );
     if (name === "OPTIND") throw invalid(field, "a variable name that the shell does not use itself", name);
     if (value.includes("\0")) throw invalid(field, `a value of ${name} without NUL bytes`);
