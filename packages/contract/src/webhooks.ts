@@ -18,7 +18,7 @@ export const toldEvents = [
 ] as const;
 export type ToldEvent = (typeof toldEvents)[number];
 
-/** States of jobs that webhooks can get. Two states are left out, because jobs leave them almost at once. */
+/** Job states that a webhook can subscribe to. Two states are left out, because jobs leave them almost at once. */
 export const toldStatuses: readonly JobStatus[] = jobStatuses.filter(
   (status) => status !== "PROVISIONING" && status !== "CANCELING_SCHEDULED",
 );

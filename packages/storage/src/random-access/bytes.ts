@@ -1,6 +1,7 @@
 /**
  * `bytes`: like `readahead`, but a read near the buffer extends the buffer instead of replacing it. A read is near if
- * it ends at most one block before or after the end of the buffer, and does not go beyond the buffer on both sides.
+ * its end and the end of the buffer are at most one block apart. A read that starts before the buffer and ends after it
+ * replaces the buffer.
  */
 import { type CacheSetup, type FileCache, join } from "./file-cache.ts";
 

@@ -86,8 +86,8 @@ class JobFeed {
   readonly #ended = new AbortController();
   readonly #due = new Signal();
   /**
-   * A log is added for each attempt, and again after each failure that is retried. Only the last log of the list is
-   * open.
+   * Logs of the job, oldest first. One is added when an attempt starts, and one when a failed attempt is scheduled for a
+   * retry. A log is closed once it is not the last one and nobody reads it.
    */
   readonly #logs: OpenedLog[] = [];
   readonly #waiting = new Set<() => void>();

@@ -36,7 +36,7 @@ export interface EncryptedValue {
   readonly value: string;
 }
 
-/** Returns a page of the values that start with this key prefix, ordered by id. */
+/** Returns a page of the encrypted values with this prefix, ordered by id. The prefix says which key encrypted them. */
 export async function valuesWithHead(
   db: Db,
   place: EncryptedPlace,

@@ -190,8 +190,9 @@ export class S3Client {
   }
 
   /**
-   * Whether a failed HEAD may mean that the credentials have expired. The answer to a HEAD has no body, so no error
-   * code tells. Renews the credentials and returns true only once for each request.
+   * Renews the credentials after a HEAD that failed with status 400, and tells whether to send the request again. The
+   * answer to a HEAD has no body and so no error code; expired credentials are a possible cause. Renews only once for
+   * each request.
    */
   #mayHaveExpired(request: S3Request, { status }: HttpAnswer): boolean {
     if (request.method !== "HEAD" || status !== 400 || this.#renewedFor.has(request)) return false;

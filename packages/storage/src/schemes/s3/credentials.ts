@@ -69,7 +69,7 @@ function fromFunction(token: TokenFunction, key: string | null, secret: string |
     if (accessKeyId === null || secretAccessKey === null) {
       throw new StorageError(
         "config",
-        "token: the function returned no key or no secret, and the parameter is not set either; return both from the function, or set key and secret",
+        "token: the function did not return both key and secret, and the parameters key and secret do not supply what is missing; return both from the function, or set both parameters",
         {
           scheme: "s3",
         },
