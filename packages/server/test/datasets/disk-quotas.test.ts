@@ -97,7 +97,7 @@ describe("quotas of uploads and logs", () => {
     assert.equal((await set(10 * mebibyte)).max_upload_bytes, 10 * mebibyte);
     await upload(70_000);
     assert.equal((await set(0)).max_upload_bytes, null);
-    await assert.rejects(upload(1), isRefused(/quota is 64 KiB/));
+    await assert.rejects(upload(1), isRefused(/quota for uploads is 64 KiB/));
     const text = await (await server.fetch("/metrics")).text();
     assert.match(text, /^millrace_team_quota_bytes\{team="main",kind="uploads"\} 65536$/m);
     assert.match(text, /^millrace_team_bytes\{team="main",kind="uploads"\} 1\d{5}$/m);
@@ -134,7 +134,7 @@ describe("quotas of uploads and logs", () => {
     await register("first");
     const { texts } = await client.call(routes.getTeamUsage, { params });
     assert.ok(texts.bytes >= 600_000 && texts.bytes < 601_000, String(texts.bytes));
-    await assert.rejects(register("second"), isRefused(/texts of dataset versions\) take 586 KiB, .* quota is 1 MiB/));
+    await assert.rejects(register("second"), isRefused(/texts of dataset versions\) take 586 KiB, .* quota of the team is 1 MiB/));
     assert.equal((await client.call(routes.getTeamUsage, { params })).texts.bytes, texts.bytes, "nothing was kept");
   });
 
