@@ -55,7 +55,9 @@ import { taskRoutes } from "./schedules/tasks.ts";
 import { metricsRoute } from "./system/metrics.ts";
 import { systemRoutes } from "./system/system.ts";
 
-/** Builds the Fastify application. `onRoute` is called for every registered route; a test uses it to check them all. */
+/**
+ * Builds the Fastify application. `onRoute` is called for every registered route; a test uses it to check all routes.
+ */
 export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandler): Promise<FastifyInstance> {
   const app = fastify({
     loggerInstance: quiet(context.log),

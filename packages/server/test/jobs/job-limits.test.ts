@@ -212,7 +212,7 @@ describe("limits of a job", () => {
     const variables = await madeByCopies("variables", ":", 9, { environment: "v".repeat(1_048_576) });
     assert.match(
       await refusal("/api/datachain/pipeline/trigger", { datasets: variables, review: true }),
-      /^datasets: the settings and variables of the 9 jobs .* have more than 8388608 bytes together/,
+      /^datasets: the 9 jobs .* have more than 8388608 bytes of settings and variables together/,
     );
     const small = await madeByCopies("small", ":", 40);
     const { pipeline } = await client.call(routes.triggerPipeline, { body: { datasets: small, review: true } });

@@ -126,7 +126,7 @@ describe("settings of a pipeline", () => {
     const { name } = await trigger(client, ["secretive"], true);
     await assert.rejects(
       set(name, { credentials_names: ["one", "two", "both"] }),
-      /credentials_names: expected credential sets that define different variables\. Both two and both have B/,
+      /credentials_names: expected credential sets that have no variable in common\. Both two and both have B/,
     );
     const changed = await set(name, { credentials_names: ["one", "two"] });
     assert.deepEqual((await draft(changed)).credentials_names, ["one", "two"]);

@@ -63,8 +63,8 @@ export const audit = (db: Db, actor: Actor, { action, team, target, detail = "" 
 type AuditQuery = RouteInput<typeof routes.listAudit>["query"];
 
 /**
- * Returns audit entries. Server administrators can read all of them; other users can read those of a team in which they
- * are admin.
+ * Returns audit entries. Server administrators can read all entries. Other users can read the entries of a team in
+ * which they are admin.
  */
 export async function readAudit(db: Db, principal: Principal, query: AuditQuery): Promise<AuditEntry[]> {
   const { username, action, cursor, limit = 50 } = query;

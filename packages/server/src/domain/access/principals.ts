@@ -84,7 +84,7 @@ export async function principalOfToken(
 /**
  * Returns the caller that a job's token belongs to, which is the creator of the job. The caller gets the job's team
  * only, with the role that the creator has now, and is never an administrator. The scopes are those of the token that
- * created the job. The token is valid as long as the row of the attempt exists.
+ * created the job. The job's token is valid as long as the row of the attempt exists.
  */
 async function principalOfJob(db: Db, { jobId, attempt }: { jobId: string; attempt: number }): Promise<Principal> {
   const owner = await findAttemptOwner(db, jobId, attempt);

@@ -1,6 +1,6 @@
 /**
- * Restores a copy of a team's warehouse. None of the team's jobs starts during the restore. Afterwards, versions that
- * the copy lacks are marked as removed in the registry.
+ * Restores a copy of a team's warehouse. None of the team's jobs starts during the restore. Afterwards, dataset
+ * versions that the copy lacks are marked as removed in the registry (the dataset tables in the store).
  */
 import { ApiError, type DatasetCopy } from "@millrace/contract";
 import type { Db, Store } from "../../store/drivers/store.ts";
@@ -64,8 +64,9 @@ export const resumeTeam = (store: Store, team: Team) =>
   store.write((db) => updateWarehouse(db, team.id, { paused_at: null }));
 
 /**
- * Updates the registry after a restore. Versions that the copy has are marked as live. Versions that should have rows
- * in the warehouse, but are not in the copy, are marked as removed. Returns the number of removed versions.
+ * Updates the registry (the dataset tables in the store) after a restore. Versions that the copy has are marked as
+ * live. Versions that should have rows in the warehouse, but are not in the copy, are marked as removed. Returns the
+ * number of removed versions.
  */
 export function recordRestored(
   store: Store,

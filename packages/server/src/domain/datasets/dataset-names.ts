@@ -46,8 +46,8 @@ export const withoutVersion = (reference: string) => reference.replace(/(?<=.)@\
 export const homeOf = (username: string) => ({ namespace: `@${username}`, project: "default" });
 
 /**
- * Parses a dataset reference. If the text has no namespace or no project, the user's own is taken (`homeOf`). The
- * version follows the last @. An @ at the very beginning is part of the namespace.
+ * Parses a dataset reference. A missing namespace or project is replaced by the user's own (`homeOf`). The version
+ * follows the last @. An @ at the very beginning is part of the namespace.
  */
 export function readReference(text: string, username: string, field: string): Reference {
   const typed = text.trim();

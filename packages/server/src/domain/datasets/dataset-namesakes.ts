@@ -21,7 +21,10 @@ async function namesakes(db: Db, teamId: number, name: string): Promise<string> 
   return `Elsewhere in the team there is ${names.join(", ")}${more}. A short name refers to your own namespace: use the full name.`;
 }
 
-/** Returns the error for a dataset that does not exist. It suggests datasets of that name elsewhere in the team. */
+/**
+ * Returns the error for a dataset that does not exist. The error suggests datasets with the same name in other
+ * namespaces of the team.
+ */
 export async function noSuchDataset(db: Db, team: Pick<Team, "id" | "name">, reference: FullName): Promise<ApiError> {
   const found = await namesakes(db, team.id, reference.name);
   const what = `There is no dataset ${fullName(reference)} in the team ${team.name}.`;

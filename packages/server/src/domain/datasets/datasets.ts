@@ -184,8 +184,8 @@ async function smallParts(db: Db, datasets: readonly PlacedDataset[], includeRem
 }
 
 /**
- * Returns the JSON of a dataset with all its versions. Schemas, first rows and scripts are included as far as they fit
- * into the answer. Those of the version that the reference names are always included.
+ * Returns the JSON of a dataset with all its versions. The version that the reference names always has its schemas,
+ * first rows and script. The other versions have theirs as far as they fit into the answer.
  */
 export async function showDataset(db: Db, team: Team, reference: Reference, includeRemoved: boolean): Promise<string> {
   const { id } = await getDataset(db, team, reference);

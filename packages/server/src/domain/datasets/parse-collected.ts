@@ -50,8 +50,8 @@ const needsOfOneLimit = 1000;
  */
 const needsLimit = 20_000;
 /**
- * Maximum length of one line of the child process's output, in bytes. The child process leaves out texts that are too
- * long, so a valid line is always shorter.
+ * Maximum length in bytes of one line that the child process prints after it has read the warehouse. The child process
+ * leaves out texts that are too long, so a valid line is always shorter.
  */
 const lineLimit = 16 * 1024 * 1024;
 /** Maximum number of versions that one job may remove. */

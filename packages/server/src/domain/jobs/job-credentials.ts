@@ -67,7 +67,7 @@ export async function requireCredentials(
     if (!row)
       throw invalid(field, `the name of credentials of this team or of your own (${await known(db, holder)})`, name);
     const clash = clashOf(sources, row);
-    if (clash) throw invalid(field, `credential sets that define different variables. ${clash}`);
+    if (clash) throw invalid(field, `credential sets that have no variable in common. ${clash}`);
   }
   return names;
 }

@@ -23,8 +23,8 @@ export function checkParams<T extends object>(params: T): T {
 
 /**
  * Control characters and Unicode line separators, which requirements must not contain. Tabs and ordinary line breaks
- * are allowed. Python ends a line at some of these characters, so a requirement that installs a local path could be
- * hidden in what looks like a comment here.
+ * are allowed. Python ends a line at some of the forbidden characters, but this server does not. So a requirement that
+ * installs a local path could hide in what looks like a comment to the server.
  */
 const unseen = /(?![\t\r\n])[\p{Cc}\p{Zl}\p{Zp}]/u;
 

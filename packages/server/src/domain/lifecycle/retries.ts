@@ -90,8 +90,8 @@ export async function readAttempts(db: Db, id: string): Promise<JobAttempts | un
 }
 
 /**
- * Texts that tell the owner of a queued job what it waits for, by the value of `waits_for`. The value "" means that
- * nothing special holds the job up.
+ * Texts that tell the owner of a queued job what the job waits for, by the value of `waits_for`. The value "" means
+ * that nothing special holds the job up.
  */
 const waitTexts = {
   "": null,

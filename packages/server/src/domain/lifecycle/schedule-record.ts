@@ -1,7 +1,7 @@
 /**
  * Records what happens at each tick of a schedule (a time at which it is due), and how its runs end. Each tick gets a
- * row, called a firing. Counters in the row of the schedule tell its health. Both are written in the transaction that
- * fires the tick or ends the run.
+ * row, called a firing. Counters in the row of the schedule tell its health. The firing and the counters are written in
+ * the transaction that fires the tick or ends the run.
  */
 import type { ScheduleFiring } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";

@@ -63,7 +63,7 @@ export async function startDeviceLogin(store: Store, request: LoginRequest, now:
   return { deviceCode, userCode, tokenName };
 }
 
-/** Returns a random code in two groups. It has only letters and digits that people do not mistake for others. */
+/** Returns a random code in two groups. It has only letters and digits that people do not confuse with one another. */
 function newUserCode(): string {
   const alphabet = "BCDFGHJKLMNPQRSTVWXZ23456789";
   const code = Array.from({ length: 8 }, () => alphabet[randomInt(alphabet.length)]).join("");
@@ -152,8 +152,8 @@ export const isDeviceCode = async (db: Db, deviceCode: string) =>
   (await findDeviceLogin(db, hashSecret(deviceCode))) !== undefined;
 
 /**
- * Returns the token of an approved login. This works only once per login. Otherwise throws an error that says why there
- * is no token, or no token yet.
+ * Returns the token of an approved login; this works only once per login. If there is no token, or no token yet, throws
+ * an error that says why.
  */
 export async function collectToken(store: Store, deviceCode: string, address: string, now: number): Promise<string> {
   const hash = hashSecret(deviceCode);

@@ -107,8 +107,8 @@ type TokenWishes = RouteInput<typeof routes.createToken>["body"];
 type TokenQuery = RouteInput<typeof routes.listTokens>["query"];
 
 /**
- * Creates a token for the caller. It gets no more scopes and teams than the token that the caller uses, and expires no
- * later.
+ * Creates a token for the caller. Compared with the token that the caller uses, the new token gets no more scopes and
+ * no more teams, and expires no later.
  */
 export async function createToken(
   store: Store,

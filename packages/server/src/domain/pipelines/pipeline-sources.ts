@@ -81,7 +81,7 @@ export async function findSources(
   const graph = await upstreamGraph(db, targets);
   if ("tooLarge" in graph)
     throw refusal(
-      `these datasets depend on more than ${mostUpstream.versions} versions, or the versions have more than ${mostNeeds} dependencies between them. Trigger the upstream part separately, or name fewer datasets.`,
+      `these datasets depend on more than ${mostUpstream.versions} versions, or the versions have more than ${mostNeeds} dependencies between them. Name fewer datasets, or datasets further upstream.`,
     );
   if ("unmade" in graph)
     throw refusal(
@@ -96,7 +96,7 @@ export async function findSources(
   }
   if (graph.nodes.length > mostRuns)
     throw refusal(
-      `${graph.nodes.length} jobs would have to run again; a pipeline has at most ${mostRuns} runs. Trigger the upstream part separately, or name fewer datasets.`,
+      `${graph.nodes.length} jobs would have to run again; a pipeline has at most ${mostRuns} runs. Name fewer datasets, or datasets further upstream.`,
     );
   const jobs = await findJobs(db, team, graph.nodes, { run_as });
   const withVersion = ({ name, version }: Target) => `${name}@${version}`;
@@ -111,8 +111,9 @@ export async function findSources(
 }
 
 /**
- * Returns the versions to which the references lead, without duplicates. If a reference names no version, returns the
- * version that the newest job created. If the newest version was created without a job, returns that version.
+ * Returns the versions to which the references lead, without duplicates. If a reference names no version, it leads to
+ * the newest version of the dataset. But if a job created the newest version, the reference leads to the version with
+ * the newest script (`newestMade`).
  */
 async function findTargets(db: Db, team: SourceTeam, references: readonly Reference[]): Promise<Target[]> {
   const found = await findLiveVersions(db, team.id, references);
@@ -161,7 +162,7 @@ async function findJobs(
   // Checked before the jobs are read, since they may have hundreds of megabytes in total.
   if (await ownTextExceeds(db, ids, mostDraftText))
     throw refusal(
-      `the settings and variables of the ${nodes.length} jobs that would have to run again have more than ${mostDraftText} bytes together. Trigger the upstream part separately, or name fewer datasets.`,
+      `the ${nodes.length} jobs that would have to run again have more than ${mostDraftText} bytes of settings and variables together. Name fewer datasets, or datasets further upstream.`,
     );
   const found = await getShortJobs(db, ids);
   const jobs = new Map(found.filter(({ team_id }) => team_id === team.id).map((job) => [job.id, job]));

@@ -1,4 +1,7 @@
-/** Counts the ticks of a schedule that were missed, for example while no server ran; at most `mostCaughtUp`. */
+/**
+ * Counts the ticks (scheduled times) of a schedule that were missed, for example while no server ran. Stops counting at
+ * `mostCaughtUp`.
+ */
 import { mostCaughtUp } from "@millrace/contract";
 import type { ScheduleRow } from "../../store/queries/schedules/schedules.ts";
 import { firstTicks } from "../time/ticks.ts";

@@ -64,8 +64,8 @@ export async function refreshTemplate(
 }
 
 /**
- * Returns the datasets that a template rebuilds. A dataset has a version only if the request that created the template
- * named the version.
+ * Returns the names of the datasets that a template rebuilds. A name includes a version (NAME@1.2.3) only if the
+ * request that created the template named the version.
  */
 const askedOf = ({ asked, datasets }: PipelineRow): string[] =>
   asked === null ? (JSON.parse(datasets) as string[]).map(withoutVersion) : (JSON.parse(asked) as string[]);

@@ -1,7 +1,7 @@
 /**
  * Fires schedules. One transaction creates the pipeline and advances the schedule to its next tick, so each tick fires
- * once. If two servers try, the update succeeds for one of them only. If a server crashes before the commit, the tick
- * is still due and fires later.
+ * once. If two servers try to fire the same tick, only one of them can advance the schedule. If a server crashes before
+ * the commit, the tick is still due and fires later.
  */
 import { type FiringOutcome, isUnfinished } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";

@@ -1,7 +1,7 @@
 /**
  * Fires tasks. One transaction creates the job and advances the task to its next tick, so each tick fires once. If two
- * servers try, the update succeeds for one of them only. If a server crashes before the commit, the tick is still due
- * and fires later.
+ * servers try to fire the same tick, only one of them can advance the task. If a server crashes before the commit, the
+ * tick is still due and fires later.
  */
 import { ApiError } from "@millrace/contract";
 import { usesLibrary } from "../../runtimes/uses-library.ts";

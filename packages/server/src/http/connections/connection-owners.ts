@@ -50,8 +50,9 @@ export class Owners {
   }
 
   /**
-   * Returns the connection to close to make room for a new one. It belongs to the owner with the most connections,
-   * among the owners that have a connection that may be closed. Returns undefined if no connection may be closed.
+   * Returns a connection that is closed to make room for a new one. Only owners with a connection that may be closed
+   * are considered; of these, the owner with the most connections loses one. Returns undefined if no connection may be
+   * closed.
    */
   leastMissed(looks: Looks, except: Socket): Socket | undefined {
     let most = 0;

@@ -1,4 +1,7 @@
-/** Rate limits with a window of one minute, in the memory of this server. The caller passes the key of the budget. */
+/**
+ * Rate limits with a window of one minute, in the memory of this server. Each key, such as an address, has its own
+ * count.
+ */
 import { ApiError } from "@millrace/contract";
 import type { Clock } from "../../domain/time/clock.ts";
 import { setBounded } from "./bounded-map.ts";

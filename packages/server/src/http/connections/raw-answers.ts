@@ -7,8 +7,8 @@ import type { Duplex } from "node:stream";
 import type { ApiError } from "@millrace/contract";
 
 /**
- * Sends a final answer and closes both directions of the connection. Otherwise a caller that never closes its side
- * would keep the connection half open.
+ * Sends a final answer and closes both directions of the connection. If only the server's direction were closed, a
+ * caller that never closes its side would keep the connection half open.
  */
 export function answerAndClose(socket: Duplex, error: ApiError): void {
   if (!socket.writable) return void socket.destroy();

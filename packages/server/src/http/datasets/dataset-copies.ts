@@ -59,8 +59,8 @@ export function datasetCopyRoutes(app: FastifyInstance, context: DatasetContext)
 }
 
 /**
- * Repeats `work`, which lets the team's jobs start again, for as long as the database is unreachable. Gives up when the
- * server stops, because the next start of the server does the same work.
+ * Calls `work`, which lets the team's jobs start again. While the database is unreachable, tries again every second.
+ * Gives up when the server stops, because the next start of the server does the same work.
  */
 async function persistently(work: () => Promise<unknown>, stopping: AbortSignal): Promise<void> {
   for (;;) {

@@ -113,8 +113,8 @@ async function accept(context: JobContext, request: IncomingMessage): Promise<Ca
 }
 
 /**
- * Returns the error for a WebSocket upgrade that was sent before an earlier request was answered. The frames would
- * otherwise mix with that answer.
+ * Returns the error for a WebSocket upgrade that was sent before an earlier request was answered. If such an upgrade
+ * were accepted, its frames would mix with the answer to the earlier request.
  */
 const outOfTurn = () =>
   new ApiError(
@@ -199,7 +199,7 @@ interface RestOfLog {
 
 /**
  * Sends frames in turns, so that many followers do not block the server. Each frame is read only when the previous one
- * was sent, so a slow reader keeps at most one frame in memory. Readers at the same position share it.
+ * was sent, so a slow follower keeps at most one frame in memory. Followers at the same position share one frame.
  */
 async function sendLog(
   turns: Turns,

@@ -29,8 +29,8 @@ export function logRoutes(app: FastifyInstance, context: JobContext): void {
 }
 
 /**
- * Reads one page of pieces: at most `limit` pieces, and about a megabyte. Reads several batches, because the size of
- * pieces varies.
+ * Reads one page of the pieces of a log: at most `limit` pieces, and about a megabyte. Reads several batches, because
+ * the size of pieces varies.
  */
 async function readPage(source: LogSource, after: number, ended: boolean, limit: number): Promise<LogPage> {
   const logs: LogPage["logs"] = [];

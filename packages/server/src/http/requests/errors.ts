@@ -90,9 +90,9 @@ function fateOf(error: Error, request: FastifyRequest): string {
 }
 
 /**
- * Tells whether the failed request may have changed something: it may have if the store does not know whether a write
- * took effect. That includes GET requests, one of which can use up a sign-in link. A request with another method may
- * also have changed something if the caller is authenticated or the route is public.
+ * Tells whether the failed request may have changed something. For every method, the answer is yes if the store does
+ * not know whether a write took effect. This includes GET, because a GET request can use up a sign-in link. For methods
+ * other than GET and HEAD, the answer is also yes if the caller is authenticated or the route is public.
  */
 const mayHaveWritten = (error: Error, { method, principal, routeOptions }: FastifyRequest) =>
   (isUnavailable(error) && error.changed === "unknown") ||

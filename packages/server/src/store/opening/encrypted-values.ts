@@ -22,8 +22,8 @@ const head = ({ column }: EncryptedPlace) => sql`substr(${sql.ref(column)}, 1, 1
 const filled = ({ column }: EncryptedPlace) => sql`${sql.ref(column)} <> ''`;
 
 /**
- * Returns the key prefix that follows `after` in sort order; null if there is none. This takes one index lookup,
- * regardless of the number of values.
+ * Returns the prefix (see `head`) that follows `after` in sort order, among the prefixes of all values in the column;
+ * null if there is none. This takes one index lookup, regardless of the number of values.
  */
 export async function nextHead(db: Db, place: EncryptedPlace, after: string): Promise<string | null> {
   const query = sql<{ head: string | null }>`select min(${head(place)}) as head from ${sql.table(place.table)}

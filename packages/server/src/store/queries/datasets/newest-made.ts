@@ -17,9 +17,10 @@ const live = (one: string) =>
 const numbers = (one: string) => sql.raw(`${one}.major desc, ${one}.minor desc, ${one}.patch desc`);
 
 /**
- * Returns, by dataset id, the latest version that a job created. If that job repeats an original job, and a newer
- * original job has created a version too, returns the version with the newest original instead. Otherwise a nightly
- * schedule with an old script would hide a new script of today. Datasets without a version from a job are left out.
+ * Returns, by dataset id, the version whose job must be repeated to rebuild the dataset. Usually this is the latest
+ * version that a job created. But if that job only repeats an original job, and another version has a newer original,
+ * the version with the newest original is returned. Without this exception, a nightly schedule with an old script would
+ * hide a new script of today. Datasets without a version from a job are left out.
  */
 export async function newestMade(db: Db, datasetIds: readonly number[]): Promise<Map<number, NewestMade>> {
   const found = new Map<number, NewestMade>();

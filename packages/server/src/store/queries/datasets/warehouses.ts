@@ -15,8 +15,8 @@ export const touchWarehouse = (db: Db, teamId: number, now: string) =>
     .execute();
 
 /**
- * Lists warehouses that were used since their last daily copy, if that copy is older than `before` or does not exist. A
- * copy after `future` was made with a wrong clock; its warehouse is listed too.
+ * Lists warehouses that need a daily copy: they have no copy, or were used since their last copy, which is older than
+ * `before`. A copy with a time after `future` was made with a wrong clock, so its warehouse is listed too.
  */
 export const warehousesToCopy = (db: Db, before: string, future: string): Promise<WarehouseRow[]> =>
   db
@@ -35,7 +35,8 @@ export const allWarehouses = (db: Db): Promise<WarehouseRow[]> => db.selectFrom(
 
 /**
  * Lists warehouses that were used since their last garbage collection, if that collection was before `before`. A
- * collection after `future` was recorded with a wrong clock; its warehouse is listed too.
+ * collection with a time after `future` was recorded with a wrong clock, so its warehouse is listed too. Warehouses of
+ * paused teams are left out.
  */
 export const warehousesToTidy = (db: Db, before: string, future: string): Promise<WarehouseRow[]> =>
   db
@@ -51,8 +52,8 @@ export const updateWarehouse = (db: Db, teamId: number, changes: Partial<Omit<Wa
   db.updateTable("team_stores").set(changes).where("team_id", "=", teamId).execute();
 
 /**
- * Makes garbage collection of a team's warehouse due, by setting the time of the last collection to `last`. A time
- * before `last` is not changed.
+ * Makes garbage collection of a team's warehouse due, by setting the time of its last collection back to `last`. If the
+ * last collection was before `last`, its time is not changed.
  */
 export const makeTidyingDue = (db: Db, teamId: number, now: string, last: string) =>
   db

@@ -19,9 +19,10 @@ const atOnce = 20;
 const hasLongTexts = sql.raw<boolean>(`(cut <> '' or length(environment) > ${answerLimits.listed})`);
 
 /**
- * Decides for up to `limit` old jobs whether their texts are still needed, and deletes those that are not. Each job is
- * checked only once. Jobs that created or reused versions, and jobs that a pipeline repeats, keep their texts, because
- * a pipeline may repeat them again. Tasks keep theirs until they end. Returns how many jobs were checked.
+ * Decides for up to `limit` old jobs whether their texts are still needed, and deletes the texts that are not needed.
+ * Each job is checked only once. Jobs that created or reused versions, and jobs that a pipeline repeats, keep their
+ * texts, because a later pipeline may repeat these jobs. A task keeps its texts until the task ends. Returns how many
+ * jobs were checked.
  */
 export async function settleOldTexts(db: Db, before: string, now: string, limit: number): Promise<number> {
   const jobs = await db

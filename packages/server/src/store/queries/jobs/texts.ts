@@ -1,6 +1,6 @@
 /**
- * Long texts of jobs, keyed by hash and stored once per team. They are stored as plain text. Environments
- * are secret, so they are encrypted and never shared.
+ * Long texts of jobs, keyed by hash and stored once per team, as plain text. The environment of a job is not among
+ * these texts: it is secret, so it is encrypted and never shared.
  */
 import { createHash } from "node:crypto";
 import { sql } from "kysely";

@@ -237,7 +237,10 @@ export interface PipelineFilter {
   readonly limit: number;
 }
 
-/** A pipeline as shown in lists. Long `environment` and `datasets` are null; long settings lack their requirements. */
+/**
+ * A pipeline as shown in lists. `environment` and `datasets` are null if they are long. If the settings are long, they
+ * are shown without the requirements.
+ */
 export type ListedPipeline = Omit<PipelineRow, "environment" | "datasets" | "asked" | "scopes" | "chain"> & {
   readonly environment: string | null;
   readonly datasets: string | null;

@@ -20,7 +20,7 @@ const beyond = prepared<{ scheduleId: number }>()((db, value) =>
     ),
 );
 
-/** Inserts a firing and deletes the schedule's oldest ones beyond the limit, so no background sweep is needed. */
+/** Inserts a firing. Deletes the oldest firings of the schedule beyond the limit, so no background sweep is needed. */
 export async function insertFiring(db: Db, row: Insertable<Tables["firings"]>): Promise<void> {
   await db.insertInto("firings").values(row).execute();
   await beyond(db, { scheduleId: row.schedule_id });

@@ -1,4 +1,7 @@
-/** Queries on pending triggers: notices that a schedule's dataset has new versions, and when the schedule fires. */
+/**
+ * Queries on notices. A notice says that the trigger dataset of a schedule has new versions, and when the schedule
+ * fires.
+ */
 import { isUnfinished, pipelineStatuses } from "@millrace/contract";
 import type { Selectable } from "kysely";
 import { prepared } from "../../drivers/prepared.ts";
@@ -104,8 +107,8 @@ export const dropNotice = (db: Db, scheduleId: number) =>
   db.deleteFrom("schedule_notices").where("schedule_id", "=", scheduleId).execute();
 
 /**
- * Makes notices of new dataset versions due at once if they were created after `time`, which only a wrong clock can
- * have caused. Returns how many.
+ * Makes notices of new dataset versions due at once if their creation time is after `time`, because only a wrong clock
+ * can have set such a time. Returns the number of these notices.
  */
 export async function mendNotices(db: Db, time: string, now: string): Promise<number> {
   const { numUpdatedRows } = await db

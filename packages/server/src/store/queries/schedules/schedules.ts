@@ -73,8 +73,8 @@ export const countSkips = (db: Db, id: number, count: number, skip_reason: strin
     .executeTakeFirstOrThrow();
 
 /**
- * Resets the counter of skipped ticks (scheduled times), because a tick started a pipeline. The current series of skips
- * ends only if this tick did not wait and the tick before it was not skipped; the next skip is then reported at once.
+ * Resets the counter of skipped ticks (scheduled times), because a tick started a pipeline. If this tick did not wait
+ * and the tick before it was not skipped, the current series of skips ends: the next skip is then reported at once.
  */
 export const forgetSkips = (db: Db, id: number, hadWaited: boolean) =>
   db
