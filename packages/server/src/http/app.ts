@@ -56,7 +56,7 @@ import { metricsRoute } from "./system/metrics.ts";
 import { systemRoutes } from "./system/system.ts";
 
 /**
- * Builds the Fastify application. `onRoute` is called for every registered route; a test uses it to check all routes.
+ * Builds the Fastify application. `onRoute` is called for each registered route, which lets a test check all routes.
  */
 export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandler): Promise<FastifyInstance> {
   const app = fastify({

@@ -22,8 +22,8 @@ async function namesakes(db: Db, teamId: number, name: string): Promise<string> 
 }
 
 /**
- * Returns the error for a dataset that does not exist. The error suggests datasets with the same name in other
- * namespaces of the team.
+ * Returns the error for a dataset that does not exist. The error suggests datasets of the team that have the same name
+ * in another namespace or project.
  */
 export async function noSuchDataset(db: Db, team: Pick<Team, "id" | "name">, reference: FullName): Promise<ApiError> {
   const found = await namesakes(db, team.id, reference.name);

@@ -82,7 +82,7 @@ async function refusalOf(ask: () => Promise<void>): Promise<string | undefined> 
 
 /**
  * Hands over all work of the leaver. Call it in the transaction that removes or disables the leaver. It searches for
- * the work again, because more may have started since the work was shown to the caller.
+ * the work again, because new work may have started since the work was shown to the caller.
  */
 export async function handOverWork(
   edit: Edit,

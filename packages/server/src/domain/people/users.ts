@@ -77,7 +77,9 @@ interface Addition extends Person {
   readonly passwordHash: string | null;
 }
 
-/** Creates a user and returns the id. The caller hashes the password before the transaction, because that is slow. */
+/**
+ * Creates a user and returns the id. The caller hashes the password before the transaction, because hashing is slow.
+ */
 export async function addUser({ db, actor, now }: Edit, user: Addition): Promise<number> {
   const username = checkName("username", user.username);
   const id = await insertUser(db, {

@@ -57,7 +57,7 @@ export async function insertDrafts(
 
 /**
  * Returns a draft (a job that has not begun) that repeats a job from the beginning. The draft has a new run group and
- * reruns no job, so the library finds no checkpoints of earlier runs.
+ * is not marked as a rerun, so the library finds no checkpoints of earlier runs.
  */
 async function newDraft({ db, now }: Transaction, original: ShortJob, frame: DraftFrame): Promise<NewJob> {
   const id = newJobId(now);

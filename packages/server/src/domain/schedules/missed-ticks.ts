@@ -1,6 +1,5 @@
 /**
- * Counts the ticks (scheduled times) of a schedule that were missed, for example while no server ran. Stops counting at
- * `mostCaughtUp`.
+ * Counts the ticks (scheduled times) that a schedule missed, for example while no server ran; at most `mostCaughtUp`.
  */
 import { mostCaughtUp } from "@millrace/contract";
 import type { ScheduleRow } from "../../store/queries/schedules/schedules.ts";

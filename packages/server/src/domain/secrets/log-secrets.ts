@@ -60,8 +60,8 @@ const lines = (value: string) =>
   value.includes("\n") ? value.split(/\r?\n/).filter((line) => line.length >= minLine) : [];
 
 /**
- * Returns the forms in which a value may be printed: as it is, in JSON (non-ASCII letters unchanged, and escaped), and
- * percent-encoded in the ways of browsers, Python and HTML forms.
+ * Returns the forms in which a value may be printed: as it is, in JSON (with non-ASCII letters unchanged or escaped),
+ * and percent-encoded in the ways of browsers, Python and HTML forms.
  */
 function escapes(value: string): string[] {
   const json = JSON.stringify(value).slice(1, -1);

@@ -85,8 +85,8 @@ function nextByName(calendar: Cron, timezone: string, after: number): number | u
 }
 
 /**
- * Returns the next tick of an expression whose hour field is `*`. Searches one period after another in which the zone's
- * offset from UTC is constant.
+ * Returns the next tick of an expression whose hour field is `*`. Divides time into periods in which the zone's offset
+ * from UTC is constant, and searches one period after another.
  */
 function nextInRhythm(calendar: Cron, timezone: string, after: number): number | undefined {
   let from = after;

@@ -9,8 +9,8 @@ export const bodyBudgets = {
   /** Maximum total size of the large bodies of all callers, in bytes. */
   total: 256 * mebibyte,
   /**
-   * Size in bytes up to which a body counts as small. Small bodies are counted apart from large ones, so that large
-   * bodies cannot keep them out.
+   * Size in bytes up to which a body counts as small. Small bodies are counted separately, so that large bodies cannot
+   * keep small ones out.
    */
   small: 64 * 1024,
 } as const;

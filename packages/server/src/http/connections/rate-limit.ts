@@ -1,6 +1,5 @@
 /**
- * Rate limits with a window of one minute, in the memory of this server. Each key, such as an address, has its own
- * count.
+ * Rate limits per key, such as an address, with a window of one minute. Counts are kept in the memory of this server.
  */
 import { ApiError } from "@millrace/contract";
 import type { Clock } from "../../domain/time/clock.ts";

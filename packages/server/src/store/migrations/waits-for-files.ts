@@ -1,4 +1,7 @@
-/** Migration: adds what a queued job waits for besides slots. Jobs that are queued at the upgrade wait only for slots. */
+/**
+ * Migration: adds a column that says what a queued job waits for besides slots. Jobs that are queued at the upgrade
+ * wait only for slots.
+ */
 import { type Kysely, sql } from "kysely";
 import type { Tables } from "../schema/tables.ts";
 

@@ -14,10 +14,7 @@ export interface StoreLocation {
 
 const timeoutOf = ({ databaseTimeout = 10 }: StoreLocation) => databaseTimeout * 1000;
 
-/**
- * Opens the store and runs migrations, or the given `prepare` step instead. A server on PostgreSQL also passes its
- * lock.
- */
+/** Opens the store and prepares it: by default, runs the migrations. A server on PostgreSQL also passes its lock. */
 export async function openStore(
   location: StoreLocation,
   prepare: Prepare = migrate,

@@ -98,7 +98,7 @@ const remove = prepared<{ jobId: string }>()((db, value) =>
   db.deleteFrom("queue").where("job_id", "in", free(db).where("job_id", "=", value("jobId"))),
 );
 
-/** Selects from the queue without rows that another write has locked. SQLite has only one writer and no row locks. */
+/** Selects only queue rows that no other write has locked. On SQLite, selects all rows: it has only one writer. */
 const free = (db: Db) => {
   const query = db.selectFrom("queue").select("job_id");
   return isPostgres(db) ? query.forUpdate().skipLocked() : query;

@@ -68,7 +68,10 @@ export async function revokeInvitation(db: Db, teamId: number, id: number, now: 
   return numUpdatedRows === 1n;
 }
 
-/** Deletes up to `limit` invitations that expired or were used or revoked before this time. Returns how many. */
+/**
+ * Deletes up to `limit` invitations that expired, or were used or revoked, before this time. Returns the number of
+ * deleted invitations.
+ */
 export async function deleteSettledInvitations(db: Db, before: string, limit: number): Promise<number> {
   const settled = db
     .selectFrom("invitations")
