@@ -41,8 +41,8 @@ export function fireTriggers(context: TriggersContext): Loop {
 }
 
 /**
- * Fires the schedule that a notice names. A notice is a stored row about a new dataset version. If the run cannot
- * start, the reason is stored and the notice is tried again later, because the same version creates no second notice.
+ * Fires the schedule of a notice, which is a stored row about a new dataset version. If the run cannot start, the
+ * reason is stored and the notice is tried again later, because the same version creates no second notice.
  */
 async function fire(context: TriggersContext, notice: DueNotice, now: number): Promise<boolean> {
   const { store, log, metrics, signals } = context;

@@ -128,7 +128,9 @@ function queryPhase(input: PlanInput): string {
 /** Variables that are read-only in bash. If `/bin/sh` is bash, exporting any of them would end the shell. */
 const readOnlyInBash = new Set(["BASHOPTS", "BASH_VERSINFO", "EUID", "PPID", "SHELLOPTS", "UID"]);
 
-/** Returns export commands that a shell reads before it starts a phase. Variables that bash refuses to set are skipped. */
+/**
+ * Returns export commands that a shell reads before it starts a phase. Variables that bash refuses to set are skipped.
+ */
 export const writeEnv = (values: Readonly<Record<string, string>>) =>
   Object.entries(values)
     .map(([name, value]) =>

@@ -266,7 +266,9 @@ export class AttemptFolder {
     }
   }
 
-  /** Claims the attempt for the server, so that no supervisor can start it. Returns false if a supervisor was faster. */
+  /**
+   * Claims the attempt for the server, so that no supervisor can start it. Returns false if a supervisor was faster.
+   */
   claimForServer(): boolean {
     const draft = this.file(`claim.${process.pid}`);
     this.make();
