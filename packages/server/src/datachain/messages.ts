@@ -24,6 +24,6 @@ export const endedBySignal = /exited unexpectedly with code -(\d+)$|UDF Executio
 
 /**
  * Beginning of the line for a UdfRunError. With this exception, the library passes a worker's exception to the parent
- * process. The line is ignored, because it adds no information.
+ * process. Messages leave the beginning out, because it adds no information.
  */
 export const carrier = "datachain.lib.udf.UdfRunError: ";

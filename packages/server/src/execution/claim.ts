@@ -57,7 +57,7 @@ export interface Claims {
 
 /**
  * Claims as many queued jobs of a cluster as fit. Reads the queue inside the transaction, because an earlier read may
- * be stale. Returns jobs that cannot start in `refused` and does not fail them: that would lock their pipelines, and
+ * be stale. Jobs that cannot start are only returned (`refused`). To fail them here would lock their pipelines, and
  * pipelines must always be locked before jobs.
  */
 export async function claimJobs(db: Db, context: ClaimContext, cluster: ClusterRow): Promise<Claims> {

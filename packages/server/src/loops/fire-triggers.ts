@@ -1,6 +1,6 @@
 /**
  * Fires schedules that a new version of a dataset triggers. A schedule fires when no further version has arrived for a
- * configured time. It fires once for all versions until then, even with several servers.
+ * configured time. It fires once for all versions that arrived by then, even with several servers.
  */
 import { ApiError } from "@millrace/contract";
 import { type FiringContext, fireTrigger, recordTriggerFailure } from "../domain/schedules/schedule-firings.ts";

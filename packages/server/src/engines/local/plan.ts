@@ -1,4 +1,7 @@
-/** Writes the plan of an attempt: a shell function for each phase. The supervisor runs them in the attempt's folder. */
+/**
+ * Writes the plan of an attempt: a shell function for each phase. The supervisor runs these functions in the attempt's
+ * folder.
+ */
 import { readyProgram } from "../../datachain/plug-ins/plug-ins.ts";
 import { jobPython } from "../../runtimes/runtime.ts";
 import { runtimeOf } from "../../runtimes/runtimes.ts";

@@ -211,8 +211,8 @@ export class AttemptFolder {
   }
 
   /**
-   * Stores which Python interpreter can read the warehouse that this job uses. If the attempt gets a virtualenv,
-   * `python` returns the virtualenv's interpreter instead.
+   * Stores which Python interpreter can read the warehouse that this job uses. The method `python` returns this
+   * interpreter or, if the attempt gets a virtualenv, the interpreter of the virtualenv.
    */
   writePython({ path, folders }: Python, teamId: number): void {
     this.write("python", JSON.stringify({ path, folders, teamId }));

@@ -19,7 +19,7 @@ export interface Inside {
   /** Paths that the command may read in addition to the system's folders. */
   readonly readable: readonly string[];
   /**
-   * Set if the command builds a virtualenv ($MILLRACE_VENV). The command then gets only the operator's variables and
+   * Set if the command builds a virtualenv ($MILLRACE_VENV). The command then gets only the variables for builds, and
    * has its own temporary folders. With `files`, the command has no access to the job's files. With `work`, it runs in
    * the job's working folder, and no other job uses the virtualenv.
    */

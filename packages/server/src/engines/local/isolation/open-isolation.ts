@@ -170,7 +170,7 @@ async function openSandbox(options: IsolationOptions, programs: Programs): Promi
 }
 
 /**
- * Whether bubblewrap can limit the size of a tmpfs. Versions before 0.7 cannot. The content of a tmpfs then still
+ * Whether bubblewrap can limit the size of a tmpfs. Versions before 0.7 cannot. With them, the content of a tmpfs still
  * counts as memory of the job, but has no limit of its own.
  */
 const takesSizes = async (bwrap: string) => (await promisify(execFile)(bwrap, ["--help"])).stdout.includes("--size ");
