@@ -29,7 +29,8 @@ export const logArchive = (folder: DataFolder, blobs: Blobs, faults: Faults): Lo
       );
 
 /**
- * Returns a part that closes the blob storage when it stops. It starts after the loops and so stops before them.
- * Closing the storage interrupts loops that wait for it; they continue their work at the next start of the server.
+ * Returns a part that closes the blob storage when the server stops. The part starts after the loops and so stops
+ * before them. Closing the storage interrupts loops that wait for it; they continue their work at the next start of the
+ * server.
  */
 export const closedBlobs = (blobs: Blobs): Part => ({ start: async () => {}, stop: () => blobs.close() });

@@ -38,10 +38,7 @@ export async function preparedStore(
   return { store, keys, serverId };
 }
 
-/**
- * Throws if the server would listen on an address that other machines can reach although no administrator has a
- * password.
- */
+/** Throws if no administrator has a password and other machines could reach the address that the server listens on. */
 async function requireAdministrator({ host }: ListeningSettings, store: Store): Promise<void> {
   if (isLoopback(host) || (await hasAdministratorWithPassword(store.db))) return;
   throw Object.assign(

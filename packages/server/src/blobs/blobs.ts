@@ -78,7 +78,7 @@ export interface Blobs {
   fetch(name: string, options?: FetchOptions): Promise<string>;
   /**
    * Returns the path of the local file with the content of the blob, without a request to the storage. Returns
-   * undefined if this machine has no such file; `fetch` can then download it.
+   * undefined if this machine has no such file; `fetch` can then download the blob.
    */
   copyOf(name: string): Promise<string | undefined>;
   /** Returns the cached copies; none if the blobs are files on this machine. */

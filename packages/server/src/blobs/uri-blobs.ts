@@ -189,8 +189,9 @@ export class UriBlobs implements Blobs {
   }
 
   /**
-   * Returns the error for a failed read: BlobMissing or BlobsUnavailable. If the owner blob is missing too, the URI
-   * probably leads to the wrong bucket, or the bucket is not mounted. The storage then counts as unavailable.
+   * Returns the error for a failed read: BlobMissing or BlobsUnavailable. If the blob with the id of the storage's
+   * owner is missing too, the URI probably leads to the wrong bucket, or the bucket is not mounted. The storage then
+   * counts as unavailable.
    */
   async #reason(name: string, error: unknown): Promise<unknown> {
     if (!isStorageError(error, "not_found")) return unavailable(error);

@@ -24,7 +24,7 @@ interface DatasetUse extends DatasetAccess {
 
 /**
  * Returns rows for the library's tables, as JSON: the job and its creator's namespace. The program `datasets.py`
- * inserts them.
+ * inserts these rows.
  */
 export function jobRecord(job: Job, use: DatasetUse): string {
   const { made, home, createdAt, workers, runGroupId, rerunFromJobId } = use;

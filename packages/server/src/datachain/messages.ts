@@ -1,6 +1,9 @@
 /** Patterns of the datachain library's error messages. Millrace matches them in job logs to explain failures. */
 
-/** Matches the error for a missing dataset, with or without namespace and version. The group is the dataset's short name. */
+/**
+ * Matches the error for a missing dataset, with or without namespace and version. The group is the dataset's short
+ * name.
+ */
 export const datasetNotFound = /\bDataset (?:\S+\.)?([^\s.]{1,255}) (?:version \S+ +)?not found\b/;
 
 /**
@@ -20,6 +23,7 @@ export const workerGone = /^RuntimeError: Worker (\S+) exited unexpectedly/;
 export const endedBySignal = /exited unexpectedly with code -(\d+)$|UDF Execution Failed! Exit code: -(\d+)$/;
 
 /**
- * Beginning of the exception with which a worker's exception is passed to the parent process. It adds no information.
+ * Beginning of the line for a UdfRunError. With this exception, the library passes a worker's exception to the parent
+ * process. Messages leave the beginning out, because it adds no information.
  */
 export const carrier = "datachain.lib.udf.UdfRunError: ";

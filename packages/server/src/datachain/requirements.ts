@@ -33,7 +33,10 @@ export function withLibrary(requirements: string | null, version: string): strin
 
 const clause = /^(===|==|<=|<|~=)\s*v?(\d+(?:\.\d+)*)(\.\*)?/;
 
-/** Whether a version specifier such as `==0.55.0`, `~=0.55.0` or `<0.56` allows no release that Millrace supports. */
+/**
+ * Returns true if a version specifier such as `==0.55.0`, `~=0.55.0` or `<0.56` excludes all releases that Millrace
+ * supports.
+ */
 function leavesNone(condition: string): boolean {
   const [, operator, version = "", wildcard] = clause.exec(condition.trim()) ?? [];
   if (operator === undefined) return false;

@@ -60,8 +60,8 @@ interface Server {
 }
 
 /**
- * Returns variables that let the `datachain` client inside a job use this server. Returns none if the job itself names
- * a server or a token.
+ * Returns variables that let the `datachain` client inside a job use this server. Returns no variables if the job's own
+ * variables (`given`) contain the URL of a server or a token.
  */
 export function clientVariables(given: Readonly<Record<string, string>>, { url, token, team }: Server) {
   if ("DATACHAIN_STUDIO_URL" in given || "DATACHAIN_STUDIO_TOKEN" in given) return {};

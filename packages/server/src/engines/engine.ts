@@ -1,6 +1,7 @@
 /**
- * The interface of an engine. An engine runs attempts of jobs on machines and reports how they ended. It knows nothing of
- * retries, priorities and dependencies. Methods that only some engines have are optional; callers must work without them.
+ * The interface of an engine. An engine runs attempts of jobs on machines and reports how they ended. It knows nothing
+ * of retries, priorities and dependencies. Methods that only some engines have are optional; callers must work without
+ * them.
  */
 import type { isolationLevels, QueryType, Step, UsageSample } from "@millrace/contract";
 import type { DatasetAccess } from "../datachain/dataset-access.ts";
@@ -76,7 +77,8 @@ export type Observation =
    */
   | { readonly state: "WAITING"; readonly reason: string }
   /**
-   * The attempt has not started and will not start. The engine never got it, or it was withdrawn, or its start failed.
+   * The attempt has not started and will not start. The engine never got the attempt, the attempt was withdrawn, or its
+   * start failed.
    */
   | { readonly state: "ABSENT" }
   | { readonly state: "RUNNING"; readonly steps: readonly Step[]; readonly querying: boolean }
@@ -154,8 +156,8 @@ export interface Engine {
   readonly epoch?: string;
   /**
    * Submits an attempt. Returns a handle to store, or null if the key is enough to find the attempt. Repeating the call
-   * with the same key is safe. Throws CannotStart if no retry would help, and EngineUnreachable if it is unknown whether
-   * the attempt arrived.
+   * with the same key is safe. Throws CannotStart if no retry would help, and EngineUnreachable if it is unknown
+   * whether the attempt arrived.
    */
   submit(spec: JobSpec): Promise<string | null>;
   /**
@@ -192,7 +194,9 @@ export interface Engine {
   watch?(key: string, elsewhere: number): Promise<void>;
   /** Returns the usage samples so far, oldest first. */
   usage?(key: string): Promise<UsageSample[]>;
-  /** Returns milliseconds since the attempt started, by a monotonic clock; undefined if it has not started or has ended. */
+  /**
+   * Returns milliseconds since the attempt started, by a monotonic clock; undefined if it has not started or has ended.
+   */
   age?(key: string): Promise<number | undefined>;
   /**
    * Kills the processes that these ended attempts left behind. Returns the keys of attempts that still have processes.

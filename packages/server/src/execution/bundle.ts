@@ -84,7 +84,8 @@ const datasetAccess = (job: JobRow, spec: JobSpecFields, username: string): Data
 
 /**
  * Returns the job's environment variables. They come from the job's credentials, from the job request, and from this
- * server (its URL and a token). If two have the same name, the later source in this order wins.
+ * server (its URL and a token). If two variables have the same name, the one from the later source in this order is
+ * used.
  */
 async function environmentOf(
   { store, keys, publicUrl }: BundleContext,

@@ -57,8 +57,8 @@ export interface Claims {
 
 /**
  * Claims as many queued jobs of a cluster as fit. Reads the queue inside the transaction, because an earlier read may
- * be stale. Does not end refused jobs, because that would lock their pipelines, and pipelines must always be locked
- * before jobs.
+ * be stale. Jobs that cannot start are only returned (`refused`). To fail them here would lock their pipelines, and
+ * pipelines must always be locked before jobs.
  */
 export async function claimJobs(db: Db, context: ClaimContext, cluster: ClusterRow): Promise<Claims> {
   let free = cluster.max_workers - (await busySlots(db, cluster.id));

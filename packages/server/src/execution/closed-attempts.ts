@@ -1,7 +1,7 @@
 /**
- * Cleans up after closed attempts. An attempt is closed when its row has been deleted. Whether the row exists is read
- * from the database, because the result of the transaction that deletes it can get lost although the transaction was
- * committed.
+ * Cleans up after closed attempts. An attempt is closed when its row has been deleted. The database is asked whether
+ * the row still exists. The result of the transaction that deletes the row is not enough, because it can get lost
+ * although the transaction was committed.
  */
 import { attemptKey } from "../engines/engine.ts";
 import type { Engines, OnCluster } from "../engines/registry.ts";

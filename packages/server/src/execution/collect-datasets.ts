@@ -1,7 +1,7 @@
 /**
  * Reads from the warehouse which dataset versions a job created, before the job's result is stored. So a client that
- * sees that the job has ended also sees its datasets. If the server dies in between, the next server process reads them
- * again, because the attempt is still open.
+ * sees that the job has ended also sees its datasets. If the server dies before the result is stored, the attempt is
+ * still open, and the next server process reads the versions again.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { jobEnds } from "../datachain/statuses.ts";

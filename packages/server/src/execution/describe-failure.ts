@@ -17,8 +17,8 @@ interface FailureContext extends JobLogContext {
 }
 
 /**
- * Numbers of bytes at the end of the log that are searched for the reason of a failure. The second number is used if
- * the smaller part contains no reason.
+ * Numbers of bytes at the end of the log that are searched for the reason of a failure. The larger part is searched
+ * only if the smaller part contains no reason.
  */
 const tails = [64 * 1024, 256 * 1024];
 

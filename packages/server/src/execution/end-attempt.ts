@@ -1,6 +1,6 @@
 /**
- * Ends attempts. If the engine has a result, the attempt ends with that result. If there is none, it ends as failed. If
- * it never started, its job goes back to the queue.
+ * Ends attempts. If the engine has a result, the attempt ends with that result. If the engine has no result, the
+ * attempt ends as failed. If the attempt never started, its job goes back to the queue.
  */
 import type { JobStatus } from "@millrace/contract";
 import type { Updateable } from "kysely";

@@ -25,8 +25,8 @@ export class FilesNotHere extends Error {
 }
 
 /**
- * Returns whether all files of the job are on this machine. Ignores files that have no row in the store; because of
- * them, the start of the job fails later.
+ * Returns whether all files of the job are on this machine. Ignores files that have no row in the store. A job with
+ * such a file fails later, when it starts.
  */
 export async function areFilesHere(db: Db, blobs: Blobs, jobId: string): Promise<boolean> {
   if (blobs.isLocal) return true;

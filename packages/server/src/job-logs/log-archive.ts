@@ -70,8 +70,8 @@ export class LogArchive {
   }
 
   /**
-   * Returns the length of a log in bytes, whether or not it is uploaded yet; undefined if there is no log. The length
-   * is used even for a sparse file, because a blob storage has no sparse files.
+   * Returns the length of a log in bytes, whether or not it is uploaded yet; undefined if there is no log. A sparse
+   * file counts with its full length, because a blob storage has no sparse files.
    */
   async size(key: string): Promise<number | undefined> {
     const file = await lstat(this.#file(key)).catch(absent);

@@ -1,6 +1,6 @@
 /**
- * Caches the search structures that find secrets in logs. Building one can take a tenth of a second, so all readers of
- * a log share it, and at most one is built per iteration of the event loop.
+ * Caches the search structures that find secrets in logs. Building a structure can take a tenth of a second. So all
+ * readers of a log share one structure, and at most one is built per iteration of the event loop.
  */
 import { decryptEnvironment, decryptJobSecrets } from "../domain/secrets/encryption.ts";
 import { tokensOfJob } from "../domain/secrets/job-tokens.ts";

@@ -52,8 +52,8 @@ export class MaskedLog implements RawLog {
   }
 
   /**
-   * Masks secrets in a text that was taken from this log and then changed. For example, removing escape sequences can
-   * join two parts of a secret that the log had apart.
+   * Masks secrets in a text that was taken from this log and then changed. For example, if an escape sequence in the
+   * middle of a secret is removed, the text contains the secret although the log does not.
    */
   mask(text: string): string {
     return this.#search.mask(Buffer.from(text)).toString("utf8");

@@ -63,7 +63,7 @@ class PlainSearch implements SecretSearch {
 
 /**
  * Returns the ranges of `bytes` that the secret covers, each as start and exclusive end. Overlapping ranges are merged;
- * otherwise a log with very many of them would take long to mask.
+ * otherwise masking a log with very many overlapping ranges would take long.
  */
 function occurrences(bytes: Buffer, secret: Buffer): [number, number][] {
   const found: [number, number][] = [];

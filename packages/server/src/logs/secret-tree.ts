@@ -1,5 +1,6 @@
 /** Aho-Corasick automaton over the secrets: one pass over the bytes finds every secret, however many there are. */
 export class SecretTree {
+  /** Maximum number of bytes of a secret that are compared. */
   readonly #whole: number;
   /** The trie as arrays indexed by node: first child, next sibling, incoming byte, depth. Node 0 is the root. */
   readonly #child: Int32Array;
@@ -11,15 +12,15 @@ export class SecretTree {
   /** Length in bytes of the longest secret that ends at the node; 0 if none does. */
   readonly #ending: Int32Array;
   /**
-   * For secrets longer than `whole` that match up to this node: the number of bytes of the longest one after these
-   * first bytes. Otherwise 0.
+   * If the first `#whole` bytes of a longer secret end at the node: the number of bytes that follow in this secret. If
+   * there are several such secrets, the longest decides. 0 for all other nodes.
    */
   readonly #ahead: Int32Array;
   /** Children of the root by byte, for fast lookup: most bytes of a log match nothing. */
   readonly #first = new Int32Array(256);
   #nodes = 1;
 
-  /** Builds the automaton; only the first `whole` bytes of each secret are compared. */
+  /** Builds the automaton. A secret longer than `whole` bytes is recognized by its first `whole` bytes alone. */
   constructor(secrets: readonly Buffer[], whole: number) {
     this.#whole = whole;
     const most = 1 + secrets.reduce((sum, { length }) => sum + Math.min(length, whole), 0);
@@ -52,10 +53,7 @@ export class SecretTree {
     return reach;
   }
 
-  /**
-   * Returns the length of the longest incomplete secret at the end of the bytes: a suffix that is the beginning of a
-   * secret, but not the whole.
-   */
+  /** Returns the length of the longest suffix of `bytes` that is the beginning of a secret, but not a whole secret. */
   beginningAtEnd(bytes: Buffer): number {
     let node = 0;
     for (let index = Math.max(0, bytes.length - this.#whole + 1); index < bytes.length; index++)

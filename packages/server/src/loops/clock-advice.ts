@@ -14,8 +14,8 @@ export type ClockContext = Pick<ExecutionContext, "store" | "clock" | "log">;
 
 /**
  * Makes a loop wait in two cases: right after the wall clock was set, and while the wall clock is behind the latest
- * time that has certainly passed. While the wall clock is trusted, that time is read from the wall clock. Otherwise it
- * advances with the monotonic clock. It is stored before ticks fire.
+ * time that has certainly passed. While the wall clock is trusted, that time is read from the wall clock. Otherwise
+ * that time advances with the monotonic clock. It is stored before ticks fire.
  */
 export class ClockAdvice {
   readonly #context: ClockContext;
@@ -34,9 +34,9 @@ export class ClockAdvice {
   }
 
   /**
-   * Returns false if the loop must wait. If it returns true, the caller must read the time before its next await,
-   * because the clock may be set meanwhile. At the start, after each clock step and every hour, `mend` is called first
-   * to correct times that a wrong clock may have stored. `mend` gets the current time or the latest time that has
+   * Returns false if the loop must wait. If the result is true, the caller must read the time before its next await,
+   * because the clock may be set during an await. At the start, after each clock step and every hour, `mend` is called
+   * first to correct times that a wrong clock may have stored. `mend` gets the current time or the latest time that has
    * certainly passed, whichever is later.
    */
   async mayAct(mend: (now: number) => Promise<void> = async () => {}): Promise<boolean> {
@@ -75,10 +75,10 @@ export class ClockAdvice {
   }
 
   /**
-   * Decides whether the wall clock is trusted. It is compared with the latest time that has certainly passed. If the
-   * two differ by at most an hour, the clock is trusted at once. If the clock is ahead by less than a week, it is
-   * trusted once it has been steady for an hour. Otherwise it must be steady for a day. Returns how many milliseconds
-   * it is ahead.
+   * Decides whether the wall clock is trusted. The wall clock is compared with the latest time that has certainly
+   * passed. If the two differ by at most an hour, the clock is trusted at once. If the clock is ahead by less than a
+   * week, it is trusted once it has been steady for an hour. Otherwise it must be steady for a day. Returns how many
+   * milliseconds the wall clock is ahead.
    */
   #believe(steadyFor: number): number {
     const { clock } = this.#context;

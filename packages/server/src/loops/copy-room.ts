@@ -21,8 +21,8 @@ export class CopyRoom {
   }
 
   /**
-   * Reserves space for a job's downloads. If there is not enough space, deletes unused copies. If deleting all of them
-   * would not free enough, deletes nothing and returns false.
+   * Reserves space for a job's downloads. If there is not enough space, deletes unused copies. If even deleting all
+   * unused copies would not free enough space, deletes nothing and returns false.
    */
   async reserve(jobId: string, bytes: number): Promise<boolean> {
     const shortage = await this.#disk.shortage(bytes + this.#sum());

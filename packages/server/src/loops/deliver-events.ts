@@ -1,7 +1,8 @@
 /**
  * Delivers events. Creates deliveries from the events in the outbox, and sends the deliveries that are due, taking
- * teams in turn. An attempt to send runs outside the loop, so that a slow receiver delays nobody else. It is stored
- * before it begins. If the server crashes before the result is stored, the delivery is sent again with the same id.
+ * teams in turn. An attempt to send runs outside the loop, so that a slow receiver delays nobody else. Each attempt is
+ * stored before it begins. If the server crashes before the result is stored, the delivery is sent again with the same
+ * id.
  */
 import type { Logger } from "pino";
 import { type AttemptResult, beginAttempt, dueTimes, endAttempt } from "../domain/events/delivery-attempts.ts";

@@ -115,8 +115,8 @@ async function begin(context: DispatchContext, cluster: ClusterRow, claimed: Cla
 }
 
 /**
- * Records how long a job waited in the queue. Retries and runs of a pipeline are not recorded, because they waited for
- * more than a slot.
+ * Records how long a job waited in the queue. Retries and runs of a pipeline are not recorded, because they also waited
+ * for a retry delay or for other runs, not only for a slot.
  */
 function noteDispatch({ metrics, clock }: DispatchContext, cluster: ClusterRow, job: JobRow): void {
   if (job.attempt > 1 || job.pipeline_id !== null) return;

@@ -1,6 +1,6 @@
 /**
  * Fires schedules that a new version of a dataset triggers. A schedule fires when no further version has arrived for a
- * configured time. It fires once for all versions until then, even with several servers.
+ * configured time. It fires once for all versions that arrived by then, even with several servers.
  */
 import { ApiError } from "@millrace/contract";
 import { type FiringContext, fireTrigger, recordTriggerFailure } from "../domain/schedules/schedule-firings.ts";
@@ -41,8 +41,8 @@ export function fireTriggers(context: TriggersContext): Loop {
 }
 
 /**
- * Fires the schedule that a notice names. A notice is a stored row about a new dataset version. If the run cannot
- * start, the reason is stored and the notice is tried again later, because the same version creates no second notice.
+ * Fires the schedule of a notice, which is a stored row about a new dataset version. If the run cannot start, the
+ * reason is stored and the notice is tried again later, because the same version creates no second notice.
  */
 async function fire(context: TriggersContext, notice: DueNotice, now: number): Promise<boolean> {
   const { store, log, metrics, signals } = context;

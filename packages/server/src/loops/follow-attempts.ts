@@ -113,8 +113,8 @@ async function look(context: Observing, attempts: readonly OpenAttempt[]): Promi
 }
 
 /**
- * Queries the engine for the state of these attempts. Returns an empty map while the engine is unreachable. It logs
- * nothing then, because the code that pauses the engine's clusters does.
+ * Queries the engine for the state of these attempts. Returns an empty map while the engine is unreachable. It does not
+ * log that, because the code that pauses the engine's clusters logs it.
  */
 async function observe({ engines, on }: Observing, attempts: readonly OpenAttempt[]) {
   try {

@@ -46,7 +46,7 @@ const hour = 3_600_000;
 /**
  * Returns the beginning and the end of the times that count as recent. The next copy or garbage collection of a
  * warehouse is due if the previous one was recorded before the beginning. It is also due if the previous one was
- * recorded after the end, because only a wrong clock can have done that.
+ * recorded after the end, because only a wrong clock can have recorded such a time.
  */
 const span = (clock: Clock, age: number) => [iso(clock.now() - age), iso(clock.now() + hour)] as const;
 
@@ -87,8 +87,8 @@ export function tidyWarehouses(context: KeepWarehousesContext & Measuring): Loop
   const advice = new ClockAdvice(context);
   let first = true;
   /**
-   * Decides again in each run whether the team is paused, because the clock may have been wrong at the last decision,
-   * or the database may have rejected the change.
+   * Decides again in each run whether the team is paused. The last decision may have been wrong because of a wrong
+   * clock, or the database may have failed to store it.
    */
   const goOn = async (row: WarehouseRow, wasPaused: boolean) => {
     const { team_id: team } = row;

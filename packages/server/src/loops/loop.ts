@@ -85,9 +85,8 @@ class Failures {
   }
 
   /**
-   * Whether the failure is not logged here, because the store itself logs that the database is unreachable. That is so
-   * if the error has no cause. If it has a cause, a connection broke; then only the first two failures in a row are not
-   * logged.
+   * Returns true for failures that are not logged here, because the store itself logs that the database is unreachable.
+   * If the error has a cause, a connection broke. Then the result is true only for the first two failures in a row.
    */
   #isKnown(error: unknown): boolean {
     return isUnavailable(error) && (error.cause === undefined || this.#inRow < 3);

@@ -25,8 +25,8 @@ export interface Firing<Due> {
 export class TeamsInTurn<Due extends { readonly next_run: string }> {
   readonly #firing: Firing<Due>;
   /**
-   * The last item that was read, by team. The next round continues after it. So an item that is still due after it
-   * fired is read again only after the team's other due items.
+   * The last item that was read, by team. The team's next round continues after this item. So an item that is still due
+   * after it fired is read again only after the team's other due items.
    */
   readonly #places = new Map<number, Due>();
 

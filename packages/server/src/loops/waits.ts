@@ -1,7 +1,7 @@
 /**
  * Tells when the delays of queued jobs are over. When the loop first sees a job, it reads the remaining delay from the
  * store. From then on, the monotonic clock measures the delay. A wrong wall clock cannot delay a job for long, because
- * the delay is never longer than the longest that can be configured.
+ * no delay is longer than the longest delay that can be configured.
  */
 import type { Clock } from "../domain/time/clock.ts";
 

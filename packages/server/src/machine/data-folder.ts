@@ -33,8 +33,8 @@ export class DataFolder {
   }
 
   /**
-   * The lock file of the server. SQLite may create journal files next to it, whose names begin with the name of this
-   * file.
+   * The lock file of the server. It is an SQLite database, so SQLite may create journal files next to it. Their names
+   * begin with the name of the lock file.
    */
   get lock(): string {
     return join(this.path, "server.lock");

@@ -15,8 +15,8 @@ const askEvery = 1000;
  */
 const least = 1024 ** 2;
 /**
- * Factor. Downloaded copies of files must leave this many times the minimum free space. So logs and the store can still
- * grow before free space falls below the minimum and jobs are refused.
+ * Factor. After downloads of files, at least this many times the minimum free space must be left. So logs and the store
+ * can still grow before free space falls below the minimum and jobs are refused.
  */
 const copiesLeave = 1.25;
 

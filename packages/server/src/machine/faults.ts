@@ -1,6 +1,6 @@
 /**
- * Fault points for the crash tests. `MILLRACE_FAULT=attempt-committed:3` kills the server with SIGKILL the third time it
- * passes that point. `claim-delay:0.2` makes each job supervisor wait 0.2 seconds before it claims its attempt.
+ * Fault points for the crash tests. `MILLRACE_FAULT=attempt-committed:3` kills the server with SIGKILL the third time
+ * it passes that point. `claim-delay:0.2` makes each job supervisor wait 0.2 seconds before it claims its attempt.
  */
 type FaultPoint =
   | "job-committed"

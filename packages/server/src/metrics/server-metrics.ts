@@ -1,4 +1,7 @@
-/** Metrics that the server counts in memory. Metrics of stored data are read from the store at each scrape instead. */
+/**
+ * Metrics that the server counts in memory. Metrics about stored data are not counted here: they are read from the
+ * store at each scrape.
+ */
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { Counter, Histogram } from "./series.ts";
 import type { Family } from "./text.ts";

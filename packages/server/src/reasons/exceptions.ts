@@ -9,7 +9,7 @@ export interface Raised {
   /** Tracebacks of the exception and of its causes, oldest first. */
   readonly stack: string;
   /**
-   * Number of log lines after the traceback, without other tracebacks and without indented lines, which belong to a
+   * Number of log lines after the traceback. Other tracebacks do not count, nor do indented lines, which belong to a
    * message.
    */
   readonly after: number;

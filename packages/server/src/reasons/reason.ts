@@ -106,7 +106,7 @@ function fatalError(plain: string): string | undefined {
 
 /**
  * Returns the error that an installer or git reports, with the indented lines below it. If the log has no such error,
- * returns its last line that is not blank.
+ * returns the last line of the log that is not blank.
  */
 function lastError(plain: string): string | undefined {
   const lines = lastLines(plain, Number.POSITIVE_INFINITY).filter(

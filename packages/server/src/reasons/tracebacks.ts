@@ -1,5 +1,6 @@
 /**
- * Finds Python tracebacks in a log, also if the header follows other text on its line or is missing at the beginning.
+ * Finds Python tracebacks in a log, even if the header follows other text on its line. At the beginning of a log that
+ * was cut, the header may be missing.
  */
 import { isSilent } from "./log-lines.ts";
 

@@ -5,7 +5,8 @@ import type { Runtime } from "./runtime.ts";
 import { shell } from "./shell.ts";
 
 /**
- * The runtime of each query type. If no engine runs a type yet, the entry describes its scripts, for an error message.
+ * The runtime of each query type. If no engine runs a type yet, its entry is a text for an error message, which
+ * describes scripts of this type.
  */
 const runtimes: Readonly<Record<QueryType, Runtime | string>> = {
   PYTHON: python,
@@ -14,8 +15,8 @@ const runtimes: Readonly<Record<QueryType, Runtime | string>> = {
 };
 
 /**
- * Returns the runtime of a query type. If no engine runs that type, throws an error for the request that names it; jobs
- * of such a type are never stored.
+ * Returns the runtime of a query type. If no engine runs that type, throws the error for a request with an invalid
+ * `query_type`. This cannot happen for stored jobs, because jobs of such a type are never stored.
  */
 export function runtimeOf(queryType: QueryType): Runtime {
   const runtime = runtimes[queryType];

@@ -19,7 +19,10 @@ const opening = /^# \/\/\/ script[^\S\n]*$/m;
 /** Maximum number of characters, counted from `# /// script`, in which the end of the metadata is searched. */
 const mostComments = 4 * fieldLimits.metadata;
 
-/** Returns the text between `# /// script` and the last `# ///` of the same comment block, or undefined without metadata. */
+/**
+ * Returns the text between `# /// script` and the last `# ///` of the same comment block, or undefined without
+ * metadata.
+ */
 function metadataOf(query: string): string | undefined {
   const begin = query.search(opening);
   if (begin === -1) return undefined;

@@ -8,6 +8,8 @@ import { runtimeOf } from "./runtimes.ts";
 
 type Query = Pick<Job, "query" | "query_type" | "requirements" | "script">;
 
-/** Whether the script imports the library or the requirements list it. A script in a repository is assumed to import it. */
+/**
+ * Whether the script imports the library or the requirements list it. A script in a repository is assumed to import it.
+ */
 export const usesLibrary = ({ query, query_type, requirements, script }: Query): boolean =>
   runtimeOf(query_type).mayImportLibrary(script ? undefined : query) || listsLibrary(requirements);

@@ -1,6 +1,7 @@
 /**
- * Starts the short-lived child processes that read and change a team's warehouse. Jobs can write anything there, so the
- * child has the warehouse's own permissions, little memory and time, and no access to the server's data.
+ * Starts the short-lived child processes that read and change a team's warehouse. Jobs can write anything to a
+ * warehouse, so the child has the warehouse's own permissions, little memory and time, and no access to the server's
+ * data.
  */
 import { spawn } from "node:child_process";
 import { createWriteStream, existsSync, mkdirSync, readdirSync, symlinkSync } from "node:fs";

@@ -1,7 +1,7 @@
 /**
- * Takes a backup, whether or not the server runs. First comes a snapshot of the database rows, then the warehouses and
- * files that the rows name. A server stores a file before the row that names the file, so every file that the snapshot
- * names already exists.
+ * Takes a backup, whether or not the server runs. It first takes a snapshot of the database rows, and then copies the
+ * warehouses and files to which the rows refer. A server stores a file before it stores a row that refers to the file.
+ * So all files to which the snapshot refers already exist.
  */
 import { execFile } from "node:child_process";
 import { lstat, mkdir, open, rename, rm, stat, statfs, writeFile } from "node:fs/promises";
@@ -166,7 +166,7 @@ async function sizeOf(blobs: Blobs, { file, blob }: Wanted): Promise<number> {
 }
 
 /**
- * Copies the files that the rows name. Logs and records that do not exist are skipped: they were deleted after the
+ * Copies the files to which the rows refer. Logs and records that do not exist are skipped: they were deleted after the
  * snapshot, or the attempt never had them. Uploads that do not exist are returned in `missing`.
  */
 async function copyFiles(place: DataPlace, part: string, options: BackupOptions) {

@@ -1,6 +1,6 @@
 /**
  * Copies the warehouses of teams into a backup. This happens after the database rows were written, so that each copy
- * has every dataset version that those rows name.
+ * has every dataset version that is listed in those rows.
  */
 import { join } from "node:path";
 import { iso } from "../../domain/time/clock.ts";

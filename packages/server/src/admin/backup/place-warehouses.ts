@@ -1,6 +1,6 @@
 /**
- * Restores the warehouses of teams from a backup, and checks that each has the dataset versions that the database rows
- * of the backup name.
+ * Restores the warehouses of teams from a backup, and checks that each has the dataset versions that are listed in the
+ * database rows of the backup.
  */
 import { join } from "node:path";
 import { jobEnds } from "../../datachain/statuses.ts";
@@ -126,8 +126,9 @@ async function copyInto(folder: string, target: string, files: readonly Entry[])
 }
 
 /**
- * Renames datasets in the warehouse whose names differ from those in the rows of the backup, because they were renamed
- * while the backup was taken. Returns the uuids of versions that are missing or could not be renamed.
+ * If a dataset was renamed while the backup was taken, its name in the warehouse may differ from its name in the rows
+ * of the backup. Gives such datasets in the warehouse the names in the rows. Returns the uuids of versions that are
+ * missing or could not be renamed.
  */
 async function nameAsRegistered(
   stores: BackupWarehouses,

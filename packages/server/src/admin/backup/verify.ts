@@ -76,8 +76,8 @@ async function blobsIn(folder: string): Promise<Set<string>> {
 }
 
 /**
- * Returns one message with the number of uploads that the rows name, but that are neither in the backup nor listed as
- * missing in the manifest; an empty list if there are none.
+ * Counts uploads to which the rows refer, but that are neither in the backup nor listed as missing in the manifest.
+ * Returns one message with their number; an empty list if there are none.
  */
 async function uploadProblems(folder: string, { uploads }: Manifest, present: ReadonlySet<string>): Promise<string[]> {
   if (!uploads) return [];

@@ -41,9 +41,9 @@ export function givenKeys({ secretKey: given }: KeySettings): KeySource | undefi
 }
 
 /**
- * Opens the keys of a store that a server is about to use. Throws if the store has values that these keys cannot
- * decrypt; no key is created then, because a new key would hide that the right one is missing. Also encrypts values
- * that an older version of Millrace stored in plain text.
+ * Opens the keys of a store that a server is about to use. If there are no keys yet, creates one. Throws if the store
+ * has values that no key decrypts. This is checked before a key is created, because a new key would hide that the right
+ * one is missing. Finally encrypts values that an older version of Millrace stored in plain text.
  */
 export async function openKeys(
   location: KeyLocation,

@@ -270,9 +270,7 @@ export class LocalEngine implements Engine {
     return this.#cgroups?.entries(group) ?? [];
   }
 
-  /**
-   * Creates the job's folders. From then on, the owner of the working folder is the record of the attempt's user id.
-   */
+  /** Creates the job's folders. From then on, the owner of the working folder shows which user id the attempt has. */
   #makeInside(folder: AttemptFolder, uid: number | undefined): void {
     try {
       folder.makeInside(uid, this.#isolation.temporary(folder) !== undefined);
@@ -362,7 +360,9 @@ export class LocalEngine implements Engine {
     };
   }
 
-  /** Returns the variables by which the dataset library finds the team's warehouse, the job's record and the plug-ins. */
+  /**
+   * Returns the variables by which the dataset library finds the team's warehouse, the job's record and the plug-ins.
+   */
   #libraryEnvironment({ jobId, environment }: LocalSpec, access: LocalDatasets, folder: AttemptFolder, root: string) {
     const path = environment["PYTHONPATH"] ?? this.#options.jobEnvironment["PYTHONPATH"];
     return {
@@ -684,7 +684,10 @@ export class LocalEngine implements Engine {
     }
   }
 
-  /** Deletes an attempt's files, then releases its user id, so that the next attempt with that id cannot find these files. */
+  /**
+   * Deletes an attempt's files, then releases its user id, so that the next attempt with that id cannot find these
+   * files.
+   */
   async #clean(key: string): Promise<void> {
     const folder = this.#folder(key);
     const uid = folder.owner();
@@ -712,14 +715,16 @@ export class LocalEngine implements Engine {
 }
 
 /**
- * Lets the users of jobs traverse these folders. The permissions of the files inside prevent them from reading the
- * files.
+ * Lets the users of jobs traverse these folders. They still cannot read the files inside, because of the permissions of
+ * each file.
  */
 function openFolders({ root, jobs, environments }: EngineFolders): void {
   for (const folder of [root, jobs, environments]) chmodSync(folder, 0o711);
 }
 
-/** Returns the script's file name, derived from the job's name so that tracebacks and `__file__` show a familiar name. */
+/**
+ * Returns the script's file name, derived from the job's name so that tracebacks and `__file__` show a familiar name.
+ */
 function scriptFilename({ name, queryType }: Pick<JobSpec, "name" | "queryType">): string {
   const safe =
     (name ?? "")

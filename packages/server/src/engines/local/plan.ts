@@ -1,4 +1,7 @@
-/** Writes the plan of an attempt: a shell function for each phase. The supervisor runs them in the attempt's folder. */
+/**
+ * Writes the plan of an attempt: a shell function for each phase. The supervisor runs these functions in the attempt's
+ * folder.
+ */
 import { readyProgram } from "../../datachain/plug-ins/plug-ins.ts";
 import { jobPython } from "../../runtimes/runtime.ts";
 import { runtimeOf } from "../../runtimes/runtimes.ts";
@@ -128,7 +131,9 @@ function queryPhase(input: PlanInput): string {
 /** Variables that are read-only in bash. If `/bin/sh` is bash, exporting any of them would end the shell. */
 const readOnlyInBash = new Set(["BASHOPTS", "BASH_VERSINFO", "EUID", "PPID", "SHELLOPTS", "UID"]);
 
-/** Returns export commands that a shell reads before it starts a phase. Variables that bash refuses to set are skipped. */
+/**
+ * Returns export commands that a shell reads before it starts a phase. Variables that bash refuses to set are skipped.
+ */
 export const writeEnv = (values: Readonly<Record<string, string>>) =>
   Object.entries(values)
     .map(([name, value]) =>

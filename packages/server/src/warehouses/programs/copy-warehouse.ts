@@ -72,8 +72,9 @@ function requireAllPages(db: DatabaseSync, path: string): void {
 }
 
 /**
- * Copies the file that names the library version which last wrote the warehouse, because older library versions must
- * not open the warehouse. A job may have replaced this file, so symbolic links and special files are ignored.
+ * Copies the file with the version of the library that last wrote the warehouse. Because of this file, older versions
+ * of the library do not open the warehouse. A job may have replaced the file, so symbolic links and special files are
+ * not copied.
  */
 async function copyMark(from: string, to: string): Promise<void> {
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
@@ -89,8 +90,8 @@ async function copyMark(from: string, to: string): Promise<void> {
 }
 
 /**
- * Opens a read transaction on each of the two files, one shortly after the other. If a version is removed or renamed in
- * between, its rows are missing; then both files are opened again.
+ * Opens a read transaction on each of the two files, one shortly after the other. If a dataset version is removed or
+ * renamed between the two, its rows are missing. Both files are then opened again.
  */
 async function openAtOnce(files: WarehouseFiles): Promise<OpenWarehouse> {
   for (let look = 1; ; look++) {

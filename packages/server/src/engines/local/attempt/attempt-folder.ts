@@ -211,8 +211,8 @@ export class AttemptFolder {
   }
 
   /**
-   * Stores which Python interpreter can read the warehouse that this job uses. If the attempt gets a virtualenv,
-   * `python` returns the virtualenv's interpreter instead.
+   * Stores which Python interpreter can read the warehouse that this job uses. The method `python` returns this
+   * interpreter or, if the attempt gets a virtualenv, the interpreter of the virtualenv.
    */
   writePython({ path, folders }: Python, teamId: number): void {
     this.write("python", JSON.stringify({ path, folders, teamId }));
@@ -266,7 +266,9 @@ export class AttemptFolder {
     }
   }
 
-  /** Claims the attempt for the server, so that no supervisor can start it. Returns false if a supervisor was faster. */
+  /**
+   * Claims the attempt for the server, so that no supervisor can start it. Returns false if a supervisor was faster.
+   */
   claimForServer(): boolean {
     const draft = this.file(`claim.${process.pid}`);
     this.make();

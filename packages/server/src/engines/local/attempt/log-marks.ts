@@ -1,8 +1,8 @@
 /**
  * Detects that a running job has truncated or rewritten its own log, which the job has open for writing. A mark
  * remembers how many bytes readers have seen, and the last of these bytes. If these last bytes have changed, a note is
- * written to the log. The log is then at least as long as the part that readers have seen, so that followers neither
- * wait forever nor read an offset twice.
+ * written to the log. With the note, the log is at least as long as the part that readers have seen, so that followers
+ * neither wait forever nor read an offset twice.
  */
 import { closeSync, fstatSync, openSync, readSync, writeSync } from "node:fs";
 import type { AttemptFolder } from "./attempt-folder.ts";

@@ -37,8 +37,8 @@ export const indexIsLocal = ({ environment }: Pick<JobSpec, "environment">): boo
     .some(([, value]) => value.split(/\s+/).some((word) => word !== "" && !/^([\w-]+=)?https?:\/\//.test(word)));
 
 /**
- * Match requirement lines that name only packages and indexes, and no local files. stage.py examines all other lines
- * inside the isolation, because the files that they name may come with the repository.
+ * Match requirement lines that refer only to packages and indexes, not to local files. The program stage.py examines
+ * all other lines inside the isolation, because the local files may come with the repository.
  */
 const plainLines = [
   // A comment, unless it declares an encoding: pip would read the whole file in that encoding.
@@ -69,8 +69,8 @@ export const namesFiles = (requirements: string): boolean =>
   });
 
 /**
- * Whether wheels from an index may be enough. False if a direct reference (`@`) or `--no-binary` makes the installer
- * build a package from source, which runs code of that package.
+ * Returns false if a direct reference (`@`) or `--no-binary` makes the installer build a package from source, which
+ * runs code of that package. Otherwise wheels from an index may be enough.
  */
 const wantsWheels = (requirements: string) => !/@|--no-binary/.test(requirements);
 
@@ -102,8 +102,8 @@ function ownUvLines({ uv, ownUv }: PlanInput["tools"]): string {
 }
 
 /**
- * Returns the key of the virtualenv: a hash of everything that the build gets, except the files that the requirements
- * name. The script environment.sh adds these files to the key.
+ * Returns the key of the virtualenv: a hash of everything that the build gets, except the files to which the
+ * requirements refer. The script environment.sh adds these files to the key.
  */
 function keyOf({ spec, tools, interpreter, requirements, buildSettings: settings }: PlanInput): string {
   const { teamId, person } = spec;

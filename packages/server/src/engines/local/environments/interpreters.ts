@@ -30,8 +30,8 @@ export class Interpreters {
   }
 
   /**
-   * Returns an interpreter whose version matches `wanted`, such as `3.12`, `3.12.1` or `>=3.10,<3.13`. For null, returns
-   * the machine's `python3`.
+   * Returns an interpreter whose version matches `wanted`, such as `3.12`, `3.12.1` or `>=3.10,<3.13`. For null,
+   * returns the machine's `python3`.
    */
   async resolve(wanted: string | null): Promise<Interpreter> {
     if (wanted === null) {

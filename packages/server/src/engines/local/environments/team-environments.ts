@@ -44,8 +44,8 @@ export class TeamEnvironments {
   }
 
   /**
-   * Whether the cache exists and belongs to a user id without privileges. A cache that belongs to root does not count
-   * and is replaced.
+   * Whether the cache exists and belongs to a user id without privileges. Returns false for a cache that belongs to
+   * root, so that it is replaced.
    */
   #isMade(): boolean {
     const found = lstatSync(this.cache, { throwIfNoEntry: false });

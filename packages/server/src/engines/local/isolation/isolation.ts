@@ -19,9 +19,9 @@ export interface Inside {
   /** Paths that the command may read in addition to the system's folders. */
   readonly readable: readonly string[];
   /**
-   * Set if the command builds a virtualenv ($MILLRACE_VENV). The command then gets only the operator's variables and
-   * has its own temporary folders. If `files`, the command has no access to the job's files. If `work`, it runs in the
-   * job's working folder, and no other job uses the virtualenv.
+   * Set if the command builds a virtualenv ($MILLRACE_VENV). The command then gets only the variables for builds, and
+   * has its own temporary folders. With `files`, the command has no access to the job's files. With `work`, it runs in
+   * the job's working folder, and no other job uses the virtualenv.
    */
   readonly building?: "files" | "work";
   /** Shell word for a folder that the build may write to besides the virtualenv; absent if there is none. */
@@ -63,7 +63,9 @@ export interface Isolation {
   holdsUser(folder: AttemptFolder): boolean;
   /** Kills all processes of the attempt's user at once. Does nothing if the attempt no longer owns its user id. */
   endUser(folder: AttemptFolder): Promise<void>;
-  /** Returns the job's temporary folder as the job sees it; undefined if the job uses the machine's temporary folder. */
+  /**
+   * Returns the job's temporary folder as the job sees it; undefined if the job uses the machine's temporary folder.
+   */
   temporary(folder: AttemptFolder): string | undefined;
   /** Returns the temporary folder for building the job's virtualenv, as the build sees it. */
   buildTemporary(folder: AttemptFolder): string;
@@ -311,8 +313,8 @@ export interface SandboxIsolationOptions {
 }
 
 /**
- * The level `bwrap`: each job runs in its own namespaces and sees little of the machine. If the server is root, each job
- * also has its own user id.
+ * The level `bwrap`: each job runs in its own namespaces and sees little of the machine. If the server is root, each
+ * job also has its own user id.
  */
 export class SandboxIsolation implements Isolation {
   readonly level = "bwrap";

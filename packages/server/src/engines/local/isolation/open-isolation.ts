@@ -170,12 +170,15 @@ async function openSandbox(options: IsolationOptions, programs: Programs): Promi
 }
 
 /**
- * Whether bubblewrap can limit the size of a tmpfs. Versions before 0.7 cannot. The content of a tmpfs then still
+ * Whether bubblewrap can limit the size of a tmpfs. Versions before 0.7 cannot. With them, the content of a tmpfs still
  * counts as memory of the job, but has no limit of its own.
  */
 const takesSizes = async (bwrap: string) => (await promisify(execFile)(bwrap, ["--help"])).stdout.includes("--size ");
 
-/** Writes the seccomp filter to a file, which bubblewrap reads with the server's rights before it starts the job's command. */
+/**
+ * Writes the seccomp filter to a file, which bubblewrap reads with the server's rights before it starts the job's
+ * command.
+ */
 function filterFile(accounts: string, countsMemory: boolean): string | undefined {
   const filter = callFilter(process.arch, countsMemory);
   if (!filter) return undefined;
@@ -187,8 +190,8 @@ function filterFile(accounts: string, countsMemory: boolean): string | undefined
 }
 
 /**
- * Throws if a folder to which MILLRACE_JOB_PATHS lets jobs write contains another folder of that list, or the data
- * folder. A job could replace the mount point of the inner folder by a symbolic link.
+ * MILLRACE_JOB_PATHS lists folders that jobs can access. Throws if jobs may write to a listed folder that contains
+ * another listed folder or the data folder. A job could replace the mount point of the inner folder by a symbolic link.
  */
 function checkPaths({ jobPaths, folders }: IsolationOptions): void {
   for (const { path } of jobPaths.filter(({ mode }) => mode === "rw")) {

@@ -58,8 +58,8 @@ export class Sandbox {
 
   /**
    * Returns arguments that make the parent folders of all mounts read-only. These folders are in a tmpfs, and no limit
-   * counts what a job would write there. The arguments must come after the last mount, because a mount may still create
-   * its mount point.
+   * counts what a job would write there. The arguments must come after the last mount, because a mount may have to
+   * create its mount point in one of these folders.
    */
   seal(): string[] {
     return ["--remount-ro", this.#options.folders.root, "--remount-ro", "/dev", "--remount-ro", "/"];

@@ -64,8 +64,8 @@ export class SharedPlaces {
   }
 
   /**
-   * Deletes everything that these users own in shared places. They must have no processes left. Throws if something could
-   * not be deleted.
+   * Deletes everything that these users own in shared places. They must have no processes left. Throws if something
+   * could not be deleted.
    */
   async clear(users: readonly number[]): Promise<void> {
     if (users.length === 0) return;

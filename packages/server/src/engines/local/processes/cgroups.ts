@@ -25,7 +25,10 @@ export interface CgroupLimits {
   readonly processes: number;
 }
 
-/** `root` is the data folder, from which the group names are derived. `cgroups` is the file that lists the groups. */
+/**
+ * `root` is the data folder; its path determines the name of the parent folder of the groups. `cgroups` is the file
+ * that lists such parent folders.
+ */
 type GroupFolders = Pick<EngineFolders, "root" | "cgroups">;
 
 /** The control group of an attempt, with its counters at the time when the attempt got the group. */
@@ -54,9 +57,9 @@ export class Cgroups {
   #closed = false;
 
   /**
-   * Opens the control groups. Also removes unused groups of earlier server processes. Returns undefined if no groups
-   * can be created; memory limits are then enforced by sampling. Also returns undefined if nothing is limited, because
-   * a group slows its processes down.
+   * Opens the control groups, and removes unused groups of earlier server processes. Returns undefined if no groups can
+   * be created; memory limits are then enforced by sampling. If no limit is set, creates no groups and returns
+   * undefined, because a group slows its processes down.
    */
   static open(
     { root, cgroups: record }: GroupFolders,
@@ -124,7 +127,7 @@ export class Cgroups {
 
   /**
    * Releases a control group after its attempt has ended. If the group still has exiting processes or charged memory,
-   * it is not reused, because these would count against the limits of the next attempt.
+   * the group is not reused, because both would count against the limits of the next attempt.
    */
   give({ name }: Pick<Group, "name">): void {
     for (const old of this.#retired) this.#remove(old);

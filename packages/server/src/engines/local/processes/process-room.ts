@@ -1,6 +1,6 @@
 /**
- * Checks a job's environment variables against the kernel's limit. Above that limit, the job would fail with exit code 126
- * and no message.
+ * Checks a job's environment variables against the kernel's limit. Above that limit, the job would fail with exit code
+ * 126 and no message.
  */
 import { readFileSync } from "node:fs";
 import { environmentBytes, processLimits, variableBytes } from "@millrace/contract";
@@ -35,7 +35,9 @@ function readLimits(): string {
   }
 }
 
-/** Returns an error message for the job's owner if these variables are too large for a process; undefined if they fit. */
+/**
+ * Returns an error message for the job's owner if these variables are too large for a process; undefined if they fit.
+ */
 export function whyNotGiven(values: Readonly<Record<string, string>>, room = variablesRoom()): string | undefined {
   const sizes = Object.entries(values).map(([name, value]) => ({ name, bytes: variableBytes(name, value) }));
   const large = sizes.find(({ bytes }) => bytes > processLimits.variable);

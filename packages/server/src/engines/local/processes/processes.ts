@@ -24,8 +24,8 @@ interface Stat {
 }
 
 /**
- * Reads a process from /proc. Returns undefined if the process does not exist. Throws on any other error, because such an
- * error does not prove that the process has exited.
+ * Reads a process from /proc. Returns undefined if the process does not exist. Throws on any other error, because such
+ * an error does not prove that the process has exited.
  */
 function statOf(pid: number): Stat | undefined {
   try {
@@ -78,7 +78,7 @@ export interface Found {
 
 /**
  * Result of examining a process. `ours`: it belongs to one of the attempts. `foreign`: it may belong to another job.
- * `stranger`: it belongs to no job. `unclear`: it is in the middle of an `exec`, so this is not known yet.
+ * `stranger`: it belongs to no job. `unclear`: it is in the middle of an `exec`, so its job is not known yet.
  */
 export type Belonging = "ours" | "foreign" | "stranger" | "unclear";
 
@@ -97,9 +97,9 @@ export class ProcessSearch {
   }
 
   /**
-   * Finds processes of attempts whose main process has exited. It runs after every job, so it skips process ids that
-   * belonged to no job within the last second. The kernel does not reuse an id so soon. Only the main process of an
-   * attempt can belong to no job first and to a job later, and that process has exited.
+   * Finds processes of attempts whose main process has exited. This search runs after every job. To be fast, it skips
+   * process ids that belonged to no job within the last second. The kernel does not reuse an id so soon. Only the main
+   * process of an attempt can belong to no job at first and to a job later, and that process has exited.
    */
   left(belongs: (pid: number) => Belonging): Found {
     if (performance.now() - this.#strangersSince > strangerMs) {
@@ -179,7 +179,9 @@ export function byUser(users: ReadonlySet<number>): (pid: number) => Belonging {
   };
 }
 
-/** Reads the user id from /proc/PID/status. The owner of /proc/PID is not reliable: it is root for undumpable processes. */
+/**
+ * Reads the user id from /proc/PID/status. The owner of /proc/PID is not reliable: it is root for undumpable processes.
+ */
 export function statusOf(pid: number): { uid: number; dead: boolean } | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/status`, "latin1");
