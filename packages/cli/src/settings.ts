@@ -107,7 +107,7 @@ function settingsFolder(level: Level, { env, cwd, platform }: Surroundings): str
 }
 
 /**
- * Returns the folder of the user's settings. The `datachain` client uses the same folder, with the Python package
+ * Returns the folder of the user's settings. It is the folder that the `datachain` client gets from the Python package
  * platformdirs. Relative paths in XDG variables are ignored.
  */
 function userConfigFolder(env: Surroundings["env"], platform: NodeJS.Platform): string {

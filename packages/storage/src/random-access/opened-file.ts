@@ -134,8 +134,8 @@ class CachedFile implements OpenedFile {
 }
 
 /**
- * Waits for the promise, but only until the signal aborts. The fetch itself continues, because another read may need
- * the same block.
+ * Waits for a block that is being fetched, but only until the signal aborts. The fetch continues after that, because
+ * another read may need the same block.
  */
 async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = Promise.withResolvers<never>();

@@ -64,7 +64,8 @@ const isIterable = (stream: unknown): stream is AsyncIterable<unknown> | Iterabl
 
 /**
  * Yields the content in parts; `sizeOf` returns the size of a part by its number. The last part may be shorter. There
- * is at least one part, even if it is empty. Each part of a stream is a new buffer, so the source may reuse its own.
+ * is at least one part, even if it is empty. Each part of a stream is a new buffer, so the source may reuse its own
+ * buffers.
  */
 export async function* partsOf(
   content: WriteContent,
