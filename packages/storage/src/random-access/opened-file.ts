@@ -1,4 +1,4 @@
-/** A file opened for random access: reads go through a cache, and all of them see the object that was opened. */
+/** A file opened for random access. Reads go through a cache, and every read sees the object that was opened. */
 import type { Backend, CallOptions, Entry, VersionCall } from "../backend.ts";
 import { checkCount } from "../check-count.ts";
 import { checkChoice } from "../configuration/choice.ts";

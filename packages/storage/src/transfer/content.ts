@@ -15,7 +15,10 @@ function bytesOf(piece: unknown): Uint8Array | undefined {
   return piece instanceof ArrayBuffer || piece instanceof SharedArrayBuffer ? new Uint8Array(piece) : undefined;
 }
 
-/** Returns a piece of content as bytes. Throws if it is neither bytes nor text: it would be written as if it were empty. */
+/**
+ * Returns a piece of content as bytes. Throws if the piece is neither bytes nor text, because it would be written as if
+ * it were empty.
+ */
 function toBytes(piece: unknown): Uint8Array {
   const bytes = bytesOf(piece);
   if (bytes) return bytes;
