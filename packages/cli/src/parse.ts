@@ -176,8 +176,8 @@ function unknownFlag(rawName: string, known: readonly string[], next: string) {
 }
 
 /**
- * Returns the candidate that the user probably meant. It begins with the word, or differs from it by a few typos.
- * Returns undefined if there is no such candidate.
+ * Returns the candidate that the user probably meant by `word`: one that begins with `word`, or that differs from
+ * `word` by a few typos. Returns undefined if there is no such candidate.
  */
 export function closest(word: string, candidates: readonly string[]): string | undefined {
   const ranked = candidates

@@ -1,6 +1,6 @@
 /**
  * Prompts the user. Passwords are read from a terminal without echo, or from standard input. They are never read from
- * arguments, because every user of the machine can see these.
+ * arguments, because every user of the machine can see the arguments of a process.
  */
 import { CliError, exitCodes, usageError } from "./errors.ts";
 
@@ -78,8 +78,8 @@ interface Asking {
 }
 
 /**
- * Asks for confirmation on a terminal; elsewhere, does nothing, so that scripts need no `--yes`. Use this to remove
- * things that can be created again.
+ * Asks for confirmation on a terminal; elsewhere, does nothing, so that scripts need no `--yes`. Call this before the
+ * removal of something that can be created again.
  */
 export async function askOnTerminal(statement: () => Promise<string>): Promise<void> {
   if (process.stdin.isTTY) await askToProceed(await statement());

@@ -50,8 +50,8 @@ export const deliveryColumns: Column<Delivery>[] = [
 const patience = 30_000;
 
 /**
- * Waits for the first attempt of a delivery and prints the outcome. Returns exit code 0 if the attempt succeeded. If it
- * did not, throws, or with `json` returns 1.
+ * Waits for the first attempt of a delivery and prints the outcome. Returns exit code 0 if the attempt succeeded. If
+ * the attempt failed, returns 1 if `json` is true; otherwise throws.
  */
 export async function showOutcome(client: Client, first: Delivery, json: boolean, output: Output): Promise<number> {
   const delivery = await outcomeOf(client, first);

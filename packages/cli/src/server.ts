@@ -14,7 +14,7 @@ const names = ["host", "port", "data-dir", "database-url"] as const;
 
 /**
  * Reads the configuration of the server from environment variables and from flags. All commands that run on the
- * server's machine have these flags, such as `serve`, `admin` and `backup`.
+ * server's machine, such as `serve`, `admin` and `backup`, have these flags.
  */
 export function serverConfig(
   server: Server,

@@ -1,7 +1,8 @@
 /**
  * Finds the server, the token and the team in the same places as the `datachain` client. The first place that sets a
- * value wins: flag, environment variable, settings file of the project (.datachain/config), of the user, of the system,
- * and last the variables that a job gets. No other file reads environment variables or the client's settings files.
+ * value wins: flag, environment variable, the settings files of the project (.datachain/config), of the user and of the
+ * system, and last the variables that a job gets. No other file reads environment variables or the client's settings
+ * files.
  */
 import { chmodSync, mkdirSync, readFileSync, realpathSync, renameSync, writeFileSync } from "node:fs";
 import { userInfo } from "node:os";
@@ -107,7 +108,7 @@ function settingsFolder(level: Level, { env, cwd, platform }: Surroundings): str
 }
 
 /**
- * Returns the folder of the user's settings. The `datachain` client uses the same folder, with the Python package
+ * Returns the folder of the user's settings. It is the folder that the `datachain` client gets from the Python package
  * platformdirs. Relative paths in XDG variables are ignored.
  */
 function userConfigFolder(env: Surroundings["env"], platform: NodeJS.Platform): string {

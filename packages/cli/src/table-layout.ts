@@ -8,8 +8,8 @@ export interface Shrinkable {
   readonly title: string;
   /**
    * `true`: the column is narrowed to its minimum width, and then left out; the rightmost column is left out first.
-   * `"first"`: the same, but the column is left out before those with `true`. `"last"`: the column is a name, which is
-   * narrowed after all others and never left out. Undefined: the column never shrinks.
+   * `"first"`: like `true`, but left out before all columns with `true`. `"last"`: the column is a name, which is
+   * narrowed after all other columns and never left out. Undefined: the column never shrinks.
    */
   readonly shrinks?: true | "first" | "last";
   /** Minimum width of a column that shrinks, in characters; default 12. */

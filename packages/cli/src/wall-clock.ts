@@ -20,8 +20,8 @@ export function distanceText(moment: string, now: number): string {
 const distances = [[86_400, "d"] as const, [3600, "h"] as const, [60, "m"] as const];
 
 /**
- * Formats a time in UTC as in the API, followed in parentheses by the local time. If the time zone is UTC, the second
- * part is left out.
+ * Formats a time as the API does, in UTC, followed by the local time in parentheses. If the time zone is UTC, the local
+ * time is left out.
  */
 export const whenText = (moment: string, timezone: string): string =>
   timezone === "UTC" ? moment : `${moment} (${wallText(moment, timezone)} ${timezone})`;

@@ -21,8 +21,8 @@ export const parseExactly = (text: string, readNumber: (source: string) => unkno
   );
 
 /**
- * Matches a string, or NaN or Infinity outside strings. A string without an end matches up to the end of the text.
- * Otherwise the search would start again at each quote inside it and take quadratic time.
+ * Matches a string, or NaN or Infinity outside strings. A string without an end matches up to the end of the text. If
+ * it did not match, the search would start again at each later quote and take quadratic time.
  */
 const stringOrBare = /"[^"\\]*(?:\\[\s\S][^"\\]*)*(?:"|\\?$)|-?(?:NaN|Infinity)/g;
 

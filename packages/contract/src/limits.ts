@@ -19,8 +19,8 @@ export const fieldLimits = {
 
 /**
  * Limits of the arguments and environment of a process, in bytes. The kernel refuses a variable of more than 128 KiB.
- * It also refuses to start a process if all arguments and variables exceed a quarter of the stack limit, which is 2 MiB
- * on most machines. The variables of a job may use half of this.
+ * It also refuses to start a process whose arguments and variables together exceed a quarter of the stack limit. On
+ * most machines, this quarter is 2 MiB, and the variables of a job may use half of it.
  */
 export const processLimits = {
   /** Maximum number of bytes of one variable, counted as `NAME=VALUE` with the NUL at the end. */

@@ -1,4 +1,4 @@
-/** Pipelines rebuild datasets: they run the jobs that created these datasets again, in order of dependency. */
+/** Pipelines rebuild datasets: they repeat the jobs that created these datasets, in order of dependency. */
 import type { Static } from "typebox";
 import { JobInput, jobStatuses } from "./jobs.ts";
 import { fieldLimits } from "./limits.ts";

@@ -27,7 +27,9 @@ export interface Route {
   readonly bodyLimit?: number | "large";
   /** Name of the rate limit of the route. It is checked before the body is read. */
   readonly rateLimit?: "devices" | "strangers";
-  /** Name of a query parameter. A GET request may send the values of this parameter in a JSON body instead. */
+  /**
+   * Name of a query parameter. If a GET request has a JSON body, the values in the body are added to this parameter.
+   */
   readonly bodyInQuery?: string;
   /** True if the body is a multipart upload with a single part `file`. The upload is streamed. */
   readonly upload?: true;

@@ -27,7 +27,7 @@ export type CatchUpPolicy = (typeof catchUpPolicies)[number];
 export const followPolicies = ["none", "latest"] as const;
 export type FollowPolicy = (typeof followPolicies)[number];
 
-/** Maximum number of missed times that get a run if the catch-up policy is `all`. These are the newest ones. */
+/** Maximum number of missed times that get a run if the catch-up policy is `all`. Older missed times get no run. */
 export const mostCaughtUp = 100;
 
 const overlap = oneOf(overlapPolicies, {

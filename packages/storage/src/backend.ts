@@ -108,8 +108,9 @@ export interface WriteCall extends CallOptions {
 /** A multipart upload. The object stays invisible until `finish`; `abort` leaves nothing behind. */
 export interface Upload {
   /**
-   * Uploads a part. Part numbers begin at 1. Parts arrive in any order and several at once, unless `transfer` says
-   * otherwise. The caller reuses the buffer when the promise has resolved, so copy bytes that are needed longer.
+   * Uploads a part. Part numbers begin at 1. Parts arrive in any order and several at once, unless
+   * `transfer.partsInOrder` is true. The caller reuses the buffer when the promise has resolved, so copy bytes that are
+   * needed longer.
    */
   put(part: number, bytes: Uint8Array): Promise<void>;
   finish(): Promise<Entry>;
@@ -186,7 +187,7 @@ export interface Backend {
   /** Starts a batch, if the store can make many changes atomically. An unfinished batch changes nothing. */
   batch?(call: BatchCall): Batch;
   presign?(key: string, call: PresignCall): Promise<string>;
-  /** Creates the opened bucket or container, if the store has them. */
+  /** Creates the bucket or container of the opened URI. Absent if the store has neither. */
   createBucket?(call: CallOptions): Promise<void>;
   close(): Promise<void>;
 }

@@ -202,7 +202,7 @@ export class OpenedStorage implements Storage {
 
   /**
    * Copies the bytes through this process. A local target is written without a stream. A local source is read without a
-   * stream, unless it must have a given ETag, which only a stream checks.
+   * stream, unless the caller gives the ETag that it must have, because only a stream checks the ETag.
    */
   async #copyThrough(source: OpenedStorage, from: string, to: string, options: CopyFromOptions): Promise<void> {
     const { signal, size, onBytes, ifMatch } = options;

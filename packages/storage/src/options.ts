@@ -79,7 +79,7 @@ export type Bytes = ReturnType<Uint8ArrayConstructor["from"]>;
 export type BytesOrText = Uint8Array | ArrayBuffer | ArrayBufferView | string;
 
 /**
- * Content to write: bytes or text, or a stream of them that is never held in memory as a whole. A stream is a Node or
- * web stream, or any iterable.
+ * Content to write: bytes, text, or a stream of bytes or text. A stream is a Node or web stream, or any iterable, and
+ * is never held in memory as a whole.
  */
 export type WriteContent = BytesOrText | Blob | AsyncIterable<BytesOrText> | Iterable<BytesOrText>;

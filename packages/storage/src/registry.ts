@@ -65,7 +65,10 @@ export function findScheme(uri: string): Scheme {
 
 const isChaining = (name: string) => (chainingNames as readonly string[]).includes(name);
 
-/** Whether no link of the chain needs the fsspec bridge. */
+/**
+ * Whether this library can open the URI without fsspec. For a chain, such as `zip://a.csv::s3://bucket/b.zip`, this
+ * must hold for every link.
+ */
 function isNative(uri: string): boolean {
   const chain = chainOf(uri);
   if (chain && archiveNames.includes(chain.scheme)) return isNative(chain.outer);
@@ -75,8 +78,8 @@ function isNative(uri: string): boolean {
 const bridge = (uri: string) => bridgeScheme(uri, [...registered.keys()]) as unknown as Scheme;
 
 /**
- * Returns the scheme for a name that is not registered. Throws if the name is likely a typo. Whether fsspec or a
- * package that extends fsspec has the scheme is known only at its first use.
+ * Returns the scheme for a name that is not registered. Throws if the name is likely a typo. Does not check that
+ * fsspec, or a package that extends fsspec, has the scheme: this is known only when the scheme is first used.
  */
 function otherScheme(uri: string, name: string): Scheme {
   const known = [...registered.keys()];

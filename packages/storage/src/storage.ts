@@ -73,7 +73,7 @@ export interface Storage {
   batch<T>(run: (storage: Storage) => Promise<T>, options?: BatchCall): Promise<T>;
   /** Returns a URL that works without credentials for `expiresIn` seconds, an hour by default. */
   presign(path: string, options?: PresignOptions): Promise<string>;
-  /** Creates the bucket or container that the URI names, if the store has them. */
+  /** Creates the bucket or container of the opened URI, if this kind of store has buckets or containers. */
   createBucket(options?: CallOptions): Promise<void>;
   /** Returns every parameter with its value, its source, and its meaning. Secrets are masked. */
   explainConfig(): ExplainedParameter[];

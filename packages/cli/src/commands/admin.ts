@@ -37,8 +37,8 @@ const password: Handler<"admin password"> = async ({ flags }, output) => {
 };
 
 /**
- * Returns an error handler for the commands that create a token, a link or a password. They send no request, so the
- * error mentions no server.
+ * Returns an error handler for the commands that create a token, a link or a password. These commands send no request,
+ * so the error mentions no server.
  */
 const refuse = (thing: "token" | "link" | "password") => (error: unknown) => {
   throw new CliError(`Could not ${thing === "password" ? "set" : "create"} the ${thing}`, {

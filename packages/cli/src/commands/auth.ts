@@ -27,8 +27,8 @@ const login: Handler<"auth login"> = async ({ flags }, output) => {
 };
 
 /**
- * Throws if there is already a working login to the same server, because its token would stay valid and unused. A
- * stored token that no longer works is replaced.
+ * Throws if there is already a working login to the same server, because the token of that login would stay valid
+ * although nobody uses it. A stored token that no longer works is replaced.
  */
 async function refuseSecondLogin(url: string, level: Level): Promise<void> {
   const stored = await readStoredSettings(level);
@@ -112,8 +112,8 @@ async function openBrowser(page: string): Promise<void> {
 }
 
 /**
- * Returns the team to store as the default: the requested team or, if none was requested, the user's only team. Returns
- * null if several teams were requested, or if the user has none or several.
+ * Returns the team to store as the default. If one team was requested, this is that team; if several were requested,
+ * null. If no team was requested, this is the user's only team; if the user has no team or several teams, null.
  */
 async function defaultTeam({ client }: Connection, wanted: readonly string[]): Promise<string | null> {
   if (wanted.length > 0) return wanted.length === 1 ? (wanted[0] ?? null) : null;

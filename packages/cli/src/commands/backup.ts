@@ -27,8 +27,8 @@ const backup: Handler<"backup"> = async ({ flags, arguments: { DIR } }, output) 
 };
 
 /**
- * Tells whether the backup is complete. It is incomplete if a daily copy of a warehouse had to be used, or if an upload
- * was missing.
+ * Tells whether the backup is complete. It is incomplete if it contains a daily copy of a warehouse instead of the
+ * warehouse itself, or if an upload was missing.
  */
 const isWhole = ({ stores = [], uploads }: Manifest) =>
   stores.every(({ from }) => from === "store") && (uploads?.lost ?? []).length === 0;

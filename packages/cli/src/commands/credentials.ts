@@ -62,8 +62,8 @@ const namesIn = (dotenv: string) =>
   [...dotenv.matchAll(/^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=/gm)].map(([, variable]) => variable);
 
 /**
- * Returns the set with this name; undefined if there is none. If `own`, searches the sets of the user, otherwise those
- * of the team.
+ * Returns the set with this name; undefined if there is none. Searches the user's own sets if `own` is true, otherwise
+ * the sets of the team.
  */
 const findSet = async (client: Client, name: string, own: boolean): Promise<Credentials | undefined> =>
   (await client.call(routes.listCredentials, { query: {} })).find(

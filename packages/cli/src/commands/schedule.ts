@@ -34,7 +34,7 @@ function scriptsOf({ newer_scripts, follow }: PipelineScheduleItem): string {
 const whenOf = ({ cron_expression, start_after, trigger_dataset }: PipelineScheduleItem) =>
   cron_expression ?? (start_after === null && trigger_dataset !== null ? "on dataset" : "once");
 
-/** Returns the columns of the table. On a narrow terminal, the columns for the health and its reason stay longest. */
+/** Returns the columns of the table of schedules. On a narrow terminal, WHY is the last column to be left out. */
 export const scheduleColumns = (now: number): Column<PipelineScheduleItem>[] => [
   { title: "ID", full: ({ id }) => String(id) },
   { title: "NAME", full: ({ schedule_name }) => schedule_name, shrinks: "last" },

@@ -51,8 +51,8 @@ const cp: Handler<"storage cp"> = async ({ flags, arguments: { FROM, TO } }, out
 };
 
 /**
- * Throws unless FROM is a single file that can be written to standard output: not `-`, and without `--recursive` and
- * `--json`.
+ * Throws if more than the bytes of a single file would be written to standard output: if FROM is `-`, or if
+ * `--recursive` or `--json` is given.
  */
 function checkBytesOnly(from: string, flags: { recursive: boolean; json: boolean }): void {
   if (from !== "-" && !flags.recursive && !flags.json) return;

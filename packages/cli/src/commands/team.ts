@@ -52,8 +52,8 @@ const invitationColumns: Column<Invitation>[] = [
 ];
 
 /**
- * Connects to the server, and returns the connection and the team. This is the team in the settings, otherwise the
- * user's only team. Throws if no team is set and the user has none or several.
+ * Connects to the server, and returns the connection and the team. The team is the one in the settings or, if none is
+ * set, the user's only team. Throws if none is set and the user has no team or several teams.
  */
 async function inTeam(flags: SettingsFlags): Promise<Connection & { params: { team_name: string } }> {
   const connection = await connect(flags);

@@ -46,8 +46,8 @@ const groupCase = (group: string) => `    ${group})
 type Entry = (typeof allCommands)[number];
 
 /**
- * Returns the `case` branches that complete the values of flags. `which` selects the flags: `each` all flags that take
- * a value, `list` only flags that take several values.
+ * Returns the `case` branches that complete the values of flags. If `which` is `each`, these are all flags that take a
+ * value; if it is `list`, only the flags that take several values.
  */
 function valueCases(path: string, command: Entry[1], which: "each" | "list"): string[] {
   const flags = flagsOf(command).filter(([, { kind }]) => (which === "list" ? kind === "list" : kind !== "switch"));

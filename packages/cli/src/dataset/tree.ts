@@ -32,8 +32,8 @@ class Graph {
   }
 
   /**
-   * Returns the next nodes in the direction of this graph, sorted by name, so that the same graph is always drawn the
-   * same way.
+   * Returns the nodes that are one step from a node in the direction of this graph. They are sorted by name, so that
+   * the same graph is always drawn the same way.
    */
   after(id: string): LineageNode[] {
     const found = (this.#next.get(id) ?? []).flatMap((next) => this.nodes.get(next) ?? []);

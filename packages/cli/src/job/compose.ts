@@ -69,8 +69,8 @@ const set = <T extends object>(fields: T): { [Name in keyof T]?: NonNullable<T[N
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
 
 /**
- * Returns a file name for a script from standard input. It ends with `.py`, unless the shebang names another
- * interpreter than Python.
+ * Returns a file name for a script from standard input. The name ends with `.sh` if the shebang names an interpreter
+ * other than Python, otherwise with `.py`.
  */
 const nameOfInput = (query: string) => (/^#!(?!.*python)/.test(query) ? "stdin.sh" : "stdin.py");
 
@@ -128,7 +128,7 @@ const credentials = (names: readonly string[]): Pick<JobInput, "credentials_name
 
 /**
  * Returns the query type for a file name. A `.ts` file gets TYPESCRIPT, which the server refuses with a clear message.
- * As SHELL, it would fail with confusing syntax errors.
+ * If the type were SHELL, the job would fail with confusing syntax errors.
  */
 function queryType(name: string): QueryType {
   if (name.endsWith(".py")) return "PYTHON";

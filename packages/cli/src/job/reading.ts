@@ -26,7 +26,7 @@ export class Reading {
 
   /**
    * The byte offset from which to resume. It is the start of the last piece, because the length of this piece in bytes
-   * is unknown. The server sends the piece again, and it is skipped here.
+   * is unknown. The server therefore sends this piece again, and this class skips it.
    */
   get after(): number {
     return this.#lastId > 0 ? this.#lastId - 1 : this.#start;

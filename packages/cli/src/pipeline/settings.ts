@@ -1,6 +1,6 @@
 /**
- * Turns the flags of `pipeline settings` into a request. If a flag is absent, its setting does not change. If its value
- * is empty, the setting is removed.
+ * Turns the flags of `pipeline settings` into a request. If a flag is absent, its setting does not change. If a flag
+ * has an empty value, its setting is removed.
  */
 import type { UpdatePipelineSettingsInput } from "@millrace/contract";
 import type { Input } from "../arguments.ts";

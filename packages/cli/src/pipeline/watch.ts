@@ -11,7 +11,8 @@ import { nextStep, pipelineLines } from "./view.ts";
 
 const interval = 500;
 /**
- * Maximum number of failed requests in a row. They take longer than a server restart, so watching survives a restart.
+ * Maximum number of failed requests in a row. This many requests take longer than a restart of the server, so watching
+ * survives a restart.
  */
 const patience = 120;
 

@@ -1,6 +1,6 @@
 /**
  * Makes one folder equal to another. Runs a dry run first if the user must confirm removals, or if the progress bar
- * needs the total.
+ * needs the number and size of all files to copy.
  */
 import type { SyncAction, SyncOptions } from "@millrace/storage";
 import type { Output } from "../output.ts";

@@ -5,8 +5,8 @@ import { CliError } from "../errors.ts";
 import { ageText } from "../job/view.ts";
 
 /**
- * Returns the copy with the time `wanted`; if this is undefined, the newest daily copy. Throws if there is no such
- * copy.
+ * Returns the copy with the time `wanted`, or the newest daily copy if `wanted` is undefined. Throws if there is no
+ * such copy.
  */
 export function chooseCopy(copies: readonly DatasetCopy[], wanted: string | undefined): DatasetCopy {
   const found = wanted

@@ -1,6 +1,6 @@
 /**
- * A chained URI in fsspec's form, split after its first link. Examples are `zip://inner/path::s3://bucket/archive.zip`
- * and `simplecache::s3://bucket/file`.
+ * A chained URI in fsspec's form: links that are joined by `::`. Here it is split after its first link. Examples are
+ * `zip://inner/path::s3://bucket/archive.zip` and `simplecache::s3://bucket/file`.
  */
 
 export interface Chain {

@@ -25,8 +25,8 @@ const schemePattern = /^([a-zA-Z][a-zA-Z0-9+.-]*):\/\//;
 const oneSlash = /^([a-zA-Z][a-zA-Z0-9+.-]+):\/?(?!\/)(.*)$/;
 
 /**
- * Throws if the URI is empty. Also throws if it has a known scheme without two slashes, because it would otherwise pass
- * as a plain path.
+ * Throws if the URI is empty, or if it has a known scheme but not two slashes: such a URI would be taken for a plain
+ * path.
  */
 export function checkUri(uri: string, isKnown: (scheme: string) => boolean): void {
   if (typeof uri !== "string") throw new StorageError("config", `expected the URI as a string, got ${typeof uri}`);

@@ -6,8 +6,8 @@ export const encodeKey = (key: string) =>
   /^[\w.~/-]*$/.test(key) ? key : wellFormed(key).split("/").map(encodeText).join("/");
 
 /**
- * Percent-encodes a text, its slashes included. Most texts need no encoding, or only that of slashes. Two checks find
- * these texts first, because the checks are cheaper than encoding.
+ * Percent-encodes a text, its slashes included. In most texts, nothing needs encoding, or only the slashes do. Two
+ * checks find these texts first, because the checks are cheaper than encoding.
  */
 export function encodeText(text: string): string {
   if (/^[\w.~-]*$/.test(text)) return text;

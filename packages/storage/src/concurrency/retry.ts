@@ -35,8 +35,8 @@ export async function retry<T>(
 }
 
 /**
- * Returns the pause in milliseconds: `asked`, the time from Retry-After, plus a random time (full jitter), so that
- * clients that failed at the same time do not retry at the same time.
+ * Returns the pause in milliseconds. It is `asked`, the time from the Retry-After header, plus a random time (full
+ * jitter). Because of the random time, clients that failed at the same time do not retry at the same time.
  */
 export function pauseAfter(policy: RetryPolicy, attempt: number, asked = 0): number {
   const longest = Math.min(policy.firstPause * policy.growth ** (attempt - 1), policy.longestPause);

@@ -4,7 +4,7 @@ import { iteratorOf } from "./iterator-of.ts";
 
 /**
  * Runs all items, in any order. After a failure, starts no more items, waits for the running ones, and rejects with the
- * first error. Does so even if the source is still waiting for its next item.
+ * first error. Does not wait for the next item of the source, which may never arrive.
  */
 export async function runAll<T>(
   items: AsyncIterable<T> | Iterable<T>,

@@ -20,7 +20,7 @@ import { suggest } from "./suggestion.ts";
 
 export interface Configuration<Table extends ParameterTable = ParameterTable> {
   readonly values: Values<Table>;
-  /** The environment that variables were read from; code that needs other variables uses it too. */
+  /** The environment in which values were searched. Code that needs further variables reads them here, too. */
   readonly environment: Environment;
   /** Whether the parameter has a value from any source, and not only its default. */
   isGiven(key: keyof Table & string): boolean;

@@ -1,6 +1,6 @@
 /**
- * The members that a dict of client_config accepts: members in its table, and members that are sources of other
- * parameters.
+ * The members that a dict of client_config accepts. A member has its own row in the parameter table, or is a source of
+ * another parameter.
  */
 import type { ParameterTable } from "./parameters.ts";
 

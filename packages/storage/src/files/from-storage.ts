@@ -132,7 +132,8 @@ const isDirect = (prefix: string, { path }: Entry) => !path.slice(prefix.length)
 
 /**
  * Yields the files that match a glob pattern. With versions or with a cache of listings, the tree cannot be walked
- * folder by folder. In these cases, lists everything below the fixed folder and tests each path against the pattern.
+ * folder by folder. In these cases, lists everything below the folder before the first special character of the
+ * pattern, and tests each path against the pattern.
  */
 async function* matching(origin: FileOrigin, place: SourceUri, options: FromStorageOptions): AsyncGenerator<Entry> {
   const { storage, versionAware } = origin;

@@ -107,8 +107,8 @@ interface Job<File> {
 
 /**
  * Determines the names in advance and throws if two files have the same name. Names that depend on content (checksum,
- * etag) are determined when the file is written, without this check. Files with the same name then have the same
- * content, so it does not matter which of them is kept.
+ * etag) are determined when the file is written, without this check. If two files have the same checksum or ETag as
+ * their name, they have the same content, so it does not matter which of them is kept.
  */
 async function planExport<File extends ExportableFile>(
   files: readonly File[],

@@ -69,8 +69,8 @@ const problems: Readonly<Record<string, Problem>> = {
 
 /**
  * Returns the message for a certificate error: what is wrong and what to do. Returns undefined for other errors.
- * `parameter` is the name of the parameter for trust. It can be set to a file with certificates to trust, or to false
- * to trust any certificate.
+ * `parameter` is the name of the parameter that sets which certificates are trusted. Its value is a file with
+ * certificates, or false to trust any certificate.
  */
 export function describeCertificateError(code: string, host: string, parameter?: string): string | undefined {
   const problem = problems[code];

@@ -6,7 +6,7 @@ const conflict = 409;
 
 /**
  * Waits for the request that creates a bucket. If the request fails with a conflict, throws an error that says that the
- * bucket exists. The conflict cannot be a temporary one: those have another code and were retried before.
+ * bucket exists. Temporary conflicts have another error code; they were retried before, and are thrown unchanged.
  */
 export async function makeBucket(place: ErrorPlace, making: Promise<HttpAnswer>): Promise<void> {
   try {

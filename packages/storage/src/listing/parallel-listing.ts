@@ -16,8 +16,8 @@ interface KeyRange {
   after: string;
   until: string | undefined;
   /**
-   * Number of pages to list before a worker may search for a key at which to split the range. Each search sets it
-   * again.
+   * Number of pages to list before a worker may search for a key at which to split the range. Each search sets a new
+   * number.
    */
   patience: number;
   splitting: boolean;
@@ -87,8 +87,8 @@ async function followRange(work: Work, range: KeyRange, token?: string): Promise
 
 /**
  * Fetches one page and returns the token of the next page. This is a separate function so that nothing refers to a page
- * while the next page is fetched. Otherwise, with many requests at once, such pages would take most of the memory of a
- * listing.
+ * while the next page is fetched. If each request kept its previous page, these pages would take most of the memory of
+ * a listing with many requests at once.
  */
 async function takePage(work: Work, range: KeyRange, token: string | undefined): Promise<string | undefined> {
   await work.places.take();

@@ -1,6 +1,6 @@
 /**
- * `mmap`: keeps all bytes that were read in a sparse temporary file, and never requests them again. They take up disk
- * space, not memory.
+ * `mmap`: keeps every byte that was read, and never requests it again. The bytes are in a sparse temporary file, so
+ * they take up disk space, not memory.
  */
 import { randomUUID } from "node:crypto";
 import { type FileHandle, open, rm } from "node:fs/promises";

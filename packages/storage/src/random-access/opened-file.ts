@@ -1,4 +1,4 @@
-/** A file opened for random access: reads go through a cache, and all of them see the object that was opened. */
+/** A file opened for random access. Reads go through a cache, and every read sees the object that was opened. */
 import type { Backend, CallOptions, Entry, VersionCall } from "../backend.ts";
 import { checkCount } from "../check-count.ts";
 import { checkChoice } from "../configuration/choice.ts";
@@ -134,8 +134,8 @@ class CachedFile implements OpenedFile {
 }
 
 /**
- * Waits for the promise, but only until the signal aborts. The fetch itself continues, because another read may need
- * the same block.
+ * Waits for a block that is being fetched, but only until the signal aborts. The fetch continues after that, because
+ * another read may need the same block.
  */
 async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = Promise.withResolvers<never>();

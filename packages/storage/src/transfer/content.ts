@@ -15,7 +15,10 @@ function bytesOf(piece: unknown): Uint8Array | undefined {
   return piece instanceof ArrayBuffer || piece instanceof SharedArrayBuffer ? new Uint8Array(piece) : undefined;
 }
 
-/** Returns a piece of content as bytes. Throws if it is neither bytes nor text: it would be written as if it were empty. */
+/**
+ * Returns a piece of content as bytes. Throws if the piece is neither bytes nor text, because it would be written as if
+ * it were empty.
+ */
 function toBytes(piece: unknown): Uint8Array {
   const bytes = bytesOf(piece);
   if (bytes) return bytes;
@@ -64,7 +67,8 @@ const isIterable = (stream: unknown): stream is AsyncIterable<unknown> | Iterabl
 
 /**
  * Yields the content in parts; `sizeOf` returns the size of a part by its number. The last part may be shorter. There
- * is at least one part, even if it is empty. Each part of a stream is a new buffer, so the source may reuse its own.
+ * is at least one part, even if it is empty. Each part of a stream is a new buffer, so the source may reuse its own
+ * buffers.
  */
 export async function* partsOf(
   content: WriteContent,

@@ -46,7 +46,7 @@ export class AzClient {
   readonly authorizer: Authorizer;
   readonly #http: HttpClient;
   readonly #origin: string;
-  /** Path in the URL of the account. Emulators have the account name there; otherwise the path is empty. */
+  /** Path in the URL of the account. For an emulator, this is the account name; for other services, it is empty. */
   readonly #folder: string;
 
   constructor({ account, container, configuration, http, retry: policy }: AzSettings) {

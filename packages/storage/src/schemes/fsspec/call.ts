@@ -97,8 +97,8 @@ export class Call {
   }
 
   /**
-   * Tells the Python process how many bytes were read here. That process may then send the same number of bytes. To
-   * save frames, reports are collected until they amount to half of the window.
+   * Tells the Python process how many bytes were read here, so that it may send as many further bytes. To save frames,
+   * reports are collected until they amount to half of the window.
    */
   #makeRoom(bytes: number): void {
     this.#taken += bytes;

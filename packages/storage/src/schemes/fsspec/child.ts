@@ -148,8 +148,8 @@ export class PythonChild {
   }
 
   /**
-   * Closes the pipes one second after the Python process has exited, because processes that it started may still hold
-   * them open.
+   * Closes the pipes one second after the Python process has exited, because child processes of the Python process may
+   * still hold the pipes open.
    */
   #closePipes(): void {
     setTimeout(() => {

@@ -3,8 +3,8 @@ import { type ErrorCode, type ErrorPlace, FolderError, StorageError } from "../.
 import type { RemoteFailure } from "./call.ts";
 
 /**
- * Storage error codes by the name of an exception class. If several classes of an exception are listed, the most
- * specific one decides.
+ * Storage error codes by the name of an exception class. If the list contains both the class of an exception and one of
+ * its base classes, the most specific class decides.
  */
 const codes: Readonly<Record<string, ErrorCode>> = {
   FileNotFoundError: "not_found",

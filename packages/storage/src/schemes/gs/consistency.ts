@@ -8,8 +8,8 @@ import type { ObjectResource } from "./object-resource.ts";
 export class Checksum {
   readonly #md5: Hash | undefined;
   /**
-   * CRC-32C of the bytes that were sent; undefined unless `consistency` is md5. It is compared instead of the MD5 for
-   * composite objects, which have no MD5.
+   * CRC-32C of the bytes that were sent; set only if `consistency` is md5. It is compared if the object is composite,
+   * because composite objects have no MD5.
    */
   readonly #crc32c: Crc32c | undefined;
   readonly #checksSize: boolean;

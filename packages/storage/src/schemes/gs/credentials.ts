@@ -199,8 +199,9 @@ async function remoteSigner(configuration: GsConfiguration): Promise<UrlSigner |
 }
 
 /**
- * Returns the project of the default credentials, if the token is `google_default`. Otherwise, or if they name no
- * project, returns the configured project. Returns undefined if there is none, or if access is anonymous.
+ * Returns the project. If the token is `google_default`, this is the project of the default credentials or, if they
+ * name none, the configured project. For other tokens, it is the configured project. Returns undefined if no project is
+ * found, or if access is anonymous.
  */
 export async function projectOf(configuration: GsConfiguration): Promise<string | undefined> {
   const { token, project } = configuration.values;

@@ -56,7 +56,9 @@ export async function removeTree(changes: Changes, key: string, call: VersionCal
   if (lines.length > 0) await changes.make(lines, { summary: `Remove ${key || "everything"}`, signal: call.signal });
 }
 
-/** Throws if a version is given. Commits are immutable, so the file would be removed from the newest commit instead. */
+/**
+ * Throws if a version is given. A version is a commit, and commits are immutable, so nothing can be removed from it.
+ */
 function refuseVersion(client: HubClient, key: string, { version }: VersionCall): void {
   if (!version) return;
   throw new StorageError(

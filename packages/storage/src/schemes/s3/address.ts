@@ -52,8 +52,8 @@ function standardHost(values: S3Configuration["values"], bucket: string, region:
 
 /**
  * Whether the bucket is part of the host name; otherwise it is part of the path. By default, it is part of the path in
- * two cases. If its name contains a dot, no wildcard certificate would match the host name. If the endpoint is
- * configured, the store seldom has a host name for each bucket.
+ * two cases: a bucket name with a dot, because no wildcard certificate would match the host name, and a configured
+ * endpoint, because such a store seldom has a host name for each bucket.
  */
 function isVirtual(values: S3Configuration["values"], bucket: string, custom: boolean): boolean {
   const style = values["config_kwargs.s3.addressing_style"];

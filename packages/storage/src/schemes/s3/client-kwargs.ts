@@ -3,8 +3,8 @@ import { idle, ofPython, refused } from "../../configuration/options.ts";
 import type { ParameterTable } from "../../configuration/parameters.ts";
 
 /**
- * Arguments of `create_client`, except endpoint_url, use_ssl and the access keys. Those belong to parameters that
- * parameters.ts lists.
+ * Arguments of `create_client`. The arguments endpoint_url, use_ssl and the access keys are not in this table: they are
+ * sources of parameters in parameters.ts.
  */
 export const clientKwargs = {
   "client_kwargs.service_name": refused("the service is always s3", "Service to use."),

@@ -69,7 +69,7 @@ function fromFunction(token: TokenFunction, key: string | null, secret: string |
     if (accessKeyId === null || secretAccessKey === null) {
       throw new StorageError(
         "config",
-        "token: the function did not return both key and secret, and the parameters key and secret do not supply what is missing; return both from the function, or set both parameters",
+        "token: key or secret is missing, because neither the function nor the parameter of that name supplies it; return both from the function, or set both parameters",
         {
           scheme: "s3",
         },

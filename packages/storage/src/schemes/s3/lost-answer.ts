@@ -34,8 +34,8 @@ export async function unlessWritten(
 }
 
 /**
- * Retry policy for lookups of the object: at most 240, with random pauses of half a second on average, so for two
- * minutes.
+ * Retry policy for looking up the object: at most 240 lookups in about two minutes, with random pauses of half a second
+ * on average.
  */
 const patience: RetryPolicy = { attempts: 240, firstPause: 1000, growth: 1, longestPause: 1000 };
 

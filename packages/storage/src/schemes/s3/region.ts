@@ -8,8 +8,8 @@ import { regionOfProfile } from "./shared-config.ts";
 export const standardRegion = "us-east-1";
 
 /**
- * Returns the configured region. If no region is configured, returns undefined if the store must be asked for the
- * region of the bucket, otherwise the standard region.
+ * Returns the configured region. If there is none, returns the standard region, or undefined if the store must be asked
+ * for the region of the bucket.
  */
 export async function knownRegion(
   configuration: Configuration<typeof parameters>,

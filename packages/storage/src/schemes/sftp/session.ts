@@ -84,7 +84,8 @@ export class Session {
   }
 
   /**
-   * Runs work on the given connection. The work is not retried on another connection, where file handles are not valid.
+   * Runs work on the given connection. If the connection is lost, the work is not retried on a new one, because file
+   * handles are valid only on the connection that opened them.
    */
   on<T>(
     connection: Connection,

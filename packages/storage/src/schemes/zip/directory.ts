@@ -14,8 +14,8 @@ const endSize = 22;
 interface DirectoryPlace extends ByteRange {
   readonly count: number;
   /**
-   * Number of bytes before the archive begins in the file, such as those of a program that extracts the archive.
-   * Offsets in the archive do not count these bytes.
+   * Number of bytes in the file before the archive begins. A self-extracting archive, for example, begins after its
+   * program. Offsets in the archive do not count these bytes.
    */
   readonly shift: number;
 }

@@ -49,8 +49,8 @@ function refusalOf(flags: number, method: number): string | undefined {
 const inExtra = 0xffff_ffff;
 
 /**
- * Returns size, compressed size and offset. Values that are too large for the header are in the ZIP64 extra field
- * instead, in this order.
+ * Returns size, compressed size and offset. A value that is too large for the header is in the ZIP64 extra field, which
+ * contains such values in the same order.
  */
 function sizesOf(header: Buffer, extra: Buffer) {
   const large = findExtra(extra, 1);
