@@ -57,7 +57,7 @@ function textOf(lines: readonly string[], { start, end, message }: Traceback): s
 const deepest = 8;
 
 /**
- * Returns a traceback and the tracebacks that caused it, oldest first. The `datachain` library runs functions in a
+ * Returns a traceback and the tracebacks that caused it, oldest first. The dataset library runs functions in a
  * worker process, which an intermediate process starts. If the worker fails, the other two processes only report that a
  * process failed, so the real reason is the exception in the worker.
  */

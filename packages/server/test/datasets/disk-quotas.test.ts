@@ -134,7 +134,10 @@ describe("quotas of uploads and logs", () => {
     await register("first");
     const { texts } = await client.call(routes.getTeamUsage, { params });
     assert.ok(texts.bytes >= 600_000 && texts.bytes < 601_000, String(texts.bytes));
-    await assert.rejects(register("second"), isRefused(/texts of dataset versions\) take 586 KiB, .* quota of the team is 1 MiB/));
+    await assert.rejects(
+      register("second"),
+      isRefused(/texts of dataset versions\) take 586 KiB, .* quota of the team is 1 MiB/),
+    );
     assert.equal((await client.call(routes.getTeamUsage, { params })).texts.bytes, texts.bytes, "nothing was kept");
   });
 

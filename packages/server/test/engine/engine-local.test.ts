@@ -145,13 +145,13 @@ describe("users of jobs", () => {
     const users = open("one");
     const taken = await Promise.all(["a", "b", "c"].map((key) => users.take(key)));
     assert.deepEqual(taken, [58_000, 58_001, 58_002]);
-    await assert.rejects(users.take("d"), /All user ids from 58000 to 58003 are in use/);
+    await assert.rejects(users.take("d"), /All user ids from 58000 to 58003 \(MILLRACE_JOB_UIDS\) are taken/);
     users.give(58_001, "somebody else");
-    await assert.rejects(users.take("d"), /in use/);
+    await assert.rejects(users.take("d"), /are taken/);
     users.give(58_001, "b");
     users.give(58_001, "b");
     assert.equal(await users.take("d"), 58_001);
-    await assert.rejects(users.take("e"), /in use/);
+    await assert.rejects(users.take("e"), /are taken/);
     users.close();
   });
 
@@ -168,7 +168,7 @@ describe("users of jobs", () => {
     await rm(join(folder, "registry.db"), { force: true });
     const [one, two] = [open("one"), open("two")];
     const taken = [await one.take("a"), await one.take("b"), await one.take("c")];
-    await assert.rejects(two.take("x"), /in use/);
+    await assert.rejects(two.take("x"), /are taken/);
     assert.equal(new Set(taken).size, 3);
     one.close();
     two.close();

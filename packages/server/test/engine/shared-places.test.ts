@@ -156,7 +156,7 @@ describe("what jobs leave in shared places", { skip }, () => {
       registry: join(root, "users.db"),
     });
     assert.deepEqual([await jobs.take("a"), await jobs.take("b")], [small.first + 1, small.first + 3]);
-    await assert.rejects(jobs.take("c"), /in use/);
+    await assert.rejects(jobs.take("c"), /are taken/);
     jobs.close();
   });
 });
@@ -208,7 +208,7 @@ describe("a start at uid", { skip }, () => {
       const taken = [];
       for (let id = ids.first + 1; id < ids.last; id++) taken.push(await isolation.takeUser(fixture.folder(`j.${id}`)));
       assert.ok(!taken.includes(ids.first), taken.join());
-      await assert.rejects(isolation.takeUser(fixture.folder("j.1")), /in use/);
+      await assert.rejects(isolation.takeUser(fixture.folder("j.1")), /are taken/);
       assert.match(isolation.warnings.join(), /user ids 57910 left .* The server does not use these user ids until/);
       isolation.close();
     } finally {

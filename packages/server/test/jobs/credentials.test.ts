@@ -71,11 +71,11 @@ describe("credentials", () => {
   it("with invalid names, no values or too many are refused, without repeating a value", async () => {
     const bad: [object, RegExp][] = [
       [{ values: {} }, /at least one variable/],
-      [{ values: { "A-B": "hidden-value" } }, /values: expected names/],
+      [{ values: { "A-B": "hidden-value" } }, /values: expected variable names/],
       [{ values: { A: 12345678 } }, /^values\.A: expected string$/],
       [{ values: "hidden-value" }, /^values: expected object$/],
       [{ dotenv: "hidden-value" }, /dotenv: expected NAME=VALUE in line 1/],
-      [{ dotenv: "hidden+value/of+base64-that-lost-its-name==" }, /dotenv: expected names/],
+      [{ dotenv: "hidden+value/of+base64-that-lost-its-name==" }, /dotenv: expected variable names/],
       [{ values: { A: "x".repeat(262_145) } }, /^values\.A: expected at most 131072 characters, got 262145$/],
       [
         { values: Object.fromEntries([...Array(101).keys()].map((i) => [`A${i}`, "1"])) },

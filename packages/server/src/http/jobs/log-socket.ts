@@ -180,7 +180,7 @@ async function follow(following: Following, follower: Follower, call: Call, abor
 }
 
 /**
- * Tells the follower that the job does not exist. `datachain` clients older than version 0.59 ignore this message and
+ * Tells the follower that the job does not exist. Clients older than version 0.59 ignore this message and
  * would retry for ten minutes, so a final status follows.
  */
 async function sayThereIsNone(follower: Follower, { jobId, team }: Call): Promise<void> {
