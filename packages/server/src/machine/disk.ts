@@ -62,8 +62,8 @@ export class Disk {
   }
 
   /**
-   * Measures the free space. Returns how many bytes must be freed before copies of `more` bytes may be written; 0 if
-   * they fit.
+   * Measures the free space. Returns how many bytes must be freed before files with a total of `more` bytes may be
+   * downloaded; 0 if there is enough space.
    */
   async shortage(more = 0): Promise<number> {
     return Math.max(0, Math.max(this.#floor, least) * copiesLeave + more - (await this.#ask()));

@@ -1,6 +1,6 @@
 /**
- * Checks keys for stores with a folder tree. Such a store would silently take some keys, such as `a/../b`, for other
- * paths.
+ * Checks keys for stores with a folder tree. In such a store, some keys would silently lead to another path: `a/../b`,
+ * for example, to `b`.
  */
 import { StorageError } from "../errors.ts";
 import { temporaryName } from "./temporary-name.ts";

@@ -23,7 +23,7 @@ export const warehouses = group("Warehouses", {
     env: "MILLRACE_STORE_PAUSE_DAYS",
     fallback: "7",
     description:
-      "days without an idle moment after which a team's jobs are paused for garbage collection; 0 never pauses them",
+      "if a team's jobs leave no idle moment for this many days, they are paused for garbage collection; 0 never pauses them",
     parse: integer(0, 365),
   }),
 });

@@ -78,8 +78,8 @@ async function known(db: Db, { team_id, user_id }: Holder): Promise<string> {
 }
 
 /**
- * Records in `sources` which set defines which variable. Returns an error text if an earlier set already defines a
- * variable of this set; otherwise undefined.
+ * Returns an error text if an earlier credential set defines one of the variables of this set. Otherwise adds the
+ * variables to `sources`, each with the name of this set, and returns undefined.
  */
 function clashOf(sources: Map<string, string>, row: CredentialsRow): string | undefined {
   const { name } = row;

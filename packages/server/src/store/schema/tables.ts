@@ -449,7 +449,7 @@ interface DatasetVersionsTable {
   dataset_id: number;
   team_id: number;
   uuid: string;
-  /** Version number in three parts: as text, and as three integers to sort by. */
+  /** Version number, such as 1.0.2. It is stored as text and, for sorting, also as three integers. */
   version: string;
   major: number;
   minor: number;

@@ -1,7 +1,7 @@
 /**
- * Short and full versions of a job's spec. `jobs.spec` has what lists show. If fields are shortened there, `cut` names
- * them and `job_texts` refers to their full texts in `texts`, which jobs share. So lists never read large scripts, and
- * repeating a job stores no second copy of its script.
+ * Short and full versions of a job's spec. `jobs.spec` is the short version, which is shown in lists. `jobs.cut` names
+ * the fields that are shortened in it. Their full texts are in the table `texts`, and jobs with the same text share one
+ * row. So lists never read large scripts, and repeating a job stores no second copy of its script.
  */
 import { ApiError, answerLimits } from "@millrace/contract";
 import { sql } from "kysely";
