@@ -144,8 +144,8 @@ async function takeOver(work: Work, chain: Chain): Promise<void> {
 }
 
 /**
- * Restricts a chain to its current subfolder. Later, a worker may take over a part of this subfolder. If the chain is
- * not in a subfolder, ends the chain.
+ * Restricts a chain to the subfolder that it has reached, because the caller takes over the rest. If the chain has
+ * reached no subfolder, it ends.
  */
 function restrict(chain: Chain, level: string): void {
   const slash = chain.after.indexOf("/", level.length);

@@ -99,8 +99,8 @@ export class PeerUsers {
   }
 
   /**
-   * Searches a table once for all lookups. `width` is the number of characters from the start of the first address to
-   * the end of the second port.
+   * Finds the lines of /proc/net/tcp or tcp6 that contain `needle`, and answers the lookups in `wanted` that match one of
+   * them. `width` is the length of both addresses with their ports in a line.
    */
   #search(table: Buffer, needle: string, width: number, wanted: ReadonlyMap<string, Question["answer"]>): void {
     for (let at = table.indexOf(needle); at !== -1; at = table.indexOf(needle, at + needle.length)) {
