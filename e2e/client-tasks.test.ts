@@ -53,7 +53,8 @@ describe("tasks of datachain job run", { skip, concurrency: 2 }, () => {
     await client.write("stopped.sh", "echo should not run\n");
     await client.write("other.sh", "echo runs\n");
     // The client reads the time just before it sends it, so the second is later however slow the machine is.
-    const inAWhile = ["--start-time", "in 5 seconds"];
+    // On a busy machine, the client and the cancellation take seconds.
+    const inAWhile = ["--start-time", "in 20 seconds"];
     const stopped = jobIdOf(await client.run("job", "run", "stopped.sh", ...inAWhile));
     await suite.api.call(routes.cancelJob, { params: { job_id: stopped }, body: {} });
     const other = jobIdOf(await client.run("job", "run", "other.sh", ...inAWhile));
