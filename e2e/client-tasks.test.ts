@@ -21,7 +21,7 @@ describe("tasks of datachain job run", { skip, concurrency: 2 }, () => {
   };
 
   async function firstChild(task: string): Promise<Job> {
-    const deadline = Date.now() + 30_000;
+    const deadline = Date.now() + 60_000;
     for (;;) {
       const [child] = await childrenOf(task);
       if (child) return child;
