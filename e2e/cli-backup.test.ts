@@ -156,6 +156,7 @@ describe("millrace backup and restore", () => {
     const verified = await cli.run("backup", "verify", folder);
     assert.equal(verified.code, 0);
     assert.match(verified.stderr, /warning: The upload [0-9a-f-]{36} is missing/);
+    assert.match(verified.stdout, /is readable, without an upload that its server had lost; it was taken/);
   });
 
   test("under load, everything that was acknowledged before is restored, on SQLite and on PostgreSQL", async () => {

@@ -72,11 +72,18 @@ const verify: Handler<"backup verify"> = async ({ flags, arguments: { DIR } }, o
   if (flags.json) output.json(found);
   else {
     tell(manifest, output);
-    const state = problems.length === 0 ? "complete and readable" : "readable, but incomplete";
-    output.print(`${DIR} is ${state}; it was taken ${ageText(manifest.startedAt, Date.now())}`);
+    output.print(`${DIR} is ${stateOf(found)}; it was taken ${ageText(manifest.startedAt, Date.now())}`);
   }
   if (problems.length === 0) return 0;
   throw new CliError("The backup is incomplete", { why: problems.join("\n"), next: "Take another backup" });
 };
+
+/** Describes a backup that can be restored. Uploads that its server had lost before are not a fault of the backup. */
+function stateOf({ manifest, problems }: { manifest: Manifest; problems: readonly string[] }): string {
+  if (problems.length > 0) return "readable, but incomplete";
+  const lost = manifest.uploads?.lost.length ?? 0;
+  if (lost === 0) return "complete and readable";
+  return `readable, without ${lost === 1 ? "an upload" : `${lost} uploads`} that its server had lost`;
+}
 
 export const handlers: HandlersOf<"backup"> = { backup, "backup verify": verify };

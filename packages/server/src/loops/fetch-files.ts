@@ -70,9 +70,11 @@ export function fetchFiles(given: FetchContext): Loop {
       await tryAgain(context);
       if (await disk.isLow()) await context.room.keepMinimum();
       if (!context.storage.isOver) return;
+      const refused = new Map<number, number>();
       for (const cluster of await activeClusters(context.store.db)) {
         // If all slots are busy no job can start, and its files would only use disk space.
-        if (cluster.max_workers > (await busySlots(context.store.db, cluster.id))) await beginAll(context, cluster.id);
+        if (cluster.max_workers > (await busySlots(context.store.db, cluster.id)))
+          await beginAll(context, cluster.id, refused);
       }
     },
     settled: () => context.pool.settled(),
@@ -87,16 +89,24 @@ async function tryAgain({ store, waits, clock }: Fetching): Promise<void> {
   });
 }
 
-/** Starts downloads up to the limits. The query skips teams that have reached the limit per team. */
-async function beginAll(context: Fetching, clusterId: number): Promise<void> {
+/**
+ * Starts downloads up to the limits. The query skips teams that have reached the limit per team. It also skips teams
+ * with as many jobs in `refused`, for which there was no disk space in this run: such a job costs a look at each of its
+ * files, so a long queue of them would delay the jobs of other teams.
+ */
+async function beginAll(context: Fetching, clusterId: number, refused: Map<number, number>): Promise<void> {
   const { pool, store } = context;
   while (!pool.isFull) {
-    const full = pool.fullTeams();
+    const outOfSpace = [...refused].filter(([, jobs]) => jobs >= bounds.perTeam).map(([team]) => team);
+    const full = [...pool.fullTeams(), ...outOfSpace];
     // The list includes jobs whose download is in progress; these are at most half of it.
     const waiting = await waitingForFiles(store.db, clusterId, full, 2 * bounds.atOnce);
     const next = waiting.find(({ job_id }) => !pool.has(job_id));
     if (!next) return;
-    if (!(await reserve(context, next.job_id))) continue;
+    if (!(await reserve(context, next.job_id))) {
+      refused.set(next.team_id, (refused.get(next.team_id) ?? 0) + 1);
+      continue;
+    }
     pool.begin(next.job_id, next.team_id, () => fetchOne(context, next.job_id));
   }
 }
