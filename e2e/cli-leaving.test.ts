@@ -123,7 +123,10 @@ describe("somebody who leaves", () => {
     await admin.print("schedule", "update", "nightly-ben", "--owner", "main-service");
     assert.doesNotMatch(await admin.print("schedule", "show", "nightly-ben"), /^problem/m);
     const [task] = (await admin.json<Job[]>("job", "ls", "--status", "task", "--created-by", "ben")) as [Job];
-    assert.match(await admin.refused(1, "job", "hand-over", task.id, "main-service"), /no credentials named keys-ben/);
+    assert.match(
+      await admin.refused(1, "job", "hand-over", task.id, "main-service"),
+      /no credentials with these names: keys-ben/,
+    );
     assert.match(
       await admin.print("job", "hand-over", task.id, "main-service", "--force"),
       /creates now run as main-service/,

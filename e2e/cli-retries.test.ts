@@ -46,7 +46,7 @@ describe("millrace job with --timeout and --retries", () => {
     const cli = await commandLine();
     await cli.write("never.sh", ":\n");
     const wrong = await cli.run("job", "run", "never.sh", "--timeout", "soon");
-    assert.match(wrong.stderr, /--timeout: 'soon' is not a duration[\s\S]*30s, 10m/);
+    assert.match(wrong.stderr, /--timeout: 'soon' is not a duration[\s\S]*such as 10m/);
     const long = await cli.run("job", "run", "never.sh", "--timeout", "31d");
     assert.match(long.stderr, /timeout/);
     assert.ok(wrong.code !== 0 && long.code !== 0);
