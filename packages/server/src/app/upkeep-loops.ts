@@ -38,7 +38,7 @@ export function upkeepLoops({ machinery, exports, ...settings }: UpkeepLoops): L
     keepEnvironments({ store, engines, clock, disk, serverId, quotas }),
     copyWarehouses(kept),
     tidyWarehouses(kept),
-    exportDatasets({ store, signals, disk, log, warehouses, blobs, quotas }),
+    exportDatasets({ store, signals, clock, disk, log, warehouses, blobs, quotas }),
     sweep({
       ...{ store, engines, clock, log, serverId, warehouses },
       ...{ blobs, archive, exports },

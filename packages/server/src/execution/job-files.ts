@@ -51,11 +51,14 @@ export async function fetchJobFiles(db: Db, blobs: Blobs, jobId: string): Promis
     await blobs.fetch(uploadName(blob), { size, atMost: Math.ceil(leastMs + size / slowRate) });
 }
 
-/** Returns how many bytes of a queued job's files are not on this machine yet. */
-export async function missingBytes(db: Db, blobs: Blobs, jobId: string): Promise<number> {
+/**
+ * Returns how many bytes of disk space a queued job's files still need. All files are copied to the working folder of
+ * the job; those that are not on this machine yet are downloaded before that.
+ */
+export async function neededBytes(db: Db, blobs: Blobs, jobId: string): Promise<number> {
   let bytes = 0;
   for (const { blob, size } of await filesOf(db, jobId))
-    if ((await blobs.copyOf(uploadName(blob))) === undefined) bytes += size;
+    bytes += (await blobs.copyOf(uploadName(blob))) === undefined ? 2 * size : size;
   return bytes;
 }
 

@@ -8,9 +8,11 @@ import { exportFolder, exportName } from "../blobs/blob-names.ts";
 import type { Blobs } from "../blobs/blobs.ts";
 import { type DiskQuotas, whyNoExports } from "../domain/access/quotas.ts";
 import { rowsOfFile } from "../domain/datasets/exports.ts";
+import type { Clock } from "../domain/time/clock.ts";
 import type { Disk } from "../machine/disk.ts";
 import { isPassing } from "../machine/passing.ts";
 import type { Db, Store } from "../store/drivers/store.ts";
+import { isUnavailable } from "../store/drivers/unavailable.ts";
 import { getVersion } from "../store/queries/datasets/dataset-versions.ts";
 import {
   countFile,
@@ -22,11 +24,13 @@ import {
 import type { Signals } from "../turns/signals.ts";
 import { columnsOfSchema } from "../warehouses/columns.ts";
 import { type Warehouses, WarehouseUnusable } from "../warehouses/warehouses.ts";
+import { BackOff } from "./back-off.ts";
 import type { Loop } from "./loop.ts";
 
 export interface ExportsContext {
   readonly store: Store;
   readonly signals: Signals;
+  readonly clock: Clock;
   readonly disk: Disk;
   readonly log: Logger;
   readonly warehouses: Warehouses;
@@ -40,6 +44,11 @@ const atOnce = 4;
  * Expected size of one file in bytes. If the disk has less free space than this above its minimum, no file is begun.
  */
 const roomForFile = 64 * 1024 ** 2;
+/**
+ * After a file that could not be written, for example because the storage is full, no file is begun for this many
+ * milliseconds. The delay grows from `first` to `longest`.
+ */
+const pauses = { first: 1000, longest: 15_000 } as const;
 
 interface ExportLoop extends Loop {
   /** Resolves when no file is being written. */
@@ -47,14 +56,19 @@ interface ExportLoop extends Loop {
 }
 
 export function exportDatasets(context: ExportsContext): ExportLoop {
-  const { store, signals, disk } = context;
+  const { store, signals, disk, clock, log } = context;
   const next = takeTurns();
   const writing = new Map<number, Promise<void>>();
-  let failure: Error | undefined;
+  const pause = new BackOff(clock, pauses);
   const begin = (row: ExportRow) => {
     const work = writeNext(context, row)
+      .then(() => {
+        if (pause.succeed()) log.info("files of exports can be written again");
+      })
       .catch((error: Error) => {
-        failure = error;
+        // The store itself logs that the database is unreachable.
+        if (pause.fail() && !isUnavailable(error))
+          log.warn({ err: error, export: row.id }, "could not write a file of an export; trying again");
       })
       .finally(() => {
         writing.delete(row.team_id);
@@ -67,11 +81,7 @@ export function exportDatasets(context: ExportsContext): ExportLoop {
     signal: signals.exports,
     interval: 5000,
     async runOnce() {
-      // A temporary failure, such as a full disk, pauses this loop like any other.
-      const failed = failure;
-      failure = undefined;
-      if (failed) throw failed;
-      while (writing.size < atOnce && !(await disk.isLow(roomForFile))) {
+      while (pause.isOver && writing.size < atOnce && !(await disk.isLow(roomForFile))) {
         const row = await next(store.db, writing);
         if (!row) return;
         begin(row);
@@ -114,7 +124,7 @@ async function writeNext(context: ExportsContext, row: ExportRow): Promise<void>
     await store.write((db) => countFile(db, row, size));
   } catch (error) {
     // The dataset was renamed in the meantime: the next run finds it under its new name. After a full disk or a lost
-    // database connection, the loop waits and tries again.
+    // database connection, the loop pauses and tries again.
     if ((await getVersion(store.db, row.version_id))?.rows_table !== version?.rows_table) return;
     if (isPassing(error)) throw error;
     if (!(error instanceof WarehouseUnusable)) log.error({ err: error, export: row.id }, "an export failed");

@@ -7,7 +7,7 @@ import { BlobMissing, type Blobs } from "../blobs/blobs.ts";
 import { iso } from "../domain/time/clock.ts";
 import { failRefused } from "../execution/claim.ts";
 import type { ExecutionContext } from "../execution/execution-context.ts";
-import { fetchJobFiles, fileGone, missingBytes } from "../execution/job-files.ts";
+import { fetchJobFiles, fileGone, neededBytes } from "../execution/job-files.ts";
 import { isDiskFull } from "../machine/disk.ts";
 import { isPassing } from "../machine/passing.ts";
 import { isUnavailable } from "../store/drivers/unavailable.ts";
@@ -114,7 +114,7 @@ async function beginAll(context: Fetching, clusterId: number, refused: Map<numbe
 /** Reserves disk space for the files of a job. If there is not enough space, postpones the job and returns false. */
 async function reserve(context: Fetching, jobId: string): Promise<boolean> {
   const { store, blobs, room, log } = context;
-  if (await room.reserve(jobId, await missingBytes(store.db, blobs, jobId))) return true;
+  if (await room.reserve(jobId, await neededBytes(store.db, blobs, jobId))) return true;
   log.debug({ job: jobId }, "the disk has no space for the files of a job");
   await postpone(context, jobId, "disk");
   return false;

@@ -124,7 +124,7 @@ describe("a server with MILLRACE_BLOBS", { skip, timeout: 300_000 }, () => {
     assert.deepEqual([response.status, response.headers.get("retry-after")], [503, "2"]);
     assert.match(
       message,
-      /^The file storage of the server is unreachable; running jobs continue\. Nothing was changed/,
+      /^The file storage of the server does not work at the moment; running jobs continue\. Nothing was changed/,
     );
     const rows = await server.store.db.selectFrom("files").select("filename").where("filename", "=", "x").execute();
     assert.equal(rows.length, 0);

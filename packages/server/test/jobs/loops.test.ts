@@ -265,7 +265,7 @@ describe("loops", () => {
         await writeFile(path, "");
       },
     } as unknown as Warehouses;
-    const loop = exportDatasets({ store, signals, disk, log, warehouses, blobs: blobsIn(dataDir), quotas });
+    const loop = exportDatasets({ store, signals, clock, disk, log, warehouses, blobs: blobsIn(dataDir), quotas });
     for (let turn = 0; turn < 6; turn++) {
       await loop.runOnce();
       await loop.settled();
@@ -296,7 +296,7 @@ describe("loops", () => {
         await writeFile(path, "");
       },
     } as unknown as Warehouses;
-    const loop = exportDatasets({ store, signals, disk, log, warehouses, blobs: blobsIn(dataDir), quotas });
+    const loop = exportDatasets({ store, signals, clock, disk, log, warehouses, blobs: blobsIn(dataDir), quotas });
     const statusOf = async (id: string) => (await findExport(store.db, id))?.status;
     const completed = async (id: string) => {
       for (; (await statusOf(id)) !== "complete"; await new Promise(setImmediate)) await loop.runOnce();
@@ -319,7 +319,16 @@ describe("loops", () => {
     } as unknown as Warehouses;
     const folder = join(dataDir, "exports", "much");
     const room = { ...quotas, exports: 3 * 1024 ** 2 };
-    const loop = exportDatasets({ store, signals, disk, log, warehouses, blobs: blobsIn(dataDir), quotas: room });
+    const loop = exportDatasets({
+      store,
+      signals,
+      clock,
+      disk,
+      log,
+      warehouses,
+      blobs: blobsIn(dataDir),
+      quotas: room,
+    });
     for (let turn = 0; turn < 4; turn++) {
       await loop.runOnce();
       await loop.settled();
@@ -332,6 +341,48 @@ describe("loops", () => {
     );
     await assert.rejects(access(folder));
     assert.equal((await usageOf(store.db, 1)).exports, 0);
+  });
+
+  it("pause when an export file cannot be written: no other is begun, and one warning is logged", async () => {
+    await store.write((db) => db.deleteFrom("exports").execute());
+    const uuid = await putVersion(store, "unlucky", { rows_table: "unlucky", num_objects: 1 });
+    const version_id = (await versionIdOf(store.db, 1, uuid)) ?? 0;
+    const row = { id: "unlucky", team_id: 1, version_id, status: "pending", num_files: 1, files_done: 0 } as const;
+    await store.write((db) => insertExport(db, { ...row, error: null, created_at: iso(now) }));
+    let tries = 0;
+    let isFull = true;
+    const warehouses = {
+      exportRows: async (_team: number, _rows: object, path: string) => {
+        tries++;
+        if (isFull) throw Object.assign(new Error("no space"), { code: "ENOSPC" });
+        await writeFile(path, "");
+      },
+    } as unknown as Warehouses;
+    const lines: string[] = [];
+    const told = pino({ level: "info" }, { write: (line: string) => lines.push(JSON.parse(line).msg) });
+    const loop = exportDatasets({
+      ...{ store, signals, clock, disk, warehouses, quotas },
+      ...{ blobs: blobsIn(dataDir), log: told },
+    });
+    const run = async () => {
+      for (let turn = 0; turn < 3; turn++) {
+        await loop.runOnce();
+        await loop.settled();
+      }
+    };
+    await run();
+    assert.equal(tries, 1);
+    now += 1000;
+    await run();
+    assert.equal(tries, 2);
+    isFull = false;
+    now += 2000;
+    await run();
+    assert.equal((await findExport(store.db, "unlucky"))?.status, "complete");
+    assert.deepEqual(lines, [
+      "could not write a file of an export; trying again",
+      "files of exports can be written again",
+    ]);
   });
 
   it("delete files that no job uses after the documented time", async () => {

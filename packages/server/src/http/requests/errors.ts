@@ -59,12 +59,15 @@ export const unavailable = (fate = nothingChanged) =>
     retryAfter,
   });
 
-/** Returns the error for an unreachable blob storage. The reason is only logged, because it names buckets and hosts. */
+/**
+ * Returns the error for a blob storage that is unreachable, full or misconfigured. The reason is only logged, because
+ * it names buckets and hosts.
+ */
 function filesUnavailable(error: BlobsUnavailable, request: FastifyRequest): ApiError {
   request.log.error({ err: error }, "the blob storage (MILLRACE_BLOBS) is unavailable");
   return new ApiError(
     "unavailable",
-    `The file storage of the server is unreachable; running jobs continue. ${nothingChanged}`,
+    `The file storage of the server does not work at the moment; running jobs continue. ${nothingChanged}`,
     { retryAfter },
   );
 }
