@@ -68,7 +68,9 @@ export function secretKey(given: string): Buffer {
 }
 
 export function databaseUrl(given: string): string {
-  if (given && !/^postgres(ql)?:\/\//.test(given)) throw new Error("expected a postgres:// URL");
+  if (given && !(URL.canParse(given) && /^postgres(ql)?:$/.test(new URL(given).protocol)))
+    throw new Error("expected a postgres:// URL such as postgres://USER:PASSWORD@HOST:5432/DATABASE");
+  if (given && new URL(given).host.includes(",")) throw new Error("expected a postgres:// URL with one host");
   return given;
 }
 

@@ -1,6 +1,7 @@
 /**
- * Reserves disk space for local copies of the files that jobs need. The free space stays above its minimum even when
- * all downloads in progress are complete. If space is needed, copies that no job uses are deleted.
+ * Reserves disk space for local copies of the files that jobs need: the downloads, and then the copies in the jobs'
+ * working folders. The free space stays above its minimum even when all of them are complete. If space is needed,
+ * copies that no job uses are deleted.
  */
 import type { Blobs, Copy } from "../blobs/blobs.ts";
 import type { Disk } from "../machine/disk.ts";
@@ -21,14 +22,25 @@ export class CopyRoom {
   }
 
   /**
-   * Reserves space for a job's downloads. If there is not enough space, deletes unused copies. If even deleting all
+   * Reserves space for the files of a job. If there is not enough space, deletes unused copies. If even deleting all
    * unused copies would not free enough space, deletes nothing and returns false.
    */
   async reserve(jobId: string, bytes: number): Promise<boolean> {
+    this.release(jobId);
     const shortage = await this.#disk.shortage(bytes + this.#sum());
     if (shortage > 0 && !(await this.#free(shortage))) return false;
-    this.#reserved.set(jobId, bytes);
+    this.hold(jobId, bytes);
     return true;
+  }
+
+  /** Changes how much space is reserved for a job. */
+  hold(jobId: string, bytes: number): void {
+    this.#reserved.set(jobId, bytes);
+  }
+
+  /** Returns the ids of the jobs for which space is reserved. */
+  holders(): string[] {
+    return [...this.#reserved.keys()];
   }
 
   release(jobId: string): void {

@@ -15,6 +15,7 @@ import { busySlots } from "../store/queries/jobs/attempts.ts";
 import { activeClusters } from "../store/queries/jobs/clusters.ts";
 import {
   endFileWait,
+  notRunningYet,
   type Postponed,
   postponedFiles,
   postponeFiles,
@@ -67,6 +68,7 @@ export function fetchFiles(given: FetchContext): Loop {
     signal: signals.files,
     interval: 250,
     async runOnce() {
+      await releaseStarted(context);
       await tryAgain(context);
       if (await disk.isLow()) await context.room.keepMinimum();
       if (!context.storage.isOver) return;
@@ -79,6 +81,17 @@ export function fetchFiles(given: FetchContext): Loop {
     },
     settled: () => context.pool.settled(),
   };
+}
+
+/**
+ * Releases the disk space that is reserved for the working folders of jobs, once their scripts run or the jobs have
+ * ended: their files are copied by then.
+ */
+async function releaseStarted({ store, room, pool }: Fetching): Promise<void> {
+  const held = room.holders().filter((id) => !pool.has(id));
+  if (held.length === 0) return;
+  const waiting = new Set(await notRunningYet(store.db, held));
+  for (const id of held) if (!waiting.has(id)) room.release(id);
 }
 
 async function tryAgain({ store, waits, clock }: Fetching): Promise<void> {
@@ -131,15 +144,19 @@ async function fetchOne(context: Fetching, jobId: string): Promise<void> {
       () => undefined,
       (error: unknown) => ({ error }),
     );
-    if (failure) return await settleFailure(context, jobId, failure.error);
+    if (failure) {
+      context.room.release(jobId);
+      return await settleFailure(context, jobId, failure.error);
+    }
+    // The copies in the working folder still need space.
+    context.room.hold(jobId, await neededBytes(store.db, blobs, jobId));
     context.tries.delete(jobId);
     if (context.storage.succeed()) log.info("files of jobs can be downloaded from the blob storage again");
     if (await store.write((db) => endFileWait(db, jobId))) signals.dispatch.wake();
   } catch (error) {
+    context.room.release(jobId);
     context.storage.fail();
     log[isPassing(error) ? "debug" : "error"]({ err: error, job: jobId }, "could not download the files of a job");
-  } finally {
-    context.room.release(jobId);
   }
 }
 

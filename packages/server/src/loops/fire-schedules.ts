@@ -22,7 +22,8 @@ import {
 import { ClockAdvice } from "./clock-advice.ts";
 import type { Loop } from "./loop.ts";
 import { mendSchedules } from "./mend-times.ts";
-import { page, settled, TeamsInTurn } from "./teams-in-turn.ts";
+import { TeamTurns } from "./team-turns.ts";
+import { page, TeamsInTurn } from "./teams-in-turn.ts";
 
 export interface SchedulesContext
   extends FiringContext,
@@ -45,6 +46,7 @@ export function fireSchedules(context: SchedulesContext): Loop {
   const started = clock.monotonic();
   const fire = firing(context);
   const advice = new ClockAdvice(context);
+  const waiting = new TeamTurns();
   const turns = new TeamsInTurn<DueSchedule>({
     teams: (now) => teamsWithDueSchedules(store.db, iso(now)),
     of: (team, now, after, limit) => dueSchedules(store.db, team, iso(now), { after, limit }),
@@ -63,9 +65,13 @@ export function fireSchedules(context: SchedulesContext): Loop {
       if (await context.disk.isLow()) return;
       if (!(await advice.mayAct((now) => mendSchedules(context, now)))) return;
       const now = clock.now();
-      const waited = await settled((await readySchedules(store.db, page)).map((id) => fire(id, now)));
+      waiting.beginAll(await readySchedules(store.db, page), ({ id }) => fire(id, now));
+      const waited = await waiting.results();
       const fired = await turns.round(now);
       if (waited || fired) signals.schedules.wake();
+    },
+    async settled() {
+      await Promise.all([waiting.settled(), turns.settled()]);
     },
   };
 }

@@ -36,6 +36,7 @@ export function fireTasks(context: TasksContext): Loop {
       if (!(await advice.mayAct((time) => mendTasks(context, time)))) return;
       if (await turns.round(clock.now())) signals.tasks.wake();
     },
+    settled: () => turns.settled(),
   };
 }
 

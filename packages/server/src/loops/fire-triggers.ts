@@ -11,7 +11,8 @@ import { isPassing } from "../machine/passing.ts";
 import { type DueNotice, dueNotices, mendNotices } from "../store/queries/schedules/schedule-notices.ts";
 import { ClockAdvice } from "./clock-advice.ts";
 import type { Loop } from "./loop.ts";
-import { page, settled } from "./teams-in-turn.ts";
+import { TeamTurns } from "./team-turns.ts";
+import { page } from "./teams-in-turn.ts";
 
 export interface TriggersContext
   extends FiringContext,
@@ -20,6 +21,7 @@ export interface TriggersContext
 export function fireTriggers(context: TriggersContext): Loop {
   const { store, signals, clock, log } = context;
   const advice = new ClockAdvice(context);
+  const turns = new TeamTurns();
   const mend = async (now: number) => {
     const mended = await store.write((db) => mendNotices(db, iso(doubtfulFrom(now)), iso(now)));
     if (mended > 0)
@@ -34,9 +36,10 @@ export function fireTriggers(context: TriggersContext): Loop {
       if (await context.disk.isLow()) return;
       if (!(await advice.mayAct(mend))) return;
       const now = clock.now();
-      const due = await dueNotices(store.db, iso(now), page);
-      if (await settled(due.map((notice) => fire(context, notice, now)))) signals.triggers.wake();
+      turns.beginAll(await dueNotices(store.db, iso(now), page), (notice) => fire(context, notice, now));
+      if (await turns.results()) signals.triggers.wake();
     },
+    settled: () => turns.settled(),
   };
 }
 

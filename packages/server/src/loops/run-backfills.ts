@@ -7,7 +7,9 @@ import { advanceBackfill, type BackfillContext } from "../domain/schedules/backf
 import type { ExecutionContext } from "../execution/execution-context.ts";
 import { isPassing } from "../machine/passing.ts";
 import { runningBackfills, updateBackfill } from "../store/queries/schedules/backfills.ts";
+import { actingFor } from "../turns/asker.ts";
 import type { Loop } from "./loop.ts";
+import { turnMs } from "./team-turns.ts";
 
 export interface BackfillsContext
   extends BackfillContext,
@@ -15,7 +17,10 @@ export interface BackfillsContext
 
 /** If the next run of a backfill is refused, the backfill tries again after this many milliseconds. */
 const patience = 5000;
-/** Maximum number of runs that a backfill starts before other backfills get their turn. */
+/**
+ * Maximum number of runs that a backfill starts before other backfills get their turn. A backfill whose runs take long
+ * to start ends its turn earlier.
+ */
 const atOnce = 10;
 
 export function runBackfills(context: BackfillsContext): Loop {
@@ -27,15 +32,16 @@ export function runBackfills(context: BackfillsContext): Loop {
     signal: signals.backfills,
     interval: 500,
     async runOnce() {
-      const ids = await runningBackfills(store.db);
-      for (const id of restingUntil.keys()) if (!ids.includes(id)) restingUntil.delete(id);
+      const backfills = await runningBackfills(store.db);
+      const ids = new Set(backfills.map(({ id }) => id));
+      for (const id of restingUntil.keys()) if (!ids.has(id)) restingUntil.delete(id);
       // Runs that have started continue; new ones wait for free disk space.
-      if (ids.length === 0 || (await disk.isLow())) return;
+      if (backfills.length === 0 || (await disk.isLow())) return;
       let isMore = false;
-      for (const id of ids) {
+      for (const { id, team_id } of backfills) {
         if ((restingUntil.get(id) ?? Number.NEGATIVE_INFINITY) > clock.monotonic()) continue;
         restingUntil.delete(id);
-        const outcome = await advance(context, id);
+        const outcome = await actingFor(team_id, () => advance(context, id));
         if (outcome === "refused") restingUntil.set(id, clock.monotonic() + patience);
         isMore ||= outcome === "more";
       }
@@ -51,7 +57,8 @@ export function runBackfills(context: BackfillsContext): Loop {
 async function advance(context: BackfillsContext, id: number): Promise<"idle" | "more" | "refused"> {
   const { store, signals, clock, log } = context;
   try {
-    for (let begun = 0; begun < atOnce; begun++) {
+    const end = performance.now() + turnMs;
+    for (let begun = 0; begun < atOnce && performance.now() < end; begun++) {
       if (!(await store.write((db) => advanceBackfill(db, context, id, clock.now())))) return "idle";
       signals.dispatch.wake();
     }

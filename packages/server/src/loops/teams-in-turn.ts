@@ -1,4 +1,5 @@
 /** Fires due items of teams in turn, so that a team with thousands of them does not delay the others. */
+import { settled, TeamTurns } from "./team-turns.ts";
 
 /**
  * Number of items that are fired together in one commit. Many items are due at the same time, for example at midnight.
@@ -29,6 +30,7 @@ export class TeamsInTurn<Due extends { readonly next_run: string }> {
    * after it fired is read again only after the team's other due items.
    */
   readonly #places = new Map<number, Due>();
+  readonly #turns = new TeamTurns();
 
   constructor(firing: Firing<Due>) {
     this.#firing = firing;
@@ -39,18 +41,25 @@ export class TeamsInTurn<Due extends { readonly next_run: string }> {
    * caller starts the next round at once.
    */
   async round(now: number): Promise<boolean> {
-    const teams = await this.#firing.teams(now);
-    this.#forgetOthers(new Set(teams));
-    const share = Math.max(leastShare, Math.floor(page / teams.length));
+    const due = await this.#firing.teams(now);
+    this.#forgetOthers(new Set(due));
+    const share = Math.max(leastShare, Math.floor(page / due.length));
+    const teams = due.filter((team) => !this.#turns.isBusy(team));
     let happened = false;
-    let batch: Due[] = [];
+    let batch = new Map<number, Due[]>();
     for (const team of teams) {
-      batch.push(...(await this.#next(team, now, share)));
-      if (batch.length < page) continue;
+      batch.set(team, await this.#next(team, now, share));
+      if (batch.size * share < page) continue;
       happened = (await this.#fireAll(batch, now)) || happened;
-      batch = [];
+      batch = new Map();
     }
-    return (await this.#fireAll(batch, now)) || happened || this.#places.size > 0;
+    happened = (await this.#fireAll(batch, now)) || happened;
+    return happened || teams.some((team) => this.#places.has(team));
+  }
+
+  /** Resolves when no item is being fired. */
+  settled(): Promise<void> {
+    return this.#turns.settled();
   }
 
   #forgetOthers(teams: ReadonlySet<number>): void {
@@ -66,23 +75,17 @@ export class TeamsInTurn<Due extends { readonly next_run: string }> {
   }
 
   /**
-   * Fires a batch of items and waits until all are done. A failure of one item does not affect the others. Returns
-   * whether any item started something.
+   * Fires items of some teams, and waits a limited time until all are done. A failure of one item does not affect the
+   * others. Returns whether any item started something.
    */
-  async #fireAll(batch: readonly Due[], now: number): Promise<boolean> {
-    const newest = batch
-      .map(({ next_run }) => next_run)
+  async #fireAll(batch: ReadonlyMap<number, readonly Due[]>, now: number): Promise<boolean> {
+    const newest = [...batch.values()]
+      .flatMap((items) => items.map(({ next_run }) => next_run))
       .sort()
       .at(-1);
-    if (newest === undefined) return false;
-    await this.#firing.note(newest);
-    return settled(batch.map((due) => this.#firing.fire(due, now)));
+    if (newest !== undefined) await this.#firing.note(newest);
+    for (const [team, items] of batch)
+      this.#turns.begin(team, () => settled(items.map((due) => this.#firing.fire(due, now))));
+    return this.#turns.results();
   }
-}
-
-/** Waits for all promises, then throws the first failure, if any. Returns true if any of them resolved to true. */
-export async function settled(firings: readonly Promise<boolean>[]): Promise<boolean> {
-  const results = await Promise.allSettled(firings);
-  for (const result of results) if (result.status === "rejected") throw result.reason;
-  return results.some((result) => result.status === "fulfilled" && result.value);
 }

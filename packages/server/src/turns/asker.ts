@@ -1,8 +1,14 @@
-/** Keeps the HTTP request on whose behalf the current code runs. Code of a loop runs on behalf of no request. */
+/**
+ * Keeps the HTTP request, or the team, on whose behalf the current code runs. Most code of loops is the server's own
+ * work and runs on behalf of nobody.
+ */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { ApiError } from "@millrace/contract";
 
-/** The HTTP request on whose behalf code runs. It is passed implicitly through all asynchronous calls. */
+/**
+ * The HTTP request on whose behalf code runs, or a loop that acts for a team. It is passed implicitly through all
+ * asynchronous calls.
+ */
 export interface Asker {
   /** Identifies the caller. Callers take turns when many requests wait for the same resource. */
   readonly caller: unknown;
@@ -21,7 +27,23 @@ const askers = new AsyncLocalStorage<Asker>();
 /** Runs code on behalf of a request. */
 export const askedBy = <T>(asker: Asker, work: () => Promise<T>): Promise<T> => askers.run(asker, work);
 
-/** Returns the request on whose behalf the current code runs; undefined in a loop. */
+/** Identifies the loops among the callers of a team. */
+const loops = Symbol("loops");
+
+/**
+ * Runs work of a loop on behalf of a team, such as firing its schedules. Its writes wait for the team's turn. Otherwise
+ * they would be the server's own work, and a team with much of it would delay the starts and ends of all jobs.
+ */
+export async function actingFor<T>(team: number, work: () => Promise<T>): Promise<T> {
+  const asker: Asker = { caller: loops, team, hasGone: () => false };
+  try {
+    return await askedBy(asker, work);
+  } finally {
+    asker.leave?.();
+  }
+}
+
+/** Returns the request or the team on whose behalf the current code runs; undefined for the server's own work. */
 export const currentAsker = (): Asker | undefined => askers.getStore();
 
 /** Throws if the caller has closed the connection, so that no more work is done for the request. */

@@ -38,6 +38,18 @@ describe("room for copies", () => {
     assert.equal(await room.reserve("c", 100), true);
   });
 
+  it("is held for a job's working folder until it is released", async () => {
+    free = 250;
+    assert.equal(await room.reserve("a", 200), true);
+    room.hold("a", 100);
+    assert.deepEqual(room.holders(), ["a"]);
+    assert.equal(await room.reserve("b", 200), false);
+    assert.equal(await room.reserve("b", 100), true);
+    assert.equal(await room.reserve("a", 150), true, "the job's own reservation is replaced");
+    room.release("a");
+    assert.deepEqual(room.holders(), ["b"]);
+  });
+
   it("comes from copies that were not used for longest, and only as many as needed", async () => {
     free = 0;
     copy("new", 1);

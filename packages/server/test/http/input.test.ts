@@ -239,6 +239,14 @@ describe("settings", () => {
     assert.throws(() => readConfig({ port: "http" }, {}), /--port: expected a whole number/);
     assert.throws(() => readConfig({}, { MILLRACE_UPLOAD_LIMIT: "big" }), /MILLRACE_UPLOAD_LIMIT: expected a size/);
     assert.throws(() => readConfig({}, { MILLRACE_TIMEZONE: "Mars/Base" }), /MILLRACE_TIMEZONE: expected an IANA/);
+    for (const url of ["mysql://h/d", "postgres://u:p@h:port/d", "postgres://u:p@h1:1,h2:2/d", "postgres://h1,h2/d"])
+      assert.throws(
+        () => readConfig({}, { MILLRACE_DATABASE_URL: url }),
+        /DATABASE_URL: expected a postgres:\/\/ URL/,
+        url,
+      );
+    for (const url of ["", "postgres://u:p@h:5432/d?sslmode=require", "postgresql:///d?host=/run/postgresql"])
+      assert.equal(readConfig({}, { MILLRACE_DATABASE_URL: url }).data.databaseUrl, url);
   });
   it("that are secret are not repeated in an error", () => {
     assert.throws(

@@ -124,11 +124,13 @@ export function scheduleConformance(open: () => Store): void {
     for (const id of ids) await open().write((db) => deleteSchedule(db, id));
   });
 
+  const ready = async (limit: number) => (await readySchedules(open().db, limit)).map(({ id }) => id);
+
   it("finds schedules with a waiting tick once the newest run has ended", async () => {
     const id = (await schedule(null)) as number;
     const set = (changes: Parameters<typeof updateSchedule>[2]) =>
       open().write((db) => updateSchedule(db, id, changes));
-    assert.deepEqual(await readySchedules(open().db, 10), []);
+    assert.deepEqual(await ready(10), []);
     for (const [status, isReady] of [
       ["RUNNING", false],
       ["PAUSED", false],
@@ -137,10 +139,10 @@ export function scheduleConformance(open: () => Store): void {
       ["CANCELED", true],
     ] as const) {
       await set({ waiting_since: iso(now), latest_pipeline_id: await pipeline(status) });
-      assert.deepEqual(await readySchedules(open().db, 10), isReady ? [id] : [], status);
+      assert.deepEqual(await ready(10), isReady ? [id] : [], status);
     }
     await set({ waiting_since: null });
-    assert.deepEqual(await readySchedules(open().db, 10), []);
+    assert.deepEqual(await ready(10), []);
   });
 
   it("finds due ones in rotation among teams, and the teams that have any", async () => {
@@ -152,8 +154,8 @@ export function scheduleConformance(open: () => Store): void {
       ids.push(id);
     }
     const [first, second, third, others] = ids;
-    assert.deepEqual(await readySchedules(open().db, 10), [first, others, second, third]);
-    assert.deepEqual(await readySchedules(open().db, 2), [first, others]);
+    assert.deepEqual(await ready(10), [first, others, second, third]);
+    assert.deepEqual(await ready(2), [first, others]);
     assert.deepEqual(await teamsWithDueSchedules(open().db, iso(now - 1)), []);
     assert.deepEqual(await teamsWithDueSchedules(open().db, iso(now)), [1, other]);
     assert.deepEqual(await dueSchedules(open().db, other, iso(now), { after: undefined, limit: 10 }), [

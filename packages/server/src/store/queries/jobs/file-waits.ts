@@ -2,6 +2,7 @@
  * Queries on queued jobs that wait for their files. Dispatch does not read the rows of these jobs until the files are
  * on this machine.
  */
+import { jobStates } from "@millrace/contract";
 import type { Updateable } from "kysely";
 import type { Db } from "../../drivers/store.ts";
 import type { Tables } from "../../schema/tables.ts";
@@ -11,6 +12,8 @@ type Wait = NonNullable<Updateable<Tables["queue"]>["waits_for"]>;
 /** Reasons why the download of a job's files was postponed: `storage` if it failed, `disk` if there was no space. */
 export type Postponed = Extract<Wait, "storage" | "disk">;
 const postponed: readonly Postponed[] = ["storage", "disk"];
+
+const beforeRunning = [...jobStates.waiting, ...jobStates.begun.filter((status) => status !== "RUNNING")];
 
 /** Changes what a queued job waits for. Returns false if the job has left the queue or waits for something else now. */
 async function change(
@@ -52,6 +55,12 @@ export function waitingForFiles(db: Db, clusterId: number, without: readonly num
     .orderBy("job_id")
     .limit(limit);
   return (without.length === 0 ? query : query.where("team_id", "not in", without)).execute();
+}
+
+/** Returns which of these jobs wait, or have begun but do not run their script yet. */
+export async function notRunningYet(db: Db, ids: readonly string[]): Promise<string[]> {
+  const query = db.selectFrom("jobs").select("id").where("id", "in", ids).where("status", "in", beforeRunning);
+  return (await query.execute()).map(({ id }) => id);
 }
 
 /** Lists the jobs whose download failed or found no space, ordered by the time of the next try. */

@@ -45,10 +45,10 @@ export const updateBackfill = (db: Db, id: number, changes: Updateable<Tables["b
   db.updateTable("backfills").set(changes).where("id", "=", id).execute();
 
 const running = prepared<Record<string, never>>()((db) =>
-  db.selectFrom("backfills").select("id").where("status", "=", "RUNNING").orderBy("id"),
+  db.selectFrom("backfills").select(["id", "team_id"]).where("status", "=", "RUNNING").orderBy("id"),
 );
-/** Returns the ids of all running backfills; each team has only a few. */
-export const runningBackfills = async (db: Db): Promise<number[]> => (await running(db, {})).rows.map(({ id }) => id);
+/** Lists all running backfills; each team has only a few. */
+export const runningBackfills = async (db: Db) => (await running(db, {})).rows;
 
 export const runningBackfillsOf = async (db: Db, teamId: number): Promise<number> => {
   const query = db.selectFrom("backfills").select("id").where("team_id", "=", teamId).where("status", "=", "RUNNING");

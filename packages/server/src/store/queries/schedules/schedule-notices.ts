@@ -48,7 +48,7 @@ const lockNotice = (db: Db, scheduleId: number): Promise<NoticeRow | undefined> 
   return (isPostgres(db) ? query.forUpdate() : query).executeTakeFirst();
 };
 
-export type DueNotice = Pick<NoticeRow, "schedule_id" | "due_at">;
+export type DueNotice = Pick<NoticeRow, "schedule_id" | "due_at"> & { readonly team_id: number };
 
 const endedStatuses = pipelineStatuses.filter((status) => !isUnfinished(status));
 
@@ -57,7 +57,7 @@ const due = prepared<{ now: string; limit: number }>()((db, value) =>
     .selectFrom("schedule_notices")
     .innerJoin("schedules", "schedules.id", "schedule_notices.schedule_id")
     .leftJoin("pipelines", "pipelines.id", "schedules.latest_pipeline_id")
-    .select(["schedule_notices.schedule_id", "schedule_notices.due_at"])
+    .select(["schedule_notices.schedule_id", "schedule_notices.due_at", "schedules.team_id"])
     .where("due_at", "<=", value("now"))
     .where((eb) =>
       eb.or([

@@ -191,7 +191,7 @@ const waiting = prepared<{ limit: number }>()((db, value) =>
   db
     .selectFrom("schedules")
     .leftJoin("pipelines", "pipelines.id", "schedules.latest_pipeline_id")
-    .select("schedules.id")
+    .select(["schedules.id", "schedules.team_id"])
     .where("waiting_since", "is not", null)
     .where((eb) => eb.or([eb("pipelines.id", "is", null), eb("pipelines.status", "in", endedStatuses)]))
     // Fair order: the first schedule of each team, then the second of each.
@@ -202,11 +202,10 @@ const waiting = prepared<{ limit: number }>()((db, value) =>
     .limit(value("limit")),
 );
 /**
- * Returns the ids of schedules with a waiting tick (scheduled time) that can start, because the previous run has ended.
- * Teams take turns.
+ * Lists schedules with a waiting tick (scheduled time) that can start, because the previous run has ended. Teams take
+ * turns.
  */
-export const readySchedules = async (db: Db, limit: number): Promise<number[]> =>
-  (await waiting(db, { limit })).rows.map(({ id }) => id);
+export const readySchedules = async (db: Db, limit: number) => (await waiting(db, { limit })).rows;
 
 /** Lists active schedules that should have fired before this time but have not, ordered by id. */
 export async function lateSchedules(
