@@ -160,7 +160,8 @@ describe("the commands of the documentation", { skip: await whyNoDatachain() }, 
   });
   after(async () => {
     for (const reader of readers) await reader.close();
-    await rm(folder, { recursive: true, force: true });
+    // A job outlives its server and may still write.
+    await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 500 });
   });
 
   /** Creates a folder with what pages assume. README.md starts its own server. */

@@ -161,8 +161,10 @@ async function assertMails(mail: MailServer, told: readonly string[]): Promise<v
     return new Set(mail.mails.map(textOf).filter((text) => isAbout.test(text)));
   };
   const missing = () => told.filter((event) => textsOf(event).size === 0);
-  for (const deadline = Date.now() + 300_000; missing().length > 0; await sleep(50))
-    assert.ok(Date.now() < deadline, `no e-mail about ${missing()}`);
+  const someCameTwice = () => mail.mails.length > new Set(mail.mails.map(messageIdOf)).size;
+  // The mail server denies the sixth message, so it comes again after a pause, perhaps as the last of all.
+  for (const deadline = Date.now() + 300_000; missing().length > 0 || !someCameTwice(); await sleep(50))
+    assert.ok(Date.now() < deadline, `no e-mail about ${missing()}; some came twice: ${someCameTwice()}`);
   for (const event of told) assert.equal(textsOf(event).size, 1, [...textsOf(event)].join());
   const heard = new Set(told.flatMap((event) => [...textsOf(event)]));
   const all = new Map(mail.mails.map((one) => [messageIdOf(one), textOf(one)]));
@@ -172,7 +174,6 @@ async function assertMails(mail: MailServer, told: readonly string[]): Promise<v
     [...heard].sort(),
     "one id for each text, and nothing that did not happen",
   );
-  assert.ok(mail.mails.length > all.size, "some came twice");
 }
 
 async function submitAll(client: Client): Promise<string[]> {
