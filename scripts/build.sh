@@ -39,6 +39,12 @@ fi
   mkdir -p "$folder" && cp "src/$file" "$folder/"
 done
 
+# The server serves the web UI.
+if [ "$entry" = src/main.ts ] && [ -d src/http ]; then
+  sh "$root/scripts/web.sh" || exit
+  mkdir -p dist/web && cp -r "$root/packages/web/dist/index.html" "$root/packages/web/dist/assets" dist/web/
+fi
+
 config=tsconfig.build.json
 trap 'rm -f "$config"' EXIT
 cat >"$config" <<JSON

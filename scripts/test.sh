@@ -1,5 +1,5 @@
 # `npm test`: installs what is missing, then runs every check and test, and prints the time of each part.
-# Arguments: names of parts (check runner contract server storage cli client pack browser isolation crash soak fuzz); none means all.
+# Arguments: names of parts (check runner contract web server storage cli client pack browser isolation crash soak fuzz); none means all.
 cd "$(dirname "$0")/.." || exit
 wanted=" $* "
 failed=""
@@ -45,7 +45,7 @@ in_memory() {
 }
 
 install() {
-  sh scripts/install.sh all && sh scripts/test-packages.sh
+  sh scripts/install.sh all && sh scripts/test-packages.sh && sh scripts/web.sh
 }
 
 begin=$started
@@ -55,6 +55,7 @@ echo "== install took $(($(date +%s) - begin)) s"
 part check sh scripts/check.sh
 part runner run_tests scripts/*.test.ts
 part contract run_tests packages/contract/test/*.test.ts
+part web run_tests packages/web/test/*.test.ts
 # shellcheck disable=SC2046
 part server in_memory $(find packages/server/test -name "*.test.ts")
 long="" long_client=""
@@ -67,7 +68,7 @@ part client run_tests e2e/client-*.test.ts $long_client
 part isolation run_tests e2e/hostile-jobs.test.ts e2e/hostile-warehouses.test.ts e2e/limits.test.ts
 part crash in_memory e2e/crash*.test.ts
 part soak run_tests e2e/soak.test.ts
-pack="e2e/pack.test.ts e2e/storage-pack.test.ts" browser=e2e/browser.test.ts fuzz=e2e/fuzz.test.ts
+pack="e2e/pack.test.ts e2e/storage-pack.test.ts" browser="e2e/browser*.test.ts" fuzz=e2e/fuzz.test.ts
 # shellcheck disable=SC2086
 if [ "$wanted" = "  " ]; then
   # Each leaves half of the machine unused.

@@ -29,11 +29,11 @@ import { accountPages } from "./pages/account.ts";
 import { deviceLoginPages } from "./pages/device-login.ts";
 import { readForms } from "./pages/forms.ts";
 import { invitationPages } from "./pages/invitation.ts";
-import { jobPages } from "./pages/jobs.ts";
 import { sendNotFoundPage, wantsPage } from "./pages/not-found.ts";
 import { referencePage } from "./pages/reference.ts";
 import { signInPages } from "./pages/sign-in.ts";
 import { tokenPages } from "./pages/tokens.ts";
+import { webApp } from "./pages/web-app.ts";
 import { auditRoutes } from "./people/audit.ts";
 import { deviceLoginRoutes } from "./people/device-login.ts";
 import { invitationRoutes } from "./people/invitations.ts";
@@ -121,14 +121,14 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
 }
 
 /** Registers the HTML pages. Only they read form bodies; the API reads JSON. */
-function pages(app: FastifyInstance, context: HttpContext): void {
+async function pages(app: FastifyInstance, context: HttpContext): Promise<void> {
   readForms(app);
   signInPages(app, context);
   deviceLoginPages(app, context);
   invitationPages(app, context);
   accountPages(app, context);
   tokenPages(app, context);
-  jobPages(app, context);
+  await webApp(app, context);
   referencePage(app, context);
 }
 

@@ -277,7 +277,7 @@ async function harvestPages(harvest: Harvest, server: TestServer, token: string,
   const { stdout } = await promisify(execFile)(millrace, ["admin", "link"], { env: server.settings });
   const entry = await fetch(stdout.trim(), { redirect: "manual" });
   const cookie = entry.headers.getSetCookie()[0]?.split(";")[0] ?? "";
-  for (const path of ["/", `/team/main/datasets/jobs/${id}`, `/team/main/datasets/jobs/${id}/log`]) {
+  for (const path of ["/", `/team/main/datasets/jobs/${id}`, `/api/datachain/jobs/${id}/logs?team_name=main`]) {
     const response = await fetch(server.url + path, { headers: { cookie } });
     assert.equal(response.status, 200, path);
     harvest.add(path, await response.text());

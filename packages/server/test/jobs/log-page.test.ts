@@ -1,4 +1,4 @@
-/** The page of a whole log: its cost for the server, whoever reads it. */
+/** A whole log in a browser: its cost for the server, whoever reads it. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { createJob, shell, waitForEnd } from "@millrace/testing/millrace/jobs.ts";
@@ -9,7 +9,7 @@ import { addPerson, Visitor } from "../support/people.ts";
 const size = 30_000_000;
 const password = "correct horse battery";
 
-it("the page of a whole log is read piece by piece, never as a whole", { timeout: 120_000 }, async (t) => {
+it("a whole log that a browser opens is read piece by piece, never as a whole", { timeout: 120_000 }, async (t) => {
   const server = await startInProcess();
   t.after(() => server.dispose());
   const client = await server.client();
@@ -20,7 +20,7 @@ it("the page of a whole log is read piece by piece, never as a whole", { timeout
   await visitor.post("/auth/sign-in", { username: "vi", password });
 
   const read = t.mock.method(MaskedLog.prototype, "read");
-  const page = await visitor.get(`/team/main/datasets/jobs/${job.id}/log`);
+  const page = await visitor.get(`/api/datachain/jobs/${job.id}/logs?team_name=main`);
   assert.equal(page.headers.get("content-type"), "text/plain; charset=utf-8");
   assert.equal(await page.text(), "0123456789\n".repeat(size / 11 + 1).slice(0, size));
   const lengths = read.mock.calls.map(({ arguments: [, length] }) => length);

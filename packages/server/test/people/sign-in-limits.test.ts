@@ -253,7 +253,7 @@ describe("a caller that disconnects before its answer", () => {
     try {
       const limits = { badTokens: new RateLimit({ now: () => 0, monotonic: () => 0 }, 1, "bad tokens") };
       const context = { store: server.store, keys: {}, clock: { now: Date.now }, limits } as unknown as HttpContext;
-      const guess = () => authenticate(context, { authorization: "Bearer isat_wrong" }, undefined);
+      const guess = () => authenticate(context, { headers: { authorization: "Bearer isat_wrong" } }, undefined);
       await assert.rejects(guess(), { code: "unauthorized" });
       await assert.rejects(guess(), { code: "too_many_requests" });
     } finally {

@@ -188,7 +188,7 @@ const shortList = 20;
  * Returns a page of jobs. The page has fewer than `limit` jobs if they exceed the size of one answer; `next` is then
  * the cursor of the next page.
  */
-export async function listTeamJobs(context: JobsContext, team: Team, query: ListJobsQuery): Promise<JobTexts> {
+async function listTeamJobs(context: JobsContext, team: Team, query: ListJobsQuery): Promise<JobTexts> {
   const { db } = context.store;
   const filter = await readFilter(context, team, query);
   const frame = frameOf(context, team, query.include_steps, true);

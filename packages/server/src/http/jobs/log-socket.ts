@@ -99,7 +99,7 @@ async function accept(context: JobContext, request: IncomingMessage): Promise<Ca
   const url = new URL(request.url ?? "", "http://localhost");
   if (`${url.pathname.replace(/\/+$/, "")}/` !== route.path)
     throw new ApiError("not_found", `There is no WebSocket at ${url.pathname}. See /api/docs.`);
-  const principal = await authenticate(context, request.headers, addressOf(request, context.listening.trustProxy));
+  const principal = await authenticate(context, request, addressOf(request, context.listening.trustProxy));
   const query = readQuery(route.query, Object.fromEntries(url.searchParams)) as {
     job_id?: string;
     team_name?: string;

@@ -46,7 +46,7 @@ async function readPage(source: LogSource, after: number, ended: boolean, limit:
 }
 
 /** Streams the log and closes it at the end. A slow reader keeps at most one chunk in memory. */
-export async function sendLog(request: FastifyRequest, reply: FastifyReply, source: LogSource): Promise<undefined> {
+async function sendLog(request: FastifyRequest, reply: FastifyReply, source: LogSource): Promise<undefined> {
   const size = await source.size();
   const range = readRange(request.headers.range, size);
   if (range === "unsatisfiable") {

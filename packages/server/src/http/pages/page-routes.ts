@@ -7,6 +7,7 @@ import { type Principal, principalOfSession } from "../../domain/access/principa
 import { sessionCookieOf } from "../requests/authenticate.ts";
 import type { RequestContext } from "../requests/context.ts";
 import { refusalOf, setRefusal, validationError } from "../requests/errors.ts";
+import { isOwnSite } from "../requests/own-site.ts";
 import { html, type Page, sendPage } from "./html.ts";
 import { signInPage } from "./sign-in-form.ts";
 
@@ -91,21 +92,14 @@ export function privatePage(
   publicPage(app, context, { ...route, access, stop }, showTo);
 }
 
-/**
- * Refuses forms that another site submits. The cookie attribute SameSite already prevents that, except in old browsers.
- */
-function refuseOtherSites({ headers }: FastifyRequest): void {
-  const site = headers["sec-fetch-site"];
-  const own = site === undefined ? hostOf(headers.origin) === headers.host : site === "same-origin" || site === "none";
-  if (!own)
+/** Refuses forms that another site submits. */
+function refuseOtherSites(request: FastifyRequest): void {
+  if (!isOwnSite(request))
     throw new ApiError(
       "forbidden",
       "The form was sent from a page of another site, so it was refused. Open the page on this server and send the form there.",
     );
 }
-
-/** Returns the host of an Origin header; undefined if the header is not a valid URL. */
-const hostOf = (origin: string | undefined) => (URL.canParse(origin ?? "") ? new URL(origin ?? "").host : undefined);
 
 /**
  * Returns the path to show after signing in: for a GET request the requested page, otherwise the start page, because

@@ -1,32 +1,53 @@
 /** Authenticates the caller from the headers of a request. */
 import type { IncomingHttpHeaders } from "node:http";
 import { ApiError } from "@millrace/contract";
-import { type Principal, principalOfToken } from "../../domain/access/principals.ts";
+import { type Principal, principalOfSession, principalOfToken } from "../../domain/access/principals.ts";
 import { networkOf } from "../connections/ip-addresses.ts";
 import type { RequestContext } from "./context.ts";
+import { isOwnSite } from "./own-site.ts";
 
 /** Returns the token of the Authorization header. Clients use both schemes, `Bearer` and `token`. */
 function tokenOf(headers: IncomingHttpHeaders): string | undefined {
   return /^(?:bearer|token)\s+(\S+)\s*$/i.exec(headers.authorization ?? "")?.[1];
 }
 
+/** What authentication reads of a request. */
+interface Asking {
+  readonly method?: string | undefined;
+  readonly headers: IncomingHttpHeaders;
+}
+
 /**
- * Returns the principal of the token. Invalid tokens count against a rate limit of the address. A valid token is
- * accepted even if that limit is exceeded.
+ * Returns the principal of the token, or of the browser's session if the request has no token. Invalid tokens count
+ * against a rate limit of the address. A valid token is accepted even if that limit is exceeded.
  */
 export async function authenticate(
   context: RequestContext,
-  headers: IncomingHttpHeaders,
+  asking: Asking,
   /** Undefined if the connection was closed. */
   address: string | undefined,
 ): Promise<Principal> {
   const { store, keys, clock, limits } = context;
+  const { headers } = asking;
+  if (headers.authorization === undefined && sessionCookieOf(headers)) return authenticateSession(context, asking);
   try {
     return await principalOfToken(store, keys, tokenOf(headers), clock.now());
   } catch (error) {
     if (error instanceof ApiError && tokenOf(headers)) limits.badTokens.take(networkOf(address ?? ""));
     throw error;
   }
+}
+
+/** A browser sends its cookie with requests that other sites cause, too, so those are refused first. */
+async function authenticateSession({ store, clock }: RequestContext, asking: Asking): Promise<Principal> {
+  if (!isOwnSite(asking))
+    throw new ApiError(
+      "forbidden",
+      "A page of another site sent this request, so it was refused. Send a token instead.",
+    );
+  const principal = await principalOfSession(store.db, sessionCookieOf(asking.headers), clock.now());
+  if (!principal) throw new ApiError("unauthorized", "The session of this browser has ended. Sign in again.");
+  return principal;
 }
 
 const sessionName = "millrace_session";

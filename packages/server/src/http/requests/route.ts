@@ -94,7 +94,7 @@ export function register<R extends Route>(
     // read.
     onRequest: async (request) => {
       if (route.access.kind !== "public") {
-        request.principal = await authenticate(context, request.headers, request.ip);
+        request.principal = await authenticate(context, request, request.ip);
         context.connections.know(request.raw.socket, request.principal);
         if (route.bodyLimit === "large") requireSomeTeam(request.principal, route.access);
       }

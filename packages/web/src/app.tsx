@@ -1,0 +1,88 @@
+/** The screens by path. Each is a chunk of its own, so that a page loads only what it shows. */
+import { QueryClientProvider } from "@tanstack/react-query";
+import { type ComponentType, lazy, Suspense } from "react";
+import { Redirect, Route, Router, Switch } from "wouter";
+import { prefix } from "./api/base.ts";
+import { queries } from "./api/calls.ts";
+import { Session, useSession } from "./api/session.tsx";
+import { TeamContext, teamPath } from "./api/team.tsx";
+import { Crash } from "./frame/crash.tsx";
+import { Frame } from "./frame/frame.tsx";
+import { NotFound } from "./frame/not-found.tsx";
+import { Empty, Loading } from "./look/states.tsx";
+
+/** The screens of a team, by path below the team. */
+const screens: readonly (readonly [string, ComponentType])[] = [
+  ["/", lazy(() => import("./home/home-screen.tsx"))],
+  ["/datasets/jobs", lazy(() => import("./jobs/jobs-screen.tsx"))],
+  ["/datasets/jobs/:id", lazy(() => import("./jobs/job-screen.tsx"))],
+];
+
+export const App = () => (
+  <QueryClientProvider client={queries}>
+    <Router base={prefix}>
+      <Session>
+        <Switch>
+          <Route path="/">
+            <FirstTeam />
+          </Route>
+          <Route path="/team/:team/*?">{({ team }) => <TeamPages team={team} />}</Route>
+          <Route>
+            <Frame team={undefined}>
+              <NotFound />
+            </Frame>
+          </Route>
+        </Switch>
+      </Session>
+    </Router>
+  </QueryClientProvider>
+);
+
+/** The team that this browser showed last. */
+const lastTeam = "millrace.team";
+
+function FirstTeam() {
+  const { teams, username } = useSession();
+  const last = localStorage.getItem(lastTeam);
+  const team = teams.find(({ name }) => name === last) ?? teams[0];
+  if (team) return <Redirect to={teamPath(team.name)} replace />;
+  return (
+    <Frame team={undefined}>
+      <div className="screen">
+        <Empty title="You are not a member of any team yet">
+          <p>
+            Ask an admin of a team to add the user <b>{username}</b>, or to send you an invitation.
+          </p>
+        </Empty>
+      </div>
+    </Frame>
+  );
+}
+
+function TeamPages({ team }: { team: string }) {
+  localStorage.setItem(lastTeam, team);
+  return (
+    <TeamContext.Provider value={team}>
+      <Frame team={team}>
+        <Crash>
+          <Suspense fallback={<FirstLoad />}>
+            <Switch>
+              {screens.map(([path, Screen]) => (
+                <Route key={path} path={`/team/:team${path}`} component={Screen} />
+              ))}
+              <Route>
+                <NotFound />
+              </Route>
+            </Switch>
+          </Suspense>
+        </Crash>
+      </Frame>
+    </TeamContext.Provider>
+  );
+}
+
+const FirstLoad = () => (
+  <div className="screen">
+    <Loading />
+  </div>
+);

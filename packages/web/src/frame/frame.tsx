@@ -1,0 +1,103 @@
+/** The frame of every page: navigation, team, user. On a phone the navigation is a row at the bottom. */
+import type { ReactNode } from "react";
+import { Link, useLocation } from "wouter";
+import { serverPath } from "../api/base.ts";
+import { useSession } from "../api/session.tsx";
+import { teamPath } from "../api/team.tsx";
+import { Button } from "../look/button.tsx";
+import { Icon } from "../look/icon.tsx";
+import "./frame.css";
+import { places } from "./places.ts";
+import { themes, useTheme } from "./theme.ts";
+
+export function Frame({ team, children }: { team: string | undefined; children: ReactNode }) {
+  return (
+    <div className="frame">
+      <a className="skip" href="#main">
+        Skip to the content
+      </a>
+      <header className="top row">
+        <Link href={team === undefined ? "/" : teamPath(team)} className="brand">
+          Millrace
+        </Link>
+        <TeamChoice team={team} />
+        <span className="space" />
+        <UserMenu />
+      </header>
+      {team !== undefined && <Navigation team={team} />}
+      <main id="main" tabIndex={-1}>
+        {children}
+      </main>
+    </div>
+  );
+}
+
+function Navigation({ team }: { team: string }) {
+  const [path] = useLocation();
+  const rest = path.slice(teamPath(team).length);
+  return (
+    <nav className="places" aria-label="Main">
+      {places.map((place) => (
+        <Link
+          key={place.path}
+          href={teamPath(team, place.path)}
+          aria-current={place.here.test(rest) ? "page" : undefined}
+        >
+          <Icon name={place.icon} />
+          <span>{place.title}</span>
+        </Link>
+      ))}
+    </nav>
+  );
+}
+
+function TeamChoice({ team }: { team: string | undefined }) {
+  const { teams } = useSession();
+  const [, go] = useLocation();
+  if (team === undefined) return null;
+  const names = teams.map(({ name }) => name);
+  return (
+    <select
+      className="team-choice"
+      aria-label="Team"
+      value={team}
+      onChange={(event) => go(teamPath(event.currentTarget.value))}
+    >
+      {(names.includes(team) ? names : [team, ...names]).map((name) => (
+        <option key={name}>{name}</option>
+      ))}
+    </select>
+  );
+}
+
+function UserMenu() {
+  const { username } = useSession();
+  const [theme, setTheme] = useTheme();
+  return (
+    <details className="user-menu" onBlur={closeWhenLeft}>
+      <summary className="button bare">
+        <Icon name="person" />
+        <span>{username}</span>
+      </summary>
+      <div className="menu stack tight">
+        <a href={serverPath("/auth/account")}>Account</a>
+        <a href={serverPath("/api/docs")}>API reference</a>
+        <label className="row apart">
+          Theme
+          <select value={theme} onChange={(event) => setTheme(event.currentTarget.value as typeof theme)}>
+            {themes.map((name) => (
+              <option key={name}>{name}</option>
+            ))}
+          </select>
+        </label>
+        <form method="post" action={serverPath("/auth/sign-out")}>
+          <Button type="submit">Sign out</Button>
+        </form>
+      </div>
+    </details>
+  );
+}
+
+function closeWhenLeft(event: { currentTarget: HTMLDetailsElement; relatedTarget: EventTarget | null }): void {
+  if (!event.currentTarget.contains(event.relatedTarget as Node | null)) event.currentTarget.open = false;
+}

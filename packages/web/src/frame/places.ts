@@ -1,0 +1,16 @@
+/** The places of the app, in the order of the navigation. */
+import type { IconName } from "../look/icon.tsx";
+
+interface Place {
+  readonly title: string;
+  readonly icon: IconName;
+  /** Path below the team. */
+  readonly path: string;
+  /** Matches the paths, below the team, at which the place is marked as current. */
+  readonly here: RegExp;
+}
+
+export const places: readonly Place[] = [
+  { title: "Home", icon: "home", path: "", here: /^$/ },
+  { title: "Jobs", icon: "jobs", path: "/datasets/jobs", here: /^\/(datasets\/jobs|editor)/ },
+];

@@ -1,0 +1,19 @@
+/** A table of jobs: the same on every screen that lists jobs. */
+import type { Job } from "@millrace/contract";
+import { Link } from "wouter";
+import { Status } from "../look/status.tsx";
+import { type Column, Table } from "../look/table.tsx";
+import { Time, Took } from "../look/time.tsx";
+import { jobPath } from "./job-paths.ts";
+
+const columns: readonly Column<Job>[] = [
+  { title: "Status", cell: ({ status }) => <Status status={status} /> },
+  { title: "Name", wide: true, cell: (job) => <Link href={jobPath(job.team, job.id)}>{job.name ?? job.id}</Link> },
+  { title: "Created by", optional: true, cell: ({ created_by }) => created_by },
+  { title: "Created", cell: ({ created_at }) => <Time at={created_at} /> },
+  { title: "Took", number: true, cell: (job) => <Took from={job.started_at} to={job.finished_at} /> },
+];
+
+export const JobTable = ({ jobs, label = "Jobs" }: { jobs: readonly Job[]; label?: string }) => (
+  <Table label={label} columns={columns} items={jobs} keyOf={({ id }) => id} />
+);

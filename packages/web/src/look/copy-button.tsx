@@ -1,0 +1,43 @@
+/** Copies a text, and says so. */
+import { useEffect, useState } from "react";
+import { Button } from "./button.tsx";
+
+export function CopyButton({ text, label, children }: { text: string; label: string; children?: string }) {
+  const [copied, setCopied] = useState(false);
+  useEffect(() => {
+    if (!copied) return;
+    const timer = setTimeout(() => setCopied(false), 1500);
+    return () => clearTimeout(timer);
+  }, [copied]);
+  const copy = async () => {
+    await writeText(text);
+    setCopied(true);
+  };
+  return (
+    <Button kind="bare" icon={copied ? "check" : "copy"} onClick={() => void copy()} title={label} aria-label={label}>
+      {children}
+      <span className="hidden-text" role="status">
+        {copied ? "Copied" : ""}
+      </span>
+    </Button>
+  );
+}
+
+/** The clipboard of the browser needs HTTPS or localhost; on plain HTTP a hidden field and the old command do it. */
+async function writeText(text: string): Promise<void> {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const field = document.createElement("textarea");
+  field.value = text;
+  document.body.append(field);
+  field.select();
+  document.execCommand("copy");
+  field.remove();
+}
+
+/** A command to copy, as a block. */
+export const Command = ({ text }: { text: string }) => (
+  <div className="code row apart">
+    <code>{text}</code>
+    <CopyButton text={text} label="Copy the command" />
+  </div>
+);

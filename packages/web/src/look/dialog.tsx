@@ -1,0 +1,72 @@
+/** Questions and forms over the page, on the browser's own dialog: it traps the focus and closes with Escape. */
+import { type ReactNode, useEffect, useId, useRef } from "react";
+import { Button } from "./button.tsx";
+import "./dialog.css";
+import { Problem } from "./states.tsx";
+
+interface DialogProps {
+  readonly title: string;
+  readonly onClose: () => void;
+  readonly children: ReactNode;
+}
+
+export function Dialog({ title, onClose, children }: DialogProps) {
+  const element = useRef<HTMLDialogElement>(null);
+  const heading = useId();
+  useEffect(() => {
+    const dialog = element.current;
+    const before = document.activeElement;
+    dialog?.showModal();
+    return () => {
+      dialog?.close();
+      if (before instanceof HTMLElement) before.focus();
+    };
+  }, []);
+  return (
+    <dialog
+      ref={element}
+      className="dialog"
+      aria-labelledby={heading}
+      onCancel={(event) => {
+        event.preventDefault();
+        onClose();
+      }}
+    >
+      <header className="row apart">
+        <h2 id={heading}>{title}</h2>
+        <Button kind="bare" icon="cross" aria-label="Close" onClick={onClose} />
+      </header>
+      {children}
+    </dialog>
+  );
+}
+
+interface AskProps {
+  readonly title: string;
+  /** What will happen. */
+  readonly children: ReactNode;
+  /** The words of the button that does it. */
+  readonly action: string;
+  readonly busy: boolean;
+  readonly error: unknown;
+  readonly onConfirm: () => void;
+  readonly onClose: () => void;
+}
+
+/** Asks before something that cannot be undone. The focus is on the safe answer. */
+export const AskFirst = ({ title, children, action, busy, error, onConfirm, onClose }: AskProps) => (
+  <Dialog title={title} onClose={onClose}>
+    <div className="stack">
+      <div className="prose">{children}</div>
+      <Problem error={error} />
+      <footer className="row">
+        <Button autoFocus onClick={onClose}>
+          Keep it
+        </Button>
+        <Button kind="danger" busy={busy} onClick={onConfirm}>
+          {action}
+        </Button>
+      </footer>
+    </div>
+  </Dialog>
+);

@@ -1,0 +1,76 @@
+/** What a screen shows when it has no content: nothing yet, loading, an error. Each says what to do next. */
+import { ApiError } from "@millrace/contract";
+import type { ReactNode } from "react";
+import { Offline } from "../api/client.ts";
+import { Button } from "./button.tsx";
+import { Icon } from "./icon.tsx";
+import "./states.css";
+
+/** Nothing is here yet. The children are the one command or button that fills the screen. */
+export const Empty = ({ title, children }: { title: string; children?: ReactNode }) => (
+  <div className="empty stack tight">
+    <h2>{title}</h2>
+    {children}
+  </div>
+);
+
+/** Grey bars in the place of content that is read for the first time. */
+export const Loading = ({ rows = 6 }: { rows?: number }) => (
+  <div className="loading" role="status">
+    <span className="hidden-text">Loading</span>
+    {Array.from({ length: rows }, (_, row) => (
+      <span key={row} className="bar" />
+    ))}
+  </div>
+);
+
+const titles: Partial<Record<string, string>> = {
+  not_found: "Not found",
+  forbidden: "Not allowed",
+  unavailable: "The server is not available",
+};
+
+/** An error in the place of the content. */
+export function LoadError({ error, retry }: { error: unknown; retry?: () => void }) {
+  const title =
+    error instanceof Offline
+      ? "No connection to the server"
+      : ((error instanceof ApiError && titles[error.code]) ?? "This could not be loaded");
+  return (
+    <div className="empty stack tight" role="alert">
+      <h2>{title || "This could not be loaded"}</h2>
+      <p>{messageOf(error)}</p>
+      {retry && (
+        <p>
+          <Button icon="again" onClick={retry}>
+            Try again
+          </Button>
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** An error of an action, beside its button or form. */
+export const Problem = ({ error }: { error: unknown }) =>
+  error ? (
+    <p className="problem row" role="alert">
+      <Icon name="warning" />
+      <span>{messageOf(error)}</span>
+    </p>
+  ) : null;
+
+export const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
+
+interface Reading<T> {
+  readonly data: T | undefined;
+  readonly error: unknown;
+  readonly refetch: () => unknown;
+}
+
+/** Shows what was read; until then that it loads, or why it cannot be read. An old answer stays during an error. */
+export function Read<T>({ from, children }: { from: Reading<T>; children: (data: T) => ReactNode }) {
+  if (from.data !== undefined) return <>{children(from.data)}</>;
+  if (from.error) return <LoadError error={from.error} retry={() => void from.refetch()} />;
+  return <Loading />;
+}
