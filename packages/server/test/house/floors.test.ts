@@ -16,7 +16,7 @@ const server: Floors = {
   runtimes: ["datachain"],
   store: ["turns"],
   engines: ["datachain", "runtimes"],
-  blobs: [],
+  blobs: ["turns"],
   logs: [],
   reasons: ["datachain", "runtimes"],
   metrics: [],
