@@ -17,6 +17,8 @@ const screens: readonly (readonly [string, ComponentType])[] = [
   ["/", lazy(() => import("./home/home-screen.tsx"))],
   ["/datasets/jobs", lazy(() => import("./jobs/jobs-screen.tsx"))],
   ["/datasets/jobs/:id", lazy(() => import("./jobs/job-screen.tsx"))],
+  ["/datasets", lazy(() => import("./datasets/datasets-screen.tsx"))],
+  ["/datasets/:name", lazy(() => import("./datasets/dataset-screen.tsx"))],
 ];
 
 export const App = () => (
