@@ -11,6 +11,7 @@ import { Empty, Read } from "../look/states.tsx";
 import { BulkBar } from "./bulk-bar.tsx";
 import { FilterBar } from "./filter-bar.tsx";
 import { isFiltered, jobsQuery } from "./job-filters.ts";
+import { ListedRuns } from "./recent-runs.tsx";
 import { SelectableJobs } from "./selectable-jobs.tsx";
 import { useFilters } from "./use-filters.ts";
 
@@ -55,6 +56,7 @@ interface FoundProps {
 const Found = ({ items, selected, select, more }: FoundProps) => (
   <>
     <BulkBar jobs={items.filter(({ id }) => selected.has(id))} onDone={() => select(new Set())} />
+    <ListedRuns jobs={items} />
     <SelectableJobs jobs={items} selected={selected} onSelect={select} />
     {more}
   </>
