@@ -17,6 +17,9 @@ const screens: readonly (readonly [string, ComponentType])[] = [
   ["/", lazy(() => import("./home/home-screen.tsx"))],
   ["/datasets/jobs", lazy(() => import("./jobs/jobs-screen.tsx"))],
   ["/datasets/jobs/:id", lazy(() => import("./jobs/job-screen.tsx"))],
+  ["/pipelines", lazy(() => import("./pipelines/pipelines-screen.tsx"))],
+  ["/pipelines/new", lazy(() => import("./pipelines/new-pipeline-screen.tsx"))],
+  ["/pipelines/:id", lazy(() => import("./pipelines/pipeline-screen.tsx"))],
 ];
 
 export const App = () => (

@@ -13,4 +13,5 @@ interface Place {
 export const places: readonly Place[] = [
   { title: "Home", icon: "home", path: "", here: /^$/ },
   { title: "Jobs", icon: "jobs", path: "/datasets/jobs", here: /^\/(datasets\/jobs|editor)/ },
+  { title: "Pipelines", icon: "pipelines", path: "/pipelines", here: /^\/pipelines/ },
 ];
