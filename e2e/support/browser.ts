@@ -91,6 +91,14 @@ export class Visit {
     this.complaints.splice(0, this.complaints.length, ...others);
   }
 
+  /** Waits until the main part of the page no longer has this text. */
+  async misses(text: RegExp, seconds = 20): Promise<void> {
+    const deadline = Date.now() + seconds * 1000;
+    while (text.test(await this.text()) && Date.now() < deadline)
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    assert.doesNotMatch(await this.text(), text);
+  }
+
   /** The pages requested nothing from another site, and wrote no error to the console. */
   assertClean(): void {
     assert.deepEqual([...this.origins], [new URL(this.url).origin]);

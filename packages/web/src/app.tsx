@@ -4,11 +4,12 @@ import { type ComponentType, lazy, Suspense } from "react";
 import { Redirect, Route, Router, Switch } from "wouter";
 import { prefix } from "./api/base.ts";
 import { queries } from "./api/calls.ts";
-import { Session, useSession } from "./api/session.tsx";
+import { useSession } from "./api/session.tsx";
 import { TeamContext, teamPath } from "./api/team.tsx";
 import { Crash } from "./frame/crash.tsx";
 import { Frame } from "./frame/frame.tsx";
 import { NotFound } from "./frame/not-found.tsx";
+import { Session } from "./frame/session.tsx";
 import { Empty, Loading } from "./look/states.tsx";
 
 /** The screens of a team, by path below the team. */
@@ -16,6 +17,8 @@ const screens: readonly (readonly [string, ComponentType])[] = [
   ["/", lazy(() => import("./home/home-screen.tsx"))],
   ["/datasets/jobs", lazy(() => import("./jobs/jobs-screen.tsx"))],
   ["/datasets/jobs/:id", lazy(() => import("./jobs/job-screen.tsx"))],
+  ["/datasets", lazy(() => import("./datasets/datasets-screen.tsx"))],
+  ["/datasets/:name", lazy(() => import("./datasets/dataset-screen.tsx"))],
 ];
 
 export const App = () => (

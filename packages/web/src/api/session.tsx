@@ -1,26 +1,9 @@
 /** The signed-in user, and what they may do. */
-import { type Role, roleIncludes, routes, type WhoAmI } from "@millrace/contract";
-import { createContext, type ReactNode, useContext } from "react";
-import { LoadError } from "../look/states.tsx";
-import { serverPath } from "./base.ts";
-import { useApi } from "./calls.ts";
-import { isSignedOut } from "./client.ts";
+import { type Role, roleIncludes, type WhoAmI } from "@millrace/contract";
+import { createContext, useContext } from "react";
 import { TeamContext } from "./team.tsx";
 
-const SessionContext = createContext<WhoAmI | undefined>(undefined);
-
-/** Shows its children to a signed-in user. Sends everybody else to the sign-in page, and back afterwards. */
-export function Session({ children }: { children: ReactNode }) {
-  const { data, error } = useApi(routes.whoAmI, {}, { staleTime: 60_000 });
-  if (isSignedOut(error)) {
-    const { pathname, search, hash } = window.location;
-    const next = pathname.slice(serverPath("").length) + search + hash;
-    window.location.assign(serverPath(`/auth/sign-in?next=${encodeURIComponent(next)}`));
-    return null;
-  }
-  if (!data) return error ? <LoadError error={error} /> : null;
-  return <SessionContext.Provider value={data}>{children}</SessionContext.Provider>;
-}
+export const SessionContext = createContext<WhoAmI | undefined>(undefined);
 
 export function useSession(): WhoAmI {
   const session = useContext(SessionContext);

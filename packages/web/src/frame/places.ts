@@ -13,4 +13,5 @@ interface Place {
 export const places: readonly Place[] = [
   { title: "Home", icon: "home", path: "", here: /^$/ },
   { title: "Jobs", icon: "jobs", path: "/datasets/jobs", here: /^\/(datasets\/jobs|editor)/ },
+  { title: "Datasets", icon: "datasets", path: "/datasets", here: /^\/datasets(?!\/jobs)/ },
 ];
