@@ -17,6 +17,12 @@ const screens: readonly (readonly [string, ComponentType])[] = [
   ["/", lazy(() => import("./home/home-screen.tsx"))],
   ["/datasets/jobs", lazy(() => import("./jobs/jobs-screen.tsx"))],
   ["/datasets/jobs/:id", lazy(() => import("./jobs/job-screen.tsx"))],
+  ["/schedules", lazy(() => import("./schedules/schedules-screen.tsx"))],
+  ["/schedules/new", lazy(() => import("./schedules/new-schedule-screen.tsx"))],
+  ["/schedules/backfills/new", lazy(() => import("./schedules/new-backfill-screen.tsx"))],
+  ["/schedules/backfills/:id", lazy(() => import("./schedules/backfill-screen.tsx"))],
+  ["/schedules/tasks/:id", lazy(() => import("./schedules/task-screen.tsx"))],
+  ["/schedules/:id", lazy(() => import("./schedules/schedule-screen.tsx"))],
   ["/datasets", lazy(() => import("./datasets/datasets-screen.tsx"))],
   ["/datasets/:name", lazy(() => import("./datasets/dataset-screen.tsx"))],
 ];

@@ -4,8 +4,6 @@ import "./table.css";
 
 export interface Column<T> {
   readonly title: string;
-  /** Shown in the head instead of the title. */
-  readonly head?: ReactNode;
   readonly cell: (item: T) => ReactNode;
   /** Numbers are aligned at the right. */
   readonly number?: boolean;
@@ -34,7 +32,7 @@ export const Table = <T,>({ label, columns, items, keyOf }: TableProps<T>) => (
         <tr>
           {columns.map((column) => (
             <th key={column.title} scope="col" className={classOf(column)}>
-              {column.head ?? column.title}
+              {column.title}
             </th>
           ))}
         </tr>
