@@ -113,6 +113,7 @@ export const routes = {
   deleteSchedule: schedules.deleteSchedule,
   getSchedule: schedules.getSchedule,
   listSchedules: schedules.listSchedules,
+  previewSchedule: schedules.previewSchedule,
   listTasks: tasks.listTasks,
   getTask: tasks.getTask,
   updateTask: tasks.updateTask,
@@ -122,6 +123,7 @@ export const routes = {
   listBackfills: backfills.listBackfills,
   cancelBackfill: backfills.cancelBackfill,
   retryBackfill: backfills.retryBackfill,
+  previewBackfill: backfills.previewBackfill,
   listWebhooks: webhooks.listWebhooks,
   createWebhook: webhooks.createWebhook,
   updateWebhook: webhooks.updateWebhook,
@@ -149,6 +151,7 @@ export {
   type BackfillFailurePolicy,
   type BackfillItem,
   type BackfillMoment,
+  type BackfillPreview,
   type BackfillStatus,
   backfillFailurePolicies,
   backfillLimits,
@@ -231,6 +234,7 @@ export {
   type PipelineSchedule,
   type PipelineScheduleItem,
   type PipelineScheduleUpdateOutput,
+  type SchedulePreview,
   type UpdatePipelineScheduleInput,
 } from "./schedules.ts";
 export type { ActionFeedback } from "./schema.ts";
