@@ -115,6 +115,7 @@ export const routes = {
   deleteSchedule: schedules.deleteSchedule,
   getSchedule: schedules.getSchedule,
   listSchedules: schedules.listSchedules,
+  previewSchedule: schedules.previewSchedule,
   listTasks: tasks.listTasks,
   getTask: tasks.getTask,
   updateTask: tasks.updateTask,
@@ -124,6 +125,7 @@ export const routes = {
   listBackfills: backfills.listBackfills,
   cancelBackfill: backfills.cancelBackfill,
   retryBackfill: backfills.retryBackfill,
+  previewBackfill: backfills.previewBackfill,
   listWebhooks: webhooks.listWebhooks,
   createWebhook: webhooks.createWebhook,
   updateWebhook: webhooks.updateWebhook,
@@ -151,6 +153,7 @@ export {
   type BackfillFailurePolicy,
   type BackfillItem,
   type BackfillMoment,
+  type BackfillPreview,
   type BackfillStatus,
   backfillFailurePolicies,
   backfillLimits,
@@ -234,6 +237,7 @@ export {
   type PipelineSchedule,
   type PipelineScheduleItem,
   type PipelineScheduleUpdateOutput,
+  type SchedulePreview,
   type UpdatePipelineScheduleInput,
 } from "./schedules.ts";
 export type { ActionFeedback } from "./schema.ts";
