@@ -20,6 +20,7 @@ import type { Callers } from "../connections/callers.ts";
 import type { Connections } from "../connections/connections.ts";
 import type { GrowingDelays } from "../connections/growing-delays.ts";
 import type { RateLimit } from "../connections/rate-limit.ts";
+import type { Site } from "./site.ts";
 
 /** What every request needs before its route runs: authentication, limits and the store. */
 export interface RequestContext {
@@ -32,6 +33,7 @@ export interface RequestContext {
   readonly callers: Callers;
   readonly limits: SignInLimits;
   readonly changes: Changes;
+  readonly site: Site;
 }
 
 /** Context for routes and pages of people and teams. */
