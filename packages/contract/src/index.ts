@@ -12,6 +12,7 @@ import * as files from "./files.ts";
 import * as invitations from "./invitations.ts";
 import * as jobs from "./jobs.ts";
 import * as lineage from "./lineage.ts";
+import * as live from "./live.ts";
 import * as logs from "./logs.ts";
 import * as memberships from "./memberships.ts";
 import * as notifications from "./notifications.ts";
@@ -27,6 +28,7 @@ import * as teams from "./teams.ts";
 import * as tokens from "./tokens.ts";
 import * as upcoming from "./upcoming.ts";
 import * as users from "./users.ts";
+import * as waits from "./waits.ts";
 import * as webhooks from "./webhooks.ts";
 
 /** All routes of the API, by id. The server registers them, the client calls them, and OpenAPI describes them. */
@@ -77,6 +79,7 @@ export const routes = {
   cancelJob: jobs.cancelJob,
   getJobUsage: jobs.getJobUsage,
   getJobAttempts: attempts.getJobAttempts,
+  getJobWait: waits.getJobWait,
   getJobLogs: logs.getJobLogs,
   followLogs: logs.followLogs,
   uploadFile: files.uploadFile,
@@ -113,6 +116,7 @@ export const routes = {
   deleteSchedule: schedules.deleteSchedule,
   getSchedule: schedules.getSchedule,
   listSchedules: schedules.listSchedules,
+  previewSchedule: schedules.previewSchedule,
   listTasks: tasks.listTasks,
   getTask: tasks.getTask,
   updateTask: tasks.updateTask,
@@ -122,6 +126,7 @@ export const routes = {
   listBackfills: backfills.listBackfills,
   cancelBackfill: backfills.cancelBackfill,
   retryBackfill: backfills.retryBackfill,
+  previewBackfill: backfills.previewBackfill,
   listWebhooks: webhooks.listWebhooks,
   createWebhook: webhooks.createWebhook,
   updateWebhook: webhooks.updateWebhook,
@@ -133,6 +138,7 @@ export const routes = {
   setNotification: notifications.setNotification,
   deleteNotification: notifications.deleteNotification,
   testNotification: notifications.testNotification,
+  followChanges: live.followChanges,
   healthz: system.healthz,
   readyz: system.readyz,
   metrics: system.metrics,
@@ -149,13 +155,14 @@ export {
   type BackfillFailurePolicy,
   type BackfillItem,
   type BackfillMoment,
+  type BackfillPreview,
   type BackfillStatus,
   backfillFailurePolicies,
   backfillLimits,
   type CreateBackfillInput,
 } from "./backfills.ts";
 export { type Client, createClient } from "./client.ts";
-export { type Cluster, isolationLevels } from "./clusters.ts";
+export { type Cluster, clusterLimits, isolationLevels } from "./clusters.ts";
 export { type Credentials, type CredentialsInput, credentialLimits } from "./credentials.ts";
 export type { DatasetCopy } from "./dataset-copies.ts";
 export { type Dataset, type DatasetVersion, type ListedDataset, versionStatus } from "./datasets.ts";
@@ -193,8 +200,10 @@ export {
 export { compareReleases, isTooOldLibrary, oldestLibrary } from "./library.ts";
 export { answerLimits, environmentBytes, fieldLimits, processLimits, variableBytes } from "./limits.ts";
 export { type Lineage, type LineageNode, lineageDirections } from "./lineage.ts";
+export { type Notice, type NoticeKind, noticeKinds, noticeOf, outdatedRoutes, scopeOfNotice } from "./live.ts";
 export type { LogFrame, LogPage, LogPiece } from "./logs.ts";
 export type { Member } from "./memberships.ts";
+export { readNotices } from "./notices.ts";
 export type { Notification, SetNotificationInput } from "./notifications.ts";
 export { errorsAs, openapiDocument } from "./openapi.ts";
 export type {
@@ -216,6 +225,7 @@ export {
   pipelineTransitions,
   watchExitCode,
 } from "./pipelines.ts";
+export { credentialsInput, environmentText, rerunInput, UnquotableVariable } from "./reruns.ts";
 export { retryLimits, retryWait, usualRetryDelay } from "./retries.ts";
 export { bodyLimitOf, type Route, type RouteInput, type RouteOutput } from "./routes.ts";
 export {
@@ -231,6 +241,7 @@ export {
   type PipelineSchedule,
   type PipelineScheduleItem,
   type PipelineScheduleUpdateOutput,
+  type SchedulePreview,
   type UpdatePipelineScheduleInput,
 } from "./schedules.ts";
 export type { ActionFeedback } from "./schema.ts";
@@ -241,6 +252,7 @@ export type { Team, TeamUsage } from "./teams.ts";
 export type { NewToken, Token } from "./tokens.ts";
 export type { Upcoming } from "./upcoming.ts";
 export { reservedNames, shortestPassword, type User } from "./users.ts";
+export { type JobWait, waitLimits } from "./waits.ts";
 export {
   type CreateWebhookInput,
   type Delivery,

@@ -25,6 +25,7 @@ import { fileRoutes } from "./jobs/files.ts";
 import { jobRoutes } from "./jobs/jobs.ts";
 import { logSocket } from "./jobs/log-socket.ts";
 import { logRoutes } from "./jobs/logs.ts";
+import { liveRoutes } from "./live/live.ts";
 import { accountPages } from "./pages/account.ts";
 import { deviceLoginPages } from "./pages/device-login.ts";
 import { readForms } from "./pages/forms.ts";
@@ -49,6 +50,7 @@ import type { HttpContext } from "./requests/context.ts";
 import { installErrors, nothingThere, sendError, validationError } from "./requests/errors.ts";
 import { readJson } from "./requests/json-bodies.ts";
 import { lazySchemas } from "./requests/lazy-schemas.ts";
+import { dropPrefix } from "./requests/site.ts";
 import { backfillRoutes } from "./schedules/backfills.ts";
 import { scheduleRoutes } from "./schedules/schedules.ts";
 import { taskRoutes } from "./schedules/tasks.ts";
@@ -79,6 +81,7 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
   });
   app.setValidatorCompiler(lazySchemas());
   lookFirst(app.server);
+  dropPrefix(app.server, context.site);
   if (onRoute) app.addHook("onRoute", onRoute);
   app.decorateRequest("principal", null);
   app.decorateRequest("caller", null);
@@ -92,6 +95,7 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
   pipelineRoutes(app, context);
   logRoutes(app, context);
   logSocket(app, context);
+  liveRoutes(app, context);
   clusterRoutes(app, context);
   datasetRoutes(app, context);
   exportRoutes(app, context);
@@ -172,13 +176,13 @@ function readBodies(app: FastifyInstance): void {
 }
 
 /** Checks a request before its body is read: waits for its turn, checks the Host header, and answers unknown paths. */
-function checkRequests(app: FastifyInstance, { listening, connections }: HttpContext): void {
+function checkRequests(app: FastifyInstance, { listening, connections, site }: HttpContext): void {
   const checkHost = hostCheck(listening);
   app.addHook("onRequest", ({ raw }, reply, done) => connections.onceItsTurn(raw, reply.raw, done));
   app.addHook("onRequest", (request, reply, done) => {
     reply.header("x-request-id", request.id);
     checkHost(request.raw.headers.host);
-    if (request.is404 && wantsPage(request)) return void sendNotFoundPage(request, reply);
+    if (request.is404 && wantsPage(request)) return void sendNotFoundPage(request, reply, site);
     if (request.is404) throw nothingThere(request);
     done();
   });
@@ -212,7 +216,7 @@ function boundMemory(app: FastifyInstance, { connections }: HttpContext): void {
  */
 function logRequests(app: FastifyInstance, { metrics, requests }: HttpContext): void {
   app.addHook("onResponse", (request, reply, done) => {
-    const { routeId = request.is404 ? "none" : "page", upload } = request.routeOptions.config;
+    const { routeId = request.is404 ? "none" : "page", upload, endless } = request.routeOptions.config;
     if (!request.raw.complete) dropRest(request.raw, upload ? requests.uploadLimit : requests.bodyLimit);
     // An unreachable database or a full disk (status 503 and above) is logged once by the part that noticed.
     const level = reply.statusCode >= 500 && reply.statusCode < 503 ? "error" : "debug";
@@ -227,7 +231,7 @@ function logRequests(app: FastifyInstance, { metrics, requests }: HttpContext): 
     );
     const labels = { route: routeId, method: request.method };
     metrics.requests.add({ ...labels, status: String(reply.statusCode) });
-    metrics.requestDuration.observe(labels, reply.elapsedTime / 1000);
+    if (!endless) metrics.requestDuration.observe(labels, reply.elapsedTime / 1000);
     done();
   });
 }

@@ -1,7 +1,8 @@
 /** Hooks that call routes of the contract: one for reading, one for lists in pages, one for changes. */
-import type { Route, RouteInput, RouteOutput } from "@millrace/contract";
+import { type Route, type RouteInput, type RouteOutput, routes } from "@millrace/contract";
 import {
   keepPreviousData,
+  QueryCache,
   QueryClient,
   type UseQueryOptions,
   useInfiniteQuery,
@@ -10,10 +11,19 @@ import {
   useQueryClient,
 } from "@tanstack/react-query";
 import { useContext } from "react";
-import { clientOf, mayPass } from "./client.ts";
+import { clientOf, isSignedOut, mayPass } from "./client.ts";
 import { TeamContext } from "./team.tsx";
 
+/** If a call finds that the session has ended, asks who this is, which leads to the sign-in. */
+const cache = new QueryCache({
+  onError: (error, { queryKey }) => {
+    const whoAmI = routes.whoAmI.id;
+    if (isSignedOut(error) && queryKey[0] !== whoAmI) void queries.invalidateQueries({ queryKey: [whoAmI] });
+  },
+});
+
 export const queries = new QueryClient({
+  queryCache: cache,
   defaultOptions: {
     queries: {
       // Notices of the live stream say when data has changed; see live.ts.
@@ -73,12 +83,19 @@ export function useApiPages<R extends Route, T>(
   });
 }
 
-/** Calls a route that changes something. Every list is read again after it. */
-export function useAction<R extends Route>(route: R) {
+/**
+ * Calls a route that changes something. Every list is read again after it. `onDone` is called before that, so that a page
+ * can be left whose object no longer exists.
+ */
+export function useAction<R extends Route>(route: R, onDone?: (output: RouteOutput<R>) => void) {
   const team = useContext(TeamContext);
   const cache = useQueryClient();
   return useMutation<RouteOutput<R>, Error, RouteInput<R>>({
     mutationFn: (input) => clientOf(team).call(route, input),
-    onSettled: () => cache.invalidateQueries(),
+    onSuccess: (output) => onDone?.(output),
+    onSettled: async () => {
+      await new Promise((resolve) => setTimeout(resolve));
+      await cache.invalidateQueries();
+    },
   });
 }

@@ -6,6 +6,8 @@ import { Screen } from "../look/screen.tsx";
 import { LoadError, Read } from "../look/states.tsx";
 import { Status, wordOf } from "../look/status.tsx";
 import { Time, Took } from "../look/time.tsx";
+import { JobUsagePlots } from "./job-usage.tsx";
+import { RecentRuns } from "./recent-runs.tsx";
 
 export default function JobScreen() {
   const { id = "" } = useParams();
@@ -40,5 +42,7 @@ const JobPage = ({ job }: { job: Job }) => (
     {job.error_message !== null && <p className="bad">{job.error_message}</p>}
     {job.error_stack !== null && <pre className="code">{job.error_stack}</pre>}
     <pre className="code">{job.query}</pre>
+    <JobUsagePlots job={job} />
+    {job.name !== null && <RecentRuns name={job.name} />}
   </Screen>
 );

@@ -1,7 +1,7 @@
 /** The state of a job, pipeline or schedule: a shape, a colour and a word, the same on every screen. */
 import "./status.css";
 
-type Tone = "good" | "bad" | "run" | "wait" | "off" | "warn";
+export type Tone = "good" | "bad" | "run" | "wait" | "off" | "warn";
 
 /** The tone and the word of each state. States of jobs, pipelines and other nouns that share a word share a line. */
 const states: Readonly<Record<string, readonly [Tone, string]>> = {
@@ -20,6 +20,19 @@ const states: Readonly<Record<string, readonly [Tone, string]>> = {
   FAILED: ["bad", "Failed"],
   CANCELED: ["off", "Canceled"],
   PAUSED: ["warn", "Paused"],
+  WAITING: ["wait", "Waiting"],
+  // Health of a schedule.
+  ok: ["good", "Ok"],
+  failing: ["bad", "Failing"],
+  skipping: ["warn", "Skipping"],
+  overdue: ["bad", "Overdue"],
+  paused: ["warn", "Paused"],
+  // Outcomes of a schedule's ticks.
+  fired: ["good", "Fired"],
+  failed: ["bad", "Failed"],
+  skipped: ["off", "Skipped"],
+  missed: ["off", "Missed"],
+  waits: ["wait", "Waits"],
 };
 
 const shapes: Readonly<Record<Tone, string>> = {
@@ -36,11 +49,25 @@ export const wordOf = (status: string): string => states[status]?.[1] ?? sentenc
 
 const sentenceCase = (text: string) => text.charAt(0) + text.slice(1).toLowerCase().replaceAll("_", " ");
 
-/** The shape alone, for graphs and small places. Its colour and form are the state; the word must be near. */
-export const StatusShape = ({ tone }: { tone: Tone }) => (
-  <svg className={`shape ${tone}`} width="14" height="14" viewBox="0 0 16 16" aria-hidden="true">
+/**
+ * The shape alone, for small places. Its colour and form are the state; the word must be near. `still` is for
+ * shapes that stand for a state as such, not for something that runs.
+ */
+export const StatusShape = ({ tone, still = false }: { tone: Tone; still?: boolean }) => (
+  <svg
+    className={`shape ${tone}${still ? " still" : ""}`}
+    width="14"
+    height="14"
+    viewBox="0 0 16 16"
+    aria-hidden="true"
+  >
     <path d={shapes[tone]} fill="none" stroke="currentColor" strokeWidth="2" strokeLinecap="round" />
   </svg>
+);
+
+/** The shape within another picture, on a grid of 16. */
+export const StatusPath = ({ tone }: { tone: Tone }) => (
+  <path className={`shape ${tone}`} d={shapes[tone]} fill="none" stroke="currentColor" strokeWidth="2" />
 );
 
 export const Status = ({ status, word }: { status: string; word?: string }) => (

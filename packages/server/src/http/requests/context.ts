@@ -14,11 +14,13 @@ import type { Disk } from "../../machine/disk.ts";
 import type { Faults } from "../../machine/faults.ts";
 import type { ServerMetrics } from "../../metrics/server-metrics.ts";
 import type { Store } from "../../store/drivers/store.ts";
+import type { Changes } from "../../turns/changes.ts";
 import type { Warehouses } from "../../warehouses/warehouses.ts";
 import type { Callers } from "../connections/callers.ts";
 import type { Connections } from "../connections/connections.ts";
 import type { GrowingDelays } from "../connections/growing-delays.ts";
 import type { RateLimit } from "../connections/rate-limit.ts";
+import type { Site } from "./site.ts";
 
 /** What every request needs before its route runs: authentication, limits and the store. */
 export interface RequestContext {
@@ -30,6 +32,8 @@ export interface RequestContext {
   /** Determines the key by which a request is counted for rate limits. */
   readonly callers: Callers;
   readonly limits: SignInLimits;
+  readonly changes: Changes;
+  readonly site: Site;
 }
 
 /** Context for routes and pages of people and teams. */

@@ -1,0 +1,94 @@
+/**
+ * The layout of a graph in columns, from left to right: a column for each node, an order in each column, a height.
+ * Every step takes linear or n log n time: 1,000 nodes take milliseconds.
+ */
+import { columnsOf, neighboursOf } from "./columns.ts";
+import { heightsOf } from "./heights.ts";
+import type { GraphEdge } from "./nodes.ts";
+import { orderOf } from "./order.ts";
+import { ranksOf } from "./ranks.ts";
+
+/** Size of a node, and the space between nodes. */
+export const nodeSize = { width: 208, height: 46, between: 56, below: 18 } as const;
+
+/** The upper left corner of a node, and its column. */
+export interface Place {
+  readonly x: number;
+  readonly y: number;
+  readonly column: number;
+}
+
+export interface Line extends GraphEdge {
+  /** An SVG path. */
+  readonly path: string;
+  /** Its box, to leave out lines that are not in view. */
+  readonly box: Box;
+}
+
+export interface Box {
+  readonly left: number;
+  readonly top: number;
+  readonly right: number;
+  readonly bottom: number;
+}
+
+export interface Layout {
+  readonly places: ReadonlyMap<string, Place>;
+  readonly lines: readonly Line[];
+  readonly width: number;
+  readonly height: number;
+}
+
+export function layout(ids: readonly string[], edges: readonly GraphEdge[]): Layout {
+  const number = new Map(ids.map((id, index) => [id, index]));
+  const drawn = edges.filter(({ from, to }) => from !== to && number.has(from) && number.has(to));
+  const ends = drawn.map(({ from, to }) => [number.get(from) ?? 0, number.get(to) ?? 0] as const);
+  const columns = columnsOf(ends, ranksOf(neighboursOf(ids.length, ends)));
+  const order = orderOf(columns);
+  const { width, height, between, below } = nodeSize;
+  const middles = heightsOf(columns, order, { node: height + below, passed: height / 2 + below });
+  const left = (point: number) => (columns.ranks[point] ?? 0) * (width + between);
+  const middle = (point: number) => Math.round(middles[point] ?? 0) + height / 2;
+  const places = new Map(
+    ids.map((id, node) => [
+      id,
+      { x: left(node), y: middle(node) - height / 2, column: columns.ranks[node] ?? 0 } as const,
+    ]),
+  );
+  const lines = drawn.map((edge, index) => {
+    const points = (columns.paths[index] ?? []).map((point) => ({ x: left(point), y: middle(point) }));
+    return { ...edge, path: pathThrough(points), box: boxAround(points) };
+  });
+  return {
+    places,
+    lines,
+    width: Math.max(0, order.length * (width + between) - between),
+    height: ids.length === 0 ? 0 : middles.reduce((most, y) => Math.max(most, y), 0) + height,
+  };
+}
+
+interface Point {
+  readonly x: number;
+  readonly y: number;
+}
+
+/** Leaves each point at its right side, and enters the next one at its left side; both horizontally. */
+function pathThrough(points: readonly Point[]): string {
+  const { width, between } = nodeSize;
+  let path = "";
+  for (let step = 1; step < points.length; step++) {
+    const [a, b] = [points[step - 1] as Point, points[step] as Point];
+    const x = a.x + width;
+    path += step === 1 ? `M${x} ${a.y}` : `L${x} ${a.y}`;
+    const bend = b.x > x ? (b.x - x) / 2 : between;
+    path += `C${x + bend} ${a.y} ${b.x - bend} ${b.y} ${b.x} ${b.y}`;
+  }
+  return path;
+}
+
+const boxAround = (points: readonly Point[]): Box => ({
+  left: Math.min(...points.map(({ x }) => x)),
+  right: Math.max(...points.map(({ x }) => x)) + nodeSize.width,
+  top: Math.min(...points.map(({ y }) => y)),
+  bottom: Math.max(...points.map(({ y }) => y)),
+});

@@ -1,0 +1,75 @@
+/** A node of a graph in SVG: datasets are rounded, jobs square, storages cylinders; a group is a stack. */
+import { memo } from "react";
+import { StatusPath, toneOf, wordOf } from "../look/status.tsx";
+import { groupState } from "./group-state.ts";
+import type { NodeOrGroup } from "./groups.ts";
+import { nodeSize, type Place } from "./layout.ts";
+import type { NodeKind } from "./nodes.ts";
+import { shortTitle } from "./short-title.ts";
+
+interface NodeShapeProps {
+  readonly node: NodeOrGroup;
+  readonly place: Place;
+  readonly selected: boolean;
+  readonly dim: boolean;
+  /** Too small to read: only the shape and the colour are drawn. */
+  readonly far: boolean;
+  readonly reachable: boolean;
+}
+
+/** Drawn again only when one of its properties changes: a live graph changes a few nodes at a time. */
+export const NodeShape = memo(function NodeShape({ node, place, selected, dim, far, reachable }: NodeShapeProps) {
+  const { status, detail } = node.members ? groupState(node.members) : node;
+  const words = [status && wordOf(status), detail].filter(Boolean).join(" · ");
+  // In SVG, Preact writes the names of attributes as they are: `tabIndex` would mean nothing.
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: SVG has no button of its own
+    <g
+      className={`node ${node.kind} ${status ? toneOf(status) : ""} ${dim ? "dim" : ""} ${selected ? "selected" : ""}`}
+      transform={`translate(${place.x} ${place.y})`}
+      data-id={node.id}
+      role="button"
+      {...{ tabindex: reachable ? 0 : -1 }}
+      aria-pressed={selected}
+      aria-label={[kindWord[node.kind], node.title, words].filter(Boolean).join(", ")}
+    >
+      {node.members && <Outline kind={node.kind} shift={4} />}
+      <Outline kind={node.kind} shift={0} />
+      {!far && <Words title={node.title} words={words} status={status} />}
+    </g>
+  );
+});
+
+const kindWord = { job: "Job", dataset: "Dataset", storage: "Storage" } as const;
+
+const { width, height } = nodeSize;
+const cylinder = `M0 6a${width / 2} 6 0 0 1 ${width} 0v${height - 12}a${width / 2} 6 0 0 1 -${width} 0zM0 6a${width / 2} 6 0 0 0 ${width} 0`;
+
+function Outline({ kind, shift }: { kind: NodeKind; shift: number }) {
+  const transform = shift === 0 ? undefined : `translate(${shift} ${shift})`;
+  if (kind === "storage") return <path className="outline" d={cylinder} transform={transform} />;
+  const radius = kind === "dataset" ? height / 2 : 2;
+  return <rect className="outline" width={width} height={height} rx={radius} transform={transform} />;
+}
+
+function Words({ title, words, status }: { title: string; words: string; status: string | undefined }) {
+  const left = status ? 34 : 16;
+  return (
+    <>
+      <title>{words ? `${title}: ${words}` : title}</title>
+      {status && (
+        <g transform="translate(12 15)">
+          <StatusPath tone={toneOf(status)} />
+        </g>
+      )}
+      <text className="title" x={left} y={words ? 20 : 28}>
+        {shortTitle(title, status ? 23 : 25)}
+      </text>
+      {words && (
+        <text className="words" x={left} y={37}>
+          {shortTitle(words, 27)}
+        </text>
+      )}
+    </>
+  );
+}

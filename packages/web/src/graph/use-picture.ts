@@ -1,0 +1,52 @@
+/** What a graph draws: nodes or groups of nodes, their places, and what is related to the selected node. */
+import { useMemo } from "react";
+import { toneOf } from "../look/status.tsx";
+import { grouped, type NodeOrGroup } from "./groups.ts";
+import { type Layout, layout } from "./layout.ts";
+import { type GraphEdge, type GraphNode, type Links, linksOf, related } from "./nodes.ts";
+
+export interface Picture {
+  readonly nodes: readonly NodeOrGroup[];
+  readonly laid: Layout;
+  readonly links: Links;
+  /** Ids of what is up- and downstream of the selected node; undefined if none is selected. */
+  readonly near: ReadonlySet<string> | undefined;
+  /** Id of the node around which a large graph begins: the selected one, or the first that failed or runs. */
+  readonly centre: string;
+}
+
+export function usePicture(
+  nodes: readonly GraphNode[],
+  edges: readonly GraphEdge[],
+  open: ReadonlySet<string>,
+  selected: string,
+): Picture {
+  const shown = useMemo(
+    () => grouped(nodes, edges, selected ? new Set([...open, selected]) : open),
+    [nodes, edges, open, selected],
+  );
+  const laid = useLayout(shown.nodes, shown.edges);
+  const links = useMemo(() => linksOf(shown.nodes, shown.edges), [shown]);
+  const near = useMemo(() => (links.before.has(selected) ? related(links, selected) : undefined), [links, selected]);
+  const centre = links.before.has(selected) ? selected : (urgent(shown.nodes) ?? "");
+  return { nodes: shown.nodes, laid, links, near, centre };
+}
+
+/** Lays the graph out anew only if its nodes or edges change, not when states do. */
+function useLayout(nodes: readonly NodeOrGroup[], edges: readonly GraphEdge[]): Layout {
+  const form = JSON.stringify([nodes.map(({ id }) => id), edges.map(({ from, to }) => [from, to])]);
+  // The text stands for both.
+  return useMemo(
+    () =>
+      layout(
+        nodes.map(({ id }) => id),
+        edges,
+      ),
+    [form],
+  );
+}
+
+const urgent = (nodes: readonly NodeOrGroup[]) =>
+  (["bad", "run"] as const)
+    .map((tone) => nodes.find(({ status }) => status !== undefined && toneOf(status) === tone)?.id)
+    .find((id) => id !== undefined);

@@ -1,0 +1,165 @@
+/** The layout of graphs: columns, order, heights, groups, steps of the arrow keys. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { grouped } from "../src/graph/groups.ts";
+import { layout, nodeSize } from "../src/graph/layout.ts";
+import { type GraphEdge, type GraphNode, linksOf, related } from "../src/graph/nodes.ts";
+import { step } from "../src/graph/steps.ts";
+
+/** Edges from a text such as `a>b b>c`. */
+const edgesOf = (text: string): GraphEdge[] =>
+  text.split(" ").map((edge) => {
+    const [from = "", to = ""] = edge.split(">");
+    return { from, to };
+  });
+const idsOf = (edges: readonly GraphEdge[]) => [...new Set(edges.flatMap(({ from, to }) => [from, to]))];
+const laidOut = (text: string) => {
+  const edges = edgesOf(text);
+  return layout(idsOf(edges), edges);
+};
+const columnsIn = (text: string) =>
+  Object.fromEntries([...laidOut(text).places].map(([id, { column }]) => [id, column] as const));
+
+const job = (id: string, status = "PENDING"): GraphNode => ({ id, kind: "job", title: id, status });
+
+/** Columns of jobs; each job needs a few jobs of the column before it, always the same ones. */
+function layered(columns: number, inEach: number): GraphEdge[] {
+  let seed = 7;
+  const random = () => {
+    seed = (seed * 1103515245 + 12345) % 2147483648;
+    return seed / 2147483648;
+  };
+  const edges: GraphEdge[] = [];
+  for (let column = 1; column < columns; column++)
+    for (let row = 0; row < inEach; row++)
+      for (let need = 0; need < 2; need++)
+        edges.push({ from: `${column - 1}.${Math.floor(random() * inEach)}`, to: `${column}.${row}` });
+  return edges;
+}
+
+describe("the layout of a graph", () => {
+  it("puts every node to the right of all nodes that it needs", () => {
+    assert.deepEqual(columnsIn("a>b b>c a>c c>d"), { a: 0, b: 1, c: 2, d: 3 });
+  });
+
+  it("puts a node that needs nothing directly before the node that needs it", () => {
+    assert.deepEqual(columnsIn("a>b b>c s>c"), { a: 0, b: 1, c: 2, s: 1 });
+  });
+
+  it("survives cycles, loops, and edges to unknown nodes", () => {
+    const { places, lines } = layout(["a", "b", "c"], edgesOf("a>b b>c c>a a>a a>nobody"));
+    assert.equal(places.size, 3);
+    assert.equal(lines.length, 3);
+    assert.deepEqual(layout([], []), { places: new Map(), lines: [], width: 0, height: 0 });
+  });
+
+  it("never puts two nodes on the same place", () => {
+    const { places } = layout(idsOf(layered(10, 12)), layered(10, 12));
+    const all = [...places.values()];
+    for (const [index, a] of all.entries())
+      for (const b of all.slice(index + 1))
+        if (a.column === b.column) assert.ok(Math.abs(a.y - b.y) >= nodeSize.height, `${a.y} and ${b.y}`);
+  });
+
+  it("orders columns so that edges do not cross where they need not", () => {
+    const { places } = laidOut("a>x b>y c>z x>3 y>2 z>1");
+    const above = (one: string, other: string) => (places.get(one)?.y ?? 0) < (places.get(other)?.y ?? 0);
+    assert.equal(above("a", "b"), above("x", "y"));
+    assert.equal(above("a", "b"), above("3", "2"));
+    assert.equal(above("b", "c"), above("2", "1"));
+  });
+
+  it("draws a chain as a straight line, and a node in the middle of its children", () => {
+    const heights = new Set([...laidOut("a>b b>c c>d").places.values()].map(({ y }) => y));
+    assert.equal(heights.size, 1);
+    const { places } = laidOut("a>b a>c a>d");
+    assert.equal(places.get("a")?.y, places.get("c")?.y);
+  });
+
+  it("lays 1,000 nodes out in well below 100 ms, and ten times as many in about ten times as long", () => {
+    // CPU time, because other tests may run at the same time.
+    const time = (edges: GraphEdge[]) => {
+      const ids = idsOf(edges);
+      const begin = process.cpuUsage();
+      layout(ids, edges);
+      const { user, system } = process.cpuUsage(begin);
+      return (user + system) / 1000;
+    };
+    const [some, many] = [layered(20, 50), layered(50, 200)];
+    time(some);
+    const fastest = (edges: GraphEdge[]) => Math.min(...Array.from({ length: 3 }, () => time(edges)));
+    const [one, ten] = [fastest(some), fastest(many)];
+    assert.ok(one < 100, `${one} ms`);
+    assert.ok(ten < 30 * one, `${ten} ms, for a tenth ${one} ms`);
+  });
+
+  it("holds on to long edges: a thousand edges over a thousand columns", () => {
+    const chain = Array.from({ length: 999 }, (_, index) => ({ from: `${index}`, to: `${index + 1}` }));
+    const long = Array.from({ length: 998 }, (_, index) => ({ from: "0", to: `${index + 2}` }));
+    const begin = performance.now();
+    const { places } = layout(idsOf(chain), [...chain, ...long]);
+    assert.equal(places.get("999")?.column, 999);
+    assert.ok(performance.now() - begin < 1000);
+  });
+});
+
+describe("what is related to a node", () => {
+  it("is all that is upstream or downstream of it", () => {
+    const edges = edgesOf("a>b b>c a>d d>e x>c");
+    const links = linksOf(
+      idsOf(edges).map((id) => ({ id })),
+      edges,
+    );
+    assert.deepEqual([...related(links, "b")].sort(), ["a", "b", "c"]);
+  });
+});
+
+describe("the arrow keys", () => {
+  it("lead along the edges, and up and down in a column", () => {
+    const edges = edgesOf("a>b a>c b>d c>d");
+    const laid = layout(idsOf(edges), edges);
+    const links = linksOf(
+      idsOf(edges).map((id) => ({ id })),
+      edges,
+    );
+    const [upper = "", lower = ""] = ["b", "c"].sort(
+      (x, y) => (laid.places.get(x)?.y ?? 0) - (laid.places.get(y)?.y ?? 0),
+    );
+    assert.equal(step("d", "left", laid, links), step("a", "right", laid, links));
+    assert.equal(step(upper, "down", laid, links), lower);
+    assert.equal(step(lower, "up", laid, links), upper);
+    assert.equal(step("a", "left", laid, links), undefined);
+  });
+});
+
+describe("groups", () => {
+  const many = Array.from({ length: 1000 }, (_, index) => job(`${index}`));
+
+  it("leave a small graph as it is", () => {
+    const nodes = many.slice(0, 100);
+    assert.deepEqual(grouped(nodes, [], new Set()), { nodes, edges: [] });
+  });
+
+  it("join nodes with the same neighbours, but no failed one", () => {
+    const nodes = [job("first"), ...many, job("broken", "FAILED"), job("last")];
+    const edges = [...many, job("broken")].flatMap(({ id }) => [
+      { from: "first", to: id },
+      { from: id, to: "last" },
+    ]);
+    const result = grouped(nodes, edges, new Set());
+    assert.deepEqual(
+      result.nodes.map(({ title }) => title),
+      ["first", "1,000 jobs", "broken", "last"],
+    );
+    assert.equal(result.edges.length, 4);
+    assert.equal(grouped(nodes, edges, new Set(["5"])).nodes.length, nodes.length);
+  });
+
+  it("cut a long chain into parts, and open only the part of an open node", () => {
+    const edges = many.slice(1).map(({ id }, index) => ({ from: `${index}`, to: id }));
+    const result = grouped(many, edges, new Set());
+    assert.equal(result.nodes.length, 32);
+    assert.equal(result.edges.length, 31);
+    assert.equal(grouped(many, edges, new Set(["500"])).nodes.length, 31 + 32);
+  });
+});
