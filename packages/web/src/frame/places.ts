@@ -15,4 +15,5 @@ export const places: readonly Place[] = [
   { title: "Jobs", icon: "jobs", path: "/datasets/jobs", here: /^\/(datasets\/jobs|editor)/ },
   { title: "Schedules", icon: "schedules", path: "/schedules", here: /^\/schedules/ },
   { title: "Datasets", icon: "datasets", path: "/datasets", here: /^\/datasets(?!\/jobs)/ },
+  { title: "Settings", icon: "settings", path: "/settings/profile", here: /^\/settings/ },
 ];
