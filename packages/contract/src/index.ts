@@ -28,6 +28,7 @@ import * as teams from "./teams.ts";
 import * as tokens from "./tokens.ts";
 import * as upcoming from "./upcoming.ts";
 import * as users from "./users.ts";
+import * as waits from "./waits.ts";
 import * as webhooks from "./webhooks.ts";
 
 /** All routes of the API, by id. The server registers them, the client calls them, and OpenAPI describes them. */
@@ -78,6 +79,7 @@ export const routes = {
   cancelJob: jobs.cancelJob,
   getJobUsage: jobs.getJobUsage,
   getJobAttempts: attempts.getJobAttempts,
+  getJobWait: waits.getJobWait,
   getJobLogs: logs.getJobLogs,
   followLogs: logs.followLogs,
   uploadFile: files.uploadFile,
@@ -157,7 +159,7 @@ export {
   type CreateBackfillInput,
 } from "./backfills.ts";
 export { type Client, createClient } from "./client.ts";
-export { type Cluster, isolationLevels } from "./clusters.ts";
+export { type Cluster, clusterLimits, isolationLevels } from "./clusters.ts";
 export { type Credentials, type CredentialsInput, credentialLimits } from "./credentials.ts";
 export type { DatasetCopy } from "./dataset-copies.ts";
 export { type Cell, type DatasetRows, rowLimits } from "./dataset-rows.ts";
@@ -219,6 +221,7 @@ export {
   pipelineTransitions,
   watchExitCode,
 } from "./pipelines.ts";
+export { credentialsInput, environmentText, rerunInput, UnquotableVariable } from "./reruns.ts";
 export { retryLimits, retryWait, usualRetryDelay } from "./retries.ts";
 export { bodyLimitOf, type Route, type RouteInput, type RouteOutput } from "./routes.ts";
 export {
@@ -244,6 +247,7 @@ export type { Team, TeamUsage } from "./teams.ts";
 export type { NewToken, Token } from "./tokens.ts";
 export type { Upcoming } from "./upcoming.ts";
 export { reservedNames, shortestPassword, type User } from "./users.ts";
+export { type JobWait, waitLimits } from "./waits.ts";
 export {
   type CreateWebhookInput,
   type Delivery,

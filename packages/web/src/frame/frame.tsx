@@ -13,9 +13,9 @@ import { themes, useTheme } from "./theme.ts";
 export function Frame({ team, children }: { team: string | undefined; children: ReactNode }) {
   return (
     <div className="frame">
-      <a className="skip" href="#main">
+      <button type="button" className="skip button" onClick={() => document.getElementById("main")?.focus()}>
         Skip to the content
-      </a>
+      </button>
       <header className="top row">
         <Link href={team === undefined ? "/" : teamPath(team)} className="brand">
           Millrace
