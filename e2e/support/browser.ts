@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { access, mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { Client } from "@millrace/contract";
+import { type Client, type Role, routes } from "@millrace/contract";
 import { type ServerOptions, TestServer } from "@millrace/testing/millrace/server.ts";
 import { repository } from "@millrace/testing/repository.ts";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
@@ -90,6 +90,27 @@ export class Visit {
     const others = this.complaints.filter((complaint) => !expected.test(complaint));
     this.complaints.splice(0, this.complaints.length, ...others);
   }
+
+  /** Runs with a page in which a new person with this role in the team main is signed in. */
+  async asMember(role: Role, run: (page: Page) => Promise<void>): Promise<void> {
+    const username = `${role}-${++this.#members}`;
+    const password = "correct horse battery";
+    await this.client.call(routes.createUser, { body: { username, password } });
+    await this.client.call(routes.addMember, { params: { team_name: "main" }, body: { username, role } });
+    const context = await this.browser.newContext({ viewport: { width: 1280, height: 800 } });
+    try {
+      const page = await context.newPage();
+      await page.goto(`${this.server.url}/auth/sign-in`);
+      await page.fill('[name="username"]', username);
+      await page.fill('[name="password"]', password);
+      await page.click('form[action="/auth/sign-in"] button');
+      await page.waitForURL(/\/team\/main/);
+      await run(page);
+    } finally {
+      await context.close();
+    }
+  }
+  #members = 0;
 
   /** Waits until the main part of the page no longer has this text. */
   async misses(text: RegExp, seconds = 20): Promise<void> {

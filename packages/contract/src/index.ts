@@ -117,6 +117,7 @@ export const routes = {
   deleteSchedule: schedules.deleteSchedule,
   getSchedule: schedules.getSchedule,
   listSchedules: schedules.listSchedules,
+  previewSchedule: schedules.previewSchedule,
   listTasks: tasks.listTasks,
   getTask: tasks.getTask,
   updateTask: tasks.updateTask,
@@ -126,6 +127,7 @@ export const routes = {
   listBackfills: backfills.listBackfills,
   cancelBackfill: backfills.cancelBackfill,
   retryBackfill: backfills.retryBackfill,
+  previewBackfill: backfills.previewBackfill,
   listWebhooks: webhooks.listWebhooks,
   createWebhook: webhooks.createWebhook,
   updateWebhook: webhooks.updateWebhook,
@@ -153,6 +155,7 @@ export {
   type BackfillFailurePolicy,
   type BackfillItem,
   type BackfillMoment,
+  type BackfillPreview,
   type BackfillStatus,
   backfillFailurePolicies,
   backfillLimits,
@@ -237,6 +240,7 @@ export {
   type PipelineSchedule,
   type PipelineScheduleItem,
   type PipelineScheduleUpdateOutput,
+  type SchedulePreview,
   type UpdatePipelineScheduleInput,
 } from "./schedules.ts";
 export type { ActionFeedback } from "./schema.ts";

@@ -5,6 +5,7 @@ import { serverPath } from "../api/base.ts";
 import { useSession } from "../api/session.tsx";
 import { teamPath } from "../api/team.tsx";
 import { Button } from "../look/button.tsx";
+import "../look/field.css";
 import { Icon } from "../look/icon.tsx";
 import "./frame.css";
 import { places } from "./places.ts";

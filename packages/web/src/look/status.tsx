@@ -20,6 +20,19 @@ const states: Readonly<Record<string, readonly [Tone, string]>> = {
   FAILED: ["bad", "Failed"],
   CANCELED: ["off", "Canceled"],
   PAUSED: ["warn", "Paused"],
+  WAITING: ["wait", "Waiting"],
+  // Health of a schedule.
+  ok: ["good", "Ok"],
+  failing: ["bad", "Failing"],
+  skipping: ["warn", "Skipping"],
+  overdue: ["bad", "Overdue"],
+  paused: ["warn", "Paused"],
+  // Outcomes of a schedule's ticks.
+  fired: ["good", "Fired"],
+  failed: ["bad", "Failed"],
+  skipped: ["off", "Skipped"],
+  missed: ["off", "Missed"],
+  waits: ["wait", "Waits"],
 };
 
 const shapes: Readonly<Record<Tone, string>> = {
