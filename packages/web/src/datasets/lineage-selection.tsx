@@ -3,7 +3,7 @@ import type { Lineage, LineageNode } from "@millrace/contract";
 import { Link } from "wouter";
 import { useTeam } from "../api/team.tsx";
 import { type GraphEdge, linksOf } from "../graph/nodes.ts";
-import { countText } from "../look/amount.ts";
+import { countOf, countText } from "../look/amount.ts";
 import { Time } from "../look/time.tsx";
 import { lineageTitle } from "./lineage-graph.ts";
 import { nodePath } from "./lineage-paths.ts";
@@ -32,7 +32,8 @@ export function LineageSelection({ lineage, edges, selected, onSelect }: Selecti
       {node.removed && <p className="warn">Removed</p>}
       {node.kind === "dataset" && (
         <p className="soft">
-          {countText(node.num_objects)} rows, created <Time at={node.created_at} />
+          {node.num_objects == null ? "unknown number of rows" : countOf(node.num_objects, "row")}, created{" "}
+          <Time at={node.created_at} />
         </p>
       )}
       <Neighbours title="Made from" nodes={named(links.before.get(node.id))} onSelect={onSelect} />
