@@ -13,6 +13,7 @@ import * as files from "./files.ts";
 import * as invitations from "./invitations.ts";
 import * as jobs from "./jobs.ts";
 import * as lineage from "./lineage.ts";
+import * as live from "./live.ts";
 import * as logs from "./logs.ts";
 import * as memberships from "./memberships.ts";
 import * as notifications from "./notifications.ts";
@@ -139,6 +140,7 @@ export const routes = {
   setNotification: notifications.setNotification,
   deleteNotification: notifications.deleteNotification,
   testNotification: notifications.testNotification,
+  followChanges: live.followChanges,
   healthz: system.healthz,
   readyz: system.readyz,
   metrics: system.metrics,
@@ -201,8 +203,10 @@ export {
 export { compareReleases, isTooOldLibrary, oldestLibrary } from "./library.ts";
 export { answerLimits, environmentBytes, fieldLimits, processLimits, variableBytes } from "./limits.ts";
 export { type Lineage, type LineageNode, lineageDirections } from "./lineage.ts";
+export { type Notice, type NoticeKind, noticeKinds, noticeOf, outdatedRoutes, scopeOfNotice } from "./live.ts";
 export type { LogFrame, LogPage, LogPiece } from "./logs.ts";
 export type { Member } from "./memberships.ts";
+export { readNotices } from "./notices.ts";
 export type { Notification, SetNotificationInput } from "./notifications.ts";
 export { errorsAs, openapiDocument } from "./openapi.ts";
 export type {
