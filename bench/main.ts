@@ -20,6 +20,7 @@ const parts: Record<string, () => Promise<Measurement[]>> = {
   log: async () => (await import("./logs.ts")).measureLogs(),
   storage: async () => (await import("./storage.ts")).measureStorage(),
   bridge: async () => (await import("./bridge.ts")).measureBridge(),
+  "web-jobs": async () => (await import("./web-jobs.ts")).measureJobsList(),
   schedules: async () => (await import("./schedules.ts")).measureSchedules(),
 };
 

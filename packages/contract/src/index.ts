@@ -159,7 +159,7 @@ export {
   backfillLimits,
   type CreateBackfillInput,
 } from "./backfills.ts";
-export { type Client, createClient } from "./client.ts";
+export { type Client, createClient, type PlainRequest, requestOf } from "./client.ts";
 export { type Cluster, clusterLimits, isolationLevels } from "./clusters.ts";
 export { type Credentials, type CredentialsInput, credentialLimits } from "./credentials.ts";
 export type { DatasetCopy } from "./dataset-copies.ts";

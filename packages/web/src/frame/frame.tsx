@@ -8,6 +8,8 @@ import { Button } from "../look/button.tsx";
 import "../look/field.css";
 import { Icon } from "../look/icon.tsx";
 import "./frame.css";
+import { Keyboard } from "./keyboard.tsx";
+import "./palette.css";
 import { places } from "./places.ts";
 import { themes, useTheme } from "./theme.ts";
 
@@ -23,6 +25,7 @@ export function Frame({ team, children }: { team: string | undefined; children: 
         </Link>
         <TeamChoice team={team} />
         <span className="space" />
+        {team !== undefined && <Keyboard team={team} />}
         <UserMenu />
       </header>
       {team !== undefined && <Navigation team={team} />}
