@@ -78,6 +78,8 @@ export const routes = {
   getJobUsage: jobs.getJobUsage,
   getJobAttempts: attempts.getJobAttempts,
   getJobLogs: logs.getJobLogs,
+  getLogLines: logs.getLogLines,
+  searchLog: logs.searchLog,
   followLogs: logs.followLogs,
   uploadFile: files.uploadFile,
   listClusters: clusters.listClusters,
@@ -193,7 +195,15 @@ export {
 export { compareReleases, isTooOldLibrary, oldestLibrary } from "./library.ts";
 export { answerLimits, environmentBytes, fieldLimits, processLimits, variableBytes } from "./limits.ts";
 export { type Lineage, type LineageNode, lineageDirections } from "./lineage.ts";
-export type { LogFrame, LogPage, LogPiece } from "./logs.ts";
+export {
+  type LogFrame,
+  type LogHits,
+  type LogLine,
+  type LogLines,
+  type LogPage,
+  type LogPiece,
+  logSearchKinds,
+} from "./logs.ts";
 export type { Member } from "./memberships.ts";
 export type { Notification, SetNotificationInput } from "./notifications.ts";
 export { errorsAs, openapiDocument } from "./openapi.ts";

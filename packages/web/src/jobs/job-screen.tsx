@@ -2,6 +2,7 @@
 import { ApiError, type Job, routes } from "@millrace/contract";
 import { useParams } from "wouter";
 import { useApi } from "../api/calls.ts";
+import { LogViewer } from "../logs/log-viewer.tsx";
 import { Screen } from "../look/screen.tsx";
 import { LoadError, Read } from "../look/states.tsx";
 import { Status, wordOf } from "../look/status.tsx";
@@ -42,6 +43,7 @@ const JobPage = ({ job }: { job: Job }) => (
     {job.error_message !== null && <p className="bad">{job.error_message}</p>}
     {job.error_stack !== null && <pre className="code">{job.error_stack}</pre>}
     <pre className="code">{job.query}</pre>
+    <LogViewer job={job} />
     <JobUsagePlots job={job} />
     {job.name !== null && <RecentRuns name={job.name} />}
   </Screen>
