@@ -1,182 +1,168 @@
-/** The pages in a real browser. */
+/** The pages that the server renders, in a real browser: signing in, device login, invitations, account, tokens. */
 import assert from "node:assert/strict";
-import { access } from "node:fs/promises";
 import { after, before, describe, it } from "node:test";
-import { type Client, createClient, routes } from "@millrace/contract";
-import { createJob, runJob, shell, waitForStatus } from "@millrace/testing/millrace/jobs.ts";
-import { TestServer } from "@millrace/testing/millrace/server.ts";
-import { type Browser, chromium, type Page } from "playwright-core";
+import { createClient, routes } from "@millrace/contract";
+import { noBrowser, Visit } from "./support/browser.ts";
 
-const executablePath = "/usr/bin/chromium";
-const missing = await access(executablePath).then(
-  () => false as const,
-  () => `no browser at ${executablePath} (Debian's package chromium)`,
-);
-const quiet =
-  "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync";
-
-describe("in a real browser", { skip: missing }, () => {
-  let server: TestServer;
-  let client: Client;
-  let browser: Browser;
-  let page: Page;
-  /** URLs that the pages requested, and errors in their console. */
-  const origins = new Set<string>();
-  const complaints: string[] = [];
-
+describe("pages without script in a browser", { skip: noBrowser }, () => {
+  let visit: Visit;
   before(async () => {
-    server = await TestServer.start();
-    client = await server.client();
-    browser = await chromium.launch({ executablePath, args: quiet.split(" ") });
-    page = await browser.newPage();
-    page.on("request", (request) => void origins.add(new URL(request.url()).origin));
-    page.on("console", (message) => void (message.type() === "error" && complaints.push(message.text())));
-    await page.goto(/http\S+\/auth\/sign-in\?link=\S+/.exec(server.output)?.[0] ?? "");
+    visit = await Visit.begin();
   });
-  after(async () => {
-    await browser.close();
-    await server.dispose();
-  });
+  after(() => visit.end());
 
-  it("the link of the first start signs in, and an empty team shows a command to copy", async () => {
-    assert.equal(new URL(page.url()).pathname, "/");
-    assert.match((await page.textContent("main")) ?? "", /No jobs yet[\s\S]*datachain job run hello.py/);
+  const params = { team_name: "main" };
+  const heading = () => visit.page.textContent("h1");
+
+  it("the link of the first start signs in, and the app shows the team", async () => {
+    await visit.sees(/Home/);
+    assert.equal(new URL(visit.page.url()).pathname, "/team/main");
   });
 
   it("a device login is approved with one click", async () => {
-    const login = await client.call(routes.startDeviceLogin, { body: { client_name: "DataChain" } });
-    await page.goto(`${login.verification_uri}?code=${login.user_code}`);
-    assert.match((await page.textContent("main")) ?? "", new RegExp(`Sign in DataChain[\\s\\S]*${login.user_code}`));
-    await page.click('button:text("Approve")');
-    assert.match((await page.textContent("main")) ?? "", /Approved/);
-    const { access_token } = await client.call(routes.pollDeviceLogin, { body: { code: login.device_code } });
-    assert.equal(
-      (await createClient({ url: server.url, token: access_token }).call(routes.whoAmI, {})).username,
-      "admin",
-    );
+    const login = await visit.client.call(routes.startDeviceLogin, { body: { client_name: "DataChain" } });
+    await visit.page.goto(`${login.verification_uri}?code=${login.user_code}`);
+    await visit.sees(new RegExp(`Sign in DataChain[\\s\\S]*${login.user_code}`));
+    await visit.picture("page-device-login");
+    await visit.page.click('button:text("Approve")');
+    await visit.sees(/Approved/);
+    const { access_token } = await visit.client.call(routes.pollDeviceLogin, { body: { code: login.device_code } });
+    const me = await createClient({ url: visit.server.url, token: access_token }).call(routes.whoAmI, {});
+    assert.equal(me.username, "admin");
   });
 
   it("a code typed by hand leads to the same page, and a wrong one explains what to do", async () => {
-    const login = await client.call(routes.startDeviceLogin, { body: {} });
-    await page.goto(`${server.url}/auth/device-login`);
-    await page.fill("input[name=code]", login.user_code.toLowerCase());
-    await page.click("text=Continue");
-    await page.click('button:text("Deny")');
-    assert.match((await page.textContent("main")) ?? "", /Denied/);
-    await page.goto(`${server.url}/auth/device-login?code=AAAA-AAAA`);
-    assert.match(
-      (await page.textContent("main")) ?? "",
-      /No login waits for the code AAAA-AAAA[\s\S]*start the login again/,
-    );
-    complaints.length = 0;
+    const login = await visit.client.call(routes.startDeviceLogin, { body: {} });
+    await visit.open("/auth/device-login");
+    await visit.picture("page-device-code");
+    await visit.page.fill("input[name=code]", login.user_code.toLowerCase());
+    await visit.page.click("text=Continue");
+    await visit.page.click('button:text("Deny")');
+    await visit.sees(/Denied/);
+    await visit.open("/auth/device-login?code=AAAA-AAAA");
+    await visit.sees(/No login waits for the code AAAA-AAAA[\s\S]*start the login again/);
+    await visit.picture("page-error");
+    visit.expectComplaints(/status of 404/);
   });
 
-  it("a job's page follows it to its end", async () => {
-    const job = await createJob(client, shell("echo one; sleep 1; echo two; exit 3", { query_name: "followed.sh" }));
-    await waitForStatus(client, job.id, ["RUNNING"]);
-    await page.goto(job.url);
-    await page.waitForSelector("text=FAILED", { timeout: 20_000 });
-    assert.match((await page.textContent("main")) ?? "", /exit code 3[\s\S]*one\ntwo/);
+  it("an unknown path says so", async () => {
+    await visit.open("/nothing-here");
+    assert.equal(await heading(), "There is no such page");
+    visit.expectComplaints(/status of 404/);
   });
 
-  it("fits a phone, in light and in dark", async () => {
-    const { job } = await runJob(
-      client,
-      shell(`echo ${"x".repeat(500)}`, { query_name: `${"long-".repeat(20)}name.sh` }),
-    );
-    await page.setViewportSize({ width: 375, height: 700 });
-    for (const colorScheme of ["light", "dark"] as const) {
-      await page.emulateMedia({ colorScheme });
-      for (const url of [job.url, `${server.url}/`, `${server.url}/api/docs`]) {
-        await page.goto(url);
-        const [wide, seen] = (await page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")) as [
-          number,
-          number,
-        ];
-        assert.ok(wide <= seen, `${url} is ${wide} px wide in ${colorScheme}`);
-      }
-    }
+  it("the theme that was chosen in the app is the theme of these pages", async () => {
+    await visit.open("/team/main");
+    await visit.page.click(".user-menu summary");
+    await visit.page.selectOption(".user-menu select", "dark");
+    await visit.open("/auth/account");
+    assert.equal(await visit.page.getAttribute("html", "data-theme"), "dark");
+    await visit.open("/team/main");
+    await visit.page.click(".user-menu summary");
+    await visit.page.selectOption(".user-menu select", "system");
+    await visit.open("/auth/account");
+    assert.equal(await visit.page.getAttribute("html", "data-theme"), null);
+  });
+
+  it("a token is created, shown once, and revoked", async () => {
+    await visit.open("/auth/tokens");
+    await visit.page.fill("input[name=name]", "from a page");
+    await visit.page.click('button:text("Create")');
+    await visit.sees(/Copy it now[\s\S]*isat_/);
+    await visit.picture("page-tokens");
+    await visit.open("/auth/tokens");
+    await visit.sees(/from a page/);
+    assert.doesNotMatch(await visit.text(), /isat_/);
+    await visit.page.click('li:has-text("from a page") button:text("Revoke")');
+    await visit.sees(/The token is revoked/);
   });
 
   describe("signing in with a password", () => {
     const password = "correct horse battery";
-    const text = async () => (await page.textContent("main")) ?? "";
     let invitation: string;
+    const signOut = async () => {
+      await visit.open("/auth/account");
+      await visit.page.click('button:text("Sign out")');
+    };
     before(async () => {
-      await page.setViewportSize({ width: 1000, height: 800 });
-      await page.goto(server.url);
-      await page.click('button:text("Sign out")');
-      const params = { team_name: "main" };
-      invitation = (await client.call(routes.createInvitation, { params, body: { role: "viewer" } })).url;
+      await signOut();
+      invitation = (await visit.client.call(routes.createInvitation, { params, body: { role: "viewer" } })).url;
     });
 
     it("an invitation creates an account that is signed in at once", async () => {
-      await page.goto(invitation);
-      assert.match(await text(), /admin invites you as viewer/);
-      await page.fill("input[name=username]", "guest");
-      await page.fill("input[name=first_name]", "Gerda");
-      await page.fill("input[name=password]", password);
-      await page.fill("input[name=again]", password);
-      await page.click('button:text("Create the account and join")');
-      assert.equal(new URL(page.url()).pathname, "/");
-      assert.match(await text(), /Team main/);
-      assert.match((await page.textContent("header")) ?? "", /guest/);
+      await visit.page.goto(invitation);
+      await visit.sees(/admin invites you as viewer/);
+      await visit.picture("page-invitation");
+      await visit.page.fill("input[name=username]", "guest");
+      await visit.page.fill("input[name=first_name]", "Gerda");
+      await visit.page.fill("input[name=password]", password);
+      await visit.page.fill("input[name=again]", password);
+      await visit.page.click('button:text("Create the account and join")');
+      await visit.sees(/Home/);
+      assert.equal(new URL(visit.page.url()).pathname, "/team/main");
+      assert.match((await visit.page.textContent("header")) ?? "", /guest/);
     });
 
     it("a wrong password is reported, the right one returns to the requested page", async () => {
-      await page.click('button:text("Sign out")');
-      const login = await client.call(routes.startDeviceLogin, { body: { client_name: "DataChain" } });
-      await page.goto(`${login.verification_uri}?code=${login.user_code}`);
-      await page.fill("input[name=username]", "guest");
-      await page.fill("input[name=password]", "a wrong password");
-      await page.click('button:text("Sign in")');
-      assert.match(await text(), /The username or the password is not right/);
-      assert.equal(await page.inputValue("input[name=username]"), "guest");
-      await page.fill("input[name=password]", password);
-      await page.press("input[name=password]", "Enter");
-      assert.match(await text(), new RegExp(`Sign in DataChain[\\s\\S]*${login.user_code}`));
+      await signOut();
+      const login = await visit.client.call(routes.startDeviceLogin, { body: { client_name: "DataChain" } });
+      await visit.page.goto(`${login.verification_uri}?code=${login.user_code}`);
+      await visit.picture("page-sign-in");
+      await visit.page.fill("input[name=username]", "guest");
+      await visit.page.fill("input[name=password]", "a wrong password");
+      await visit.page.click('button:text("Sign in")');
+      await visit.sees(/The username or the password is not right/);
+      assert.equal(await visit.page.inputValue("input[name=username]"), "guest");
+      await visit.page.fill("input[name=password]", password);
+      await visit.page.press("input[name=password]", "Enter");
+      await visit.sees(new RegExp(`Sign in DataChain[\\s\\S]*${login.user_code}`));
+      visit.expectComplaints(/status of 401/);
+    });
+
+    it("a link into the app leads there after signing in, with its filters", async () => {
+      await signOut();
+      await visit.open("/team/main/datasets/jobs?status=FAILED");
+      await visit.page.fill("input[name=username]", "guest");
+      await visit.page.fill("input[name=password]", password);
+      await visit.page.press("input[name=password]", "Enter");
+      await visit.sees(/Jobs/);
+      const { pathname, search } = new URL(visit.page.url());
+      assert.equal(pathname + search, "/team/main/datasets/jobs?status=FAILED");
+      visit.expectComplaints(/status of 401/);
     });
 
     it("the account page changes names and the password", async () => {
-      await page.click('header a:text("guest")');
-      await page.fill("input[name=last_name]", "G");
-      await page.click('button:text("Save")');
-      assert.match(await text(), /Your profile was changed/);
-      await page.fill("input[name=current_password]", password);
-      await page.fill("input[name=password]", `${password}!`);
-      await page.fill("input[name=again]", `${password}!`);
-      await page.click('button:text("Change the password")');
-      assert.match(await text(), /Your password was changed/);
+      await visit.open("/auth/account");
+      await visit.page.fill("input[name=last_name]", "G");
+      await visit.page.click('button:text("Save")');
+      await visit.sees(/Your profile was changed/);
+      await visit.page.fill("input[name=current_password]", password);
+      await visit.page.fill("input[name=password]", `${password}!`);
+      await visit.page.fill("input[name=again]", `${password}!`);
+      await visit.page.click('button:text("Change the password")');
+      await visit.sees(/Your password was changed/);
+      await visit.picture("page-account");
     });
 
-    it("fits a phone, in light and in dark", async () => {
-      await page.setViewportSize({ width: 375, height: 700 });
-      const params = { team_name: "main" };
-      const other = await client.call(routes.createInvitation, { params, body: { role: "admin" } });
-      for (const colorScheme of ["light", "dark"] as const) {
-        await page.emulateMedia({ colorScheme });
-        for (const path of [
-          "/auth/account",
-          "/auth/sign-in",
-          "/auth/device-login",
-          new URL(other.url).pathname + new URL(other.url).search,
-        ]) {
-          await page.goto(server.url + path);
-          const wide = (await page.evaluate("document.documentElement.scrollWidth")) as number;
-          assert.ok(wide <= 375, `${path} is ${wide} px wide in ${colorScheme}`);
-        }
-      }
-      // A browser also logs the expected error responses.
-      assert.deepEqual(
-        complaints.filter((complaint) => !/status of (401|404)/.test(complaint)),
-        [],
-      );
-      complaints.length = 0;
+    it("the API reference fits every window", async () => {
+      await visit.open("/api/docs");
+      await visit.picture("page-reference");
+    });
+
+    it("signing in and joining a team work with scripts turned off", async () => {
+      const context = await visit.browser.newContext({ javaScriptEnabled: false });
+      const page = await context.newPage();
+      const other = await visit.client.call(routes.createInvitation, { params, body: { role: "editor" } });
+      await page.goto(other.url);
+      await page.fill("input[name=username]", "scriptless");
+      await page.fill("input[name=password]", password);
+      await page.fill("input[name=again]", password);
+      await page.click('button:text("Create the account and join")');
+      await page.goto(`${visit.server.url}/auth/account`);
+      assert.match((await page.textContent("main")) ?? "", /main \(editor\)/);
+      await context.close();
     });
   });
 
-  it("no page requested anything from another site or violated its own policy", () => {
-    assert.deepEqual([...origins], [server.url]);
-    assert.deepEqual(complaints, []);
-  });
+  it("no page requested anything from another site or violated its own policy", () => visit.assertClean());
 });

@@ -51,6 +51,17 @@ describe("millrace job", { concurrency: 3 }, () => {
     return jobs.map(({ id }) => id);
   };
 
+  test("why explains what a job waits for", async () => {
+    assert.equal(await cli.print("job", "why", failed.id), "The job does not wait: it is FAILED.\n");
+    const { id } = await createJob(suite.api, shell("exit 1", { retries: 1, retry_delay: 600 }));
+    const wait = () => suite.api.call(routes.getJobWait, { params: { job_id: id }, query: {} });
+    await until("the job waits for its retry", async () => (await wait()).until !== null);
+    const said = await cli.print("job", "why", id);
+    assert.match(said, /waits for the delay before its next attempt\.\nEarliest start: \d{4}-.*\nSlots of local: \d/);
+    assert.deepEqual(await cli.json("job", "why", id), await wait());
+    await cli.print("job", "cancel", id);
+  });
+
   test("ls --json prints the API's answer, newest first", async () => {
     const query = { name: "bad.sh" };
     assert.deepEqual(await cli.json("job", "ls", "--name", "bad.sh"), await suite.api.call(routes.listJobs, { query }));

@@ -43,6 +43,7 @@ done
 if [ "$entry" = src/main.ts ] && [ -d src/http ]; then
   sh "$root/scripts/web.sh" || exit
   mkdir -p dist/web && cp -r "$root/packages/web/dist/index.html" "$root/packages/web/dist/assets" dist/web/
+  mkdir -p dist/web/look && cp "$root"/packages/web/src/look/*.css dist/web/look/
 fi
 
 config=tsconfig.build.json

@@ -856,6 +856,11 @@ export const commands = {
     arguments: jobId,
     flags: { ...connection, json },
   },
+  "job why": {
+    summary: "Explain why a job waits: its place in the queue, what holds the slots, and other reasons",
+    arguments: jobId,
+    flags: { ...connection, json },
+  },
   "job usage": {
     summary: "Show the CPU and memory usage of a job, during the run and after it",
     details: "Samples are taken every second at first, and less often the longer the job runs.",

@@ -14,7 +14,7 @@ const takesNothing = [
   ...["team invitations", "team dataset-copies", "token create", "token ls"],
   ...["team add-service-account", "team service-tokens", "team create-service-token"],
   ...["job hand-over", "pipeline hand-over"],
-  ...["job run", "job ls", "job logs", "job show", "job usage", "job rerun", "job clusters"],
+  ...["job run", "job ls", "job logs", "job show", "job why", "job usage", "job rerun", "job clusters"],
   ...["dataset ls", "dataset show", "dataset lineage", "dataset edit"],
   ...["pipeline create", "pipeline status", "pipeline list", "pipeline ls", "pipeline pause", "pipeline resume"],
   ...["pipeline settings", "pipeline rerun", "pipeline retry-job"],

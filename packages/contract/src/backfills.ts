@@ -94,6 +94,13 @@ const BackfillOutput = Type.Object({ ok: Type.Boolean(), backfill: Backfill }, {
 const BackfillId = Type.Integer({ minimum: 1, maximum: 2_147_483_647 });
 const time = "ISO 8601; a time without an offset is in `timezone`";
 
+const every = Type.String({ maxLength: 255, description: "hour, day (default), week, month, or a cron expression" });
+const zone = Type.String({ maxLength: 64, description: "an IANA name such as Europe/Berlin; default UTC" });
+const range = {
+  from: Type.String({ maxLength: 64, description: `start of the range, inclusive: ${time}` }),
+  to: Type.String({ maxLength: 64, description: `end of the range, inclusive and in the past: ${time}` }),
+};
+
 const CreateBackfillInput = Type.Object(
   {
     team_name: maybe(TeamName),
@@ -102,15 +109,9 @@ const CreateBackfillInput = Type.Object(
       maxLength: 255,
       description: "the pipeline to copy, which may be the template of a schedule; it is not changed",
     }),
-    from: Type.String({ maxLength: 64, description: `start of the range, inclusive: ${time}` }),
-    to: Type.String({ maxLength: 64, description: `end of the range, inclusive and in the past: ${time}` }),
-    every: maybe(
-      Type.String({
-        maxLength: 255,
-        description: "hour, day (default), week, month, or a cron expression",
-      }),
-    ),
-    timezone: maybe(Type.String({ maxLength: 64, description: "an IANA name such as Europe/Berlin; default UTC" })),
+    ...range,
+    every: maybe(every),
+    timezone: maybe(zone),
     parallel: maybe(parallel),
     on_failure: maybe(onFailure),
   },
@@ -184,4 +185,30 @@ export const retryBackfill = defineRoute({
   body: OneBackfill,
   response: BackfillOutput,
   errors: ["not_found", "wrong_state"],
+});
+
+const BackfillPreview = Type.Object(
+  {
+    cron_expression: Type.String({ description: "cron expression whose ticks are the moments" }),
+    timezone: Type.String({ description: "an IANA name" }),
+    moments: Type.Array(Timestamp, { description: "oldest moment first" }),
+  },
+  { $id: "BackfillPreview" },
+);
+export type BackfillPreview = Static<typeof BackfillPreview>;
+
+export const previewBackfill = defineRoute({
+  id: "previewBackfill",
+  method: "GET",
+  path: "/api/datachain/pipeline/preview-backfill",
+  tag: "Backfills",
+  summary: "Read the moments that a backfill of this range would have; creates nothing",
+  access: read,
+  query: Type.Object({
+    team_name: Type.Optional(TeamName),
+    ...range,
+    every: Type.Optional(every),
+    timezone: Type.Optional(zone),
+  }),
+  response: BackfillPreview,
 });

@@ -6,6 +6,9 @@ import { Type } from "./type.ts";
 
 export const isolationLevels = ["none", "uid", "bwrap"] as const;
 
+/** The most waiting jobs that are counted for the list of clusters. */
+export const clusterLimits = { waiting: 10_000 } as const;
+
 export const Cluster = Type.Object(
   {
     id: Type.Integer(),
@@ -24,6 +27,9 @@ export const Cluster = Type.Object(
     max_workers: Type.Integer({ description: "total number of slots" }),
     busy_workers: Type.Integer({ description: "number of slots in use" }),
     active_workers: Type.Integer({ description: "number of slots that can run jobs; 0 while INACTIVE" }),
+    waiting_jobs: Type.Integer({
+      description: `number of waiting jobs of all teams; ${clusterLimits.waiting} means that many or more`,
+    }),
     isolation: oneOf(isolationLevels, { description: "how jobs are isolated from the machine and from each other" }),
   },
   { $id: "ComputeClusterOutput" },

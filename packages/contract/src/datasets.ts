@@ -129,6 +129,9 @@ export const listDatasets = defineRoute({
   access: access("DATASETS", "read", "viewer"),
   query: Type.Object({
     prefix: Type.Optional(Type.String({ maxLength: 1024, description: "prefix of the name or of the full name" })),
+    search: Type.Optional(
+      Type.String({ maxLength: 1024, description: "part of the full name, in upper or lower case" }),
+    ),
     include_removed: IncludeRemoved,
     limit: Type.Optional(
       Type.Integer({ minimum: 1, maximum: 10_000, description: "default: as many as fit into a response" }),

@@ -27,6 +27,7 @@ import * as teams from "./teams.ts";
 import * as tokens from "./tokens.ts";
 import * as upcoming from "./upcoming.ts";
 import * as users from "./users.ts";
+import * as waits from "./waits.ts";
 import * as webhooks from "./webhooks.ts";
 
 /** All routes of the API, by id. The server registers them, the client calls them, and OpenAPI describes them. */
@@ -77,6 +78,7 @@ export const routes = {
   cancelJob: jobs.cancelJob,
   getJobUsage: jobs.getJobUsage,
   getJobAttempts: attempts.getJobAttempts,
+  getJobWait: waits.getJobWait,
   getJobLogs: logs.getJobLogs,
   getLogLines: logs.getLogLines,
   searchLog: logs.searchLog,
@@ -115,6 +117,7 @@ export const routes = {
   deleteSchedule: schedules.deleteSchedule,
   getSchedule: schedules.getSchedule,
   listSchedules: schedules.listSchedules,
+  previewSchedule: schedules.previewSchedule,
   listTasks: tasks.listTasks,
   getTask: tasks.getTask,
   updateTask: tasks.updateTask,
@@ -124,6 +127,7 @@ export const routes = {
   listBackfills: backfills.listBackfills,
   cancelBackfill: backfills.cancelBackfill,
   retryBackfill: backfills.retryBackfill,
+  previewBackfill: backfills.previewBackfill,
   listWebhooks: webhooks.listWebhooks,
   createWebhook: webhooks.createWebhook,
   updateWebhook: webhooks.updateWebhook,
@@ -151,13 +155,14 @@ export {
   type BackfillFailurePolicy,
   type BackfillItem,
   type BackfillMoment,
+  type BackfillPreview,
   type BackfillStatus,
   backfillFailurePolicies,
   backfillLimits,
   type CreateBackfillInput,
 } from "./backfills.ts";
 export { type Client, createClient } from "./client.ts";
-export { type Cluster, isolationLevels } from "./clusters.ts";
+export { type Cluster, clusterLimits, isolationLevels } from "./clusters.ts";
 export { type Credentials, type CredentialsInput, credentialLimits } from "./credentials.ts";
 export type { DatasetCopy } from "./dataset-copies.ts";
 export { type Dataset, type DatasetVersion, type ListedDataset, versionStatus } from "./datasets.ts";
@@ -226,6 +231,7 @@ export {
   pipelineTransitions,
   watchExitCode,
 } from "./pipelines.ts";
+export { credentialsInput, environmentText, rerunInput, UnquotableVariable } from "./reruns.ts";
 export { retryLimits, retryWait, usualRetryDelay } from "./retries.ts";
 export { bodyLimitOf, type Route, type RouteInput, type RouteOutput } from "./routes.ts";
 export {
@@ -241,6 +247,7 @@ export {
   type PipelineSchedule,
   type PipelineScheduleItem,
   type PipelineScheduleUpdateOutput,
+  type SchedulePreview,
   type UpdatePipelineScheduleInput,
 } from "./schedules.ts";
 export type { ActionFeedback } from "./schema.ts";
@@ -251,6 +258,7 @@ export type { Team, TeamUsage } from "./teams.ts";
 export type { NewToken, Token } from "./tokens.ts";
 export type { Upcoming } from "./upcoming.ts";
 export { reservedNames, shortestPassword, type User } from "./users.ts";
+export { type JobWait, waitLimits } from "./waits.ts";
 export {
   type CreateWebhookInput,
   type Delivery,

@@ -278,3 +278,30 @@ export const listSchedules = defineRoute({
   response: Type.Array(PipelineScheduleItem),
   responseHeaders: nextCursor,
 });
+
+const SchedulePreview = Type.Object(
+  {
+    cron_expression: nullable(Type.String()),
+    start_after: nullable(Timestamp),
+    timezone: Timezone,
+    next_runs: Type.Array(Timestamp, { description: "up to five next ticks" }),
+  },
+  { $id: "SchedulePreview" },
+);
+export type SchedulePreview = Static<typeof SchedulePreview>;
+
+export const previewSchedule = defineRoute({
+  id: "previewSchedule",
+  method: "GET",
+  path: "/api/datachain/pipeline/preview-schedule",
+  tag: "Schedules",
+  summary: "Read the next ticks that a schedule with these times would have; creates nothing",
+  access: access("PIPELINES", "read", "viewer"),
+  query: Type.Object({
+    team_name: Type.Optional(TeamName),
+    cron_expression: Type.Optional(Type.String({ maxLength: 255, description: cronExpression })),
+    start_after: Type.Optional(Type.String({ maxLength: 64, description: startAfter })),
+    timezone: Type.Optional({ ...Timezone, description: "an IANA name; default UTC" } as typeof Timezone),
+  }),
+  response: SchedulePreview,
+});

@@ -15,8 +15,20 @@ import { Empty, Loading } from "./look/states.tsx";
 /** The screens of a team, by path below the team. */
 const screens: readonly (readonly [string, ComponentType])[] = [
   ["/", lazy(() => import("./home/home-screen.tsx"))],
+  ["/editor", lazy(() => import("./editor/editor-screen.tsx"))],
   ["/datasets/jobs", lazy(() => import("./jobs/jobs-screen.tsx"))],
   ["/datasets/jobs/:id", lazy(() => import("./jobs/job-screen.tsx"))],
+  ["/pipelines", lazy(() => import("./pipelines/pipelines-screen.tsx"))],
+  ["/pipelines/new", lazy(() => import("./pipelines/new-pipeline-screen.tsx"))],
+  ["/pipelines/:id", lazy(() => import("./pipelines/pipeline-screen.tsx"))],
+  ["/schedules", lazy(() => import("./schedules/schedules-screen.tsx"))],
+  ["/schedules/new", lazy(() => import("./schedules/new-schedule-screen.tsx"))],
+  ["/schedules/backfills/new", lazy(() => import("./schedules/new-backfill-screen.tsx"))],
+  ["/schedules/backfills/:id", lazy(() => import("./schedules/backfill-screen.tsx"))],
+  ["/schedules/tasks/:id", lazy(() => import("./schedules/task-screen.tsx"))],
+  ["/schedules/:id", lazy(() => import("./schedules/schedule-screen.tsx"))],
+  ["/datasets", lazy(() => import("./datasets/datasets-screen.tsx"))],
+  ["/datasets/:name", lazy(() => import("./datasets/dataset-screen.tsx"))],
 ];
 
 export const App = () => (

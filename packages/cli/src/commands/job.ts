@@ -85,6 +85,18 @@ const show: Handler<"job show"> = async ({ flags, arguments: { ID } }, output) =
   return 0;
 };
 
+const why: Handler<"job why"> = async ({ flags, arguments: { ID } }, output) => {
+  const connection = await connect(flags);
+  const id = await findJobId(connection, ID);
+  const wait = await connection.client.call(routes.getJobWait, { params: { job_id: id }, query: {} });
+  if (flags.json) output.json(wait);
+  else {
+    const { waitLines } = await import("../job/wait.ts");
+    for (const line of waitLines(wait)) output.print(line);
+  }
+  return 0;
+};
+
 const usage: Handler<"job usage"> = async ({ flags, arguments: { ID } }, output) => {
   const connection = await connect(flags);
   const id = await findJobId(connection, ID);
@@ -132,6 +144,7 @@ export const handlers: HandlersOf<"job"> = {
   "job logs": logs,
   "job ls": ls,
   "job show": show,
+  "job why": why,
   "job usage": usage,
   "job cancel": cancel,
   "job hand-over": handOver,

@@ -1,7 +1,14 @@
 /** Builds the job request from files and flags, in the same form as the `datachain` client. */
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
-import type { Job, JobInput, QueryType } from "@millrace/contract";
+import {
+  credentialsInput,
+  type Job,
+  type JobInput,
+  type QueryType,
+  rerunInput,
+  UnquotableVariable,
+} from "@millrace/contract";
 import type { Input } from "../arguments.ts";
 import { CliError, messageOf, usageError } from "../errors.ts";
 import { readSeconds } from "./seconds.ts";
@@ -18,7 +25,7 @@ export function composeJob({ flags, arguments: { FILE: file } }: Input<"job run"
     tags: [...flags.tag],
     priority: flags.priority ?? 5,
     compute_cluster_name: flags.cluster ?? null,
-    ...credentials(flags["credentials-name"]),
+    ...credentialsInput(flags["credentials-name"]),
     start_after: flags["start-time"] === undefined ? null : parseStartTime(flags["start-time"]),
     cron_expression: flags.cron ?? null,
     ...(flags.timezone === undefined ? {} : { timezone: flags.timezone }),
@@ -97,34 +104,23 @@ function jsonObject(item: string): Record<string, unknown> {
 }
 
 /** Builds the request that runs a job again. If the job is a task, the request is for a single job that starts now. */
-export function composeRerun(job: Job, ignoreCheckpoints: boolean, params: readonly string[] = []): JobInput {
-  return {
-    ...(job.script ? { script: job.script } : { query: job.query }),
-    query_type: job.query_type,
-    query_name: job.name,
-    environment: environmentText(job.environment),
-    requirements: job.requirements,
-    workers: job.workers,
-    python_version: job.python_version,
-    repository: job.repository,
-    files: job.files,
-    tags: job.tags,
-    priority: job.priority,
-    compute_cluster_name: job.compute_cluster_name,
-    ...credentials(job.credentials_names ?? (job.credentials_name === null ? [] : [job.credentials_name])),
-    params: { ...job.params, ...readParams(params) },
-    rerun_from_job_id: job.id,
-    reset: ignoreCheckpoints,
-    ...set({ timeout: job.timeout, retries: job.retries, retry_delay: job.retry_delay }),
-  };
-}
+export const composeRerun = (job: Job, ignoreCheckpoints: boolean, params: readonly string[] = []): JobInput => ({
+  ...sendable(() => rerunInput(job)),
+  params: { ...job.params, ...readParams(params) },
+  reset: ignoreCheckpoints,
+});
 
-/**
- * Returns the fields for credentials. A single name is sent as `credentials_name`, as in the `datachain` client. An
- * empty name means no credentials.
- */
-const credentials = (names: readonly string[]): Pick<JobInput, "credentials_name" | "credentials_names"> =>
-  names.length > 1 ? { credentials_names: [...names] } : { credentials_name: names[0] ?? null };
+function sendable<T>(make: () => T): T {
+  try {
+    return make();
+  } catch (error) {
+    if (!(error instanceof UnquotableVariable)) throw error;
+    throw new CliError(`The variable ${error.variable} of the job cannot be sent again`, {
+      why: "Its value cannot be quoted in the dotenv format: it contains single quotes, backticks, and either double quotes or a backslash followed by n",
+      next: "Run the job again with millrace job run FILE --env-file FILE, and write the value differently",
+    });
+  }
+}
 
 /**
  * Returns the query type for a file name. A `.ts` file gets TYPESCRIPT, which the server refuses with a clear message.
@@ -157,24 +153,4 @@ export function readText(path: string, descriptor?: number): string {
       cause: error,
     });
   }
-}
-
-/**
- * Returns NAME=VALUE lines that dotenv parses back to the same values. A value is put in quotes of a kind that it does
- * not contain, because quotes cannot be escaped in dotenv.
- */
-export const environmentText = (environment: Readonly<Record<string, string>>) =>
-  Object.entries(environment)
-    .map(([name, value]) => `${name}=${quoted(name, value)}`)
-    .join("\n");
-
-function quoted(name: string, value: string): string {
-  if (/^[\w./:@%+,=-]*$/.test(value)) return value;
-  // Between double quotes, dotenv reads a backslash followed by n as a newline.
-  const quote = ["'", "`", '"'].find((mark) => !value.includes(mark) && !(mark === '"' && value.includes("\\n")));
-  if (quote) return quote + value + quote;
-  throw new CliError(`The variable ${name} of the job cannot be sent again`, {
-    why: "Its value cannot be quoted in the dotenv format: it contains single quotes, backticks, and either double quotes or a backslash followed by n",
-    next: "Run the job again with millrace job run FILE --env-file FILE, and write the value differently",
-  });
 }

@@ -1,6 +1,7 @@
 /** Builds the context that all HTTP routes share. */
 import { Callers } from "../http/connections/callers.ts";
 import type { HttpContext } from "../http/requests/context.ts";
+import { siteOf } from "../http/requests/site.ts";
 import { version } from "../version.ts";
 import { openConnections } from "./http-server.ts";
 import { signInLimits } from "./sign-in-limits.ts";
@@ -15,6 +16,7 @@ export function httpContext({ config, machinery, exports, publicUrl, readiness }
     ...{ store, keys, engines, signals, clock, log, faults, metrics, disk, warehouses, measures },
     ...{ listening, requests, quotas, callers, exports, publicUrl, version },
     ...{ blobs, archive },
+    site: siteOf(listening.publicUrl),
     sendsMail: config.mail.smtpUrl !== "",
     tidyHours: config.warehouses.tidyHours,
     timezone: config.jobs.timezone,

@@ -87,6 +87,9 @@ export function storageUri(given: string): string {
 export function publicUrl(given: string): string {
   if (given && !(URL.canParse(given) && /^https?:$/.test(new URL(given).protocol)))
     throw new Error("expected an http:// or https:// URL");
+  if (given && /^\/(administration|api|assets|auth|healthz|metrics|readyz|team)(\/|$)/.test(new URL(given).pathname))
+    throw new Error("expected a path prefix that is not a path of Millrace itself, such as /millrace");
+  if (/[?#]/.test(given)) throw new Error("expected a URL without ? and #");
   return given.replace(/\/+$/, "");
 }
 

@@ -49,6 +49,7 @@ import type { HttpContext } from "./requests/context.ts";
 import { installErrors, nothingThere, sendError, validationError } from "./requests/errors.ts";
 import { readJson } from "./requests/json-bodies.ts";
 import { lazySchemas } from "./requests/lazy-schemas.ts";
+import { dropPrefix } from "./requests/site.ts";
 import { backfillRoutes } from "./schedules/backfills.ts";
 import { scheduleRoutes } from "./schedules/schedules.ts";
 import { taskRoutes } from "./schedules/tasks.ts";
@@ -79,6 +80,7 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
   });
   app.setValidatorCompiler(lazySchemas());
   lookFirst(app.server);
+  dropPrefix(app.server, context.site);
   if (onRoute) app.addHook("onRoute", onRoute);
   app.decorateRequest("principal", null);
   app.decorateRequest("caller", null);
@@ -172,13 +174,13 @@ function readBodies(app: FastifyInstance): void {
 }
 
 /** Checks a request before its body is read: waits for its turn, checks the Host header, and answers unknown paths. */
-function checkRequests(app: FastifyInstance, { listening, connections }: HttpContext): void {
+function checkRequests(app: FastifyInstance, { listening, connections, site }: HttpContext): void {
   const checkHost = hostCheck(listening);
   app.addHook("onRequest", ({ raw }, reply, done) => connections.onceItsTurn(raw, reply.raw, done));
   app.addHook("onRequest", (request, reply, done) => {
     reply.header("x-request-id", request.id);
     checkHost(request.raw.headers.host);
-    if (request.is404 && wantsPage(request)) return void sendNotFoundPage(request, reply);
+    if (request.is404 && wantsPage(request)) return void sendNotFoundPage(request, reply, site);
     if (request.is404) throw nothingThere(request);
     done();
   });

@@ -89,6 +89,13 @@ describe("the registry of datasets", () => {
       assert.deepEqual(await shown({ prefix: "%" }), []);
     });
 
+    it("can be searched for a part of the full name", async () => {
+      for (const name of ["cats", "cars", "dogs"]) await put(name);
+      assert.deepEqual(await shown({ search: "ULT.DO" }), ["@admin.default.dogs@1.0.0"]);
+      assert.deepEqual(await shown({ search: "ats", prefix: "ca" }), ["@admin.default.cats@1.0.0"]);
+      assert.deepEqual(await shown({ search: "%" }), []);
+    });
+
     it("show nothing of other teams", async () => {
       await put("cats");
       await client.call(routes.createTeam, { body: { name: `other-${randomUUID().slice(0, 8)}` } });

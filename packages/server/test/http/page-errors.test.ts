@@ -27,7 +27,7 @@ describe("a page", () => {
     const server = await startInProcess(env, log);
     const visitor = new Visitor(server.url);
     const told = async (response: Response) => {
-      const [, message] = /<p class="bad">(.*?)<\/p>/.exec(await response.text()) ?? [];
+      const [, message] = /<p class="said bad">(.*?)<\/p>/.exec(await response.text()) ?? [];
       return [response.status, response.headers.get("retry-after"), message];
     };
     const away = "The database of the server is unreachable; running jobs continue.";

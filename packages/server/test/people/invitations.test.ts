@@ -145,7 +145,7 @@ describe("an invitation", () => {
       assert.match(await different.text(), /two passwords differ[\s\S]*value="&lt;b&gt;"/);
       const made = await browser.post("/auth/invitation", form);
       assert.deepEqual([made.status, made.headers.get("location")], [303, "/"]);
-      assert.match(await (await browser.get("/")).text(), /walt[\s\S]*Team crew/);
+      assert.match(await (await browser.get("/auth/account")).text(), /walt[\s\S]*crew \(/);
       assert.equal((await new Visitor(server.url).get(page(code))).status, 404);
     });
 
@@ -161,7 +161,7 @@ describe("an invitation", () => {
       assert.equal(signedIn.headers.get("location"), page(code));
       assert.match(await (await browser.get(page(code))).text(), /Join crew as xena/);
       assert.equal((await browser.post("/auth/invitation", { code, answer: "join" })).status, 303);
-      assert.match(await (await browser.get("/")).text(), /Team crew/);
+      assert.match(await (await browser.get("/auth/account")).text(), /crew \(/);
     });
 
     it("is refused from another site, and if nobody is signed in any more", async () => {

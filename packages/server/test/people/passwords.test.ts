@@ -165,7 +165,7 @@ describe("signing in with a password", () => {
     assert.match(session, /^millrace_session=[\w-]{43}; Path=\/; Max-Age=1209600; HttpOnly; SameSite=Lax$/);
     assert.match(known, /^millrace_browser=[\w-]{43}; Path=\/auth; Max-Age=31536000; HttpOnly; SameSite=Lax$/);
     const first = browser.cookie;
-    assert.match(await (await browser.get("/")).text(), /ada[\s\S]*Sign out/);
+    assert.match(await (await browser.get("/auth/account")).text(), /ada[\s\S]*Sign out/);
     await signIn();
     assert.notEqual(browser.cookie, first);
   });

@@ -198,6 +198,21 @@ describe("a backfill", () => {
     assert.deepEqual(await moments({ to: "2026-01-06", every: "30 2 * * 1" }), ["2026-01-05T02:30"]);
   });
 
+  it("can be previewed: its moments are computed, and nothing is created", async () => {
+    const query = { from: "2026-03-28", to: "2026-03-30T12:00", every: "30 2 * * *", timezone: "Europe/Berlin" };
+    assert.deepEqual(await client.call(routes.previewBackfill, { query }), {
+      cron_expression: "30 2 * * *",
+      timezone: "Europe/Berlin",
+      moments: ["2026-03-28T01:30:00.000Z", "2026-03-29T01:00:00.000Z", "2026-03-30T00:30:00.000Z"],
+    });
+    const attempt = (from: string, to: string, every?: string) =>
+      client.call(routes.previewBackfill, { query: { from, to, ...(every === undefined ? {} : { every }) } });
+    assert.equal((await attempt("2026-01-01", "2026-01-31")).moments.length, 31);
+    await refused(attempt("2026-01-01", "2026-03-31", "hour"), "invalid", /more than 1000 moments/);
+    await refused(attempt("2026-01-02", "2026-01-01"), "invalid", /^to: /);
+    await refused(attempt("2026-01-01", "2999-01-01"), "invalid", /^to: expected a time in the past/);
+  });
+
   it("that is invalid is refused, and nothing is created", async () => {
     const { start } = await world();
     const before = await server.store.db.selectFrom("pipelines").select("id").execute();

@@ -113,6 +113,24 @@ describe("schedules", () => {
       await remove(schedule);
     });
 
+    it("can be previewed: the next five ticks of its times, in its time zone", async () => {
+      const query = { cron_expression: " 30  2 * * * ", timezone: "Europe/Berlin", start_after: "2030-01-01" };
+      const preview = await client.call(routes.previewSchedule, { query });
+      assert.deepEqual(preview, {
+        cron_expression: "30 2 * * *",
+        timezone: "Europe/Berlin",
+        start_after: "2029-12-31T23:00:00.000Z",
+        next_runs: [1, 2, 3, 4, 5].map((date) => `2030-01-0${date}T01:30:00.000Z`),
+      });
+      const once = await client.call(routes.previewSchedule, { query: { start_after: future } });
+      assert.deepEqual(once.next_runs, [future]);
+      const attempt = (query: { cron_expression?: string; timezone?: string }) =>
+        client.call(routes.previewSchedule, { query });
+      await refused(attempt({ cron_expression: "61 * * * *" }), "invalid", /^cron_expression: expected five/);
+      await refused(attempt({ cron_expression: "@daily", timezone: "Mars" }), "invalid", /^timezone: /);
+      await refused(attempt({}), "invalid", /^cron_expression: expected at least one/);
+    });
+
     it("without policies has UTC, skip and one", async () => {
       const schedule = await create({ cron_expression: "@daily", timezone: null, overlap: null, catch_up: null });
       assert.deepEqual([schedule.timezone, schedule.overlap, schedule.catch_up], ["UTC", "skip", "one"]);

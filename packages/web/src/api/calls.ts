@@ -73,12 +73,19 @@ export function useApiPages<R extends Route, T>(
   });
 }
 
-/** Calls a route that changes something. Every list is read again after it. */
-export function useAction<R extends Route>(route: R) {
+/**
+ * Calls a route that changes something. Every list is read again after it. `onDone` is called before that, so that a page
+ * can be left whose object no longer exists.
+ */
+export function useAction<R extends Route>(route: R, onDone?: (output: RouteOutput<R>) => void) {
   const team = useContext(TeamContext);
   const cache = useQueryClient();
   return useMutation<RouteOutput<R>, Error, RouteInput<R>>({
     mutationFn: (input) => clientOf(team).call(route, input),
-    onSettled: () => cache.invalidateQueries(),
+    onSuccess: (output) => onDone?.(output),
+    onSettled: async () => {
+      await new Promise((resolve) => setTimeout(resolve));
+      await cache.invalidateQueries();
+    },
   });
 }

@@ -5,6 +5,7 @@ import { serverPath } from "../api/base.ts";
 import { useSession } from "../api/session.tsx";
 import { teamPath } from "../api/team.tsx";
 import { Button } from "../look/button.tsx";
+import "../look/field.css";
 import { Icon } from "../look/icon.tsx";
 import "./frame.css";
 import { places } from "./places.ts";
@@ -13,9 +14,9 @@ import { themes, useTheme } from "./theme.ts";
 export function Frame({ team, children }: { team: string | undefined; children: ReactNode }) {
   return (
     <div className="frame">
-      <a className="skip" href="#main">
+      <button type="button" className="skip button" onClick={() => document.getElementById("main")?.focus()}>
         Skip to the content
-      </a>
+      </button>
       <header className="top row">
         <Link href={team === undefined ? "/" : teamPath(team)} className="brand">
           Millrace

@@ -1,5 +1,9 @@
-/** The theme: light, dark, or as the system says. The choice is kept in this browser. */
+/**
+ * The theme: light, dark, or as the system says. The choice is kept in this browser, and in a cookie for the pages that
+ * the server renders.
+ */
 import { useState } from "react";
+import { serverPath } from "../api/base.ts";
 
 export const themes = ["system", "light", "dark"] as const;
 export type Theme = (typeof themes)[number];
@@ -22,6 +26,8 @@ export function useTheme(): [Theme, (theme: Theme) => void] {
     theme,
     (chosen) => {
       localStorage.setItem(place, chosen);
+      // biome-ignore lint/suspicious/noDocumentCookie: the Cookie Store API needs HTTPS
+      document.cookie = `millrace_theme=${chosen}; Path=${serverPath("/")}; Max-Age=31536000; SameSite=Lax`;
       applyTheme(chosen);
       setTheme(chosen);
     },

@@ -5,9 +5,18 @@ import { Status } from "../look/status.tsx";
 import { type Column, Table } from "../look/table.tsx";
 import { Time, Took } from "../look/time.tsx";
 import { jobPath } from "./job-paths.ts";
+import { WhyButton, waits } from "./why-queued.tsx";
 
-const columns: readonly Column<Job>[] = [
-  { title: "Status", cell: ({ status }) => <Status status={status} /> },
+export const jobColumns: readonly Column<Job>[] = [
+  {
+    title: "Status",
+    cell: (job) => (
+      <>
+        <Status status={job.status} />
+        {waits(job) && <WhyButton job={job} />}
+      </>
+    ),
+  },
   { title: "Name", wide: true, cell: (job) => <Link href={jobPath(job.team, job.id)}>{job.name ?? job.id}</Link> },
   { title: "Created by", optional: true, cell: ({ created_by }) => created_by },
   { title: "Created", cell: ({ created_at }) => <Time at={created_at} /> },
@@ -15,5 +24,5 @@ const columns: readonly Column<Job>[] = [
 ];
 
 export const JobTable = ({ jobs, label = "Jobs" }: { jobs: readonly Job[]; label?: string }) => (
-  <Table label={label} columns={columns} items={jobs} keyOf={({ id }) => id} />
+  <Table label={label} columns={jobColumns} items={jobs} keyOf={({ id }) => id} />
 );

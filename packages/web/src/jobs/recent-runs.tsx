@@ -8,17 +8,17 @@ import { jobPath } from "./job-paths.ts";
 
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 
-/** The bars of runs that have begun, oldest first. */
-const barsOf = (jobs: readonly Job[]): Bar[] =>
+/** The bars of runs that have begun, oldest first. With `named`, each bar says the name of its job. */
+const barsOf = (jobs: readonly Job[], named = false): Bar[] =>
   jobs
     .filter(({ started_at }) => started_at !== null)
-    .map((job) => barOf(job))
+    .map((job) => barOf(job, named ? `${job.name ?? job.id}, ` : ""))
     .toReversed();
 
-function barOf(job: Job): Bar {
+function barOf(job: Job, name: string): Bar {
   const began = Date.parse(job.started_at ?? "");
   const value = (job.finished_at === null ? Date.now() : Date.parse(job.finished_at)) - began;
-  const label = exact.format(began);
+  const label = name + exact.format(began);
   return {
     key: job.id,
     label: `${label} (${wordOf(job.status)})`,
@@ -39,5 +39,14 @@ export function RecentRuns({ name }: { name: string }) {
       <h2>Durations of recent runs</h2>
       <Bars label={`Durations of recent runs of ${name}`} titles={["Run", "Took"]} items={bars} format={duration} />
     </section>
+  );
+}
+
+/** Bars of the newest jobs of a list, at most forty. */
+export function ListedRuns({ jobs }: { jobs: readonly Job[] }) {
+  const bars = barsOf(jobs.slice(0, 40), true);
+  if (bars.length < 2) return null;
+  return (
+    <Bars label="Durations of the newest jobs" titles={["Job", "Took"]} items={bars} format={duration} height={48} />
   );
 }

@@ -37,9 +37,28 @@ export function Button({ kind = "plain", icon, children, refusal, busy = false, 
   );
 }
 
-export const ButtonLink = ({ kind = "plain", icon, children, href }: Looks & { href: string }) => (
-  <Link href={href} className={`button ${kind}`}>
-    {icon && <Icon name={icon} />}
-    {children}
-  </Link>
-);
+interface LinkProps extends Looks {
+  readonly href: string;
+  /** Why the user may not go there; undefined if they may. */
+  readonly refusal?: string | undefined;
+}
+
+export function ButtonLink({ kind = "plain", icon, children, href, refusal }: LinkProps) {
+  const content = (
+    <>
+      {icon && <Icon name={icon} />}
+      {children}
+    </>
+  );
+  if (refusal !== undefined)
+    return (
+      <Button kind={kind} refusal={refusal}>
+        {content}
+      </Button>
+    );
+  return (
+    <Link href={href} className={`button ${kind}`}>
+      {content}
+    </Link>
+  );
+}

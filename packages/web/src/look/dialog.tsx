@@ -47,6 +47,10 @@ interface AskProps {
   readonly children: ReactNode;
   /** The words of the button that does it. */
   readonly action: string;
+  /** The words of the safe answer. */
+  readonly keep?: string;
+  /** `main` if it can be undone. */
+  readonly kind?: "danger" | "main";
   readonly busy: boolean;
   readonly error: unknown;
   readonly onConfirm: () => void;
@@ -54,17 +58,17 @@ interface AskProps {
 }
 
 /** Asks before something that cannot be undone. The focus is on the safe answer. */
-export const AskFirst = ({ title, children, action, busy, error, onConfirm, onClose }: AskProps) => (
-  <Dialog title={title} onClose={onClose}>
+export const AskFirst = ({ keep = "Keep it", kind = "danger", ...ask }: AskProps) => (
+  <Dialog title={ask.title} onClose={ask.onClose}>
     <div className="stack">
-      <div className="prose">{children}</div>
-      <Problem error={error} />
+      <div className="prose">{ask.children}</div>
+      <Problem error={ask.error} />
       <footer className="row">
-        <Button autoFocus onClick={onClose}>
-          Keep it
+        <Button autoFocus onClick={ask.onClose}>
+          {keep}
         </Button>
-        <Button kind="danger" busy={busy} onClick={onConfirm}>
-          {action}
+        <Button kind={kind} busy={ask.busy} onClick={ask.onConfirm}>
+          {ask.action}
         </Button>
       </footer>
     </div>

@@ -11,9 +11,11 @@ import "./field.css";
 interface Labelled {
   readonly label: string;
   readonly hint?: ReactNode;
+  /** Why the value is refused. */
+  readonly error?: string | undefined;
 }
 
-function Field({ label, hint, id, children }: Labelled & { id: string; children: ReactNode }) {
+function Field({ label, hint, error, id, children }: Labelled & { id: string; children: ReactNode }) {
   return (
     <div className="field">
       <label htmlFor={id}>{label}</label>
@@ -23,23 +25,37 @@ function Field({ label, hint, id, children }: Labelled & { id: string; children:
           {hint}
         </div>
       )}
+      {error !== undefined && (
+        <div id={`${id}-error`} className="small bad" role="alert">
+          {error}
+        </div>
+      )}
     </div>
   );
 }
 
-const describedBy = (id: string, hint: ReactNode) => (hint === undefined ? {} : { "aria-describedby": `${id}-hint` });
+function describedBy(id: string, { hint, error }: Pick<Labelled, "hint" | "error">) {
+  const parts = [hint !== undefined && `${id}-hint`, error !== undefined && `${id}-error`].filter(Boolean);
+  return { "aria-describedby": parts.join(" ") || undefined, "aria-invalid": error === undefined ? undefined : true };
+}
 
 /** A field of one line. `onText` gets the new value. */
 export function TextField({
   label,
   hint,
+  error,
   onText,
   ...rest
 }: Labelled & InputHTMLAttributes<HTMLInputElement> & { onText?: (text: string) => void }) {
   const id = useId();
   return (
-    <Field label={label} hint={hint} id={id}>
-      <input {...rest} {...describedBy(id, hint)} id={id} onInput={(event) => onText?.(event.currentTarget.value)} />
+    <Field label={label} hint={hint} error={error} id={id}>
+      <input
+        {...rest}
+        {...describedBy(id, { hint, error })}
+        id={id}
+        onInput={(event) => onText?.(event.currentTarget.value)}
+      />
     </Field>
   );
 }
@@ -47,13 +63,19 @@ export function TextField({
 export function TextArea({
   label,
   hint,
+  error,
   onText,
   ...rest
 }: Labelled & TextareaHTMLAttributes<HTMLTextAreaElement> & { onText?: (text: string) => void }) {
   const id = useId();
   return (
-    <Field label={label} hint={hint} id={id}>
-      <textarea {...rest} {...describedBy(id, hint)} id={id} onInput={(event) => onText?.(event.currentTarget.value)} />
+    <Field label={label} hint={hint} error={error} id={id}>
+      <textarea
+        {...rest}
+        {...describedBy(id, { hint, error })}
+        id={id}
+        onInput={(event) => onText?.(event.currentTarget.value)}
+      />
     </Field>
   );
 }
@@ -61,14 +83,20 @@ export function TextArea({
 export function Choice({
   label,
   hint,
+  error,
   onText,
   children,
   ...rest
 }: Labelled & SelectHTMLAttributes<HTMLSelectElement> & { onText?: (text: string) => void }) {
   const id = useId();
   return (
-    <Field label={label} hint={hint} id={id}>
-      <select {...rest} {...describedBy(id, hint)} id={id} onChange={(event) => onText?.(event.currentTarget.value)}>
+    <Field label={label} hint={hint} error={error} id={id}>
+      <select
+        {...rest}
+        {...describedBy(id, { hint, error })}
+        id={id}
+        onChange={(event) => onText?.(event.currentTarget.value)}
+      >
         {children}
       </select>
     </Field>

@@ -20,6 +20,19 @@ const states: Readonly<Record<string, readonly [Tone, string]>> = {
   FAILED: ["bad", "Failed"],
   CANCELED: ["off", "Canceled"],
   PAUSED: ["warn", "Paused"],
+  WAITING: ["wait", "Waiting"],
+  // Health of a schedule.
+  ok: ["good", "Ok"],
+  failing: ["bad", "Failing"],
+  skipping: ["warn", "Skipping"],
+  overdue: ["bad", "Overdue"],
+  paused: ["warn", "Paused"],
+  // Outcomes of a schedule's ticks.
+  fired: ["good", "Fired"],
+  failed: ["bad", "Failed"],
+  skipped: ["off", "Skipped"],
+  missed: ["off", "Missed"],
+  waits: ["wait", "Waits"],
 };
 
 const shapes: Readonly<Record<Tone, string>> = {
@@ -36,9 +49,18 @@ export const wordOf = (status: string): string => states[status]?.[1] ?? sentenc
 
 const sentenceCase = (text: string) => text.charAt(0) + text.slice(1).toLowerCase().replaceAll("_", " ");
 
-/** The shape alone, for small places. Its colour and form are the state; the word must be near. */
-export const StatusShape = ({ tone }: { tone: Tone }) => (
-  <svg className={`shape ${tone}`} width="14" height="14" viewBox="0 0 16 16" aria-hidden="true">
+/**
+ * The shape alone, for small places. Its colour and form are the state; the word must be near. `still` is for
+ * shapes that stand for a state as such, not for something that runs.
+ */
+export const StatusShape = ({ tone, still = false }: { tone: Tone; still?: boolean }) => (
+  <svg
+    className={`shape ${tone}${still ? " still" : ""}`}
+    width="14"
+    height="14"
+    viewBox="0 0 16 16"
+    aria-hidden="true"
+  >
     <path d={shapes[tone]} fill="none" stroke="currentColor" strokeWidth="2" strokeLinecap="round" />
   </svg>
 );

@@ -4,6 +4,8 @@ import "./table.css";
 
 export interface Column<T> {
   readonly title: string;
+  /** Shown in the head instead of the title. */
+  readonly head?: ReactNode;
   readonly cell: (item: T) => ReactNode;
   /** Numbers are aligned at the right. */
   readonly number?: boolean;
@@ -32,7 +34,7 @@ export const Table = <T,>({ label, columns, items, keyOf }: TableProps<T>) => (
         <tr>
           {columns.map((column) => (
             <th key={column.title} scope="col" className={classOf(column)}>
-              {column.title}
+              {column.head ?? column.title}
             </th>
           ))}
         </tr>

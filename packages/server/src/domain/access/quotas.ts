@@ -179,6 +179,10 @@ export async function requireRoomInQueue(db: Db, team: NamedTeam, defaults: Defa
   );
 }
 
+/** Returns how many jobs of the team may run at the same time; 0 means no limit. */
+export const runningLimit = async (db: Db, teamId: number, defaults: DefaultQuotas): Promise<number> =>
+  (await quotasOf(db, teamId))?.max_running ?? defaults.running;
+
 /** Counts how many more jobs each team may start. */
 export interface RoomToRun {
   /** Ids of teams that cannot start another job. */

@@ -125,14 +125,14 @@ interface DatasetTexts {
  * `next` is the cursor of the next page.
  */
 export async function listTeamDatasets(db: Db, team: Team, query: ListQuery): Promise<DatasetTexts> {
-  const { prefix = "", include_removed = false, limit = Number.MAX_SAFE_INTEGER } = query;
+  const { include_removed = false, limit = Number.MAX_SAFE_INTEGER } = query;
   if (query.cursor !== undefined && !(await placeOf(db, team.id, query.cursor)))
     throw invalid("cursor", "the x-next-cursor of the previous page", query.cursor);
   const list = new BoundedList();
   for (let after = query.cursor; ; ) {
     await nextStretch();
     const datasets = await listDatasets(db, team.id, after, listPart);
-    for (const part of await smallParts(db, datasets.filter(isWanted(prefix)), include_removed)) {
+    for (const part of await smallParts(db, datasets.filter(isWanted(query)), include_removed)) {
       const versions = Map.groupBy(
         await listVersions(
           db,
@@ -152,10 +152,15 @@ export async function listTeamDatasets(db: Db, team: Team, query: ListQuery): Pr
   }
 }
 
-const isWanted = (prefix: string) => (dataset: PlacedDataset) => {
-  const { name } = dataset;
-  const full = { namespace: dataset.namespace.name, project: dataset.project.name, name };
-  return !isInternal(full) && (name.startsWith(prefix) || fullName(full).startsWith(prefix));
+const isWanted = ({ prefix = "", search = "" }: ListQuery) => {
+  const part = search.toLowerCase();
+  return (dataset: PlacedDataset) => {
+    const { name } = dataset;
+    const place = { namespace: dataset.namespace.name, project: dataset.project.name, name };
+    const full = fullName(place);
+    if (isInternal(place) || !(name.startsWith(prefix) || full.startsWith(prefix))) return false;
+    return full.toLowerCase().includes(part);
+  };
 };
 
 /**

@@ -1,8 +1,9 @@
 /** Chooses a cluster for a job, and lists clusters with their free and busy slots. */
-import { type Cluster, invalid, type JobInput } from "@millrace/contract";
+import { type Cluster, clusterLimits, invalid, type JobInput } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { busySlots } from "../../store/queries/jobs/attempts.ts";
 import { activeClusters, allClusters, type ClusterRow } from "../../store/queries/jobs/clusters.ts";
+import { countWaiting } from "../../store/queries/jobs/queue.ts";
 
 type Wanted = Pick<JobInput, "compute_cluster_id" | "compute_cluster_name">;
 
@@ -72,6 +73,7 @@ export async function listClusters(db: Db, isPaused: (cluster: ClusterRow) => bo
       max_workers: row.max_workers,
       busy_workers: await busySlots(db, row.id),
       active_workers: isPaused(row) ? 0 : row.max_workers,
+      waiting_jobs: await countWaiting(db, row.id, clusterLimits.waiting),
       isolation: row.isolation,
     })),
   );

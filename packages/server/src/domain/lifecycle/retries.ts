@@ -93,7 +93,7 @@ export async function readAttempts(db: Db, id: string): Promise<JobAttempts | un
  * Texts that tell the owner of a queued job what the job waits for, by the value of `waits_for`. The value "" means
  * that nothing special holds the job up.
  */
-const waitTexts = {
+export const waitTexts = {
   "": null,
   files: "The files of the job are being fetched from the server's storage.",
   storage:

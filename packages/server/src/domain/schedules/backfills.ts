@@ -6,6 +6,7 @@ import {
   ApiError,
   type Backfill,
   type BackfillItem,
+  type BackfillPreview,
   backfillLimits,
   type CreateBackfillInput,
   invalid,
@@ -56,11 +57,13 @@ const intervals: Readonly<Record<string, string>> = {
   month: "@monthly",
 };
 
+type RangeInput = Pick<CreateBackfillInput, "from" | "to" | "every" | "timezone">;
+
 /**
  * Returns the moments (scheduled times) of a backfill, with the cron expression and the time zone that they are
  * computed from.
  */
-function readMoments({ from, to, every, timezone }: CreateBackfillInput, now: number) {
+function readMoments({ from, to, every, timezone }: RangeInput, now: number) {
   const zone = timezone?.trim() ? checkTimezone(timezone) : "UTC";
   const cron = checkEvery(every?.trim() || "day");
   const span = { from: Date.parse(readTime(from, zone, "from")), to: Date.parse(readTime(to, zone, "to")) };
@@ -75,6 +78,12 @@ function readMoments({ from, to, every, timezone }: CreateBackfillInput, now: nu
       `from, to, every: these give more than ${backfillLimits.moments} moments (scheduled times), which is the maximum of a backfill. The last moment that fits is ${iso(ticks.at(-2) ?? 0)}. Create several backfills, one after another.`,
     );
   return { cron, zone, moments: ticks.map(iso) };
+}
+
+/** Returns the moments that a backfill of this range would have. */
+export function previewTeamBackfill(input: RangeInput, now: number): BackfillPreview {
+  const { cron, zone, moments } = readMoments(input, now);
+  return { cron_expression: cron, timezone: zone, moments };
 }
 
 function checkEvery(every: string): string {

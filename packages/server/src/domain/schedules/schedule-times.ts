@@ -3,6 +3,7 @@ import {
   type CreatePipelineScheduleInput,
   invalid,
   mostCaughtUp,
+  type SchedulePreview,
   type UpdatePipelineScheduleInput,
 } from "@millrace/contract";
 import type { ScheduleRow } from "../../store/queries/schedules/schedules.ts";
@@ -68,6 +69,15 @@ export function runsFrom(times: ScheduleTimes, first: string | null, count: numb
   const runs: string[] = [];
   for (let run = first; run !== null && runs.length < count; run = runAfter(times, Date.parse(run))) runs.push(run);
   return runs;
+}
+
+/** Number of next runs that the API shows. */
+export const shownRuns = 5;
+
+/** Returns the next runs that a schedule or task with these times would have. */
+export function previewTimes(input: TimesInput, now: number): SchedulePreview {
+  const times = readTimes(input, { start_after: null, cron_expression: null, timezone: "UTC" }, false);
+  return { ...times, next_runs: runsFrom(times, firstRun(times, now), shownRuns) };
 }
 
 /** A tick is on time if it fires less than this many milliseconds late. This is the shortest time between two ticks. */

@@ -45,7 +45,7 @@ import { refreshTemplate } from "./refresh-schedule.ts";
 import { healthOf } from "./schedule-health.ts";
 import { type Owned, ownersOf } from "./schedule-owners.ts";
 import { holdPipelinesOf, pausePipelinesOf, resumePipelinesOf } from "./schedule-pauses.ts";
-import { firstRun, readTimes, runAfter, runsFrom, type ScheduleTimes } from "./schedule-times.ts";
+import { firstRun, readTimes, runAfter, runsFrom, type ScheduleTimes, shownRuns } from "./schedule-times.ts";
 import {
   noTrigger,
   readTrigger,
@@ -61,9 +61,6 @@ export interface SchedulesContext {
   readonly signals: Signals;
   readonly quotas: DefaultQuotas & DiskQuotas & TaskQuotas;
 }
-
-/** Number of next runs that the API shows for a schedule. */
-const shownRuns = 5;
 
 /** Creates a schedule. Its template is a copy of the pipeline, and each firing runs a copy of the template. */
 export async function createTeamSchedule(

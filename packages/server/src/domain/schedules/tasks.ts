@@ -12,15 +12,12 @@ import type { Call } from "../access/call.ts";
 import type { Team } from "../access/principals.ts";
 import { readSpec } from "../lifecycle/job-documents.ts";
 import { readRunAs, runsAs } from "../lifecycle/run-as.ts";
-import { firstRun, readTimes, runAfter, runsFrom, type ScheduleTimes } from "./schedule-times.ts";
+import { firstRun, readTimes, runAfter, runsFrom, type ScheduleTimes, shownRuns } from "./schedule-times.ts";
 
 export interface TasksContext {
   readonly store: Store;
   readonly signals: Signals;
 }
-
-/** Number of next runs that the API shows for a task. */
-const shownRuns = 5;
 
 /** Returns the times at which a task fires, from its spec. */
 export function taskTimes(job: { readonly spec: string }): ScheduleTimes {

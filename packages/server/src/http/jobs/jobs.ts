@@ -2,6 +2,7 @@
 import { ApiError, invalid, routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import { cancelJob, createJob, requireTeamJob, searchTeamJobs } from "../../domain/jobs/jobs.ts";
+import { explainWait } from "../../domain/jobs/waits.ts";
 import { readAttempts } from "../../domain/lifecycle/retries.ts";
 import { attemptKey } from "../../engines/engine.ts";
 import { engineKindOf } from "../../store/queries/jobs/clusters.ts";
@@ -46,6 +47,15 @@ export function jobRoutes(app: FastifyInstance, context: JobContext): void {
     const id = params.job_id.toLowerCase();
     await requireTeamJob(context, team, id);
     const found = await readAttempts(context.store.db, id);
+    if (!found) throw new ApiError("not_found", `There is no job ${id} in the team ${team.name}.`);
+    return found;
+  });
+
+  register(app, context, routes.getJobWait, async ({ team, params }) => {
+    const id = params.job_id.toLowerCase();
+    await requireTeamJob(context, team, id);
+    const isLow = await disk.isLow();
+    const found = await explainWait(context, id, (cluster) => isLow || context.engines.isPaused(cluster));
     if (!found) throw new ApiError("not_found", `There is no job ${id} in the team ${team.name}.`);
     return found;
   });

@@ -16,10 +16,10 @@ export function accountPages(app: FastifyInstance, context: RequestContext): voi
   privatePage(app, context, { method: "POST", url }, async ({ request, principal }) => {
     try {
       const done = await change(context, request, principal);
-      return showAccount(context, principal, html`<p class="good" role="status">${done}</p>`);
+      return showAccount(context, principal, html`<p class="said good" role="status">${done}</p>`);
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      const page = await showAccount(context, principal, html`<p class="bad" role="alert">${error.message}</p>`);
+      const page = await showAccount(context, principal, html`<p class="said bad" role="alert">${error.message}</p>`);
       return { ...page, status: error.status };
     }
   });
@@ -51,9 +51,10 @@ async function showAccount({ store }: RequestContext, principal: Principal, mess
   const me = await describePrincipal(store.db, principal);
   return {
     title: "Account",
+    isWide: true,
     body: html`<h1>${me.username}</h1>
 ${message}
-<dl>
+<dl class="facts">
 <dt>Teams</dt><dd>${me.teams.map(({ name, role }) => `${name} (${role})`).join(", ") || "none"}</dd>
 ${me.is_admin && html`<dt>Server</dt><dd>administrator</dd>`}
 </dl>
@@ -69,7 +70,7 @@ const profileForm = (me: WhoAmI) => html`<form class="card" method="post" action
 <label>First name <input name="first_name" autocomplete="given-name" maxlength="100" value="${me.first_name}"></label>
 <label>Last name <input name="last_name" autocomplete="family-name" maxlength="100" value="${me.last_name}"></label>
 <label>E-mail <input name="email" type="email" autocomplete="email" maxlength="254" value="${me.email}"></label>
-<button class="main" name="change" value="profile">Save</button>
+<button class="button main" name="change" value="profile">Save</button>
 </form>`;
 
 const passwordForm = (me: WhoAmI) => html`<form class="card" method="post" action="${url}">
@@ -77,5 +78,5 @@ const passwordForm = (me: WhoAmI) => html`<form class="card" method="post" actio
 ${me.has_password && html`<label>Current password <input name="current_password" type="password" autocomplete="current-password" required></label>`}
 <label><span>New password <span class="soft">(${shortestPassword} characters or more)</span></span> <input name="password" type="password" autocomplete="new-password" required minlength="${shortestPassword}"></label>
 <label>New password again <input name="again" type="password" autocomplete="new-password" required></label>
-<button class="main" name="change" value="password">${me.has_password ? "Change the password" : "Set a password"}</button>
+<button class="button main" name="change" value="password">${me.has_password ? "Change the password" : "Set a password"}</button>
 </form>`;

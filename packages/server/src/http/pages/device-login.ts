@@ -31,7 +31,7 @@ export function deviceLoginPages(app: FastifyInstance, context: RequestContext):
 const askForCode: Page = {
   title: "Device login",
   body: html`<h1>Device login</h1>
-<form class="card" method="get" action="/auth/device-login"><label>The code that your program shows <input name="code" autocomplete="off" autofocus></label> <button class="main">Continue</button></form>`,
+<form class="card" method="get" action="/auth/device-login"><label>The code that your program shows <input name="code" autocomplete="off" autofocus></label> <button class="button main">Continue</button></form>`,
 };
 
 async function showLogin({ store, clock }: RequestContext, code: string): Promise<Page> {
@@ -40,8 +40,8 @@ async function showLogin({ store, clock }: RequestContext, code: string): Promis
     title: "Device login",
     body: html`<h1>Sign in ${login.client_name}?</h1>
 <p>A program asks for a token in your name. Approve only if you started it and it shows this code:</p>
-<pre>${login.user_code}</pre>
-<dl>
+<p class="code big-code">${login.user_code}</p>
+<dl class="facts">
 <dt>Token</dt><dd>${login.token_name}</dd>
 <dt>Scopes</dt><dd>${login.scopes.join(", ")}</dd>
 <dt>Teams</dt><dd>${login.teamNames?.join(", ") ?? "all of yours"}</dd>
@@ -49,7 +49,7 @@ async function showLogin({ store, clock }: RequestContext, code: string): Promis
 </dl>
 <form method="post" action="/auth/device-login">
 <input type="hidden" name="code" value="${login.user_code}">
-<p><button class="main" name="answer" value="approve">Approve</button> <button name="answer" value="deny">Deny</button></p>
+<p class="row"><button class="button main" name="answer" value="approve">Approve</button> <button class="button" name="answer" value="deny">Deny</button></p>
 </form>`,
   };
 }

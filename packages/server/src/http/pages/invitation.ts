@@ -14,7 +14,7 @@ const url = "/auth/invitation";
 const access = { kind: "public", why: "the code of the link is the proof; rate-limited, works once" } as const;
 
 export function invitationPages(app: FastifyInstance, context: PeopleContext): void {
-  const { store, clock, limits, callers } = context;
+  const { store, clock, limits, callers, site } = context;
 
   publicPage(app, context, { method: "GET", url, access, secret: "code" }, async ({ request }) =>
     limits.secrets.countRefused(await callers.keyOf(request), () =>
@@ -38,7 +38,7 @@ export function invitationPages(app: FastifyInstance, context: PeopleContext): v
         throw new ApiError("unauthorized", "Your session has ended. Sign in, then open the invitation again.");
       const actor = actorOf(principal, request.ip);
       await limits.secrets.countRefused(caller, () => acceptInvitation(store, { principal, actor }, code, clock.now()));
-      reply.redirect("/", 303);
+      reply.redirect(`${site.prefix}/`, 303);
       return undefined;
     } catch (error) {
       if (!(error instanceof ApiError) || error.code === "not_found") throw error;
@@ -78,7 +78,7 @@ async function showInvitation(
     user: principal?.username,
     body: html`<h1>Join the team ${offer.team_name}</h1>
 <p>${offer.invited_by} invites you as ${offer.role}. The invitation works once, until ${offer.expires_at.slice(0, 10)}.</p>
-${problem && html`<p class="bad" role="alert">${problem}</p>`}
+${problem && html`<p class="said bad" role="alert">${problem}</p>`}
 ${principal ? joinForm(principal, offer, code) : accountForm(request, code)}`,
   };
 }
@@ -89,9 +89,9 @@ const joinForm = (
   code: string,
 ): Html => html`<form method="post" action="${url}">
 <input type="hidden" name="code" value="${code}">
-<p><button class="main" name="answer" value="join">Join ${offer.team_name} as ${principal.username}</button></p>
+<p><button class="button main" name="answer" value="join">Join ${offer.team_name} as ${principal.username}</button></p>
 </form>
-<p class="soft">Not ${principal.username}? Sign out first, then open the link again.</p>`;
+<p class="soft small">Not ${principal.username}? Sign out first, then open the link again.</p>`;
 
 function accountForm(request: FastifyRequest, code: string): Html {
   const typed = (name: string) => field(request.body, name);
@@ -105,6 +105,6 @@ function accountForm(request: FastifyRequest, code: string): Html {
 <label><span>E-mail <span class="soft">(optional)</span></span> <input name="email" type="email" autocomplete="email" maxlength="254" value="${typed("email")}"></label>
 <label><span>Password <span class="soft">(${shortestPassword} characters or more)</span></span> <input name="password" type="password" autocomplete="new-password" required minlength="${shortestPassword}"></label>
 <label>Password again <input name="again" type="password" autocomplete="new-password" required></label>
-<button class="main" name="answer" value="account">Create the account and join</button>
+<button class="button main" name="answer" value="account">Create the account and join</button>
 </form>`;
 }

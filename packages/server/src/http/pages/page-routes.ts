@@ -8,6 +8,7 @@ import { sessionCookieOf } from "../requests/authenticate.ts";
 import type { RequestContext } from "../requests/context.ts";
 import { refusalOf, setRefusal, validationError } from "../requests/errors.ts";
 import { isOwnSite } from "../requests/own-site.ts";
+import type { Site } from "../requests/site.ts";
 import { html, type Page, sendPage } from "./html.ts";
 import { signInPage } from "./sign-in-form.ts";
 
@@ -35,7 +36,7 @@ const formLimit = 64 * 1024;
  */
 export function publicPage(
   app: FastifyInstance,
-  { limits, callers }: Pick<RequestContext, "limits" | "callers">,
+  { limits, callers, site }: Pick<RequestContext, "limits" | "callers" | "site">,
   route: PageRoute,
   show: (visit: Visit) => Promise<Page | undefined>,
 ): void {
@@ -49,18 +50,18 @@ export function publicPage(
     errorHandler: (error, request, reply) => {
       const refusal = refusalOf(error, request);
       setRefusal(reply, refusal);
-      void sendPage(reply, errorPage(refusal));
+      void sendPage(reply, site, errorPage(refusal));
     },
     onRequest: async (request, reply) => {
-      if (route.method === "POST") refuseOtherSites(request);
+      if (route.method === "POST") refuseOtherSites(request, site);
       const isTry = route.method === "POST" || (route.secret && field(request.query, route.secret) !== "");
       if (isTry && route.access.kind === "public") limits.strangers.take(await callers.keyOf(request));
       const page = await route.stop?.(request);
-      return page && sendPage(reply, page);
+      return page && sendPage(reply, site, page);
     },
     handler: async (request, reply) => {
       const page = await show({ request, reply });
-      return page ? sendPage(reply, page) : reply;
+      return page ? sendPage(reply, site, page) : reply;
     },
   });
 }
@@ -93,8 +94,8 @@ export function privatePage(
 }
 
 /** Refuses forms that another site submits. */
-function refuseOtherSites(request: FastifyRequest): void {
-  if (!isOwnSite(request))
+function refuseOtherSites(request: FastifyRequest, site: Site): void {
+  if (!isOwnSite(request, site))
     throw new ApiError(
       "forbidden",
       "The form was sent from a page of another site, so it was refused. Open the page on this server and send the form there.",
@@ -128,6 +129,6 @@ function errorPage({ status, message }: ApiError): Page {
   return {
     title: "Error",
     status,
-    body: html`<h1>The request failed</h1><p class="bad">${message}</p><p><a href="/">Back to the start</a></p>`,
+    body: html`<h1>The request failed</h1><p class="said bad">${message}</p><p><a href="/">Back to the start</a></p>`,
   };
 }

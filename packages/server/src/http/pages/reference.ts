@@ -39,6 +39,7 @@ export function referencePage(app: FastifyInstance, context: RequestContext): vo
   publicPage(app, context, { method: "GET", url: "/api/docs", access }, async () => {
     page ??= {
       title: "API reference",
+      isWide: true,
       body: render(openapiDocument(Object.values(routes) as Route[]) as unknown as Document),
     };
     return page;

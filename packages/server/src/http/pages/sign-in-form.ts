@@ -20,13 +20,13 @@ export const signInPage = (next: string, attempt?: Attempt): Page => ({
   title: "Sign in",
   status: attempt?.status ?? 401,
   body: html`<h1>Sign in</h1>
-${attempt && html`<p class="bad" role="alert">${attempt.problem}</p>`}
+${attempt && html`<p class="said bad" role="alert">${attempt.problem}</p>`}
 <form class="card" method="post" action="/auth/sign-in">
 <input type="hidden" name="next" value="${ownPath(next)}">
 <label>Username <input name="username" autocomplete="username" autocapitalize="none" spellcheck="false" required maxlength="39" value="${attempt?.username}"></label>
 <label>Password <input name="password" type="password" autocomplete="current-password" required></label>
-<button class="main">Sign in</button>
+<button class="button main">Sign in</button>
 </form>
-<p class="soft">No password yet? On the machine of the server, <code>millrace admin link</code> prints a link that signs in once, and <code>millrace admin password</code> sets a password. No account? An admin of a team can invite you.</p>
-<p class="soft">To confirm a device login without a browser: <code>millrace auth approve CODE</code>.</p>`,
+<p class="soft small">No password yet? On the machine of the server, <code>millrace admin link</code> prints a link that signs in once, and <code>millrace admin password</code> sets a password. No account? An admin of a team can invite you.</p>
+<p class="soft small">To confirm a device login without a browser: <code>millrace auth approve CODE</code>.</p>`,
 });

@@ -21,13 +21,12 @@ import { ownPath, signInPage } from "./sign-in-form.ts";
 /**
  * Sets the session cookie and the cookie by which the browser is recognized at later sign-ins, and redirects to `path`.
  */
-export function enter({ publicUrl }: PeopleContext, reply: FastifyReply, entry: Entry, path: string): undefined {
-  const secure = publicUrl().startsWith("https:");
+export function enter({ site }: PeopleContext, reply: FastifyReply, entry: Entry, path: string): undefined {
   reply.header("set-cookie", [
-    sessionCookie(entry.session, sessionDays * 86_400, secure),
-    browserCookie(entry.browser, browserDays * 86_400, secure),
+    sessionCookie(entry.session, sessionDays * 86_400, site),
+    browserCookie(entry.browser, browserDays * 86_400, site),
   ]);
-  reply.redirect(path, 303);
+  reply.redirect(site.prefix + path, 303);
   return undefined;
 }
 
@@ -37,7 +36,7 @@ export const entranceOf = ({ ip, headers }: FastifyRequest): Entrance => ({
 });
 
 export function signInPages(app: FastifyInstance, context: PeopleContext): void {
-  const { store, clock, limits, callers, publicUrl } = context;
+  const { store, clock, limits, callers, site } = context;
   const url = "/auth/sign-in";
 
   const why = "the link's secret is the proof; rate-limited, works once";
@@ -62,7 +61,7 @@ export function signInPages(app: FastifyInstance, context: PeopleContext): void 
 
   privatePage(app, context, { method: "POST", url: "/auth/sign-out" }, async ({ request, reply }) => {
     await endSession(store, sessionCookieOf(request.headers) ?? "", request.ip, clock.now());
-    reply.header("set-cookie", sessionCookie("", 0, publicUrl().startsWith("https:"))).redirect("/", 303);
+    reply.header("set-cookie", sessionCookie("", 0, site)).redirect(`${site.prefix}/`, 303);
     return undefined;
   });
 }

@@ -18,7 +18,7 @@ export function tokenPages(app: FastifyInstance, context: RequestContext): void 
       return await showTokens(context, principal, await change(context, request, principal));
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      const page = await showTokens(context, principal, html`<p class="bad" role="alert">${error.message}</p>`);
+      const page = await showTokens(context, principal, html`<p class="said bad" role="alert">${error.message}</p>`);
       return { ...page, status: error.status };
     }
   });
@@ -31,7 +31,7 @@ async function change({ store, clock }: RequestContext, request: FastifyRequest,
   if (text("revoke") !== "") {
     const id = /^\d{1,9}$/.test(text("revoke")) ? Number(text("revoke")) : 0;
     await endToken(store, { principal, actor }, id, clock.now());
-    return html`<p class="good" role="status">The token is revoked.</p>`;
+    return html`<p class="said good" role="status">The token is revoked.</p>`;
   }
   const days = text("expires_in_days");
   const wishes = checkForm(request, routes.createToken, {
@@ -47,25 +47,26 @@ async function change({ store, clock }: RequestContext, request: FastifyRequest,
 const newToken = ({
   name,
   access_token,
-}: NewToken) => html`<p class="good" role="status">Created the token ${name}. Copy it now: it is not shown again.</p>
-<pre>${access_token}</pre>`;
+}: NewToken) => html`<p class="said good" role="status">Created the token ${name}. Copy it now: it is not shown again.</p>
+<pre class="code">${access_token}</pre>`;
 
 async function showTokens({ store, clock }: RequestContext, principal: Principal, message?: Html): Promise<Page> {
   const { tokens } = await readTokens(store, principal, {}, clock.now());
   return {
     title: "Tokens",
+    isWide: true,
     body: html`<h1>Tokens</h1>
 ${message}
-${tokens.length === 0 ? html`<p>No tokens yet.</p>` : html`<ul>${tokens.map(tokenLine)}</ul>`}
+${tokens.length === 0 ? html`<p>No tokens yet.</p>` : html`<ul class="lines">${tokens.map(tokenLine)}</ul>`}
 <h2>New token</h2>
 <form class="card" method="post" action="${url}">
 <label>Name <input name="name" required maxlength="255"></label>
 <label><span>Scopes <span class="soft">(${scopeNames.join(", ")}, each optionally followed by :read or :write; leave empty for all)</span></span> <input name="scopes" autocomplete="off"></label>
 <label><span>Days <span class="soft">(leave empty for a token that does not expire)</span></span> <input name="expires_in_days" type="number" min="1"></label>
-<button class="main">Create</button>
+<button class="button main">Create</button>
 </form>`,
   };
 }
 
 const tokenLine = ({ id, name, scopes, team_names, expires_at, last_used_at }: Token) =>
-  html`<li><form class="inline" method="post" action="${url}"><strong>${name}</strong> <span class="soft">${scopes.join(", ")}; ${team_names?.join(", ") ?? "all teams"}; ${expires_at ? `until ${expires_at.slice(0, 10)}` : "never expires"}; ${last_used_at ? `last used ${last_used_at.slice(0, 10)}` : "never used"}</span> <button name="revoke" value="${id}">Revoke</button></form></li>`;
+  html`<li><form class="card" method="post" action="${url}"><span><strong>${name}</strong> <span class="soft">${scopes.join(", ")}; ${team_names?.join(", ") ?? "all teams"}; ${expires_at ? `until ${expires_at.slice(0, 10)}` : "never expires"}; ${last_used_at ? `last used ${last_used_at.slice(0, 10)}` : "never used"}</span></span> <button class="button" name="revoke" value="${id}">Revoke</button></form></li>`;

@@ -2,8 +2,9 @@
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import type { PeopleContext } from "../requests/context.ts";
+import type { RequestContext } from "../requests/context.ts";
 import { nothingThere } from "../requests/errors.ts";
+import type { Site } from "../requests/site.ts";
 import { html, type Page } from "./html.ts";
 import { privatePage } from "./page-routes.ts";
 import { findWebFiles, type WebFile } from "./web-files.ts";
@@ -11,12 +12,12 @@ import { findWebFiles, type WebFile } from "./web-files.ts";
 /** Paths of the app. The app itself says which of them exist. */
 const appPaths = ["/", "/team/*", "/administration", "/administration/*"];
 
-export async function webApp(app: FastifyInstance, context: PeopleContext): Promise<void> {
+export async function webApp(app: FastifyInstance, context: RequestContext): Promise<void> {
   const { page, assets } = await findWebFiles();
   for (const url of appPaths)
     privatePage(app, context, { method: "GET", url }, async ({ reply }) => {
       if (page === undefined) return notBuilt;
-      sendApp(reply, page, new URL(context.publicUrl()).pathname);
+      sendApp(reply, page, context.site);
       return undefined;
     });
   app.route({
@@ -35,7 +36,7 @@ export async function webApp(app: FastifyInstance, context: PeopleContext): Prom
  * The page allows only its own assets and this server. Styles that the editor adds at run time carry the nonce. The base
  * is the path prefix of the public URL, so the app works behind a proxy that removes it.
  */
-function sendApp(reply: FastifyReply, page: string, path: string): void {
+function sendApp(reply: FastifyReply, page: string, { prefix }: Site): void {
   const nonce = randomBytes(16).toString("base64");
   const policy = [
     "default-src 'none'",
@@ -47,7 +48,6 @@ function sendApp(reply: FastifyReply, page: string, path: string): void {
     "form-action 'self'",
     "frame-ancestors 'none'",
   ].join("; ");
-  const base = `${path.replace(/\/+$/, "")}/`;
   reply
     .headers({
       "content-security-policy": policy,
@@ -58,7 +58,7 @@ function sendApp(reply: FastifyReply, page: string, path: string): void {
     .type("text/html; charset=utf-8")
     .send(
       page
-        .replace('<base href="/">', () => html`<base href="${base}">`.text)
+        .replace('<base href="/">', () => html`<base href="${prefix}/">`.text)
         .replace('name="style-nonce" content=""', () => `name="style-nonce" content="${nonce}"`),
     );
 }

@@ -5,6 +5,7 @@ import { type Principal, principalOfSession, principalOfToken } from "../../doma
 import { networkOf } from "../connections/ip-addresses.ts";
 import type { RequestContext } from "./context.ts";
 import { isOwnSite } from "./own-site.ts";
+import type { Site } from "./site.ts";
 
 /** Returns the token of the Authorization header. Clients use both schemes, `Bearer` and `token`. */
 function tokenOf(headers: IncomingHttpHeaders): string | undefined {
@@ -39,8 +40,8 @@ export async function authenticate(
 }
 
 /** A browser sends its cookie with requests that other sites cause, too, so those are refused first. */
-async function authenticateSession({ store, clock }: RequestContext, asking: Asking): Promise<Principal> {
-  if (!isOwnSite(asking))
+async function authenticateSession({ store, clock, site }: RequestContext, asking: Asking): Promise<Principal> {
+  if (!isOwnSite(asking, site))
     throw new ApiError(
       "forbidden",
       "A page of another site sent this request, so it was refused. Send a token instead.",
@@ -61,10 +62,15 @@ export const sessionCookieOf = (headers: IncomingHttpHeaders) => cookieOf(sessio
 /** Returns the cookie that identifies a browser which has signed in before. */
 export const browserCookieOf = (headers: IncomingHttpHeaders) => cookieOf(browserName, headers);
 
-/** Builds a cookie that scripts cannot read and that browsers do not send with requests from other sites. */
-const cookieMaker = (name: string, path: string) => (value: string, maxAge: number, secure: boolean) =>
-  `${name}=${value}; Path=${path}; Max-Age=${maxAge}; HttpOnly; SameSite=Lax${secure ? "; Secure" : ""}`;
+/**
+ * Builds a cookie that scripts cannot read and that browsers do not send with requests from other sites. Other services
+ * on the same host do not get it if the server has a path prefix.
+ */
+const cookieMaker =
+  (name: string, path: string) =>
+  (value: string, maxAge: number, { isSecure, prefix }: Site) =>
+    `${name}=${value}; Path=${prefix + path || "/"}; Max-Age=${maxAge}; HttpOnly; SameSite=Lax${isSecure ? "; Secure" : ""}`;
 
-export const sessionCookie = cookieMaker(sessionName, "/");
+export const sessionCookie = cookieMaker(sessionName, "");
 
 export const browserCookie = cookieMaker(browserName, "/auth");

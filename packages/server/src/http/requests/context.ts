@@ -19,6 +19,7 @@ import type { Callers } from "../connections/callers.ts";
 import type { Connections } from "../connections/connections.ts";
 import type { GrowingDelays } from "../connections/growing-delays.ts";
 import type { RateLimit } from "../connections/rate-limit.ts";
+import type { Site } from "./site.ts";
 
 /** What every request needs before its route runs: authentication, limits and the store. */
 export interface RequestContext {
@@ -30,6 +31,7 @@ export interface RequestContext {
   /** Determines the key by which a request is counted for rate limits. */
   readonly callers: Callers;
   readonly limits: SignInLimits;
+  readonly site: Site;
 }
 
 /** Context for routes and pages of people and teams. */

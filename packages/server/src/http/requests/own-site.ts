@@ -4,6 +4,7 @@
  * subdomains of the same site.
  */
 import type { IncomingHttpHeaders } from "node:http";
+import type { Site } from "./site.ts";
 
 interface Sent {
   readonly method?: string | undefined;
@@ -13,13 +14,14 @@ interface Sent {
 /**
  * Browsers send Sec-Fetch-Site only over HTTPS and to this machine; otherwise Origin must match. A GET without either is
  * accepted, because another site cannot read its answer, and it changes nothing. The upgrade to a WebSocket is a GET
- * that always has an Origin in a browser.
+ * that always has an Origin in a browser. Behind a proxy that passes the host without its port, Origin matches the
+ * public URL alone.
  */
-export function isOwnSite({ method, headers }: Sent): boolean {
+export function isOwnSite({ method, headers }: Sent, site: Site): boolean {
   const { origin, host } = headers;
-  if (origin !== undefined && hostOf(origin) !== host) return false;
-  const site = headers["sec-fetch-site"];
-  if (site !== undefined) return site === "same-origin" || site === "none";
+  if (origin !== undefined && ![host, site.host].includes(hostOf(origin) ?? "none")) return false;
+  const fetched = headers["sec-fetch-site"];
+  if (fetched !== undefined) return fetched === "same-origin" || fetched === "none";
   const isUpgrade = headers.upgrade !== undefined;
   return origin !== undefined || (!isUpgrade && (method === "GET" || method === "HEAD"));
 }

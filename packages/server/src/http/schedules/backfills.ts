@@ -5,6 +5,7 @@ import {
   cancelTeamBackfill,
   createTeamBackfill,
   listTeamBackfills,
+  previewTeamBackfill,
   readTeamBackfill,
   retryTeamBackfill,
 } from "../../domain/schedules/backfills.ts";
@@ -31,4 +32,5 @@ export function backfillRoutes(app: FastifyInstance, context: WorkContext): void
   register(app, context, routes.retryBackfill, async ({ body, ...call }) =>
     done(await retryTeamBackfill(context, call, body.backfill_id, clock.now())),
   );
+  register(app, context, routes.previewBackfill, async ({ query }) => previewTeamBackfill(query, clock.now()));
 }

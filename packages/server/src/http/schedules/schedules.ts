@@ -1,6 +1,7 @@
 /** HTTP routes for schedules. */
 import { routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
+import { previewTimes } from "../../domain/schedules/schedule-times.ts";
 import {
   createTeamSchedule,
   deleteTeamSchedule,
@@ -38,4 +39,6 @@ export function scheduleRoutes(app: FastifyInstance, context: WorkContext): void
     if (next !== undefined) reply.header("x-next-cursor", String(next));
     return [...schedules];
   });
+
+  register(app, context, routes.previewSchedule, async ({ query }) => previewTimes(query, clock.now()));
 }

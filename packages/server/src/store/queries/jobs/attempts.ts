@@ -56,6 +56,36 @@ const sumOfSlots = prepared<{ clusterId: number }>()((db, value) =>
 export const busySlots = async (db: Db, clusterId: number): Promise<number> =>
   Number((await sumOfSlots(db, { clusterId })).rows[0]?.slots ?? 0);
 
+/** Lists the team's jobs that hold slots of a cluster, the oldest attempt first. */
+export const slotHolders = (db: Db, clusterId: number, teamId: number, limit: number) =>
+  db
+    .selectFrom("attempts")
+    .innerJoin("jobs", "jobs.id", "attempts.job_id")
+    .innerJoin("users", "users.id", "jobs.user_id")
+    .select(["attempts.job_id", "jobs.name", "users.username as created_by"])
+    .select(["attempts.created_at as started_at", "attempts.slots"])
+    .where("attempts.cluster_id", "=", clusterId)
+    .where("attempts.team_id", "=", teamId)
+    .orderBy("attempts.created_at")
+    .orderBy("attempts.job_id")
+    .limit(limit)
+    .execute();
+
+/** Counts the team's open attempts, and its slots of a cluster. */
+export async function attemptsOfTeam(db: Db, teamId: number, clusterId: number) {
+  const row = await db
+    .selectFrom("attempts")
+    .select((eb) => [
+      eb.fn.countAll<number>().as("running"),
+      eb.fn
+        .sum<number | null>(eb.case().when("cluster_id", "=", clusterId).then(eb.ref("slots")).else(0).end())
+        .as("slots"),
+    ])
+    .where("team_id", "=", teamId)
+    .executeTakeFirst();
+  return { running: Number(row?.running ?? 0), slots: Number(row?.slots ?? 0) };
+}
+
 const ownerOfOpen = prepared<{ jobId: string; attempt: number }>()((db, value) =>
   db
     .selectFrom("attempts")

@@ -14,6 +14,9 @@ export const activeClusters = async (db: Db): Promise<ClusterRow[]> => (await ac
 export const allClusters = (db: Db): Promise<ClusterRow[]> =>
   db.selectFrom("clusters").selectAll().orderBy("id").execute();
 
+export const getCluster = (db: Db, id: number): Promise<ClusterRow | undefined> =>
+  db.selectFrom("clusters").selectAll().where("id", "=", id).executeTakeFirst();
+
 const nameOf = prepared<{ id: number }>()((db, value) =>
   db.selectFrom("clusters").select("name").where("id", "=", value("id")),
 );

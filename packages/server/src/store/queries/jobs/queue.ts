@@ -1,5 +1,5 @@
 /** Queries on the queue of jobs that wait for slots. */
-import type { Insertable } from "kysely";
+import type { Insertable, Selectable } from "kysely";
 import { prepared } from "../../drivers/prepared.ts";
 import { type Db, isPostgres } from "../../drivers/store.ts";
 import type { Tables } from "../../schema/tables.ts";
@@ -161,9 +161,40 @@ export const waitingForRetry = (db: Db, limit: number) =>
     .limit(limit)
     .execute();
 
-/** Returns what the job waits for besides slots, and until when; undefined if the job is not queued. */
+/** Returns the queue row of a job: its order, and what it waits for besides slots; undefined if it is not queued. */
 export const waitOf = (db: Db, jobId: string) =>
-  db.selectFrom("queue").select(["not_before", "waits_for"]).where("job_id", "=", jobId).executeTakeFirst();
+  db.selectFrom("queue").selectAll().where("job_id", "=", jobId).executeTakeFirst();
+
+/** Counts the jobs that come before this one in the queue of its cluster, at most `most`. */
+export async function countAhead(
+  db: Db,
+  { cluster_id, priority, job_id }: Pick<Selectable<Tables["queue"]>, "cluster_id" | "priority" | "job_id">,
+  most: number,
+): Promise<number> {
+  const ahead = db
+    .selectFrom("queue")
+    .select("job_id")
+    .where("cluster_id", "=", cluster_id)
+    .where("not_before", "=", "")
+    .where((eb) => eb(eb.refTuple("priority", "job_id"), "<", eb.tuple(priority, job_id)))
+    .limit(most)
+    .as("ahead");
+  const row = await db
+    .selectFrom(ahead)
+    .select((eb) => eb.fn.countAll<number>().as("count"))
+    .executeTakeFirst();
+  return Number(row?.count ?? 0);
+}
+
+/** Counts the waiting jobs of a cluster, at most `most`. */
+export async function countWaiting(db: Db, clusterId: number, most: number): Promise<number> {
+  const waiting = db.selectFrom("queue").select("job_id").where("cluster_id", "=", clusterId).limit(most).as("waiting");
+  const row = await db
+    .selectFrom(waiting)
+    .select((eb) => eb.fn.countAll<number>().as("count"))
+    .executeTakeFirst();
+  return Number(row?.count ?? 0);
+}
 
 /**
  * Ends the wait for a retry, so that the job waits only for slots. Returns false if the job left the queue or was

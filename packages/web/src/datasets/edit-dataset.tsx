@@ -1,0 +1,71 @@
+/** The form that changes the name, description and attributes of a dataset. */
+import { type Dataset, routes } from "@millrace/contract";
+import { useState } from "react";
+import { useLocation } from "wouter";
+import { useAction } from "../api/calls.ts";
+import { useTeam } from "../api/team.tsx";
+import { Button } from "../look/button.tsx";
+import { Dialog } from "../look/dialog.tsx";
+import { TextArea, TextField } from "../look/field.tsx";
+import { Problem } from "../look/states.tsx";
+import { datasetPath, fullNameOf, placeOf } from "./dataset-paths.ts";
+
+/** The attributes in a text with one in each line. */
+const linesOf = (text: string) =>
+  text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
+
+export function EditDataset({ dataset, onClose }: { dataset: Dataset; onClose: () => void }) {
+  const team = useTeam();
+  const [, go] = useLocation();
+  const edit = useAction(routes.editDataset);
+  const [name, setName] = useState(dataset.name);
+  const [description, setDescription] = useState(dataset.description ?? "");
+  const [attributes, setAttributes] = useState(dataset.attrs.join("\n"));
+  const save = () =>
+    edit.mutate(
+      { body: { name: fullNameOf(dataset), new_name: name.trim(), description, attrs: linesOf(attributes) } },
+      {
+        onSuccess: (changed) => {
+          onClose();
+          if (changed.name !== dataset.name) go(datasetPath(team, fullNameOf(changed)), { replace: true });
+        },
+      },
+    );
+  return (
+    <Dialog title="Edit the dataset" onClose={onClose}>
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          save();
+        }}
+      >
+        <TextField
+          label="Name"
+          value={name}
+          onText={setName}
+          required
+          maxLength={255}
+          hint={`In ${placeOf(dataset)}. Scripts that read the old name fail after a change.`}
+        />
+        <TextArea label="Description" value={description} onText={setDescription} maxLength={65_536} />
+        <TextArea
+          label="Attributes"
+          value={attributes}
+          onText={setAttributes}
+          hint="One in each line: a word, or name=value."
+        />
+        <Problem error={edit.error} />
+        <footer className="row">
+          <Button type="submit" kind="main" busy={edit.isPending}>
+            Save
+          </Button>
+          <Button onClick={onClose}>Cancel</Button>
+        </footer>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,171 @@
+/** The page of a backfill: its progress, moment by moment. */
+import { type Backfill, type BackfillMoment, routes } from "@millrace/contract";
+import { useState } from "react";
+import { Link, useParams } from "wouter";
+import { useAction, useApi } from "../api/calls.ts";
+import { useRefusal } from "../api/session.tsx";
+import { useTeam } from "../api/team.tsx";
+import { useUrlState } from "../api/url-state.ts";
+import { Button } from "../look/button.tsx";
+import { AskFirst } from "../look/dialog.tsx";
+import { Choice } from "../look/field.tsx";
+import { Screen } from "../look/screen.tsx";
+import { LoadError, Loading, Problem } from "../look/states.tsx";
+import { Status, toneOf, wordOf } from "../look/status.tsx";
+import { Time } from "../look/time.tsx";
+import { BackfillBar } from "./backfill-bar.tsx";
+import "./backfills.css";
+import { cronInWords } from "./cron-words.ts";
+import { runPath } from "./schedule-paths.ts";
+import { inZone } from "./zoned-time.ts";
+
+export default function BackfillScreen() {
+  const { id = "" } = useParams();
+  const found = useApi(routes.getBackfill, { query: { backfill_id: Number(id) } });
+  if (found.data) return <BackfillPage backfill={found.data} />;
+  return (
+    <Screen title="Backfill">
+      {found.error ? <LoadError error={found.error} retry={() => void found.refetch()} /> : <Loading />}
+    </Screen>
+  );
+}
+
+const BackfillPage = ({ backfill }: { backfill: Backfill }) => (
+  <Screen
+    title={`Backfill of ${backfill.pipeline_name}`}
+    tab={`${wordOf(backfill.status)}: backfill of ${backfill.pipeline_name}`}
+    beside={<Status status={backfill.status} />}
+    actions={
+      <>
+        <Retry backfill={backfill} />
+        <Cancel backfill={backfill} />
+      </>
+    }
+  >
+    <Problem error={backfill.last_error} />
+    <dl className="facts">
+      <dt>Progress</dt>
+      <dd>
+        <BackfillBar backfill={backfill} />
+      </dd>
+      <dt>Range</dt>
+      <dd>
+        {inZone(backfill.from, backfill.timezone)} to {inZone(backfill.to, backfill.timezone)} ({backfill.timezone})
+      </dd>
+      <dt>Moments</dt>
+      <dd>
+        {cronInWords(backfill.cron_expression) ?? backfill.cron_expression}, {backfill.total} in all
+      </dd>
+      <dt>Runs</dt>
+      <dd>
+        {backfill.parallel === 1 ? "One after another" : `Up to ${backfill.parallel} at a time`};{" "}
+        {backfill.on_failure === "stop" ? "stops at a failure" : "continues after a failure"}
+      </dd>
+      <dt>Created</dt>
+      <dd>
+        <Time at={backfill.created_at} /> by {backfill.created_by}
+      </dd>
+    </dl>
+    <Moments backfill={backfill} />
+  </Screen>
+);
+
+function Moments({ backfill: { moments, timezone } }: { backfill: Backfill }) {
+  const [status, setStatus] = useUrlState("status");
+  const found = [...new Set(moments.map((moment) => moment.status))];
+  const shown = moments.filter((moment) => status === "" || moment.status === status);
+  return (
+    <section className="stack tight">
+      <div className="row wrap apart">
+        <h2>Moments</h2>
+        <div>
+          <Choice label="Show" value={status} onText={setStatus}>
+            <option value="">All ({moments.length})</option>
+            {found.map((one) => (
+              <option key={one} value={one}>
+                {wordOf(one)} ({moments.filter((moment) => moment.status === one).length})
+              </option>
+            ))}
+          </Choice>
+        </div>
+      </div>
+      <ol className="moments" aria-label="Moments">
+        {shown.map((moment) => (
+          <Moment key={moment.moment} moment={moment} timezone={timezone} />
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+function Moment({ moment, timezone }: { moment: BackfillMoment; timezone: string }) {
+  const team = useTeam();
+  return (
+    <li className={toneOf(moment.status) === "bad" ? "failed" : undefined} title={moment.error_message ?? undefined}>
+      <time dateTime={moment.moment}>{inZone(moment.moment, timezone)}</time>
+      <Status status={moment.status} />
+      {moment.pipeline_name !== null && (
+        <Link className="small" href={runPath(team, moment.pipeline_name)}>
+          {moment.pipeline_name}
+        </Link>
+      )}
+      {moment.error_message !== null && <span className="small bad">{moment.error_message}</span>}
+    </li>
+  );
+}
+
+function Retry({ backfill: { id, status, failed } }: { backfill: Backfill }) {
+  const retry = useAction(routes.retryBackfill);
+  const role = useRefusal("editor");
+  const nothing =
+    failed > 0 || status === "FAILED" || status === "CANCELED" ? undefined : "No moment has failed or was canceled.";
+  return (
+    <>
+      <Button
+        icon="again"
+        busy={retry.isPending}
+        refusal={role ?? nothing}
+        title="Runs failed and canceled moments again, then those that have not run"
+        onClick={() => retry.mutate({ body: { backfill_id: id } })}
+      >
+        Retry failed
+      </Button>
+      <Problem error={retry.error} />
+    </>
+  );
+}
+
+function Cancel({ backfill: { id, status, running, waiting } }: { backfill: Backfill }) {
+  const [asks, setAsks] = useState(false);
+  const cancel = useAction(routes.cancelBackfill);
+  const role = useRefusal("editor");
+  const close = () => setAsks(false);
+  return (
+    <>
+      <Button
+        kind="danger"
+        icon="stop"
+        refusal={role ?? (status === "RUNNING" ? undefined : `The backfill is ${wordOf(status).toLowerCase()}.`)}
+        onClick={() => setAsks(true)}
+      >
+        Cancel backfill
+      </Button>
+      {asks && (
+        <AskFirst
+          title="Cancel this backfill?"
+          action="Cancel the backfill"
+          keep="Let it run"
+          busy={cancel.isPending}
+          error={cancel.error}
+          onClose={close}
+          onConfirm={() => cancel.mutate({ body: { backfill_id: id } }, { onSuccess: close })}
+        >
+          <p>
+            {running} active runs are canceled, and {waiting} moments that have not run do not start. Complete runs stay
+            as they are. You can retry the backfill later.
+          </p>
+        </AskFirst>
+      )}
+    </>
+  );
+}

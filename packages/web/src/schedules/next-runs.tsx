@@ -1,0 +1,14 @@
+/** The next runs of a schedule or task, in its time zone and in the reader's. */
+import { type Column, Table } from "../look/table.tsx";
+import { Time } from "../look/time.tsx";
+import { inZone, ownZone } from "./zoned-time.ts";
+
+export function NextRuns({ runs, timezone }: { runs: readonly string[]; timezone: string }) {
+  if (runs.length === 0) return <p className="soft">No run is planned.</p>;
+  const columns: Column<string>[] = [
+    { title: `In ${timezone}`, cell: (at) => inZone(at, timezone) },
+    ...(timezone === ownZone ? [] : [{ title: `Your time (${ownZone})`, cell: (at: string) => inZone(at, ownZone) }]),
+    { title: "From now", cell: (at) => <Time at={at} /> },
+  ];
+  return <Table label="Next runs" columns={columns} items={runs} keyOf={(at) => at} />;
+}

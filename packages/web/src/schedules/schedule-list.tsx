@@ -1,0 +1,64 @@
+/** The schedules of a team: health, times, next run. */
+import { type PipelineScheduleItem, routes } from "@millrace/contract";
+import { Link } from "wouter";
+import { useApiPages } from "../api/calls.ts";
+import { useTeam } from "../api/team.tsx";
+import { Command } from "../look/copy-button.tsx";
+import { More } from "../look/more.tsx";
+import { Empty, Read } from "../look/states.tsx";
+import { Status } from "../look/status.tsx";
+import { type Column, Table } from "../look/table.tsx";
+import { Time } from "../look/time.tsx";
+import { PauseSchedule } from "./pause-schedule.tsx";
+import { schedulePath } from "./schedule-paths.ts";
+import "./schedules.css";
+import { When } from "./when.tsx";
+
+export function ScheduleList() {
+  const team = useTeam();
+  const schedules = useApiPages(routes.listSchedules, { query: {} }, (list) => list);
+  return (
+    <Read from={schedules}>
+      {({ pages }) => {
+        const items = pages.flatMap((page) => page.items);
+        if (items.length === 0) return <NoSchedules />;
+        return (
+          <>
+            <Table label="Schedules" columns={columnsOf(team)} items={items} keyOf={({ id }) => id} />
+            <More of={schedules}>Show more schedules</More>
+          </>
+        );
+      }}
+    </Read>
+  );
+}
+
+const columnsOf = (team: string): readonly Column<PipelineScheduleItem>[] => [
+  { title: "Health", cell: (schedule) => <Health schedule={schedule} /> },
+  {
+    title: "Name",
+    wide: true,
+    cell: (schedule) => <Link href={schedulePath(team, schedule.id)}>{schedule.schedule_name}</Link>,
+  },
+  { title: "When", optional: true, cell: (schedule) => <When times={schedule} /> },
+  { title: "Next run", cell: ({ next_run }) => <Time at={next_run} /> },
+  { title: "Runs", number: true, optional: true, cell: ({ fired }) => fired },
+  { title: "Skipped", number: true, optional: true, cell: ({ skipped }) => skipped },
+  { title: "Owner", optional: true, cell: ({ owner }) => owner.username },
+  { title: "Action", optional: true, cell: (schedule) => <PauseSchedule schedule={schedule} isSmall /> },
+];
+
+/** The health; the reason is its title, and what screen readers say. */
+export const Health = ({ schedule: { health, health_reason } }: { schedule: PipelineScheduleItem }) => (
+  <span title={health_reason ?? undefined}>
+    <Status status={health} />
+    {health_reason !== null && <span className="hidden-text">{`: ${health_reason}`}</span>}
+  </span>
+);
+
+const NoSchedules = () => (
+  <Empty title="No schedules yet">
+    <p>A schedule runs a pipeline at set times, or when a dataset has a new version. From a terminal:</p>
+    <Command text="millrace schedule create nightly PIPELINE --cron '30 2 * * *'" />
+  </Empty>
+);

@@ -1,0 +1,62 @@
+/** The page of a schedule: how it does, when it runs next, what its ticks did, its settings. */
+import { type PipelineSchedule, routes } from "@millrace/contract";
+import { useParams } from "wouter";
+import { useApi } from "../api/calls.ts";
+import { useTeam } from "../api/team.tsx";
+import { useUrlState } from "../api/url-state.ts";
+import { Screen, Tabs } from "../look/screen.tsx";
+import { LoadError, Loading } from "../look/states.tsx";
+import { wordOf } from "../look/status.tsx";
+import { Firings } from "./firings.tsx";
+import { PauseSchedule } from "./pause-schedule.tsx";
+import { RemoveSchedule } from "./remove-schedule.tsx";
+import { Health } from "./schedule-list.tsx";
+import { ScheduleOverview } from "./schedule-overview.tsx";
+import { schedulePath } from "./schedule-paths.ts";
+import { ScheduleSettings } from "./schedule-settings.tsx";
+import { TakeOverSchedule } from "./take-over.tsx";
+
+export default function ScheduleScreen() {
+  const { id = "" } = useParams();
+  const found = useApi(routes.getSchedule, { query: { schedule_id: Number(id) } });
+  if (found.data) return <SchedulePage schedule={found.data} />;
+  return (
+    <Screen title="Schedule">
+      {found.error ? <LoadError error={found.error} retry={() => void found.refetch()} /> : <Loading />}
+    </Screen>
+  );
+}
+
+const tabs = [
+  ["", "Overview"],
+  ["history", "History"],
+  ["settings", "Settings"],
+] as const;
+
+function SchedulePage({ schedule }: { schedule: PipelineSchedule }) {
+  const team = useTeam();
+  const [tab] = useUrlState("tab");
+  return (
+    <Screen
+      title={schedule.schedule_name}
+      tab={`${wordOf(schedule.health)}: ${schedule.schedule_name}`}
+      beside={<Health schedule={schedule} />}
+      actions={
+        <>
+          <PauseSchedule schedule={schedule} />
+          <TakeOverSchedule schedule={schedule} />
+          <RemoveSchedule schedule={schedule} />
+        </>
+      }
+    >
+      <Tabs
+        label="Parts of the schedule"
+        tabs={tabs.map(([name, title]) => ({ href: schedulePath(team, schedule.id, name), title }))}
+        current={schedulePath(team, schedule.id, tab)}
+      />
+      {tab === "history" && <Firings schedule={schedule} />}
+      {tab === "settings" && <ScheduleSettings key={schedule.id} schedule={schedule} />}
+      {tab !== "history" && tab !== "settings" && <ScheduleOverview schedule={schedule} />}
+    </Screen>
+  );
+}

@@ -1,0 +1,45 @@
+/** Everything that starts by itself: schedules of pipelines, tasks, what comes next, and backfills. */
+import type { ReactNode } from "react";
+import { useRefusal } from "../api/session.tsx";
+import { useTeam } from "../api/team.tsx";
+import { useUrlState } from "../api/url-state.ts";
+import { ButtonLink } from "../look/button.tsx";
+import { Screen, Tabs } from "../look/screen.tsx";
+import { BackfillList } from "./backfill-list.tsx";
+import { ScheduleList } from "./schedule-list.tsx";
+import { newBackfillPath, newSchedulePath, schedulesPath } from "./schedule-paths.ts";
+import { TaskList } from "./task-list.tsx";
+import { UpcomingList } from "./upcoming-list.tsx";
+
+const tabs: readonly (readonly [string, string, () => ReactNode])[] = [
+  ["", "Schedules", ScheduleList],
+  ["tasks", "Tasks", TaskList],
+  ["upcoming", "Upcoming", UpcomingList],
+  ["backfills", "Backfills", BackfillList],
+];
+
+export default function SchedulesScreen() {
+  const team = useTeam();
+  const [tab] = useUrlState("tab");
+  const refusal = useRefusal("editor");
+  const [, , List] = tabs.find(([name]) => name === tab) ?? ["", "", ScheduleList];
+  const [href, title] =
+    tab === "backfills" ? [newBackfillPath(team), "New backfill"] : [newSchedulePath(team), "New schedule"];
+  return (
+    <Screen
+      title="Schedules"
+      actions={
+        <ButtonLink kind="main" icon="plus" href={href} refusal={refusal}>
+          {title}
+        </ButtonLink>
+      }
+    >
+      <Tabs
+        label="Kinds of schedules"
+        tabs={tabs.map(([name, words]) => ({ href: schedulesPath(team, name), title: words }))}
+        current={schedulesPath(team, tab)}
+      />
+      <List />
+    </Screen>
+  );
+}

@@ -1,0 +1,149 @@
+/** The page of a task: when it creates jobs, which it has created, its times. */
+import { routes, type Task } from "@millrace/contract";
+import { useState } from "react";
+import { Link, useLocation, useParams } from "wouter";
+import { useAction, useApi, useApiPages } from "../api/calls.ts";
+import { useRefusal } from "../api/session.tsx";
+import { useTeam } from "../api/team.tsx";
+import { jobPath } from "../jobs/job-paths.ts";
+import { JobTable } from "../jobs/job-table.tsx";
+import { Button } from "../look/button.tsx";
+import { AskFirst } from "../look/dialog.tsx";
+import { Icon } from "../look/icon.tsx";
+import { More } from "../look/more.tsx";
+import { Screen } from "../look/screen.tsx";
+import { Empty, LoadError, Loading, Read } from "../look/states.tsx";
+import "./firing-calendar.css";
+import { NextRuns } from "./next-runs.tsx";
+import { PauseTask } from "./pause-task.tsx";
+import { schedulesPath } from "./schedule-paths.ts";
+import "./schedules.css";
+import { TakeOverTask } from "./take-over.tsx";
+import { TaskHealth } from "./task-list.tsx";
+import { TaskSettings } from "./task-settings.tsx";
+import { When } from "./when.tsx";
+
+export default function TaskScreen() {
+  const { id = "" } = useParams();
+  const found = useApi(routes.getTask, { params: { job_id: id }, query: {} });
+  if (found.data) return <TaskPage task={found.data} />;
+  return (
+    <Screen title="Task">
+      {found.error ? <LoadError error={found.error} retry={() => void found.refetch()} /> : <Loading />}
+    </Screen>
+  );
+}
+
+function TaskPage({ task }: { task: Task }) {
+  const [edits, setEdits] = useState(false);
+  const refusal = useRefusal("editor");
+  return (
+    <Screen
+      title={task.name ?? "Task"}
+      beside={<TaskHealth task={task} />}
+      actions={
+        <>
+          <PauseTask task={task} />
+          <Button icon="edit" refusal={refusal} onClick={() => setEdits(true)}>
+            Edit
+          </Button>
+          <TakeOverTask task={task} />
+          <CancelTask task={task} />
+        </>
+      }
+    >
+      {task.last_error !== null && (
+        <p className="notice failing row">
+          <Icon name="warning" />
+          <span>The newest tick created no job: {task.last_error}</span>
+        </p>
+      )}
+      {edits && <TaskSettings task={task} onClose={() => setEdits(false)} />}
+      <div className="two-columns">
+        <section className="card stack tight">
+          <h2>Next runs</h2>
+          <NextRuns runs={task.next_runs} timezone={task.timezone} />
+        </section>
+        <section className="card stack tight">
+          <h2>About</h2>
+          <Facts task={task} />
+        </section>
+      </div>
+      <h2>Jobs that it created</h2>
+      <TaskJobs id={task.id} />
+    </Screen>
+  );
+}
+
+function Facts({ task }: { task: Task }) {
+  const team = useTeam();
+  return (
+    <dl className="facts">
+      <dt>When</dt>
+      <dd>
+        <When times={task} />
+        {task.cron_expression !== null && <span className="mono soft"> {task.cron_expression}</span>}
+      </dd>
+      <dt>Jobs</dt>
+      <dd>
+        {task.fired} created, {task.skipped} ticks skipped
+      </dd>
+      <dt>Owner</dt>
+      <dd>{task.owner}</dd>
+      <dt>Query</dt>
+      <dd>
+        <Link href={jobPath(team, task.id)}>The job that it repeats</Link>
+      </dd>
+    </dl>
+  );
+}
+
+function TaskJobs({ id }: { id: string }) {
+  const jobs = useApiPages(routes.listJobs, { query: { parent_job_id: id, limit: 20 } }, (list) => list);
+  return (
+    <Read from={jobs}>
+      {({ pages }) => {
+        const items = pages.flatMap((page) => page.items);
+        if (items.length === 0)
+          return (
+            <Empty title="No jobs yet">
+              <p>The first job appears here when the task is due.</p>
+            </Empty>
+          );
+        return (
+          <>
+            <JobTable jobs={items} label="Jobs that the task created" />
+            <More of={jobs}>Show older jobs</More>
+          </>
+        );
+      }}
+    </Read>
+  );
+}
+
+function CancelTask({ task }: { task: Task }) {
+  const [asks, setAsks] = useState(false);
+  const refusal = useRefusal("editor");
+  const team = useTeam();
+  const [, go] = useLocation();
+  const cancel = useAction(routes.cancelJob, () => go(schedulesPath(team, "tasks")));
+  return (
+    <>
+      <Button kind="danger" icon="stop" refusal={refusal} onClick={() => setAsks(true)}>
+        Cancel task
+      </Button>
+      {asks && (
+        <AskFirst
+          title={`Cancel ${task.name ?? "the task"}?`}
+          action="Cancel the task"
+          busy={cancel.isPending}
+          error={cancel.error}
+          onConfirm={() => cancel.mutate({ params: { job_id: task.id }, body: {} })}
+          onClose={() => setAsks(false)}
+        >
+          <p>The task creates no more jobs. Jobs that it has created continue. This cannot be undone.</p>
+        </AskFirst>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,137 @@
+/** Fields for the times of a schedule or task, with the next runs while one types. */
+import { routes } from "@millrace/contract";
+import { useId } from "react";
+import { useApi } from "../api/calls.ts";
+import { useDelayed } from "../api/delayed.ts";
+import { Button } from "../look/button.tsx";
+import { TextField } from "../look/field.tsx";
+import { messageOf } from "../look/states.tsx";
+import { cronInWords } from "./cron-words.ts";
+import { errorOf } from "./field-errors.ts";
+import { NextRuns } from "./next-runs.tsx";
+import { allZones, ownZone } from "./zoned-time.ts";
+
+export interface WhenValues {
+  readonly cron_expression: string;
+  readonly timezone: string;
+  readonly start_after: string;
+}
+
+interface WhenFieldsProps {
+  readonly values: WhenValues;
+  readonly onChange: (changes: Partial<WhenValues>) => void;
+  /** The error of the last submission. */
+  readonly error: unknown;
+}
+
+const usual = [
+  ["Every hour", "@hourly"],
+  ["Every day at 02:30", "30 2 * * *"],
+  ["Weekdays at 07:00", "0 7 * * 1-5"],
+  ["Mondays at 06:00", "0 6 * * 1"],
+  ["First of the month", "0 3 1 * *"],
+] as const;
+
+export function WhenFields({ values, onChange, error }: WhenFieldsProps) {
+  const preview = usePreview(values);
+  const problem = (field: keyof WhenValues) => errorOf(error, field) ?? errorOf(preview.error, field);
+  return (
+    <div className="when-fields">
+      <div className="stack">
+        <CronField
+          value={values.cron_expression}
+          error={problem("cron_expression")}
+          onText={(cron_expression) => onChange({ cron_expression })}
+        />
+        <ZoneField value={values.timezone} error={problem("timezone")} onText={(timezone) => onChange({ timezone })} />
+        <TextField
+          label="Not before"
+          className="mono"
+          placeholder="2026-12-01T08:00"
+          value={values.start_after}
+          error={problem("start_after")}
+          onText={(start_after) => onChange({ start_after })}
+          hint="Optional. Without cron it is the time of the only run. A time without an offset is in the time zone above."
+        />
+      </div>
+      <Preview values={values} preview={preview} />
+    </div>
+  );
+}
+
+/** Reads the next runs for the typed times. */
+function usePreview({ cron_expression, timezone, start_after }: WhenValues) {
+  const typed = JSON.stringify({ cron_expression, timezone, start_after });
+  const query = JSON.parse(useDelayed(typed)) as WhenValues;
+  const hasTime = query.cron_expression.trim() !== "" || query.start_after.trim() !== "";
+  return useApi(routes.previewSchedule, { query: query as never }, { enabled: hasTime });
+}
+
+function Preview({ values, preview }: { values: WhenValues; preview: ReturnType<typeof usePreview> }) {
+  const hasTime = values.cron_expression.trim() !== "" || values.start_after.trim() !== "";
+  const isAtField = (["cron_expression", "timezone", "start_after"] as const).some((field) =>
+    errorOf(preview.error, field),
+  );
+  return (
+    <section className="card stack tight" aria-label="Preview" aria-live="polite">
+      <h2>Next runs</h2>
+      {!hasTime && <p className="soft">Type a cron expression or a time to see the next runs.</p>}
+      {hasTime && preview.data && <NextRuns runs={preview.data.next_runs} timezone={preview.data.timezone} />}
+      {hasTime && !preview.data && preview.error && (
+        <p className="soft">{isAtField ? "None: see the field that is marked." : messageOf(preview.error)}</p>
+      )}
+    </section>
+  );
+}
+
+interface TextProps {
+  readonly value: string;
+  readonly error: string | undefined;
+  readonly onText: (text: string) => void;
+}
+
+const CronField = ({ value, error, onText }: TextProps) => (
+  <div className="stack tight">
+    <TextField
+      label="Cron expression"
+      className="mono"
+      placeholder="30 2 * * *"
+      value={value}
+      error={value.trim() === "" ? undefined : error}
+      onText={onText}
+      hint={
+        (error === undefined && cronInWords(value)) ||
+        "Five fields: minute, hour, day of the month, month, day of the week."
+      }
+    />
+    {/* biome-ignore lint/a11y/useSemanticElements: these are no fields of the form */}
+    <div className="presets row wrap" role="group" aria-label="Common times">
+      {usual.map(([title, cron]) => (
+        <Button key={cron} kind="bare" className="small" aria-pressed={value === cron} onClick={() => onText(cron)}>
+          {title}
+        </Button>
+      ))}
+    </div>
+  </div>
+);
+
+export function ZoneField({ value, error, onText }: TextProps) {
+  const list = useId();
+  return (
+    <>
+      <TextField
+        label="Time zone"
+        list={list}
+        value={value}
+        error={error}
+        onText={onText}
+        hint={`Such as ${ownZone === "UTC" ? "Europe/Berlin" : ownZone}. Daylight saving time is followed.`}
+      />
+      <datalist id={list}>
+        {allZones().map((zone) => (
+          <option key={zone} value={zone} />
+        ))}
+      </datalist>
+    </>
+  );
+}
