@@ -24,9 +24,17 @@ describe("the log viewer", { skip: noBrowser }, () => {
         .filter((row) => row.getBoundingClientRect().top >= box.top - 1 && row.getBoundingClientRect().bottom <= box.bottom + 1)
         .map((row) => row.querySelector(".log-text").textContent);
     })()`);
+  /** Waits until an expression is true in the page. */
+  const until = async (expression: string) => {
+    for (let left = 200; left > 0; left--) {
+      if (await visit.page.evaluate<boolean>(expression)) return;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    assert.fail(`not in time: ${expression}`);
+  };
   /** Waits until the number that the first drawn row shows is as wanted. */
   const first = (isRight: string) =>
-    visit.page.waitForFunction(`Number(document.querySelector(".log-row .log-text").textContent) ${isRight}`);
+    until(`Number(document.querySelector(".log-row .log-text").textContent) ${isRight}`);
 
   it("opens a long log at its end, and scrolls to any line by keyboard, wheel and address", async () => {
     const { job } = await runJob(visit.client, shell("seq 1 300000"));
@@ -51,7 +59,7 @@ describe("the log viewer", { skip: noBrowser }, () => {
     await visit.page.goBack();
     await visit.page.waitForSelector(".log-row.selected .log-number:text-is('123456')");
     await visit.page.click("text=Go to the end");
-    await visit.page.waitForFunction(`[...document.querySelectorAll(".log-text")].at(-1).textContent === "300000"`);
+    await until(`[...document.querySelectorAll(".log-text")].at(-1).textContent === "300000"`);
   });
 
   it("searches on the server, by text and by regular expression, and jumps to errors", async () => {
@@ -115,8 +123,8 @@ describe("the log viewer", { skip: noBrowser }, () => {
     await openLog(job.id);
     await visit.sees(/200 lines/);
     await visit.page.click("button:text-is('Wrap')");
-    await visit.page.waitForFunction(`document.querySelector(".log-row").clientHeight > 30`);
-    await visit.page.waitForFunction(`(() => {
+    await until(`document.querySelector(".log-row").clientHeight > 30`);
+    await until(`(() => {
       const last = [...document.querySelectorAll(".log-row")].at(-1);
       const { bottom } = document.querySelector(".log-frame").getBoundingClientRect();
       return last.textContent.endsWith("200") && Math.abs(last.getBoundingClientRect().bottom - bottom) < 3;

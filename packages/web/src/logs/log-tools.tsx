@@ -3,6 +3,7 @@ import type { Job } from "@millrace/contract";
 import { type FormEvent, useState } from "react";
 import { serverPath } from "../api/base.ts";
 import { Button } from "../look/button.tsx";
+import "../look/field.css";
 import { Icon } from "../look/icon.tsx";
 import { Problem } from "../look/states.tsx";
 import type { LogSearch } from "./use-log-search.ts";

@@ -142,7 +142,7 @@ interface ListProps {
 const LogList = ({ log, view, wraps, row }: ListProps) => (
   <section
     ref={view.frame}
-    className={`log-frame ${wraps ? "wraps" : ""}`}
+    className={`log-frame ${wraps ? "wraps" : ""}${isShort(log) ? " short" : ""}`}
     // biome-ignore lint/a11y/noNoninteractiveTabindex: the log is scrolled with the keyboard
     tabIndex={0}
     aria-label="Lines of the log"
@@ -161,6 +161,9 @@ const LogList = ({ log, view, wraps, row }: ListProps) => (
     </div>
   </section>
 );
+
+/** Whether all lines of an ended job fit in a small frame. A live log has its full height from the beginning. */
+const isShort = ({ lines, isLive }: OpenLog) => !isLive && lines.total !== undefined && lines.total <= 12;
 
 function emptyWords({ lines, isLive }: OpenLog): string {
   if (lines.total === undefined) return "Reading the log";
