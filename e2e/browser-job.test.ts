@@ -35,7 +35,7 @@ describe("the page of a job", { skip: noBrowser }, () => {
     await visit.page.keyboard.press("Home");
     await visit.sees(/\d+:\d+:\d+.*: [\d.]+ [kM]?B/);
     await visit.page.locator("summary:text('Numbers')").last().click();
-    assert.match((await visit.page.textContent("section[aria-label='Memory in use: numbers']")) ?? "", /MB/);
+    assert.match((await visit.page.textContent("section[aria-label='Memory in use: numbers']")) ?? "", /[kM]B/);
   });
 
   it("says why the job failed, and leads to the line in the log", async () => {
