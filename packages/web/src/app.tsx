@@ -15,6 +15,7 @@ import { Empty, Loading } from "./look/states.tsx";
 /** The screens of a team, by path below the team. */
 const screens: readonly (readonly [string, ComponentType])[] = [
   ["/", lazy(() => import("./home/home-screen.tsx"))],
+  ["/editor", lazy(() => import("./editor/editor-screen.tsx"))],
   ["/datasets/jobs", lazy(() => import("./jobs/jobs-screen.tsx"))],
   ["/datasets/jobs/:id", lazy(() => import("./jobs/job-screen.tsx"))],
   ["/pipelines", lazy(() => import("./pipelines/pipelines-screen.tsx"))],
