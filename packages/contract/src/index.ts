@@ -6,6 +6,7 @@ import * as backfills from "./backfills.ts";
 import * as clusters from "./clusters.ts";
 import * as credentials from "./credentials.ts";
 import * as datasetCopies from "./dataset-copies.ts";
+import * as datasetRows from "./dataset-rows.ts";
 import * as datasets from "./datasets.ts";
 import * as exports from "./exports.ts";
 import * as files from "./files.ts";
@@ -92,6 +93,7 @@ export const routes = {
   setDefaultCredentials: credentials.setDefaultCredentials,
   listDatasets: datasets.listDatasets,
   getDataset: datasets.getDataset,
+  readRows: datasetRows.readRows,
   editDataset: datasets.editDataset,
   removeDataset: datasets.removeDataset,
   datasetJobVersions: datasets.datasetJobVersions,
@@ -165,6 +167,7 @@ export { type Client, createClient } from "./client.ts";
 export { type Cluster, clusterLimits, isolationLevels } from "./clusters.ts";
 export { type Credentials, type CredentialsInput, credentialLimits } from "./credentials.ts";
 export type { DatasetCopy } from "./dataset-copies.ts";
+export { type Cell, type DatasetRows, rowLimits } from "./dataset-rows.ts";
 export { type Dataset, type DatasetVersion, type ListedDataset, versionStatus } from "./datasets.ts";
 export { durationWords, readDuration } from "./durations.ts";
 export type { ErrorBody, ErrorCode, ErrorHint } from "./errors.ts";
