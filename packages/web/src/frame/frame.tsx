@@ -11,6 +11,7 @@ import "./frame.css";
 import { Keyboard } from "./keyboard.tsx";
 import "./palette.css";
 import { places } from "./places.ts";
+import { Reconnecting } from "./reconnecting.tsx";
 import { themes, useTheme } from "./theme.ts";
 
 export function Frame({ team, children }: { team: string | undefined; children: ReactNode }) {
@@ -26,6 +27,7 @@ export function Frame({ team, children }: { team: string | undefined; children: 
         <TeamChoice team={team} />
         <span className="space" />
         {team !== undefined && <Keyboard team={team} />}
+        {team !== undefined && <Reconnecting team={team} />}
         <UserMenu />
       </header>
       {team !== undefined && <Navigation team={team} />}

@@ -17,4 +17,5 @@ export const places: readonly Place[] = [
   { title: "Schedules", icon: "schedules", path: "/schedules", here: /^\/schedules/ },
   { title: "Datasets", icon: "datasets", path: "/datasets", here: /^\/datasets(?!\/jobs)/ },
   { title: "Clusters", icon: "clusters", path: "/clusters", here: /^\/clusters/ },
+  { title: "Settings", icon: "settings", path: "/settings/profile", here: /^\/settings/ },
 ];
