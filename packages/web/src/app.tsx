@@ -16,6 +16,7 @@ import { Empty, Loading } from "./look/states.tsx";
 const screens: readonly (readonly [string, ComponentType])[] = [
   ["/", lazy(() => import("./home/home-screen.tsx"))],
   ["/editor", lazy(() => import("./editor/editor-screen.tsx"))],
+  ["/clusters", lazy(() => import("./clusters/clusters-screen.tsx"))],
   ["/datasets/jobs", lazy(() => import("./jobs/jobs-screen.tsx"))],
   ["/datasets/jobs/:id", lazy(() => import("./jobs/job-screen.tsx"))],
   ["/pipelines", lazy(() => import("./pipelines/pipelines-screen.tsx"))],
