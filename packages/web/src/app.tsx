@@ -29,6 +29,7 @@ const screens: readonly (readonly [string, ComponentType])[] = [
   ["/schedules/:id", lazy(() => import("./schedules/schedule-screen.tsx"))],
   ["/datasets", lazy(() => import("./datasets/datasets-screen.tsx"))],
   ["/datasets/:name", lazy(() => import("./datasets/dataset-screen.tsx"))],
+  ["/storage", lazy(() => import("./storage/storage-screen.tsx"))],
 ];
 
 export const App = () => (
