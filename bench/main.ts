@@ -13,13 +13,16 @@ const parts: Record<string, () => Promise<Measurement[]>> = {
   library: async () => (await import("./library.ts")).measureLibrary(),
   "first-job": async () => (await import("./first-job.ts")).measureFirstJob(),
   pipelines: async () => (await import("./pipelines.ts")).measurePipelines(),
+  "web-pipelines": async () => (await import("./web-pipelines.ts")).measureWebPipelines(),
   list: async () => (await import("./listing.ts")).measureListing(),
   large: async () => (await import("./listing.ts")).measureLargeJobs(),
   http: async () => (await import("./listing.ts")).measureHttp(),
   bodies: async () => (await import("./bodies.ts")).measureBodies(),
   log: async () => (await import("./logs.ts")).measureLogs(),
+  "web-logs": async () => (await import("./web-logs.ts")).measureWebLogs(),
   storage: async () => (await import("./storage.ts")).measureStorage(),
   bridge: async () => (await import("./bridge.ts")).measureBridge(),
+  "web-jobs": async () => (await import("./web-jobs.ts")).measureJobsList(),
   schedules: async () => (await import("./schedules.ts")).measureSchedules(),
 };
 

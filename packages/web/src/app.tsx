@@ -16,6 +16,7 @@ import { Empty, Loading } from "./look/states.tsx";
 const screens: readonly (readonly [string, ComponentType])[] = [
   ["/", lazy(() => import("./home/home-screen.tsx"))],
   ["/editor", lazy(() => import("./editor/editor-screen.tsx"))],
+  ["/clusters", lazy(() => import("./clusters/clusters-screen.tsx"))],
   ["/datasets/jobs", lazy(() => import("./jobs/jobs-screen.tsx"))],
   ["/datasets/jobs/:id", lazy(() => import("./jobs/job-screen.tsx"))],
   ["/pipelines", lazy(() => import("./pipelines/pipelines-screen.tsx"))],
@@ -30,6 +31,8 @@ const screens: readonly (readonly [string, ComponentType])[] = [
   ["/datasets", lazy(() => import("./datasets/datasets-screen.tsx"))],
   ["/datasets/:name", lazy(() => import("./datasets/dataset-screen.tsx"))],
   ["/storage", lazy(() => import("./storage/storage-screen.tsx"))],
+  ["/settings", lazy(() => import("./settings/settings-screen.tsx"))],
+  ["/settings/:tab", lazy(() => import("./settings/settings-screen.tsx"))],
 ];
 
 export const App = () => (

@@ -8,6 +8,8 @@ import { Button } from "../look/button.tsx";
 import "../look/field.css";
 import { Icon } from "../look/icon.tsx";
 import "./frame.css";
+import { Keyboard } from "./keyboard.tsx";
+import "./palette.css";
 import { places } from "./places.ts";
 import { Reconnecting } from "./reconnecting.tsx";
 import { themes, useTheme } from "./theme.ts";
@@ -24,6 +26,7 @@ export function Frame({ team, children }: { team: string | undefined; children: 
         </Link>
         <TeamChoice team={team} />
         <span className="space" />
+        {team !== undefined && <Keyboard team={team} />}
         {team !== undefined && <Reconnecting team={team} />}
         <UserMenu />
       </header>
