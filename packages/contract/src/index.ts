@@ -149,6 +149,8 @@ export const routes = {
   readyz: system.readyz,
   metrics: system.metrics,
   openapiJson: system.openapiJson,
+  getSystem: system.getSystem,
+  getDoctor: system.getDoctor,
 } as const;
 
 export type { Access, Level, Role, Scope, ScopeName } from "./access.ts";
@@ -263,6 +265,7 @@ export type { ActionFeedback } from "./schema.ts";
 export { serviceRoles } from "./service-accounts.ts";
 export { type StorageEntry, type StorageListing, storagePage, storageSchemes } from "./storage.ts";
 export type { Work } from "./succession.ts";
+export type { Finding, SystemState } from "./system.ts";
 export type { Task, TaskItem, UpdateTaskInput } from "./tasks.ts";
 export type { Team, TeamUsage } from "./teams.ts";
 export type { NewToken, Token } from "./tokens.ts";
