@@ -22,6 +22,7 @@ import * as profile from "./profile.ts";
 import * as schedules from "./schedules.ts";
 import * as serviceAccounts from "./service-accounts.ts";
 import * as sources from "./sources.ts";
+import * as storage from "./storage.ts";
 import * as succession from "./succession.ts";
 import * as system from "./system.ts";
 import * as tasks from "./tasks.ts";
@@ -82,6 +83,8 @@ export const routes = {
   getJobAttempts: attempts.getJobAttempts,
   getJobWait: waits.getJobWait,
   getJobLogs: logs.getJobLogs,
+  getLogLines: logs.getLogLines,
+  searchLog: logs.searchLog,
   followLogs: logs.followLogs,
   uploadFile: files.uploadFile,
   listClusters: clusters.listClusters,
@@ -103,6 +106,7 @@ export const routes = {
   downloadExport: exports.downloadExport,
   getLineage: lineage.getLineage,
   listSource: sources.listSource,
+  browseStorage: storage.browseStorage,
   triggerPipeline: pipelines.triggerPipeline,
   updatePipelineSettings: pipelines.updatePipelineSettings,
   getPipeline: pipelines.getPipeline,
@@ -145,6 +149,8 @@ export const routes = {
   readyz: system.readyz,
   metrics: system.metrics,
   openapiJson: system.openapiJson,
+  getSystem: system.getSystem,
+  getDoctor: system.getDoctor,
 } as const;
 
 export type { Access, Level, Role, Scope, ScopeName } from "./access.ts";
@@ -163,7 +169,7 @@ export {
   backfillLimits,
   type CreateBackfillInput,
 } from "./backfills.ts";
-export { type Client, createClient } from "./client.ts";
+export { type Client, createClient, type PlainRequest, requestOf } from "./client.ts";
 export { type Cluster, clusterLimits, isolationLevels } from "./clusters.ts";
 export { type Credentials, type CredentialsInput, credentialLimits } from "./credentials.ts";
 export type { DatasetCopy } from "./dataset-copies.ts";
@@ -204,7 +210,15 @@ export { compareReleases, isTooOldLibrary, oldestLibrary } from "./library.ts";
 export { answerLimits, environmentBytes, fieldLimits, processLimits, variableBytes } from "./limits.ts";
 export { type Lineage, type LineageNode, lineageDirections } from "./lineage.ts";
 export { type Notice, type NoticeKind, noticeKinds, noticeOf, outdatedRoutes, scopeOfNotice } from "./live.ts";
-export type { LogFrame, LogPage, LogPiece } from "./logs.ts";
+export {
+  type LogFrame,
+  type LogHits,
+  type LogLine,
+  type LogLines,
+  type LogPage,
+  type LogPiece,
+  logSearchKinds,
+} from "./logs.ts";
 export type { Member } from "./memberships.ts";
 export { readNotices } from "./notices.ts";
 export type { Notification, SetNotificationInput } from "./notifications.ts";
@@ -249,7 +263,9 @@ export {
 } from "./schedules.ts";
 export type { ActionFeedback } from "./schema.ts";
 export { serviceRoles } from "./service-accounts.ts";
+export { type StorageEntry, type StorageListing, storagePage, storageSchemes } from "./storage.ts";
 export type { Work } from "./succession.ts";
+export type { Finding, SystemState } from "./system.ts";
 export type { Task, TaskItem, UpdateTaskInput } from "./tasks.ts";
 export type { Team, TeamUsage } from "./teams.ts";
 export type { NewToken, Token } from "./tokens.ts";

@@ -74,6 +74,7 @@ export async function makeFixture(server: InProcessServer, suffix = ""): Promise
     query: "true",
     query_type: "SHELL",
     password,
+    text: mark,
     code: "not-a-code",
     user_code: "AAAA-AAAA",
   };
@@ -113,6 +114,7 @@ async function makeDataset(server: InProcessServer, team: string, name: string) 
     dataset: `${namespace}.${project}.${name}@${version}`,
     export_id,
     source: `file://${sourceFolder}`,
+    uri: `file://${sourceFolder}`,
   };
 }
 
