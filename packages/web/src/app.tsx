@@ -1,6 +1,6 @@
 /** The screens by path. Each is a chunk of its own, so that a page loads only what it shows. */
 import { QueryClientProvider } from "@tanstack/react-query";
-import { type ComponentType, lazy, Suspense } from "react";
+import { type ComponentType, lazy, type ReactNode, Suspense } from "react";
 import { Redirect, Route, Router, Switch } from "wouter";
 import { prefix } from "./api/base.ts";
 import { queries } from "./api/calls.ts";
@@ -30,9 +30,12 @@ const screens: readonly (readonly [string, ComponentType])[] = [
   ["/schedules/:id", lazy(() => import("./schedules/schedule-screen.tsx"))],
   ["/datasets", lazy(() => import("./datasets/datasets-screen.tsx"))],
   ["/datasets/:name", lazy(() => import("./datasets/dataset-screen.tsx"))],
+  ["/storage", lazy(() => import("./storage/storage-screen.tsx"))],
   ["/settings", lazy(() => import("./settings/settings-screen.tsx"))],
   ["/settings/:tab", lazy(() => import("./settings/settings-screen.tsx"))],
 ];
+
+const AdministrationScreen = lazy(() => import("./administration/administration-screen.tsx"));
 
 export const App = () => (
   <QueryClientProvider client={queries}>
@@ -41,6 +44,11 @@ export const App = () => (
         <Switch>
           <Route path="/">
             <FirstTeam />
+          </Route>
+          <Route path="/administration/:tab?">
+            <OutsideTeams>
+              <AdministrationScreen />
+            </OutsideTeams>
           </Route>
           <Route path="/team/:team/*?">{({ team }) => <TeamPages team={team} />}</Route>
           <Route>
@@ -96,6 +104,14 @@ function TeamPages({ team }: { team: string }) {
     </TeamContext.Provider>
   );
 }
+
+const OutsideTeams = ({ children }: { children: ReactNode }) => (
+  <Frame team={undefined}>
+    <Crash>
+      <Suspense fallback={<FirstLoad />}>{children}</Suspense>
+    </Crash>
+  </Frame>
+);
 
 const FirstLoad = () => (
   <div className="screen">

@@ -1,7 +1,9 @@
 /** Builds the context that all HTTP routes share. */
+import { diagnose } from "../admin/doctor/doctor.ts";
 import { Callers } from "../http/connections/callers.ts";
 import type { HttpContext } from "../http/requests/context.ts";
 import { siteOf } from "../http/requests/site.ts";
+import { storageLister } from "../senders/storage-listing.ts";
 import { version } from "../version.ts";
 import { openConnections } from "./http-server.ts";
 import { signInLimits } from "./sign-in-limits.ts";
@@ -16,11 +18,13 @@ export function httpContext({ config, machinery, exports, publicUrl, readiness }
     ...{ store, keys, engines, signals, clock, log, faults, metrics, disk, warehouses, measures },
     ...{ listening, requests, quotas, callers, exports, publicUrl, version },
     ...{ blobs, archive },
+    diagnose: () => diagnose(config),
     site: siteOf(listening.publicUrl),
     sendsMail: config.mail.smtpUrl !== "",
     tidyHours: config.warehouses.tidyHours,
     timezone: config.jobs.timezone,
     jobPaths: localEngine.jobPaths.map(({ path }) => path),
+    listStorage: storageLister(config.storage.networks),
     ready: readiness.isReady,
     stopping: readiness.stopping,
     changes: signals.changes,

@@ -1,9 +1,11 @@
 /** The contexts that routes get, one type for each group of routes. */
+import type { Finding } from "@millrace/contract";
 import type { Logger } from "pino";
 import type { Blobs } from "../../blobs/blobs.ts";
 import type { ListeningSettings } from "../../configuration/groups/listening.ts";
 import type { RequestSettings } from "../../configuration/groups/requests.ts";
 import type { ExportRules } from "../../domain/datasets/exports.ts";
+import type { StorageWish } from "../../domain/datasets/storage-listings.ts";
 import type { NotificationsContext } from "../../domain/events/notifications.ts";
 import type { JobsContext } from "../../domain/jobs/jobs.ts";
 import type { KeyRing } from "../../domain/secrets/key-ring.ts";
@@ -71,6 +73,8 @@ export interface DatasetContext
   /** Hours between garbage collections of a warehouse; 0 disables them. */
   readonly tidyHours: number;
   readonly warehouses: Warehouses;
+  /** Lists a folder of an object store. The answer is untrusted. */
+  readonly listStorage: (wish: StorageWish) => Promise<unknown>;
 }
 
 /** Context for routes of webhooks and notifications. */
@@ -84,6 +88,10 @@ export interface SystemContext extends RequestContext, Pick<JobsContext, "quotas
   readonly ready: () => boolean;
   /** The version of the program. */
   readonly version: string;
+  /** Checks the configuration and this machine. */
+  readonly diagnose: () => Promise<Finding[]>;
+  /** Whether the operator has set up e-mail. */
+  readonly sendsMail: boolean;
 }
 
 /** Context of the whole HTTP server. Each group of routes gets the part with its own type. */
