@@ -8,8 +8,8 @@ import { useSession } from "./api/session.tsx";
 import { TeamContext, teamPath } from "./api/team.tsx";
 import { Crash } from "./frame/crash.tsx";
 import { Frame } from "./frame/frame.tsx";
-import { NotFound } from "./frame/not-found.tsx";
 import { Session } from "./frame/session.tsx";
+import { NotFound } from "./look/not-found.tsx";
 import { Empty, Loading } from "./look/states.tsx";
 
 /** The screens of a team, by path below the team. */

@@ -3,7 +3,7 @@ import "./look/tokens.css";
 import "./look/base.css";
 import { render } from "preact";
 import { App } from "./app.tsx";
-import { applyTheme } from "./frame/theme.ts";
+import { applyTheme } from "./look/theme.ts";
 
 applyTheme();
 const root = document.getElementById("app");

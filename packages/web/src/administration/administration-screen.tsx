@@ -2,7 +2,7 @@
 import type { ComponentType } from "react";
 import { Redirect, useParams } from "wouter";
 import { useSession } from "../api/session.tsx";
-import { NotFound } from "../frame/not-found.tsx";
+import { NotFound } from "../look/not-found.tsx";
 import { Screen, Tabs } from "../look/screen.tsx";
 import { Empty } from "../look/states.tsx";
 import { AuditTab } from "./audit-tab.tsx";

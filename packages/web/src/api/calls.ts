@@ -40,7 +40,7 @@ export const queries = new QueryClient({
 type ReadOptions = Pick<UseQueryOptions, "enabled" | "refetchInterval" | "staleTime">;
 
 /** The key of a call in the cache. The route's id is first, so that a notice can name it. */
-export const keyOf = (route: Route, team: string | undefined, input: unknown) => [route.id, team, input] as const;
+const keyOf = (route: Route, team: string | undefined, input: unknown) => [route.id, team, input] as const;
 
 /** Reads a route. The old answer stays while a changed input is being read. */
 export function useApi<R extends Route>(route: R, input: RouteInput<R>, options: ReadOptions = {}) {

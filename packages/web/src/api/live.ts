@@ -16,7 +16,7 @@ const hiddenFor = 60_000;
 const goodAfter = 10_000;
 
 /** Milliseconds until the next attempt, after this many in a row failed. */
-export const delayAfter = (failures: number) => Math.min(30_000, 500 * 2 ** Math.min(failures, 10));
+const delayAfter = (failures: number) => Math.min(30_000, 500 * 2 ** Math.min(failures, 10));
 
 /** Whether the page follows its team: `down` while it tries to connect again. */
 export type LiveState = "up" | "down";

@@ -12,7 +12,7 @@ export function useSession(): WhoAmI {
 }
 
 /** The user's role in the team of the page; undefined for an administrator who looks at a team from outside. */
-export function useRole(): Role | undefined {
+function useRole(): Role | undefined {
   const team = useContext(TeamContext);
   return useSession().teams.find(({ name }) => name === team)?.role;
 }

@@ -79,7 +79,7 @@ function schedule({ cron_expression, timezone = "", start_after }: Job): Partial
 }
 
 /** A field of the draft that cannot be sent as it is. */
-export class InvalidField extends Error {}
+class InvalidField extends Error {}
 
 /** Returns the request of a draft. Throws InvalidField for what only the form knows; the server checks the rest. */
 export function inputOf(draft: Draft): JobInput {

@@ -10,9 +10,9 @@ import { Icon } from "../look/icon.tsx";
 import "./frame.css";
 import { Keyboard } from "./keyboard.tsx";
 import "./palette.css";
+import { themes, useTheme } from "../look/theme.ts";
 import { places } from "./places.ts";
 import { Reconnecting } from "./reconnecting.tsx";
-import { themes, useTheme } from "./theme.ts";
 
 export function Frame({ team, children }: { team: string | undefined; children: ReactNode }) {
   return (

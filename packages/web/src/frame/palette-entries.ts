@@ -7,11 +7,11 @@ import { datasetPath, fullNameOf } from "../datasets/dataset-paths.ts";
 import { jobPath } from "../jobs/job-paths.ts";
 import type { IconName } from "../look/icon.tsx";
 import { wordOf } from "../look/status.tsx";
+import { themes, useTheme } from "../look/theme.ts";
 import { pipelinePath } from "../pipelines/pipeline-paths.ts";
 import { schedulePath } from "../schedules/schedule-paths.ts";
 import { matching } from "./palette-match.ts";
 import { places } from "./places.ts";
-import { themes, useTheme } from "./theme.ts";
 
 export interface Entry {
   readonly key: string;

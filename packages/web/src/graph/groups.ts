@@ -10,7 +10,7 @@ export interface NodeOrGroup extends GraphNode {
 }
 
 /** Graphs with more nodes than this are grouped. */
-export const mostSingle = 150;
+const mostSingle = 150;
 /** Fewer nodes than this are not worth a group. */
 const least = 4;
 

@@ -18,7 +18,7 @@ export interface Place {
   readonly column: number;
 }
 
-export interface Line extends GraphEdge {
+interface Line extends GraphEdge {
   /** An SVG path. */
   readonly path: string;
   /** Its box, to leave out lines that are not in view. */

@@ -67,7 +67,7 @@ function placesIn(order: readonly number[][], count: number): number[] {
 }
 
 /** Counts pairs of edges that cross, in n log n: inversions, counted with a tree of sums. */
-export function crossings({ ranks, right }: Columns, order: readonly number[][]): number {
+function crossings({ ranks, right }: Columns, order: readonly number[][]): number {
   const place = placesIn(order, ranks.length);
   let count = 0;
   for (let rank = 0; rank + 1 < order.length; rank++) {

@@ -7,7 +7,7 @@ import { ApiError, type Client, type JobInput, routes } from "@millrace/contract
 
 export const demoTag = "millrace-demo";
 export const demoProject = "demo.shop";
-export const demoSchedule = "Demo: nightly revenue";
+const demoSchedule = "Demo: nightly revenue";
 
 interface Step {
   readonly dataset: string;

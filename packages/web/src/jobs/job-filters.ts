@@ -17,7 +17,7 @@ export type StatusChip = keyof typeof statusChips;
 export const chipNames = Object.keys(statusChips) as StatusChip[];
 
 /** Spans of time that the list offers, in hours. */
-export const spans = { "1h": 1, "24h": 24, "7d": 168, "30d": 720 } as const;
+const spans = { "1h": 1, "24h": 24, "7d": 168, "30d": 720 } as const;
 export const spanTitles = { "1h": "Last hour", "24h": "Last 24 hours", "7d": "Last 7 days", "30d": "Last 30 days" };
 
 /** Parameters of the URL that filter the list. */
@@ -44,7 +44,7 @@ export function toggleChip(filters: Filters, chip: StatusChip): string {
 }
 
 /** Words of a text, separated by commas or spaces. */
-export const words = (text: string) => text.split(/[\s,]+/).filter((word) => word !== "");
+const words = (text: string) => text.split(/[\s,]+/).filter((word) => word !== "");
 
 /** Returns the query of the API for these filters. States that the URL names itself, such as FAILED, also work. */
 export function jobsQuery(filters: Filters, now: number): ListJobsQuery {

@@ -2,7 +2,7 @@
 import { type PlainRequest, type Route, type RouteInput, requestOf } from "@millrace/contract";
 
 /** Stands for values that must not be copied, such as variables of a job. */
-export const hidden = "***";
+const hidden = "***";
 
 /** Returns the request of a call, in which fields that the API never answers are replaced. */
 export function shownRequest<R extends Route>(

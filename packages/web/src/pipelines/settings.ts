@@ -1,8 +1,8 @@
 /** The settings of a pipeline as the texts of a form, and the changes that a form asks for. */
 import type { Pipeline, UpdatePipelineSettingsInput } from "@millrace/contract";
 
-export const textSettings = ["python_version", "requirements", "repository", "environment"] as const;
-export const numberSettings = ["workers", "priority", "timeout", "retries", "retry_delay"] as const;
+const textSettings = ["python_version", "requirements", "repository", "environment"] as const;
+const numberSettings = ["workers", "priority", "timeout", "retries", "retry_delay"] as const;
 
 type Text = (typeof textSettings)[number] | (typeof numberSettings)[number];
 

@@ -9,7 +9,7 @@ import { dateInZone } from "./zoned-time.ts";
 type Day = CalendarDay<ScheduleFiring>;
 
 /** The state that a firing ended in: that of its pipeline, or why there is none. */
-export const endOf = ({ outcome, pipeline_status }: ScheduleFiring): string =>
+const endOf = ({ outcome, pipeline_status }: ScheduleFiring): string =>
   outcome === "fired" && pipeline_status !== null ? pipeline_status : outcome;
 
 const worstFirst: readonly Tone[] = ["bad", "warn", "run", "off", "wait", "good"];

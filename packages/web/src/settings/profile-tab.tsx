@@ -3,9 +3,9 @@ import { routes, shortestPassword } from "@millrace/contract";
 import { useState } from "react";
 import { useAction } from "../api/calls.ts";
 import { useSession } from "../api/session.tsx";
-import { themes, useTheme } from "../frame/theme.ts";
 import { Choice, TextField } from "../look/field.tsx";
 import { Form } from "../look/form.tsx";
+import { themes, useTheme } from "../look/theme.ts";
 
 export const ProfileTab = () => (
   <div className="settings-columns">

@@ -2,7 +2,7 @@
 import type { ComponentType } from "react";
 import { Redirect, useParams } from "wouter";
 import { useTeam } from "../api/team.tsx";
-import { NotFound } from "../frame/not-found.tsx";
+import { NotFound } from "../look/not-found.tsx";
 import { Screen, Tabs } from "../look/screen.tsx";
 import { CredentialsTab } from "./credentials-tab.tsx";
 import { InvitationsTab } from "./invitations-tab.tsx";

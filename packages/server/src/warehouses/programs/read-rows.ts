@@ -16,7 +16,7 @@ export interface PageRequest {
 }
 
 /** A value: its text, or `[beginning, length, isBinary]` if it is long or bytes. Compact, because there are many. */
-export type PageCell = string | readonly [string, number, boolean] | null;
+type PageCell = string | readonly [string, number, boolean] | null;
 
 export interface RowsPage {
   readonly rows: readonly (readonly PageCell[])[];

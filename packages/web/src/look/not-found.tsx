@@ -1,7 +1,7 @@
 /** The screen for unknown paths. */
 import { Link } from "wouter";
-import { Screen } from "../look/screen.tsx";
-import { Empty } from "../look/states.tsx";
+import { Screen } from "./screen.tsx";
+import { Empty } from "./states.tsx";
 
 export const NotFound = () => (
   <Screen title="There is no such page">
