@@ -6,6 +6,7 @@ import { Icon } from "../look/icon.tsx";
 import { Status } from "../look/status.tsx";
 import { Time, Took } from "../look/time.tsx";
 import { FiringCalendar } from "./firing-calendar.tsx";
+import { FiringDurations } from "./firing-durations.tsx";
 import { NewerScripts } from "./newer-scripts.tsx";
 import { NextRuns } from "./next-runs.tsx";
 import { catchUps, follows, overlaps } from "./policies.ts";
@@ -43,7 +44,10 @@ export const ScheduleOverview = ({ schedule }: { schedule: PipelineSchedule }) =
         <Facts schedule={schedule} />
       </section>
     </div>
-    <FiringCalendar schedule={schedule} />
+    <div className="two-columns">
+      <FiringCalendar schedule={schedule} />
+      <FiringDurations schedule={schedule} />
+    </div>
   </>
 );
 
