@@ -2,9 +2,26 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { routes } from "@millrace/contract";
+import { shell } from "@millrace/testing/millrace/jobs.ts";
+import { openLineage } from "@millrace/testing/millrace/made-datasets.ts";
+import { storeIn } from "@millrace/testing/millrace/store-in.ts";
+import { recordWarehouse, runWithLibrary } from "@millrace/testing/millrace/warehouse.ts";
+import { whyNoDatachain } from "@millrace/testing/programs/datachain-install.ts";
+import { openStore } from "../packages/server/src/store/opening/open-store.ts";
 import { noBrowser, Visit } from "./support/browser.ts";
 
 const list = "/team/main/datasets";
+const noLibrary = await whyNoDatachain();
+
+/** A dataset with wide integers, bytes and a nested field, in more rows than one page has. */
+const saved = `
+from pydantic import BaseModel
+class Box(BaseModel):
+    label: str
+    corner: list[int]
+chain = dc.read_values(number=[2**63 - 1 - n for n in range(120)], data=[b"\\x00\\xff"] * 120)
+chain.map(box=lambda number: Box(label=f"box {number % 7}", corner=[1, 2]), output={"box": Box}).save("saved")
+`;
 
 describe("datasets in a browser", { skip: noBrowser }, () => {
   let visit: Visit;
@@ -66,6 +83,78 @@ describe("datasets in a browser", { skip: noBrowser }, () => {
     await visit.sees(/cannot be exported: its rows are not stored on this server/);
   });
 
+  it("rows have all their digits, and a row can be opened", async () => {
+    const preview = [
+      { id: 1, text: "short", nested: { a: [1, 2] } },
+      { id: 2, text: `<i>${"long ".repeat(100)}` },
+    ];
+    const schema = { id: { type: "Int64" }, text: { type: "String" }, nested__a: { type: "JSON" } };
+    await register("zoo.rows", { num_objects: 900, schema, preview });
+    await visit.open(`${list}/@admin.zoo.rows`);
+    await visit.sees(/2 rows of 900, as the producer registered them[\s\S]*nested\.a[\s\S]*short/);
+    await visit.picture("dataset-rows");
+    await visit.page.click('main button:has-text("Show row 2")');
+    await visit.sees(/<i>long long[\s\S]*The beginning of 503 B/);
+    await visit.picture("dataset-row");
+    await visit.page.keyboard.press("Escape");
+    await visit.page.waitForSelector("dialog", { state: "detached" });
+  });
+
+  it("rows that jobs saved are read from the warehouse, and exported to files", { skip: noLibrary }, async () => {
+    const { dataDir } = visit.server;
+    await runWithLibrary(dataDir, saved);
+    const store = await openStore(storeIn(dataDir));
+    await recordWarehouse(store, dataDir);
+    await store.close();
+    await visit.open(`${list}/@admin.default.saved`);
+    await visit.sees(/50 rows of 120[\s\S]*9223372036854775807[\s\S]*2 B 00ff/);
+    await visit.picture("dataset-rows-saved");
+    await visit.page.click('main button:text("Show more rows")');
+    await visit.sees(/100 rows of 120/);
+    await visit.page.click('main nav a:text("Use and export")');
+    await visit.page.click('main button:text("Export 1.0.0")');
+    await visit.sees(/1 file to download/);
+    await visit.picture("dataset-export");
+    const download = visit.page.waitForEvent("download");
+    await visit.page.click('main a:text("parquet.lz4")');
+    assert.equal((await download).suggestedFilename(), "@admin.default.saved-1.0.0-0.parquet.lz4");
+  });
+
+  it("the lineage leads from storage over jobs to datasets; its selection is in the URL", async () => {
+    const lineage = await openLineage(visit.server, visit.client);
+    const raw = await lineage.make("pets", shell("true", { query_name: "load.sh" }), [{ uri: "s3://bucket/pets/" }]);
+    const clean = await lineage.make("clean", shell("true", { query_name: "clean.sh" }), [raw]);
+    await lineage.make("report", shell("true", { query_name: "report.sh" }), [clean, raw]);
+    await lineage.close();
+    await visit.open(`${list}/@admin.default.clean?tab=lineage`);
+    await visit.sees(/load\.sh[\s\S]*clean\.sh|clean\.sh[\s\S]*load\.sh/);
+    await visit.sees(/Dataset version[\s\S]*@admin\.default\.clean@1\.0\.0[\s\S]*Made from[\s\S]*clean\.sh/);
+    await visit.picture("dataset-lineage");
+    await visit.page.click('aside button:text("clean.sh")');
+    await visit.sees(/Made from[\s\S]*pets@1\.0\.0[\s\S]*Leads to[\s\S]*clean@1\.0\.0/);
+    assert.match(query(), /node=/);
+    await visit.page.goBack();
+    await visit.sees(/Dataset version[\s\S]*@admin\.default\.clean@1\.0\.0/);
+    await visit.page.selectOption("main .compare select", "upstream");
+    await visit.misses(/report/);
+    assert.match(query(), /direction=upstream/);
+    await visit.page.click('aside button:text("clean.sh")');
+    await visit.page.click('aside a:text("clean.sh")');
+    await visit.page.waitForURL(/\/datasets\/jobs\//);
+  });
+
+  it("a viewer sees everything, and every action says why it is refused", async () => {
+    await visit.asMember("viewer", async (page) => {
+      await page.goto(`${visit.server.url}${list}/prod.zoo.cats`);
+      for (const action of ["Edit", "Remove", "Rebuild"]) {
+        const button = page.getByRole("button", { name: new RegExp(`^${action}`) });
+        assert.match((await button.getAttribute("title")) ?? "", /You are a viewer of this team; only editors/);
+        await button.click({ force: true });
+        assert.equal(await page.locator("dialog").count(), 0);
+      }
+    });
+  });
+
   it("two versions are compared by rows, bytes and schema", async () => {
     await visit.open(`${list}/prod.zoo.cats?tab=versions`);
     await visit.page.selectOption("main section select", "1.0.0");
@@ -122,7 +211,9 @@ describe("datasets in a browser", { skip: noBrowser }, () => {
     await register(`zoo.${name}`, { description: "<script>alert(1)</script>", schema: { "<b>": { type: "<i>" } } });
     await visit.open(list);
     await visit.page.click(`main a:text("${name}")`);
-    await visit.sees(/<imgsrc=x>%25\+&#a\?b[\s\S]*<script>alert\(1\)<\/script>[\s\S]*<b>\s*<i>/);
+    await visit.sees(/<imgsrc=x>%25\+&#a\?b[\s\S]*<script>alert\(1\)<\/script>/);
+    await visit.page.click('main nav a:text("Schema")');
+    await visit.sees(/<b>\s*<i>/);
     await visit.page.reload();
     await visit.sees(/<imgsrc=x>%25\+&#a\?b/);
     await visit.open(`${list}/no.such.thing`);

@@ -109,7 +109,7 @@ const Version = Type.String({ maxLength: 64, description: "three numbers such as
  * send the full name in `name`.
  */
 const named = { name: DatasetReference, namespace: maybe(NamePart), project: maybe(NamePart) };
-const namedInQuery = {
+export const namedInQuery = {
   name: DatasetReference,
   namespace: Type.Optional(NamePart),
   project: Type.Optional(NamePart),

@@ -6,12 +6,14 @@ import * as backfills from "./backfills.ts";
 import * as clusters from "./clusters.ts";
 import * as credentials from "./credentials.ts";
 import * as datasetCopies from "./dataset-copies.ts";
+import * as datasetRows from "./dataset-rows.ts";
 import * as datasets from "./datasets.ts";
 import * as exports from "./exports.ts";
 import * as files from "./files.ts";
 import * as invitations from "./invitations.ts";
 import * as jobs from "./jobs.ts";
 import * as lineage from "./lineage.ts";
+import * as live from "./live.ts";
 import * as logs from "./logs.ts";
 import * as memberships from "./memberships.ts";
 import * as notifications from "./notifications.ts";
@@ -91,6 +93,7 @@ export const routes = {
   setDefaultCredentials: credentials.setDefaultCredentials,
   listDatasets: datasets.listDatasets,
   getDataset: datasets.getDataset,
+  readRows: datasetRows.readRows,
   editDataset: datasets.editDataset,
   removeDataset: datasets.removeDataset,
   datasetJobVersions: datasets.datasetJobVersions,
@@ -137,6 +140,7 @@ export const routes = {
   setNotification: notifications.setNotification,
   deleteNotification: notifications.deleteNotification,
   testNotification: notifications.testNotification,
+  followChanges: live.followChanges,
   healthz: system.healthz,
   readyz: system.readyz,
   metrics: system.metrics,
@@ -163,6 +167,7 @@ export { type Client, createClient } from "./client.ts";
 export { type Cluster, clusterLimits, isolationLevels } from "./clusters.ts";
 export { type Credentials, type CredentialsInput, credentialLimits } from "./credentials.ts";
 export type { DatasetCopy } from "./dataset-copies.ts";
+export { type Cell, type DatasetRows, rowLimits } from "./dataset-rows.ts";
 export { type Dataset, type DatasetVersion, type ListedDataset, versionStatus } from "./datasets.ts";
 export { durationWords, readDuration } from "./durations.ts";
 export type { ErrorBody, ErrorCode, ErrorHint } from "./errors.ts";
@@ -198,8 +203,10 @@ export {
 export { compareReleases, isTooOldLibrary, oldestLibrary } from "./library.ts";
 export { answerLimits, environmentBytes, fieldLimits, processLimits, variableBytes } from "./limits.ts";
 export { type Lineage, type LineageNode, lineageDirections } from "./lineage.ts";
+export { type Notice, type NoticeKind, noticeKinds, noticeOf, outdatedRoutes, scopeOfNotice } from "./live.ts";
 export type { LogFrame, LogPage, LogPiece } from "./logs.ts";
 export type { Member } from "./memberships.ts";
+export { readNotices } from "./notices.ts";
 export type { Notification, SetNotificationInput } from "./notifications.ts";
 export { errorsAs, openapiDocument } from "./openapi.ts";
 export type {

@@ -40,7 +40,7 @@ export interface Route {
    * Content type of the response, if not JSON. If it is MessagePack, errors are MessagePack, too; otherwise errors are
    * JSON.
    */
-  readonly answersAs?: "text/plain" | "application/octet-stream" | "application/msgpack";
+  readonly answersAs?: "text/plain" | "text/event-stream" | "application/octet-stream" | "application/msgpack";
   /** True if the handler also gets the body as text, in which integers beyond 2^53 keep all their digits. */
   readonly keepsNumbers?: true;
   /** Headers of a successful response, with descriptions. */

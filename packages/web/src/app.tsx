@@ -15,8 +15,12 @@ import { Empty, Loading } from "./look/states.tsx";
 /** The screens of a team, by path below the team. */
 const screens: readonly (readonly [string, ComponentType])[] = [
   ["/", lazy(() => import("./home/home-screen.tsx"))],
+  ["/editor", lazy(() => import("./editor/editor-screen.tsx"))],
   ["/datasets/jobs", lazy(() => import("./jobs/jobs-screen.tsx"))],
   ["/datasets/jobs/:id", lazy(() => import("./jobs/job-screen.tsx"))],
+  ["/pipelines", lazy(() => import("./pipelines/pipelines-screen.tsx"))],
+  ["/pipelines/new", lazy(() => import("./pipelines/new-pipeline-screen.tsx"))],
+  ["/pipelines/:id", lazy(() => import("./pipelines/pipeline-screen.tsx"))],
   ["/schedules", lazy(() => import("./schedules/schedules-screen.tsx"))],
   ["/schedules/new", lazy(() => import("./schedules/new-schedule-screen.tsx"))],
   ["/schedules/backfills/new", lazy(() => import("./schedules/new-backfill-screen.tsx"))],

@@ -85,9 +85,9 @@ describe("the layout of a graph", () => {
       const { user, system } = process.cpuUsage(begin);
       return (user + system) / 1000;
     };
-    const [some, many] = [layered(20, 50), layered(100, 100)];
+    const [some, many] = [layered(20, 50), layered(50, 200)];
     time(some);
-    const fastest = (edges: GraphEdge[]) => Math.min(...Array.from({ length: 5 }, () => time(edges)));
+    const fastest = (edges: GraphEdge[]) => Math.min(...Array.from({ length: 3 }, () => time(edges)));
     const [one, ten] = [fastest(some), fastest(many)];
     assert.ok(one < 100, `${one} ms`);
     assert.ok(ten < 30 * one, `${ten} ms, for a tenth ${one} ms`);

@@ -33,11 +33,12 @@ async function weight(names: readonly string[], loaded: readonly string[] = []):
   return (await Promise.all(sizes)).reduce((all, size) => all + size, 0);
 }
 
-const screen = (name: string) => {
-  const key = Object.keys(manifest).find((path) => path.endsWith(`/${name}-screen.tsx`));
-  assert.ok(key, `the build has no chunk for the screen ${name}`);
+const chunk = (end: string) => {
+  const key = Object.keys(manifest).find((path) => path.endsWith(end));
+  assert.ok(key, `the build has no chunk ${end}`);
   return key;
 };
+const screen = (name: string) => chunk(`/${name}-screen.tsx`);
 
 describe("the JavaScript that a browser loads, gzipped", () => {
   const kB = 1000;
@@ -48,6 +49,11 @@ describe("the JavaScript that a browser loads, gzipped", () => {
 
   it("is at most 120 kB for the page of a job", async () => {
     const bytes = await weight(["index.html", screen("job")]);
+    assert.ok(bytes <= 120 * kB, `${bytes} bytes`);
+  });
+
+  it("is at most 120 kB more for the editor than for the first screen", async () => {
+    const bytes = await weight([screen("editor"), chunk("/editor/code-mirror.ts")], ["index.html", screen("home")]);
     assert.ok(bytes <= 120 * kB, `${bytes} bytes`);
   });
 

@@ -23,6 +23,7 @@ export function httpContext({ config, machinery, exports, publicUrl, readiness }
     jobPaths: localEngine.jobPaths.map(({ path }) => path),
     ready: readiness.isReady,
     stopping: readiness.stopping,
+    changes: signals.changes,
     connections: openConnections(config, callers),
     limits: signInLimits(requests, clock),
   };

@@ -34,15 +34,24 @@ export const httpServer = (context: HttpContext): Part<HttpServer> =>
   );
 
 /**
+ * How long open requests may take before other parts stop, in milliseconds. A request that waits for a hanging storage
+ * ends only when the storage is closed. The HTTP server itself waits for all requests when its turn to stop comes.
+ */
+const graceMs = 5000;
+
+/**
  * Returns the part that marks the server as ready. It starts last and stops first, so that requests are served only
  * while everything else runs.
  */
 export const admission = (readiness: Readiness, server: HttpServer): Part =>
   opened(
     async () => readiness.begin(),
-    () => {
+    async () => {
       readiness.end();
-      return server.close();
+      const enough = Promise.withResolvers<void>();
+      const grace = setTimeout(enough.resolve, graceMs);
+      await Promise.race([server.close(), enough.promise]);
+      clearTimeout(grace);
     },
   );
 

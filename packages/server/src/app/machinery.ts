@@ -29,11 +29,11 @@ export interface Machinery {
 
 export async function startMachinery(
   parts: StartedParts,
-  { config, folder, log, clock, metrics }: Surroundings,
+  { config, folder, log, clock, metrics, changes }: Surroundings,
   { store, keys, serverId }: PreparedStore,
   others: Readonly<Record<string, OpenEngine>>,
 ): Promise<Machinery> {
-  const signals = new Signals();
+  const signals = new Signals(changes);
   const faults = readFaults(config.testing.fault);
   const disk = new Disk(folder.path, config.data.diskFloor, clock);
   const hints = new Hints(signals);

@@ -5,8 +5,10 @@ import { type Clock, systemClock } from "../domain/time/clock.ts";
 import type { Engines, OpenEngine } from "../engines/registry.ts";
 import { DataFolder } from "../machine/data-folder.ts";
 import { ServerMetrics } from "../metrics/server-metrics.ts";
+import { notedStore } from "../store/drivers/noted-store.ts";
 import type { Store } from "../store/drivers/store.ts";
 import { timedStore } from "../store/drivers/timed-store.ts";
+import { Changes } from "../turns/changes.ts";
 import { closedBlobs } from "./blob-parts.ts";
 import { exportRules } from "./export-rules.ts";
 import { httpContext } from "./http-context.ts";
@@ -42,7 +44,14 @@ export async function startServer(
   const parts = new StartedParts();
   try {
     const metrics = await parts.start(serverMetrics());
-    const surroundings = { config, folder: new DataFolder(config.data.dataDir), log, clock, metrics };
+    const surroundings = {
+      config,
+      folder: new DataFolder(config.data.dataDir),
+      log,
+      clock,
+      metrics,
+      changes: new Changes(),
+    };
     const prepared = await startStore(parts, surroundings);
     const machinery = await startMachinery(parts, surroundings, prepared, engines);
     const url = await startServing(parts, surroundings, machinery);
@@ -61,12 +70,13 @@ const serverMetrics = (): Part<ServerMetrics> =>
 
 /** Locks the data folder and the database, opens the store and prepares it. */
 async function startStore(parts: StartedParts, surroundings: Surroundings): Promise<PreparedStore> {
-  const { config, folder, log, metrics } = surroundings;
+  const { config, folder, log, metrics, changes } = surroundings;
   await parts.start(lockedFolder(folder));
   const location = folder.storeLocation(config.data);
   const lock = await parts.start(databaseLock(location, log));
   const plain = await parts.start(database(location, lock));
-  const store = timedStore(plain, (seconds) => metrics.storeWrite.observe({}, seconds));
+  const timed = timedStore(plain, (seconds) => metrics.storeWrite.observe({}, seconds));
+  const store = notedStore(timed, ({ team, kind, id }) => changes.note(team, kind, id));
   return preparedStore(store, surroundings);
 }
 

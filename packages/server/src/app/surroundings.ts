@@ -4,6 +4,7 @@ import type { Config } from "../configuration/config.ts";
 import type { Clock } from "../domain/time/clock.ts";
 import type { DataFolder } from "../machine/data-folder.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
+import type { Changes } from "../turns/changes.ts";
 
 export interface Surroundings {
   readonly config: Config;
@@ -11,4 +12,5 @@ export interface Surroundings {
   readonly log: Logger;
   readonly clock: Clock;
   readonly metrics: ServerMetrics;
+  readonly changes: Changes;
 }

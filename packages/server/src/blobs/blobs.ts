@@ -49,6 +49,13 @@ export interface FetchOptions {
   readonly size?: number;
 }
 
+export interface PutOptions {
+  /** Maximum size in bytes; no limit if undefined. */
+  readonly limit?: number;
+  /** Who stores the content, such as a team. Owners take turns if many store something at the same time. */
+  readonly owner?: unknown;
+}
+
 export interface Blobs {
   /** Whether the blobs are files in the data folder, on this machine. */
   readonly isLocal: boolean;
@@ -56,7 +63,7 @@ export interface Blobs {
    * Stores the content, replacing any blob of this name. Throws BlobTooLong if the content is longer than `limit`
    * bytes. If reading the content fails, nothing is stored.
    */
-  put(name: string, content: AsyncIterable<Uint8Array>, options?: { readonly limit?: number }): Promise<Measured>;
+  put(name: string, content: AsyncIterable<Uint8Array>, options?: PutOptions): Promise<Measured>;
   /**
    * Calls `write` with the path of a local file, and stores the file that `write` creates there. Returns the file's
    * size in bytes.

@@ -3,10 +3,11 @@
  * is lost, the blob is downloaded again.
  */
 import { randomUUID } from "node:crypto";
-import { access, chmod, lstat, mkdir, readdir, rename, rm, utimes } from "node:fs/promises";
+import { access, chmod, lstat, mkdir, readdir, rename, rm, utimes, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { Readable } from "node:stream";
 import { isStorageError, type Storage } from "@millrace/storage";
+import { Turns } from "../turns/turns.ts";
 import { ownerName } from "./blob-names.ts";
 import {
   type BlobEntry,
@@ -21,7 +22,14 @@ import {
   type Measured,
   Meter,
   type OpenBlob,
+  type PutOptions,
 } from "./blobs.ts";
+import { type Limits, Patience, usualLimits } from "./patience.ts";
+
+/** Maximum number of files that are sent to the storage at the same time; each has a few parts in memory. */
+const sentAtOnce = 6;
+/** Maximum of one owner, so that others need not wait for a team that uploads many files. */
+const sentOfOneOwner = 3;
 
 /** Number of bytes that a read requests in advance, because logs are read sequentially. */
 const readAhead = 256 * 1024;
@@ -44,35 +52,38 @@ export class UriBlobs implements Blobs {
   readonly #mark: string;
   readonly #fetching = new Map<string, Promise<string>>();
   readonly #closing = new AbortController();
+  readonly #patience: Patience;
+  readonly #sending = new Turns(sentAtOnce, sentOfOneOwner);
 
-  constructor(storage: Storage, { copies, mark }: LocalFiles) {
+  constructor(storage: Storage, { copies, mark }: LocalFiles, limits: Limits = usualLimits) {
+    this.#patience = new Patience(this.#closing.signal, limits);
     this.#storage = storage;
     this.#copies = copies;
     this.#mark = mark;
   }
 
-  async put(
-    name: string,
-    content: AsyncIterable<Uint8Array>,
-    { limit }: { readonly limit?: number } = {},
-  ): Promise<Measured> {
-    checkName(name);
+  /**
+   * The content first goes to a local file: a part that waits for a slow caller or a slow storage would stay in memory,
+   * and there may be hundreds of callers.
+   */
+  async put(name: string, content: AsyncIterable<Uint8Array>, { limit, owner }: PutOptions = {}): Promise<Measured> {
     const meter = new Meter(content, limit);
-    try {
-      await this.#storage.write(name, meter.bytes(), this.#call);
-    } catch (error) {
-      // If reading the content failed, rethrow that error unchanged: the storage is not at fault.
-      throw meter.failure ?? unavailable(error);
-    }
+    await this.#store(name, owner, (draft) => writeFile(draft, meter.bytes(), { mode: 0o600 }));
     return meter.measured();
   }
 
-  async make(name: string, write: (path: string) => Promise<void>): Promise<number> {
+  make(name: string, write: (path: string) => Promise<void>): Promise<number> {
+    return this.#store(name, undefined, write);
+  }
+
+  /** Stores the file that `write` creates, and returns its size. */
+  async #store(name: string, owner: unknown, write: (path: string) => Promise<void>): Promise<number> {
     checkName(name);
     const draft = await this.#draft();
     try {
       await write(draft);
-      const { size } = await this.#storage.upload(draft, name, this.#call).catch(rethrow);
+      const send = () => this.#patience.progress((options) => this.#storage.upload(draft, name, options));
+      const { size } = await this.#sending.run(send, owner).catch(rethrow);
       return size;
     } finally {
       await rm(draft, { force: true });
@@ -80,11 +91,15 @@ export class UriBlobs implements Blobs {
   }
 
   async open(name: string): Promise<OpenBlob> {
-    const options = { cache_type: "readahead", block_size: readAhead, ...this.#call } as const;
-    const file = await this.#storage.open(checkName(name), options).catch(this.#explain(name));
+    const how = { cache_type: "readahead", block_size: readAhead } as const;
+    const file = await this.#patience
+      .answer((options) => this.#storage.open(checkName(name), { ...how, ...options }))
+      .catch(this.#explain(name));
+    const read = (offset: number, length: number) =>
+      this.#patience.answer((options) => file.read(offset, length, options)).catch(this.#explain(name));
     return {
       size: file.size,
-      read: async (offset, length) => Buffer.from(await file.read(offset, length).catch(this.#explain(name))),
+      read: async (offset, length) => Buffer.from(await read(offset, length)),
       stream: () => Readable.from(this.#pieces(name, () => file.close())),
       close: () => file.close(),
     };
@@ -92,7 +107,7 @@ export class UriBlobs implements Blobs {
 
   async *#pieces(name: string, close: () => Promise<void>): AsyncGenerator<Uint8Array> {
     try {
-      for await (const bytes of this.#storage.readStream(name, this.#call)) yield bytes;
+      yield* this.#patience.arriving((options) => this.#storage.readStream(name, options));
     } catch (error) {
       throw unavailable(error);
     } finally {
@@ -102,7 +117,7 @@ export class UriBlobs implements Blobs {
 
   async size(name: string): Promise<number | undefined> {
     try {
-      return (await this.#storage.stat(checkName(name), this.#call)).size;
+      return (await this.#patience.answer((options) => this.#storage.stat(checkName(name), options))).size;
     } catch (error) {
       const reason = await this.#reason(name, error);
       if (reason instanceof BlobMissing) return undefined;
@@ -111,12 +126,13 @@ export class UriBlobs implements Blobs {
   }
 
   async remove(name: string): Promise<void> {
-    await this.#storage.remove(checkName(name), this.#call).catch(rethrow);
+    await this.#patience.answer((options) => this.#storage.remove(checkName(name), options)).catch(rethrow);
   }
 
   async *list(folder: string): AsyncGenerator<BlobEntry> {
     try {
-      for await (const entry of this.#storage.list({ prefix: checkFolder(folder), recursive: true, ...this.#call })) {
+      const all = { prefix: checkFolder(folder), recursive: true };
+      for await (const entry of this.#patience.arriving((options) => this.#storage.list({ ...all, ...options }))) {
         if (entry.type === "file")
           yield { name: entry.path, size: entry.size, modifiedAt: entry.last_modified?.getTime() ?? Date.now() };
       }
@@ -197,7 +213,7 @@ export class UriBlobs implements Blobs {
     if (!isStorageError(error, "not_found")) return unavailable(error);
     if (!(await exists(this.#mark))) return new BlobMissing(name);
     try {
-      await this.#storage.stat(ownerName, this.#call);
+      await this.#patience.answer((options) => this.#storage.stat(ownerName, options));
       return new BlobMissing(name);
     } catch (failure) {
       return isStorageError(failure, "not_found") ? new BlobsUnavailable(new Error(noOwner)) : unavailable(failure);
@@ -234,11 +250,6 @@ export class UriBlobs implements Blobs {
       const used = (await lstat(path).catch(() => undefined))?.mtimeMs ?? Number.POSITIVE_INFINITY;
       if (used < (name.endsWith(draftEnd) ? leftBefore : unusedSince)) await rm(path, { force: true });
     }
-  }
-
-  /** Options for every storage call. `close` aborts the calls that are still waiting. */
-  get #call() {
-    return { signal: this.#closing.signal };
   }
 
   close(): Promise<void> {

@@ -10,10 +10,19 @@ import { chownSync } from "node:fs";
  * high id, uses one just below 65536.
  */
 export function giveToNobody(path: string, taken: ReadonlySet<number> = new Set()): void {
+  withNobodysId((id) => chownSync(path, id, id), taken);
+}
+
+/** Gives a file to root and to a random group that no account has. */
+export function giveToNobodysGroup(path: string): void {
+  withNobodysId((id) => chownSync(path, 0, id), new Set());
+}
+
+function withNobodysId(give: (id: number) => void, taken: ReadonlySet<number>): void {
   const choose = (first: number, last: number) => {
     let id = randomInt(first, last);
     while (taken.has(id)) id = randomInt(first, last);
-    chownSync(path, id, id);
+    give(id);
   };
   try {
     choose(2 ** 21, 2 ** 31 - 2);

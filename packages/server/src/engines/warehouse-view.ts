@@ -39,6 +39,8 @@ export interface WarehouseView {
    * Id that is both the user id and the group id of the command; undefined if the command runs as the server's user.
    */
   readonly group: number | undefined;
+  /** Ids of further groups of the command; absent if there are none. */
+  readonly groups?: readonly number[];
   readonly readable: readonly string[];
   readonly writable: readonly string[];
 }

@@ -25,6 +25,7 @@ import { fileRoutes } from "./jobs/files.ts";
 import { jobRoutes } from "./jobs/jobs.ts";
 import { logSocket } from "./jobs/log-socket.ts";
 import { logRoutes } from "./jobs/logs.ts";
+import { liveRoutes } from "./live/live.ts";
 import { accountPages } from "./pages/account.ts";
 import { deviceLoginPages } from "./pages/device-login.ts";
 import { readForms } from "./pages/forms.ts";
@@ -94,6 +95,7 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
   pipelineRoutes(app, context);
   logRoutes(app, context);
   logSocket(app, context);
+  liveRoutes(app, context);
   clusterRoutes(app, context);
   datasetRoutes(app, context);
   exportRoutes(app, context);
@@ -214,7 +216,7 @@ function boundMemory(app: FastifyInstance, { connections }: HttpContext): void {
  */
 function logRequests(app: FastifyInstance, { metrics, requests }: HttpContext): void {
   app.addHook("onResponse", (request, reply, done) => {
-    const { routeId = request.is404 ? "none" : "page", upload } = request.routeOptions.config;
+    const { routeId = request.is404 ? "none" : "page", upload, endless } = request.routeOptions.config;
     if (!request.raw.complete) dropRest(request.raw, upload ? requests.uploadLimit : requests.bodyLimit);
     // An unreachable database or a full disk (status 503 and above) is logged once by the part that noticed.
     const level = reply.statusCode >= 500 && reply.statusCode < 503 ? "error" : "debug";
@@ -229,7 +231,7 @@ function logRequests(app: FastifyInstance, { metrics, requests }: HttpContext): 
     );
     const labels = { route: routeId, method: request.method };
     metrics.requests.add({ ...labels, status: String(reply.statusCode) });
-    metrics.requestDuration.observe(labels, reply.elapsedTime / 1000);
+    if (!endless) metrics.requestDuration.observe(labels, reply.elapsedTime / 1000);
     done();
   });
 }

@@ -109,6 +109,7 @@ async function tellAll(context: DeliveriesContext): Promise<boolean> {
       );
     const told = await store.write((db) => tellTeam({ db, now: clock.now() }, context, team, toldAtOnce));
     faults.pass("events-told");
+    context.signals.changes.note(team, "webhooks");
     more ||= told === toldAtOnce;
   }
   return more;
@@ -136,6 +137,7 @@ async function attempt(context: DeliveriesContext, row: DeliveryRow, kind: Recei
     if (!result || (!result.ok && stopping.aborted)) return;
     const outcome = await store.write((db) => endAttempt({ db, now: clock.now() }, row, result, webhookRetry));
     const { id: delivery, team_id: team, attempts } = row;
+    context.signals.changes.note(team, "webhooks");
     if (outcome) metrics.deliveries.add({ team: String(team), kind, outcome });
     if (!result.ok) log.info({ delivery, team, attempts, why: result.error }, "a delivery failed");
   } catch (error) {

@@ -72,6 +72,7 @@ export function exportDatasets(context: ExportsContext): ExportLoop {
       })
       .finally(() => {
         writing.delete(row.team_id);
+        signals.changes.note(row.team_id, "datasets");
         signals.exports.wake();
       });
     writing.set(row.team_id, work);

@@ -61,6 +61,7 @@ function report({ log, metrics, signals }: TasksContext, job: string, fired: Tas
     return;
   }
   const { team, why, next } = fired;
+  signals.changes.note(team, "tasks", job);
   metrics.ticksSkipped.add({ team: String(team) });
   log.warn({ job, team, why, next }, "the task did not fire");
 }

@@ -180,6 +180,7 @@ async function noteSteps(
     });
   });
   context.signals.jobChanged(attempt.job_id);
+  context.signals.changes.note(attempt.team_id, "jobs", attempt.job_id);
 }
 
 /** Withdraws an attempt whose start failed or was canceled. Its job is then queued again or canceled. */

@@ -42,6 +42,7 @@ export function runBackfills(context: BackfillsContext): Loop {
         if ((restingUntil.get(id) ?? Number.NEGATIVE_INFINITY) > clock.monotonic()) continue;
         restingUntil.delete(id);
         const outcome = await actingFor(team_id, () => advance(context, id));
+        if (outcome !== "idle") signals.changes.note(team_id, "backfills", String(id));
         if (outcome === "refused") restingUntil.set(id, clock.monotonic() + patience);
         isMore ||= outcome === "more";
       }

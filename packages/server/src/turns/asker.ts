@@ -16,6 +16,8 @@ export interface Asker {
   readonly team?: number | undefined;
   /** Returns whether the caller has closed the connection. */
   readonly hasGone: () => boolean;
+  /** Kinds of changes that the writes of the request have made. */
+  readonly noted?: Set<string>;
   /** Whether the request has begun a write. If so, the request is completed even if the caller disconnects. */
   hasWritten?: boolean;
   /** Releases the slot that the request has taken for a large answer; undefined if it has taken none. */

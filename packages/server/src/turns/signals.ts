@@ -1,4 +1,5 @@
 /** Wake-up signals between the parts of one server. A signal is only a hint: a loop that wakes up rereads the store. */
+import { Changes } from "./changes.ts";
 
 /** A signal that loops wait for. */
 export class Signal {
@@ -33,6 +34,8 @@ export class Signal {
 
 /** All signals of a server. */
 export class Signals {
+  /** What changed in each team, for those who follow the team. */
+  readonly changes: Changes;
   /** A job may be startable: a job was created, or a slot was freed. */
   readonly dispatch = new Signal();
   /**
@@ -67,6 +70,10 @@ export class Signals {
    */
   readonly deliveries = new Signal();
   readonly #jobs = new Map<string, Set<() => void>>();
+
+  constructor(changes = new Changes()) {
+    this.changes = changes;
+  }
 
   /**
    * Whether all attempts that ended while no server ran are recorded as ended. Until then they still look as if they

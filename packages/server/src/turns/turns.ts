@@ -8,12 +8,18 @@ export class Turns {
   readonly #waiting = new Map<unknown, Lines<() => void>>();
   readonly #running = new Map<unknown, number>();
   readonly #ofOneOwner: number;
+  readonly #longestMs: number;
   #free: number;
 
-  /** `atOnce` is the maximum number of tasks that run at a time. `ofOneOwner` is the maximum for each owner. */
-  constructor(atOnce: number, ofOneOwner = atOnce) {
+  /**
+   * `atOnce` is the maximum number of tasks that run at a time. `ofOneOwner` is the maximum for each owner. A task that
+   * takes longer than `longestMs` milliseconds no longer counts: it waits for something, and others need not wait with
+   * it.
+   */
+  constructor(atOnce: number, ofOneOwner = atOnce, longestMs = Number.POSITIVE_INFINITY) {
     this.#free = atOnce;
     this.#ofOneOwner = ofOneOwner;
+    this.#longestMs = longestMs;
   }
 
   /**
@@ -23,11 +29,18 @@ export class Turns {
   async run<T>(work: () => Promise<T>, owner?: unknown, caller: unknown = owner): Promise<T> {
     if (this.#free > 0 && this.#mayBegin(owner)) this.#begin(owner);
     else await new Promise<void>((resolve) => this.#wait(owner, caller, resolve));
+    let isOver = false;
+    const end = () => {
+      if (!isOver) this.#end(owner);
+      isOver = true;
+    };
+    const late = Number.isFinite(this.#longestMs) ? setTimeout(end, this.#longestMs) : undefined;
     try {
       return await work();
     } finally {
+      clearTimeout(late);
       // Deferred to the next iteration of the event loop, so that other requests run between two queued tasks.
-      setImmediate(() => this.#end(owner));
+      setImmediate(end);
     }
   }
 

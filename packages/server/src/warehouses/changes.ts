@@ -1,6 +1,7 @@
 /**
- * Queues the changes that users make to a team's warehouse, and runs them one at a time, because each change is a
- * process that needs a lock on the warehouse. The length of the queue is limited.
+ * Queues what users do with a team's warehouse, and runs it one at a time: changes, because each is a process that needs
+ * a lock on the warehouse, and reads of rows, so that a team starts no more than one such process at once. The length of
+ * the queue is limited.
  */
 import { WarehouseBusy } from "./warehouse-processes.ts";
 
@@ -14,6 +15,12 @@ interface Change {
 export class Changes {
   /** Queued changes by team; a team has an entry only while a change is running. */
   readonly #lines = new Map<number, Change[]>();
+  readonly #what: string;
+
+  /** `what` says in the plural what is queued. */
+  constructor(what = "changes of the team's datasets") {
+    this.#what = what;
+  }
 
   inTurn<T>(teamId: number, work: () => Promise<T>): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
@@ -26,7 +33,7 @@ export class Changes {
     if (line && line.length >= mostWaiting)
       reject(
         new WarehouseBusy(
-          `${mostWaiting} changes of the team's datasets are already queued, which is the limit. Try again in a minute.`,
+          `${mostWaiting} ${this.#what} are already queued, which is the limit. Try again in a minute.`,
         ),
       );
     else if (line) line.push({ run, giveUp: reject });

@@ -11,6 +11,7 @@ import { compareVersions } from "./programs/compare-versions.ts";
 import { copyWarehouse } from "./programs/copy-warehouse.ts";
 import { editDataset } from "./programs/edit-dataset.ts";
 import { listVersions } from "./programs/list-versions.ts";
+import { readRows } from "./programs/read-rows.ts";
 import { removeVersions } from "./programs/remove-versions.ts";
 import { Unusable, unusable } from "./unusable.ts";
 
@@ -35,6 +36,7 @@ const programs: Readonly<Record<string, (told: Told) => unknown>> = {
   "compare-versions": ({ request, ...files }) => compareVersions(files, request),
   "compact-warehouse": ({ request: _, ...files }) => compactWarehouse(files),
   "list-versions": listVersions,
+  "read-rows": ({ request, rows }) => readRows(openDatabase(rows, "read"), request),
   "export-rows": async ({ request, rows }) => (await exporter()).exportRows(openDatabase(rows, "read"), request),
   // Does nothing except load all modules, which fills the compile cache.
   load: async () => void (await exporter()),

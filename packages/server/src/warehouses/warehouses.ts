@@ -15,6 +15,7 @@ import type { CollectRequest } from "./programs/collect.ts";
 import type { CopyRequest } from "./programs/copy-warehouse.ts";
 import type { EditRequest } from "./programs/edit-dataset.ts";
 import type { RowsRequest } from "./programs/export-rows.ts";
+import type { PageRequest } from "./programs/read-rows.ts";
 import type { RemoveRequest } from "./programs/remove-versions.ts";
 import { giveTo, openScratch, putInPlace, replaceWarehouse } from "./scratch.ts";
 import { copyNames, libraryMark, WarehouseFolder, type WarehouseFolders, warehouseFiles } from "./warehouse-folder.ts";
@@ -23,7 +24,7 @@ import { type Confine, type ConfineStrangers, WarehouseProcesses, WarehouseUnusa
 export { WarehouseBusy, WarehouseUnusable } from "./warehouse-processes.ts";
 
 /** Time limits of the child processes in seconds. */
-const patience = { collect: 120, copy: 3600, tidy: 900, list: 300, export: 600, change: 120 };
+const patience = { collect: 120, copy: 3600, tidy: 900, list: 300, export: 600, change: 120, read: 20 };
 
 /** A copy that can be restored: a daily copy, or a warehouse that an earlier restore replaced. */
 export interface WarehouseCopy {
@@ -42,6 +43,7 @@ export class Warehouses implements WarehousePlaces {
   readonly #processes: WarehouseProcesses;
   readonly #confineStrangers: ConfineStrangers;
   readonly #changes = new Changes();
+  readonly #reads = new Changes("requests for rows of the team's datasets");
 
   constructor({ teams, compiled }: WarehouseFolders, { confine, confineStrangers }: Confinement) {
     this.#confineStrangers = confineStrangers;
@@ -95,6 +97,18 @@ export class Warehouses implements WarehousePlaces {
         "The rows cannot be exported: the team's warehouse is missing. An admin of the team can replace the warehouse with its newest daily copy.",
       );
     await this.#processes.fill(folder, task, path);
+  }
+
+  /** Reads some rows of a version. The answer is untrusted. */
+  async readRows(teamId: number, request: PageRequest): Promise<unknown> {
+    const longestFile = 2 * this.length(teamId) + slack;
+    const task = { program: "read-rows", request, seconds: patience.read, longestFile };
+    const folder = this.#folder(teamId);
+    if (!folder.exists())
+      throw new WarehouseUnusable(
+        "The rows cannot be read: the team's warehouse is missing. An admin of the team can replace the warehouse with its newest daily copy.",
+      );
+    return this.#reads.inTurn(teamId, () => this.#processes.ask(folder, task));
   }
 
   async editDataset(teamId: number, request: EditRequest): Promise<void> {

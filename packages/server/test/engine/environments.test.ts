@@ -218,6 +218,26 @@ function environments(level: IsolationLevel): void {
     });
   }
 
+  /** A query that tells whether it can read a module of another job's environment. */
+  const reader = (path: string) => `try:
+    print("READ", open(${JSON.stringify(path)}).read())
+except OSError as error:
+    print("CLOSED", error.errno)
+`;
+  const whereIsIt = (module: string) => `import ${module}; print("at", ${module}.__file__)`;
+  const pathIn = (log: string) => /^at (.*)$/m.exec(log)?.[1] ?? "";
+
+  at("uid", "are closed to jobs of other teams, which see their paths in the list of processes", async () => {
+    const packed = await wheel("millrace_private", "private code");
+    const shared = { requirements: `./${packed.name}`, files: [packed] };
+    const path = pathIn(await start({ ...shared, query: whereIsIt("millrace_private") }));
+    assert.match(path, /\/envs\/1\//);
+    assert.match(await start({ query: reader(path) }), /CLOSED/, "a job of the team that needs no environment");
+    assert.match(await start({ ...shared, query: reader(path) }), /READ[\s\S]*private code/, "a colleague's job");
+    assert.match(await start({ teamId: 2, query: reader(path) }), /CLOSED 13/);
+    assert.match(await start({ teamId: 2, requirements: "# none", query: reader(path) }), /CLOSED 13/);
+  });
+
   at("bwrap", "contain no code that was planted with PYTHONPATH and a sitecustomize.py", async () => {
     const requirements = "# with variables of the builder's";
     const files = [await file("sitecustomize.py", planted)];

@@ -16,7 +16,7 @@ const server: Floors = {
   runtimes: ["datachain"],
   store: ["turns"],
   engines: ["datachain", "runtimes"],
-  blobs: [],
+  blobs: ["turns"],
   logs: [],
   reasons: ["datachain", "runtimes"],
   metrics: [],
@@ -140,9 +140,22 @@ const http: Floors = {
   events: ["requests"],
   people: ["requests"],
   system: ["requests"],
+  live: ["requests"],
   pages: ["jobs", "requests"],
   "app.ts": [
-    ...["connections", "datasets", "events", "jobs", "pages", "people", "pipelines", "requests", "schedules", "system"],
+    ...[
+      "connections",
+      "datasets",
+      "events",
+      "jobs",
+      "live",
+      "pages",
+      "people",
+      "pipelines",
+      "requests",
+      "schedules",
+      "system",
+    ],
   ],
 };
 

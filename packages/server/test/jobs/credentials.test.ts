@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { ApiError, type Client, type Credentials, createClient, routes } from "@millrace/contract";
 import { createJob, python, readJob, runJob, shell, waitForEnd } from "@millrace/testing/millrace/jobs.ts";
+import { startPostgres } from "@millrace/testing/servers/postgres.ts";
 import { insertMembership } from "../../src/store/queries/people/memberships.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 import { addPerson, addTeam } from "../support/people.ts";
@@ -399,4 +400,16 @@ raise ValueError("no " + t)
       assert.ok(!log.includes("tok-5-en"));
     });
   });
+});
+
+it("credentials of one owner are at most 100, even if requests come at the same moment on PostgreSQL", async (t) => {
+  const postgres = await startPostgres();
+  t.after(() => postgres.stop());
+  const server = await startInProcess({ MILLRACE_DATABASE_URL: await postgres.createDatabase() });
+  t.after(() => server.dispose());
+  const client = await server.client();
+  const set = (i: number) => client.call(routes.setOwnCredentials, { body: { name: `n${i}`, values: { A: "1" } } });
+  const outcomes = await Promise.allSettled([...Array(140).keys()].map(set));
+  assert.equal(outcomes.filter(({ status }) => status === "fulfilled").length, 100);
+  assert.equal((await client.call(routes.listCredentials, { query: {} })).length, 100);
 });

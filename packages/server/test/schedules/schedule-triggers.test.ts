@@ -196,6 +196,15 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       await make(team, "one", triggered.job_runs[0]?.created_job_id ?? "");
       await pass(1);
       assert.deepEqual(await counts(), [1, 1, 1], "jobs and pipelines that a run created");
+      const failed = await ground.trigger(team);
+      const failedJob = failed.job_runs[0]?.created_job_id ?? "";
+      await ground.endJob(failedJob, "FAILED");
+      const again = await ground.rerun(team, failed.name, await jobOf(last));
+      const anew = again.job_runs[0]?.created_job_id ?? "";
+      assert.notEqual(anew, failedJob);
+      await make(team, "raw", anew);
+      await pass(1);
+      assert.deepEqual(await counts(), [1, 1, 1], "pipelines of others that a run started again");
       await make(team, "raw");
       await make(team, "one");
       await pass(1);

@@ -67,6 +67,28 @@ describe("the lock on a database", { timeout: 120_000 }, () => {
     assert.notEqual(lock.begin, begin);
   });
 
+  it("is lost while the database is read-only, and writes work at once when it is writable again", {
+    timeout: 60_000,
+  }, async (t) => {
+    const where = await location();
+    const lock = await take(where);
+    t.after(() => lock.release());
+    const store = await openStore(where, undefined, lock);
+    t.after(() => store.close());
+    const name = new URL(where.databaseUrl).pathname.slice(1);
+    let users = 0;
+    const write = () => store.write((db) => insertUser(db, user(`writer-${++users}`)));
+    await write();
+    // As a managed database does when its disk is full: sessions that exist keep their own setting.
+    await postgres.cluster.query(`alter database "${name}" set default_transaction_read_only = on`);
+    const lost = new Promise<void>((resolve) => lock.onLost(resolve));
+    await lost;
+    await assert.rejects(write(), (error) => isUnavailable(error) && error.changed === "nothing");
+    await postgres.cluster.query(`alter database "${name}" reset default_transaction_read_only`);
+    while (!lock.isHeld) await sleep(5);
+    for (let count = 0; count < 20; count++) await write();
+  });
+
   it("is taken on the server that the address leads to, even while the old primary is still running", {
     timeout: 60_000,
   }, async (t) => {
@@ -196,7 +218,7 @@ describe("the lock on a database", { timeout: 120_000 }, () => {
  * connections to another database.
  */
 async function relayTo(databaseUrl: string) {
-  const question = Buffer.from("select 1\0");
+  const question = Buffer.from("select current_setting");
   const server = createServer((client) => {
     const { hostname, port } = new URL(relay.target);
     const database = connect(Number(port), hostname).on("error", () => client.destroy());

@@ -24,7 +24,7 @@ import type { Principal, Team } from "../../src/domain/access/principals.ts";
 import { cancelJob, createJob, type JobsContext } from "../../src/domain/jobs/jobs.ts";
 import { endJob } from "../../src/domain/lifecycle/end-job.ts";
 import { prepareLocalCluster, prepareStore } from "../../src/domain/lifecycle/first-start.ts";
-import { cancelPipeline, triggerPipeline } from "../../src/domain/pipelines/pipelines.ts";
+import { cancelPipeline, rerunPipeline, triggerPipeline } from "../../src/domain/pipelines/pipelines.ts";
 import { createTeamBackfill, readTeamBackfill } from "../../src/domain/schedules/backfills.ts";
 import {
   createTeamSchedule,
@@ -155,8 +155,12 @@ export class FiringGround {
   }
 
   /** Creates a schedule from what `pipeline` created. */
-  trigger = (team: Team, by: string): Promise<Pipeline> =>
+  trigger = (team: Team, by?: string): Promise<Pipeline> =>
     triggerPipeline(this.#context, this.#call(team, by), { datasets: ["target"] }, this.now);
+
+  /** Starts a failed pipeline again, with the token of a job. */
+  rerun = (team: Team, name: string, by: string): Promise<Pipeline> =>
+    rerunPipeline(this.#context, this.#call(team, by), { name }, this.now);
 
   schedule = (
     team: Team,
@@ -189,13 +193,17 @@ export class FiringGround {
   /** Ends the unfinished jobs of the newest run of a schedule, as an engine would. */
   async endRun({ latest_run }: PipelineSchedule, to: "COMPLETE" | "FAILED", error_message?: string): Promise<void> {
     for (const { created_job_id: id } of latest_run?.job_runs ?? [])
-      await this.store.write(async (db) => {
-        if (id === null || !(await dequeue(db, id))) return;
-        await moveJob(db, { id, from: ["CREATED", "SCHEDULED", "QUEUED"], to: "INIT" });
-        const changes = { finished_at: iso(this.now), error_message: error_message ?? null };
-        await endJob(db, { id, from: ["INIT"], to, changes }, this.now);
-      });
+      if (id !== null) await this.endJob(id, to, error_message);
   }
+
+  /** Ends a waiting job, as an engine would. */
+  endJob = (id: string, to: "COMPLETE" | "FAILED", error_message?: string): Promise<void> =>
+    this.store.write(async (db) => {
+      if (!(await dequeue(db, id))) return;
+      await moveJob(db, { id, from: ["CREATED", "SCHEDULED", "QUEUED"], to: "INIT" });
+      const changes = { finished_at: iso(this.now), error_message: error_message ?? null };
+      await endJob(db, { id, from: ["INIT"], to, changes }, this.now);
+    });
 
   cancelRun = ({ latest_run }: PipelineSchedule, team: Team) =>
     cancelPipeline(this.#context, this.#call(team), { name: latest_run?.name ?? "" }, this.now);

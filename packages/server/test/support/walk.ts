@@ -218,9 +218,19 @@ export function callRoute(
     for (const item of [value].flat()) query.append(name, String(item));
   const init = { method: route.method, token, redirect: "manual" } as const;
   const url = `${path}?${query}`;
+  if (route.answersAs === "text/event-stream") return beginningOf(server.fetch(url, init));
   if (route.upload) return server.fetch(url, { ...init, body: uploadForm() });
   if (!route.body) return server.fetch(url, init);
   return server.fetch(url, { ...init, json: sample(route.body as Schema, known) });
+}
+
+/** Returns a response with only the first piece of a body that has no end. */
+async function beginningOf(asking: Promise<Response>): Promise<Response> {
+  const { status, headers, body } = await asking;
+  const reader = body?.getReader();
+  const { value } = (await reader?.read()) ?? {};
+  await reader?.cancel();
+  return new Response(value ?? null, { status, headers });
 }
 
 function uploadForm(): FormData {

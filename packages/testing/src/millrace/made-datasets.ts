@@ -9,7 +9,12 @@ export type { Made };
 
 export interface Lineage {
   /** Registers a dataset version, a job with this input as its creator, and `needs` as the inputs of the version. */
-  make(name: string, input: JobInput, needs?: readonly Made[], version?: string): Promise<Made>;
+  make(
+    name: string,
+    input: JobInput,
+    needs?: readonly (Made | { readonly uri: string })[],
+    version?: string,
+  ): Promise<Made>;
   close(): Promise<void>;
 }
 

@@ -1,7 +1,8 @@
 /** Hooks that call routes of the contract: one for reading, one for lists in pages, one for changes. */
-import type { Route, RouteInput, RouteOutput } from "@millrace/contract";
+import { type Route, type RouteInput, type RouteOutput, routes } from "@millrace/contract";
 import {
   keepPreviousData,
+  QueryCache,
   QueryClient,
   type UseQueryOptions,
   useInfiniteQuery,
@@ -10,10 +11,19 @@ import {
   useQueryClient,
 } from "@tanstack/react-query";
 import { useContext } from "react";
-import { clientOf, mayPass } from "./client.ts";
+import { clientOf, isSignedOut, mayPass } from "./client.ts";
 import { TeamContext } from "./team.tsx";
 
+/** If a call finds that the session has ended, asks who this is, which leads to the sign-in. */
+const cache = new QueryCache({
+  onError: (error, { queryKey }) => {
+    const whoAmI = routes.whoAmI.id;
+    if (isSignedOut(error) && queryKey[0] !== whoAmI) void queries.invalidateQueries({ queryKey: [whoAmI] });
+  },
+});
+
 export const queries = new QueryClient({
+  queryCache: cache,
   defaultOptions: {
     queries: {
       // Notices of the live stream say when data has changed; see live.ts.

@@ -9,6 +9,8 @@ import { Read } from "../look/states.tsx";
 import { DatasetActions } from "./dataset-actions.tsx";
 import { DatasetFacts } from "./dataset-facts.tsx";
 import { datasetPath, fullNameOf } from "./dataset-paths.ts";
+import { LineageView } from "./lineage-view.tsx";
+import { RowsView } from "./rows-view.tsx";
 import { SchemaView } from "./schema-view.tsx";
 import type { Shown } from "./shown.ts";
 import { UseView } from "./use-view.tsx";
@@ -80,8 +82,10 @@ function VersionChoice({ dataset, version }: { dataset: Dataset; version: Datase
 }
 
 const parts = [
+  ["rows", "Rows", RowsView],
   ["schema", "Schema", ({ version }: Shown) => <SchemaView version={version} />],
   ["versions", "Versions", VersionsView],
+  ["lineage", "Lineage", LineageView],
   ["use", "Use and export", UseView],
 ] as const;
 

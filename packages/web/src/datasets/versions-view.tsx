@@ -10,6 +10,7 @@ import { CompareVersions } from "./compare-versions.tsx";
 import { datasetPath, fullNameOf } from "./dataset-paths.ts";
 import { JobLink } from "./job-link.tsx";
 import type { Shown } from "./shown.ts";
+import { VersionBars } from "./version-bars.tsx";
 
 /** As many versions are listed at first. */
 const first = 100;
@@ -21,6 +22,7 @@ export function VersionsView({ dataset, version }: Shown) {
   const href = (number: string) => datasetPath(team, fullNameOf(dataset), { version: number });
   return (
     <>
+      <VersionBars dataset={dataset} />
       <CompareVersions dataset={dataset} version={version} />
       <Table
         label="Versions"

@@ -9,6 +9,7 @@ import "../look/field.css";
 import { Icon } from "../look/icon.tsx";
 import "./frame.css";
 import { places } from "./places.ts";
+import { Reconnecting } from "./reconnecting.tsx";
 import { themes, useTheme } from "./theme.ts";
 
 export function Frame({ team, children }: { team: string | undefined; children: ReactNode }) {
@@ -23,6 +24,7 @@ export function Frame({ team, children }: { team: string | undefined; children: 
         </Link>
         <TeamChoice team={team} />
         <span className="space" />
+        {team !== undefined && <Reconnecting team={team} />}
         <UserMenu />
       </header>
       {team !== undefined && <Navigation team={team} />}

@@ -13,6 +13,7 @@ interface Place {
 export const places: readonly Place[] = [
   { title: "Home", icon: "home", path: "", here: /^$/ },
   { title: "Jobs", icon: "jobs", path: "/datasets/jobs", here: /^\/(datasets\/jobs|editor)/ },
+  { title: "Pipelines", icon: "pipelines", path: "/pipelines", here: /^\/pipelines/ },
   { title: "Schedules", icon: "schedules", path: "/schedules", here: /^\/schedules/ },
   { title: "Datasets", icon: "datasets", path: "/datasets", here: /^\/datasets(?!\/jobs)/ },
 ];

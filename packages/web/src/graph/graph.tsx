@@ -47,20 +47,28 @@ export function Graph({ label, nodes, edges, selected = "", onSelect = () => {} 
             <Nodes picture={picture} viewing={viewing} active={keys.active} selected={selected} />
           </g>
         </svg>
+      </div>
+      <div className="graph-foot">
+        <GraphList nodes={nodes} edges={edges} />
         <Tools viewing={viewing} regroup={open.size > 0 ? () => setOpen(none) : undefined} />
       </div>
-      <GraphList nodes={nodes} edges={edges} />
     </div>
   );
 }
 
-const frameHeight = (graph: number) => Math.min(560, Math.max(180, graph + 60));
+const frameHeight = (graph: number) => Math.min(560, Math.max(120, graph + 60));
 
 const Tools = ({ viewing, regroup }: { viewing: Viewing; regroup: (() => void) | undefined }) => (
   <div className="tools row">
     {regroup && <Button onClick={regroup}>Group again</Button>}
-    <Button icon="minus" aria-label="Zoom out" title="Zoom out" onClick={() => viewing.zoom(1 / 1.4)} />
-    <Button icon="plus" aria-label="Zoom in" title="Zoom in" onClick={() => viewing.zoom(1.4)} />
-    <Button icon="fit" aria-label="Show the whole graph" title="Show the whole graph" onClick={viewing.fit} />
+    <Button kind="bare" icon="minus" aria-label="Zoom out" title="Zoom out" onClick={() => viewing.zoom(1 / 1.4)} />
+    <Button kind="bare" icon="plus" aria-label="Zoom in" title="Zoom in" onClick={() => viewing.zoom(1.4)} />
+    <Button
+      kind="bare"
+      icon="fit"
+      aria-label="Show the whole graph"
+      title="Show the whole graph"
+      onClick={viewing.fit}
+    />
   </div>
 );

@@ -9,7 +9,7 @@ import { orderOf } from "./order.ts";
 import { ranksOf } from "./ranks.ts";
 
 /** Size of a node, and the space between nodes. */
-export const nodeSize = { width: 208, height: 46, between: 72, below: 18 } as const;
+export const nodeSize = { width: 208, height: 46, between: 56, below: 18 } as const;
 
 /** The upper left corner of a node, and its column. */
 export interface Place {

@@ -21,6 +21,7 @@ interface NodeShapeProps {
 export const NodeShape = memo(function NodeShape({ node, place, selected, dim, far, reachable }: NodeShapeProps) {
   const { status, detail } = node.members ? groupState(node.members) : node;
   const words = [status && wordOf(status), detail].filter(Boolean).join(" · ");
+  // In SVG, Preact writes the names of attributes as they are: `tabIndex` would mean nothing.
   return (
     // biome-ignore lint/a11y/useSemanticElements: SVG has no button of its own
     <g
@@ -28,7 +29,7 @@ export const NodeShape = memo(function NodeShape({ node, place, selected, dim, f
       transform={`translate(${place.x} ${place.y})`}
       data-id={node.id}
       role="button"
-      tabIndex={reachable ? 0 : -1}
+      {...{ tabindex: reachable ? 0 : -1 }}
       aria-pressed={selected}
       aria-label={[kindWord[node.kind], node.title, words].filter(Boolean).join(", ")}
     >

@@ -1,5 +1,5 @@
 /** The view of a graph as a hook: it measures its frame, and follows the pointer, the wheel and the buttons. */
-import { type RefObject, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { type RefObject, useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
 import type { Box, Layout, Place } from "./layout.ts";
 import { boxInView, contains, firstView, fitted, revealed, type Size, type View, zoomed } from "./view.ts";
 
@@ -19,34 +19,44 @@ export function useView(graph: Layout, centre: Place | undefined): Viewing {
   const frame = useRef<HTMLDivElement>(null);
   const [size, setSize] = useState<Size>({ width: 800, height: 400 });
   const [view, setView] = useState<View>(() => firstView(graph, size, centre));
+  const isMoved = useRef(false);
+  const begin = (width: number, height: number) => {
+    setSize({ width, height });
+    if (!isMoved.current) setView(firstView(graph, { width, height }, centre));
+  };
+  const move: Change = useCallback((change) => {
+    isMoved.current = true;
+    setView(change);
+  }, []);
   // Only a changed graph begins anew: a selection must not move the view.
   useLayoutEffect(() => {
-    const { clientWidth: width = 800, clientHeight: height = 400 } = frame.current ?? {};
-    setSize({ width, height });
-    setView(firstView(graph, { width, height }, centre));
+    isMoved.current = false;
+    begin(frame.current?.clientWidth ?? 800, frame.current?.clientHeight ?? 400);
   }, [graph]);
-  useResize(frame, setSize);
-  useWheel(frame, setView);
-  const wasDragged = useDrag(frame, setView);
+  useResize(frame, begin);
+  useWheel(frame, move);
+  const wasDragged = useDrag(frame, move);
   return {
     frame,
     view,
     drawn: useDrawn(view, size),
-    zoom: (factor) => setView((before) => zoomed(before, factor, { x: size.width / 2, y: size.height / 2 })),
-    fit: () => setView(fitted(graph, size)),
-    reveal: (place) => setView((before) => revealed(before, place, size)),
+    zoom: (factor) => move((before) => zoomed(before, factor, { x: size.width / 2, y: size.height / 2 })),
+    fit: () => move(() => fitted(graph, size)),
+    reveal: (place) => move((before) => revealed(before, place, size)),
     wasDragged,
   };
 }
 
-function useResize(frame: RefObject<HTMLDivElement | null>, onSize: (size: Size) => void) {
+function useResize(frame: RefObject<HTMLDivElement | null>, onSize: (width: number, height: number) => void) {
+  const latest = useRef(onSize);
+  latest.current = onSize;
   useEffect(() => {
     const element = frame.current;
     if (!element) return;
-    const observer = new ResizeObserver(() => onSize({ width: element.clientWidth, height: element.clientHeight }));
+    const observer = new ResizeObserver(() => latest.current(element.clientWidth, element.clientHeight));
     observer.observe(element);
     return () => observer.disconnect();
-  }, [frame, onSize]);
+  }, [frame]);
 }
 
 /** Draws anew only when the view leaves what was drawn, or shows so little of it that less would do. */

@@ -1,5 +1,6 @@
 /** Adds to the registry the dataset versions that were found in a team's warehouse. */
 
+import { noteChange } from "../../store/drivers/noted-store.ts";
 import type { Db } from "../../store/drivers/store.ts";
 import { nextTurn } from "../../store/queries/batches.ts";
 import {
@@ -50,6 +51,7 @@ export async function recordCollected(
   await noticeVersions(db, recorded, jobId, Date.parse(now));
   await markRemoved(db, teamId, removed, now);
   await touchWarehouse(db, teamId, now);
+  noteChange(db, "datasets", teamId);
   return refused;
 }
 

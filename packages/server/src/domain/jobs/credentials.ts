@@ -15,6 +15,8 @@ import {
   updateCredentials,
 } from "../../store/queries/jobs/credentials.ts";
 import { teamsOf } from "../../store/queries/people/memberships.ts";
+import { lockTeam } from "../../store/queries/people/teams.ts";
+import { lockUsers } from "../../store/queries/people/users.ts";
 import { type Actor, audit } from "../access/audit.ts";
 import type { Principal, Team } from "../access/principals.ts";
 import { decryptCredentials, encryptCredentials } from "../secrets/encryption.ts";
@@ -124,6 +126,8 @@ export async function setCredentials(
   const stored: StoredVariables = variables.map((name) => (Object.hasOwn(plain, name) ? { plain: name } : name));
   const { team, actor, now } = change;
   return store.write(async (db) => {
+    // Otherwise two requests at the same moment would both find room for one more set.
+    await lockOwner(db, owner);
     const isNew = await insertCredentials(db, owner, input.name, iso(now));
     if (isNew) await checkCount(db, owner);
     const row = await findOwned(db, owner, input.name);
@@ -182,6 +186,9 @@ function readPlain({ plain }: CredentialsInput, values: Values): Record<string, 
     );
   return pick(values, names);
 }
+
+const lockOwner = (db: Db, { team_id, user_id }: CredentialsOwner): Promise<void> =>
+  team_id === null ? lockUsers(db, user_id === null ? [] : [user_id]) : lockTeam(db, team_id);
 
 async function checkCount(db: Db, owner: CredentialsOwner): Promise<void> {
   if ((await countOwned(db, owner)) > credentialLimits.sets) {

@@ -4,6 +4,7 @@
  * the transaction that fires the tick or ends the run.
  */
 import type { ScheduleFiring } from "@millrace/contract";
+import { noteChange } from "../../store/drivers/noted-store.ts";
 import type { Db } from "../../store/drivers/store.ts";
 import type { PipelineRow } from "../../store/queries/pipelines/pipelines.ts";
 import {
@@ -126,20 +127,23 @@ export async function recordEnd(
 /** Writes the outcome of a tick. If `meant` is undefined, the tick waited and already has a row, which is updated. */
 async function record(db: Db, row: ScheduleRow, meant: Meant | undefined, settled: Settled): Promise<void> {
   if (meant) return insert(db, row, meant, settled);
+  noteChange(db, "schedules", row.team_id, String(row.id));
   const reason = settled.reason && beginningOf(settled.reason, mostReason);
   if (await settleWaitingFiring(db, row.id, { ...settled, reason })) return;
   // The tick began to wait under an older version of the server, which stored no firings.
   await insert(db, row, { tick: row.waiting_since ?? settled.at, ticks: 1 }, settled);
 }
 
-const insert = (db: Db, row: ScheduleRow, { tick, ticks }: Meant, { reason, ...settled }: Settled) =>
-  insertFiring(db, {
+function insert(db: Db, row: ScheduleRow, { tick, ticks }: Meant, { reason, ...settled }: Settled): Promise<void> {
+  noteChange(db, "schedules", row.team_id, String(row.id));
+  return insertFiring(db, {
     schedule_id: row.id,
     tick,
     ticks,
     reason: reason && beginningOf(reason, mostReason),
     ...settled,
   });
+}
 
 type FiringRow = Awaited<ReturnType<typeof firingsOf>>[number];
 

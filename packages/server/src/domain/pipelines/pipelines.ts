@@ -28,6 +28,7 @@ import {
   replaceDrafts,
   runsOf,
   setWaitsFor,
+  updatePipeline,
 } from "../../store/queries/pipelines/pipelines.ts";
 import { BoundedList } from "../../turns/bounded-list.ts";
 import { nextLook, nextStretch } from "../../turns/large-answers.ts";
@@ -36,6 +37,7 @@ import type { Call } from "../access/call.ts";
 import type { Edit } from "../access/edit.ts";
 import type { Team } from "../access/principals.ts";
 import { requireRoomForDatasets, requireRoomForTexts, requireRoomInQueue } from "../access/quotas.ts";
+import { readChain, writeChain } from "../datasets/version-notices.ts";
 import type { JobsContext } from "../jobs/jobs.ts";
 import { cancelDrafts, cancelPipelineRuns } from "../lifecycle/end-job.ts";
 import { newJobId } from "../lifecycle/job-ids.ts";
@@ -226,7 +228,7 @@ type Work = (edit: PipelineEdit) => Promise<string | undefined>;
 /** Locks a pipeline, checks that its state allows the action, does the work, and writes the audit log. */
 export async function changePipeline(
   context: JobsContext,
-  { actor, team }: Call,
+  { principal, actor, team }: Call,
   { action, input, now }: PipelineChange,
   work: Work,
 ): Promise<Pipeline> {
@@ -235,6 +237,7 @@ export async function changePipeline(
     const { id } = await findTeamPipeline(db, team, input);
     const row = await lockPipeline(db, id);
     requireAllowed(action, row);
+    if (principal.via.kind === "job" && startsRuns.has(action)) await joinChain(db, row, principal.via.jobId);
     const detail = await work({ db, now, actor, team, pipeline: row });
     await audit(db, actor, { action: `pipeline.${action}`, team, target: row.name, detail: detail ?? "" }, now);
     return pipelineDocument(db, await lockPipeline(db, id), frameOf(context, team));
@@ -243,6 +246,18 @@ export async function changePipeline(
   signals.observe.wake();
   for (const { created_job_id } of pipeline.job_runs) if (created_job_id) signals.jobChanged(created_job_id);
   return pipeline;
+}
+
+/** Actions after which runs of the pipeline start. */
+const startsRuns: ReadonlySet<PipelineAction> = new Set(["resume", "rerun", "retry-job"]);
+
+/**
+ * Adds the schedules that led to a job to those that led to the pipeline, because the job starts runs of the pipeline.
+ * Otherwise a schedule could fire itself through a pipeline that its run starts again.
+ */
+async function joinChain(db: Db, { id, chain }: PipelineRow, jobId: string): Promise<void> {
+  const ledTo = await chainOfJob(db, jobId);
+  if (ledTo !== null) await updatePipeline(db, id, { chain: writeChain([...readChain(chain), ...readChain(ledTo)]) });
 }
 
 function requireAllowed(action: PipelineAction, { name, status, is_template }: PipelineRow): void {

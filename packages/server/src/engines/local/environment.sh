@@ -40,6 +40,8 @@ if [ -n "$named" ]; then
     # The requirements name something that cannot be hashed, so this virtualenv is for this job alone.
     envs=$PWD/own-env build=build_own
     mkdir -p -m 0711 "$envs"
+    # Other jobs see its path in the list of processes.
+    [ -z "$owner" ] || { chown "0:$owner" "$envs" && chmod 0710 "$envs"; } || exit
     ;;
   *)
     # The content of the named files is part of the key.

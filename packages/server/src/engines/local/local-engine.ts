@@ -89,6 +89,10 @@ interface NewAttempt {
 const groupsInUse = (jobsDir: string): ReadonlySet<string> =>
   new Set(readdirSync(jobsDir).flatMap((key) => new AttemptFolder(jobsDir, key).group()?.name ?? []));
 
+/** Whether jobs with their own users may be running. */
+const ownedAttempts = (jobsDir: string): boolean =>
+  readdirSync(jobsDir).some((key) => new AttemptFolder(jobsDir, key).owner() > 0);
+
 export class LocalEngine implements Engine {
   readonly capabilities: Engine["capabilities"];
   /** Boot id of the machine. An attempt with another boot id cannot be running any more. */
@@ -133,6 +137,8 @@ export class LocalEngine implements Engine {
       },
     );
     if (opened.isolation.level === "uid") openFolders(folders);
+    const isRoot = process.getuid?.() === 0;
+    if (isRoot && !ownedAttempts(folders.jobs)) TeamEnvironments.closeAll(folders.environments);
     const engine = new LocalEngine(options, await findTools(options), opened, cgroups);
     for (const name of insideScripts) {
       engine.#scripts.set(name, await readFile(join(import.meta.dirname, name), "utf8"));

@@ -7,7 +7,7 @@ import { jobPython } from "../../runtimes/runtime.ts";
 import { runtimeOf } from "../../runtimes/runtimes.ts";
 import { type Phase, phases } from "./attempt/attempt-folder.ts";
 import type { LocalSpec } from "./attempt/local-spec.ts";
-import { environmentFunctions, environmentPhase } from "./environments/environments.ts";
+import { environmentFunctions, environmentPhase, groupOf } from "./environments/environments.ts";
 import type { PlanInput } from "./environments/plan-input.ts";
 import { quote, words } from "./processes/shell.ts";
 
@@ -106,13 +106,15 @@ const venvOf = ({ requirements }: PlanInput) => (requirements ? "  read -r MILLR
  * the dataset library must match the warehouse.
  */
 function datasetsPhase(input: PlanInput): string {
-  const { folder, spec, isolation, interpreter } = input;
+  const { folder, isolation, interpreter } = input;
   const command = `${python(input)} -I ${words(folder.file(`input/${readyProgram}`))}`;
   return (
-    venvOf(input) +
-    isolation.enter({ folder, readable: interpreter?.folders ?? [], store: spec.store ?? undefined, command })
+    venvOf(input) + isolation.enter({ ...teamAccess(input), folder, readable: interpreter?.folders ?? [], command })
   );
 }
+
+/** What a command gets of its team: the warehouse and the virtualenvs. */
+const teamAccess = (input: PlanInput) => ({ store: input.spec.store ?? undefined, environments: groupOf(input) });
 
 function queryPhase(input: PlanInput): string {
   const { spec, folder, isolation, interpreter, scriptName } = input;
@@ -123,9 +125,7 @@ function queryPhase(input: PlanInput): string {
       : runtime.command(scriptName, spec.query)
   ).map((word) => (word === jobPython ? python(input) : quote(word)));
   const readable = interpreter?.folders ?? [];
-  return (
-    venvOf(input) + isolation.enter({ folder, readable, store: spec.store ?? undefined, command: command.join(" ") })
-  );
+  return venvOf(input) + isolation.enter({ ...teamAccess(input), folder, readable, command: command.join(" ") });
 }
 
 /** Variables that are read-only in bash. If `/bin/sh` is bash, exporting any of them would end the shell. */

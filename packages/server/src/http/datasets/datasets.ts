@@ -4,6 +4,7 @@ import type { FastifyInstance } from "fastify";
 import { rowsTable } from "../../datachain/rows-table.ts";
 import type { Principal, Team } from "../../domain/access/principals.ts";
 import { readReference } from "../../domain/datasets/dataset-names.ts";
+import { readPage } from "../../domain/datasets/dataset-rows.ts";
 import {
   applyEdit,
   applyRemoval,
@@ -21,6 +22,7 @@ import { requireTeamJob } from "../../domain/jobs/jobs.ts";
 import { iso } from "../../domain/time/clock.ts";
 import { versionIdOf } from "../../store/queries/datasets/dataset-versions.ts";
 import { makeTidyingDue } from "../../store/queries/datasets/warehouses.ts";
+import type { PageRequest } from "../../warehouses/programs/read-rows.ts";
 import { WarehouseUnusable } from "../../warehouses/warehouses.ts";
 import type { DatasetContext } from "../requests/context.ts";
 import { JsonText, register } from "../requests/route.ts";
@@ -37,6 +39,14 @@ export function datasetRoutes(app: FastifyInstance, context: DatasetContext): vo
   register(app, context, routes.getDataset, async ({ principal, team, query }) => {
     const reference = readNamed(query, principal.username);
     return new JsonText(await showDataset(store.db, team, reference, query.include_removed ?? false));
+  });
+
+  register(app, context, routes.readRows, async ({ principal, team, query, reply }) => {
+    const version = await getLiveVersion(store.db, team, readNamed(query, principal.username));
+    const read = (request: PageRequest) => usable(warehouses.readRows(team.id, request));
+    const { next, ...page } = await readPage(store.db, version, query, read);
+    if (next !== undefined) reply.header("x-next-cursor", next);
+    return page;
   });
 
   // The warehouse is changed first: if that fails, nothing changes. If the server crashes before it changes the store,

@@ -42,6 +42,7 @@ export async function fileRoutes(app: FastifyInstance, context: JobContext): Pro
       blobs,
       name,
       limit: requests.uploadLimit,
+      owner: team.id,
       check,
     }).finally(arriving.end);
     const row = {
@@ -78,10 +79,11 @@ interface Upload {
   readonly blobs: Blobs;
   readonly name: string;
   readonly limit: number;
+  readonly owner: number;
   readonly check: Check;
 }
 
-async function receive(request: FastifyRequest, { blobs, name, limit, check }: Upload) {
+async function receive(request: FastifyRequest, { blobs, name, limit, owner, check }: Upload) {
   if (!request.isMultipart())
     throw new ApiError(
       "unsupported_media_type",
@@ -91,7 +93,7 @@ async function receive(request: FastifyRequest, { blobs, name, limit, check }: U
   if (!part) throw new ApiError("bad_request", "file: expected a multipart part named `file`, got none");
   if (part.fieldname !== "file")
     throw new ApiError("bad_request", `file: expected a multipart part named \`file\`, got ${part.fieldname}`);
-  const measured = await blobs.put(name, checked(part.file, limit, check)).catch(unreadable);
+  const measured = await blobs.put(name, checked(part.file, limit, check), { owner }).catch(unreadable);
   return { filename: safeFilename(part.filename), ...measured };
 }
 

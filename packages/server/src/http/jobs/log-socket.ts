@@ -24,6 +24,8 @@ import { Follower } from "./log-follower.ts";
 const route = routes.followLogs;
 /** Maximum number of followers that are sent a frame at the same time. */
 const turnsAtOnce = 8;
+/** A frame that takes longer waits for a storage, and followers of other logs need not wait with it. */
+const longestTurnMs = 250;
 const closeMs = 1000;
 
 export function logSocket(app: FastifyInstance, context: JobContext): void {
@@ -39,7 +41,11 @@ export function logSocket(app: FastifyInstance, context: JobContext): void {
     maxFragments: 4,
     maxBufferedChunks: 64,
   });
-  const following: Following = { context, feeds: new JobFeeds(context), turns: new Turns(turnsAtOnce) };
+  const following: Following = {
+    context,
+    feeds: new JobFeeds(context),
+    turns: new Turns(turnsAtOnce, turnsAtOnce, longestTurnMs),
+  };
   const checkHost = hostCheck(context.listening);
   const enter = async (request: IncomingMessage) => {
     if (await context.connections.awaitAnswers(request.socket)) throw outOfTurn();

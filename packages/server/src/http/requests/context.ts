@@ -14,6 +14,7 @@ import type { Disk } from "../../machine/disk.ts";
 import type { Faults } from "../../machine/faults.ts";
 import type { ServerMetrics } from "../../metrics/server-metrics.ts";
 import type { Store } from "../../store/drivers/store.ts";
+import type { Changes } from "../../turns/changes.ts";
 import type { Warehouses } from "../../warehouses/warehouses.ts";
 import type { Callers } from "../connections/callers.ts";
 import type { Connections } from "../connections/connections.ts";
@@ -31,6 +32,7 @@ export interface RequestContext {
   /** Determines the key by which a request is counted for rate limits. */
   readonly callers: Callers;
   readonly limits: SignInLimits;
+  readonly changes: Changes;
   readonly site: Site;
 }
 

@@ -7,6 +7,7 @@ import {
   bodyLimitOf,
   errorsAs,
   invalid,
+  noticeOf,
   type Route,
   type RouteInput,
   type RouteOutput,
@@ -33,6 +34,8 @@ declare module "fastify" {
     errorsAs?: string;
     /** Id of the route in the contract; absent for pages. */
     routeId?: string;
+    /** True if the answer is a stream without an end. */
+    endless?: boolean;
   }
 }
 
@@ -74,6 +77,7 @@ export function register<R extends Route>(
   route: R,
   handle: Handler<R>,
 ): void {
+  const notice = noticeOf(route);
   app.route({
     method: route.method,
     url: route.path.replace(/\{(\w+)\}/g, ":$1"),
@@ -83,6 +87,7 @@ export function register<R extends Route>(
       keepsNumbers: route.keepsNumbers ?? false,
       upload: route.upload ?? false,
       errorsAs: errorsAs(route),
+      endless: route.answersAs === "text/event-stream",
     },
     schema: {
       ...(route.params ? { params: route.params } : {}),
@@ -122,8 +127,11 @@ export function register<R extends Route>(
         caller: principal?.userId,
         team: caller?.team?.id,
         hasGone: () => raw.socket.destroyed,
+        noted: new Set<string>(),
       };
       const answer = await answering(asker, () => handle(call as unknown as Call<R>));
+      // The writes have noted some changes themselves, and with the ids of what changed.
+      if (notice && caller?.team && !asker.noted.has(notice)) context.changes.note(caller.team.id, notice);
       if (answer === undefined) return reply;
       if (answer instanceof MessagePack) return reply.type("application/msgpack").send(answer.bytes);
       // Plain JSON.stringify: schema-driven serializers were slower on rows with many nullable fields.

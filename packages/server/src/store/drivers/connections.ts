@@ -116,8 +116,15 @@ const failed = (error: unknown): never => {
   throw storeError(error);
 };
 
-/** Makes every query of the connection reject with the store's own errors instead of the driver's. */
+/**
+ * Makes every query of the connection reject with the store's own errors instead of the driver's. A session that turned
+ * out to be read-only stays so even when the database accepts writes again, so its connection is closed.
+ */
 function tellStoreErrors(client: pg.PoolClient): void {
   const query = client.query.bind(client) as (...given: unknown[]) => Promise<unknown>;
-  client.query = ((...given: unknown[]) => query(...given).catch(failed)) as typeof client.query;
+  const refused = (error: { code?: string }) => {
+    if (error.code === "25006") destroySocket(client);
+    return failed(error);
+  };
+  client.query = ((...given: unknown[]) => query(...given).catch(refused)) as typeof client.query;
 }

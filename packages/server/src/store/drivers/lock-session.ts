@@ -5,6 +5,21 @@ export class RivalServer extends Error {}
 
 class MovedAddress extends Error {}
 
+class ReadOnlyDatabase extends Error {
+  /** PostgreSQL's own code for a write to a read-only database. */
+  readonly code = "25006";
+
+  constructor() {
+    super("the database is read-only");
+  }
+}
+
+/**
+ * True on a standby, and on a database that its operator has made read-only, for example because its disk is full. Only
+ * a new session sees the operator's setting for certain.
+ */
+const readOnly = "current_setting('transaction_read_only')::bool as read_only";
+
 /**
  * Advisory lock of the server. The numbers are arbitrary; other programs on the same database are unlikely to use them.
  */
@@ -77,14 +92,18 @@ export class LockSession {
   }
 
   async #take(name: string): Promise<void> {
-    const [state] = await this.#ask("select pg_is_in_recovery() as standby");
-    if (state?.["standby"]) throw Object.assign(new Error("the database is a read-only standby"), { code: "25006" });
+    await this.#requireWritable();
     const [answer] = await this.#ask(`select pg_try_advisory_lock(${serverLock}) as locked`);
     if (!answer?.["locked"]) await this.#meet(name);
     await this.#ask(`select pg_advisory_lock(${this.#fence})`);
     // Wait for the writes that began under the previous holder of the lock.
     await this.#ask(`select pg_advisory_lock(${writersLock})`);
     await this.#ask(`select pg_advisory_unlock(${writersLock})`);
+  }
+
+  async #requireWritable(): Promise<void> {
+    const [state] = await this.#ask(`select ${readOnly}`);
+    if (state?.["read_only"]) throw new ReadOnlyDatabase();
   }
 
   /**
@@ -104,7 +123,7 @@ export class LockSession {
   #askLater(): void {
     this.#beat = setTimeout(
       () =>
-        Promise.all([this.#ask("select 1"), this.#requireSameServer()]).then(
+        Promise.all([this.#requireWritable(), this.#requireSameServer()]).then(
           () => this.#askLater(),
           // A session without a heartbeat would be found dead too late, so it is replaced by a new one.
           (error) => this.#end(error),
@@ -116,7 +135,8 @@ export class LockSession {
   /**
    * Rejects if the database address now leads to another server, because after a failover this session may still be
    * alive on the old primary. The check uses a new connection: if it can lock the session's fencing number, it has
-   * reached a server on which the session does not exist.
+   * reached a server on which the session does not exist. Also rejects if the database has become read-only for new
+   * sessions.
    */
   async #requireSameServer(): Promise<void> {
     const client = new pg.Client({ ...sessionOptions(this.#url, this.#timeout), query_timeout: this.#timeout });
@@ -124,13 +144,14 @@ export class LockSession {
     this.#scout = client;
     try {
       await client.connect();
-      const { rows } = await client.query<{ free: boolean }>(
-        `select pg_try_advisory_lock_shared(${this.#fence}) as free`,
+      const { rows } = await client.query<{ free: boolean; read_only: boolean }>(
+        `select pg_try_advisory_lock_shared(${this.#fence}) as free, ${readOnly}`,
       );
+      if (rows[0]?.read_only) throw new ReadOnlyDatabase();
       if (rows[0]?.free) throw new MovedAddress("the database address now leads to another server");
     } catch (error) {
       // Other errors are ignored: whether the database is alive is checked by the query on the session itself.
-      if (error instanceof MovedAddress) throw error;
+      if (error instanceof MovedAddress || error instanceof ReadOnlyDatabase) throw error;
     } finally {
       this.#scout = undefined;
       await endSession(client);

@@ -67,7 +67,10 @@ export class CompileEnvironments {
     const next = this.#closed ? undefined : this.#takeNext();
     if (next === undefined) return;
     const { environment, python, folders, keeper } = next;
-    const view = { group: keeper, readable: folders, writable: [environment] };
+    // The keeper must enter the folder of the team's virtualenvs, which is closed to other users.
+    const { gid } = lstatSync(dirname(environment));
+    const groups = keeper === undefined || gid === 0 ? [] : [gid];
+    const view = { group: keeper, groups, readable: folders, writable: [environment] };
     const compile = [python, "-I", "-S", "-c", this.#script, join(environment, "lib")];
     // Hold the shared lock meanwhile: the removal of a virtualenv takes this lock exclusively.
     const command = ["nice", "-n", "19", "timeout", String(patience), ...this.#options.confine(view), ...compile];

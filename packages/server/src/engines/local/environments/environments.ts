@@ -95,6 +95,10 @@ export function environmentPhase(input: PlanInput): string {
 const environmentsOf = ({ tools, spec, isolation }: PlanInput) =>
   new TeamEnvironments(tools.envsDir, spec.teamId, isolation.level !== "none");
 
+/** Returns the id of the group that may enter the folder of the team's virtualenvs, if the attempt has a virtualenv. */
+export const groupOf = (input: PlanInput): number | undefined =>
+  input.requirements === undefined ? undefined : environmentsOf(input).group;
+
 function ownUvLines({ uv, ownUv }: PlanInput["tools"]): string {
   if (uv !== undefined || !ownUv) return "  tools=";
   const { version, list, script, folder } = ownUv;
@@ -127,9 +131,13 @@ export function environmentFunctions(input: PlanInput): Record<string, string> {
     `/bin/sh ${quote(folder.file("build/build.sh"))} "$MILLRACE_VENV" ${words(python, text)} "$uv" ${words(cache, compile)}`;
   // Without isolation, jobs can write to the virtualenv and Python compiles modules on import, so the build need not.
   const build = (building: "files" | "work") =>
-    isolation.enter({ folder, readable, building, ...own, command: fill("", isolation.level === "none" ? "" : "yes") });
+    isolation.enter({
+      ...{ folder, readable, building, ...own, environments: groupOf(input) },
+      command: fill("", isolation.level === "none" ? "" : "yes"),
+    });
   const { folder: envs, keeper, cache } = environmentsOf(input);
-  const wheels = { user: keeper, writable: quote(envs), command: fill(cache, "") };
+  const environments = groupOf(input);
+  const wheels = { user: keeper, writable: quote(envs), environments, command: fill(cache, "") };
   const settled = indexIsLocal(spec) ? ["own"] : [];
   const staged = [script("requirements.txt"), folder.file("build/files"), ...settled];
   const stage = words(python, "-I", script("stage.py"), ...staged);

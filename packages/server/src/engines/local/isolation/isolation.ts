@@ -32,6 +32,8 @@ export interface Inside {
   readonly programs?: string | undefined;
   /** The team's warehouse, if the command uses it. */
   readonly store?: WarehouseAccess | undefined;
+  /** Id of the group that may enter the folder of the team's virtualenvs; undefined if every user may. */
+  readonly environments?: number | undefined;
   /** The command as quoted shell words. */
   readonly command: string;
 }
@@ -176,24 +178,28 @@ const startInside = (environment: string, command: string) =>
   `/bin/sh -c ${quote(start)} sh ${quote(environment)} "$MILLRACE_VENV" ${command}`;
 
 /** Returns a command prefix that switches from root to a user without privileges and without a way to regain them. */
-export const becoming = (setpriv: string, uid: number, group?: number) => [
+export const becoming = (setpriv: string, uid: number, groups: readonly number[] = []) => [
   setpriv,
   `--reuid=${uid}`,
   `--regid=${uid}`,
-  group === undefined ? "--clear-groups" : `--groups=${group}`,
+  groups.length === 0 ? "--clear-groups" : `--groups=${groups.join(",")}`,
   "--no-new-privs",
   "--bounding-set=-all",
   "--inh-caps=-all",
 ];
 
-export const confineToUser = (setpriv: string, { group, readable }: WarehouseView): string[] =>
-  group === undefined ? [] : [...reveal(readable), ...becoming(setpriv, group), setpriv, "--pdeathsig=KILL"];
+export const confineToUser = (setpriv: string, { group, groups, readable }: WarehouseView): string[] =>
+  group === undefined ? [] : [...reveal(readable), ...becoming(setpriv, group, groups), setpriv, "--pdeathsig=KILL"];
 
 export const confineToSandbox = (sandbox: Sandbox, setpriv: string | undefined, view: WarehouseView): string[] => [
   ...sandbox.storeWords(view),
   "--",
-  ...(setpriv !== undefined && view.group !== undefined ? becoming(setpriv, view.group) : []),
+  ...(setpriv !== undefined && view.group !== undefined ? becoming(setpriv, view.group, view.groups) : []),
 ];
+
+/** Returns the groups of the team that a command needs. */
+const groupsOf = ({ store, environments }: Inside): number[] =>
+  [store?.group, environments].filter((group) => group !== undefined);
 
 /** Shell command that kills all processes of the current user in one system call, so that none escapes by forking. */
 const endEverything = "kill -KILL -1 2>/dev/null; true";
@@ -292,12 +298,13 @@ export class UserIsolation implements Isolation {
     if (group !== undefined) await endAllOf(this.#options.programs.setpriv, group);
   }
 
-  enter({ folder, building, user, store, command }: Inside): string {
+  enter(inside: Inside): string {
+    const { folder, building, user, command } = inside;
     const { programs } = this.#options;
     const { cwd, environment, back } = placeOf(building);
-    const inside = startInside(`${back}/${environment}`, command);
-    const become = words(programs.setsid, ...becoming(programs.setpriv, user ?? folder.owner(), store?.group));
-    return `  cd ./${cwd} || exit\n  exec ${defaults(programs)} ${become} ${inside}`;
+    const started = startInside(`${back}/${environment}`, command);
+    const becomes = becoming(programs.setpriv, user ?? folder.owner(), groupsOf(inside));
+    return `  cd ./${cwd} || exit\n  exec ${defaults(programs)} ${words(programs.setsid, ...becomes)} ${started}`;
   }
 }
 
@@ -370,7 +377,8 @@ export class SandboxIsolation implements Isolation {
   /** Does nothing: when the first process of a sandbox ends, the kernel kills all others. */
   async endConfined(): Promise<void> {}
 
-  enter({ folder, readable, building, writable, user, programs: tools, store, command }: Inside): string {
+  enter(inside: Inside): string {
+    const { folder, readable, building, writable, user, programs: tools, store, command } = inside;
     const { programs, sandbox, accounts, users, filter } = this.#options;
     const uid = user ?? folder.owner();
     const shared = store ? [store.folder] : [];
@@ -385,12 +393,12 @@ export class SandboxIsolation implements Isolation {
     const venv = `\${MILLRACE_VENV:+--dir "\${MILLRACE_VENV%/*}" ${how} "$MILLRACE_VENV" "$MILLRACE_VENV"}`;
     const mount = writable === undefined ? venv : `--bind ${writable} ${writable}`;
     const shown = tools === undefined ? "" : `--ro-bind ${tools} ${tools} `;
-    const become = users ? `${words(...becoming(users.programs.setpriv, uid, store?.group))} ` : "";
-    const inside = startInside(folder.file(environment), command);
+    const become = users ? `${words(...becoming(users.programs.setpriv, uid, groupsOf(inside)))} ` : "";
+    const started = startInside(folder.file(environment), command);
     const rules = filter === undefined ? "" : ` ${filterDescriptor}<${quote(filter)}`;
     return [
       `  exec ${defaults(programs)} ${view} ${shown}${mount} ${words(...sandbox.seal())} -- \\`,
-      `    ${become}${inside} ${infoDescriptor}>${quote(folder.file("sandbox"))}${rules}`,
+      `    ${become}${started} ${infoDescriptor}>${quote(folder.file("sandbox"))}${rules}`,
     ].join("\n");
   }
 }

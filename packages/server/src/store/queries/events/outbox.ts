@@ -3,6 +3,7 @@
  * change also checks whether a receiver subscribed to it, so an event without subscribers needs no further statement.
  */
 import { type Insertable, type Selectable, sql } from "kysely";
+import { noteChange } from "../../drivers/noted-store.ts";
 import { prepared } from "../../drivers/prepared.ts";
 import type { Db } from "../../drivers/store.ts";
 import type { Tables } from "../../schema/tables.ts";
@@ -24,11 +25,12 @@ const heard = (table: "jobs" | "pipelines", kind: "job" | "pipeline") =>
     and receivers.wanted like ${sql.lit(`% ${kind}:`)} || ${sql.ref(`${table}.status`)} || ' %')`.as("heard");
 
 /** Columns that a status change must return, so that `noteJobs` and `notePipelines` can record it. */
-export const heardJob = ["jobs.id", heard("jobs", "job")] as const;
-export const heardPipeline = ["pipelines.id", heard("pipelines", "pipeline")] as const;
+export const heardJob = ["jobs.id", "jobs.team_id", heard("jobs", "job")] as const;
+export const heardPipeline = ["pipelines.id", "pipelines.team_id", heard("pipelines", "pipeline")] as const;
 
 interface Heard {
   readonly id: string;
+  readonly team_id: number;
   readonly heard: boolean;
 }
 
@@ -37,9 +39,11 @@ const hasRoom = (teamId: ReturnType<typeof sql.ref>) =>
     limit 1 offset ${sql.lit(outboxRoom - 1)})`;
 
 /**
- * Inserts events for jobs or pipelines that have just changed their status, if a receiver subscribed to the new status.
+ * Notes that jobs or pipelines have just changed their status. Inserts events for those whose new status a receiver
+ * subscribed to.
  */
 const noteMoved = (kind: "job" | "pipeline") => async (db: Db, moved: readonly Heard[]) => {
+  for (const { id, team_id } of moved) noteChange(db, `${kind}s`, team_id, id);
   const ids = moved.flatMap(({ id, heard }) => (heard ? [id] : []));
   if (ids.length === 0) return;
   const table = `${kind}s`;

@@ -1,5 +1,6 @@
 /** Queries on the members of teams and their roles. */
 import type { Role } from "@millrace/contract";
+import { noteChange } from "../../drivers/noted-store.ts";
 import type { Db } from "../../drivers/store.ts";
 
 export const teamsOf = (db: Db, userId: number) =>
@@ -41,6 +42,7 @@ export async function insertMembership(db: Db, teamId: number, userId: number, r
     .values({ team_id: teamId, user_id: userId, role })
     .onConflict((c) => c.doNothing())
     .executeTakeFirst();
+  noteChange(db, "teams", teamId);
   return numInsertedOrUpdatedRows === 1n;
 }
 

@@ -1,6 +1,7 @@
 /** Queries on pipelines, their runs, and the edges between runs. */
 import { answerLimits, type JobStatus, type PipelineStatus, pipelineTransitions } from "@millrace/contract";
 import { type Insertable, type Selectable, sql, type Updateable } from "kysely";
+import { noteChange } from "../../drivers/noted-store.ts";
 import { prepared } from "../../drivers/prepared.ts";
 import { type Db, isPostgres } from "../../drivers/store.ts";
 import type { Tables } from "../../schema/tables.ts";
@@ -19,6 +20,7 @@ export async function insertPipeline(db: Db, row: Insertable<Tables["pipelines"]
     .values(row)
     .onConflict((c) => c.columns(["team_id", "name"]).doNothing())
     .executeTakeFirst();
+  noteChange(db, "pipelines", row.team_id, row.id);
   return numInsertedOrUpdatedRows === 1n;
 }
 

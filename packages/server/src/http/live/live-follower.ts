@@ -1,0 +1,55 @@
+/** A caller that follows a team: an answer that is written as events come, and keeps little of them in memory. */
+import type { ServerResponse } from "node:http";
+import { type Notice, type NoticeKind, permits, type Scope, scopeOfNotice } from "@millrace/contract";
+import type { FeedReader } from "./live-feeds.ts";
+
+/** If this many bytes wait for the caller, further notices are left out. Later one notice says so. */
+const mostWaiting = 16 * 1024;
+
+export class LiveFollower implements FeedReader {
+  readonly #answer: ServerResponse;
+  readonly #scopes: readonly Scope[];
+  /** Ends the stream if the caller may no longer follow the team. */
+  readonly check: () => void;
+  #missed = false;
+
+  constructor(answer: ServerResponse, scopes: readonly Scope[], check: (follower: LiveFollower) => void) {
+    this.#answer = answer;
+    this.#scopes = scopes;
+    this.check = () => check(this);
+    answer.on("drain", () => this.#catchUp());
+    answer.on("error", () => answer.destroy());
+    // Sends the header, so that the caller knows at once that it follows.
+    answer.write(": following\n\n");
+  }
+
+  hears(kind: NoticeKind): boolean {
+    return permits(this.#scopes, `${scopeOfNotice(kind)}:read`);
+  }
+
+  tell(notice: string): void {
+    if (this.#answer.writableLength > mostWaiting) this.#missed = true;
+    else this.#answer.write(`data: ${notice}\n\n`);
+  }
+
+  /** Sends a comment, so that neither the caller nor a proxy takes the stream for dead. */
+  beat(): void {
+    if (this.#answer.writableLength === 0) this.#answer.write(": beat\n\n");
+  }
+
+  end(): void {
+    this.#answer.end();
+  }
+
+  /** Calls `listener` when the answer has ended or its connection is closed. */
+  onEnd(listener: () => void): void {
+    if (this.#answer.closed) listener();
+    else this.#answer.once("close", listener);
+  }
+
+  #catchUp(): void {
+    if (!this.#missed) return;
+    this.#missed = false;
+    this.tell(JSON.stringify({ all: true } satisfies Notice));
+  }
+}

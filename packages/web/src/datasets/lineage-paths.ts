@@ -1,0 +1,12 @@
+/** Paths of the pages of what a lineage shows. */
+import type { LineageNode } from "@millrace/contract";
+import { teamPath } from "../api/team.tsx";
+import { jobPath } from "../jobs/job-paths.ts";
+import { datasetPath } from "./dataset-paths.ts";
+
+/** Where the page of a node is. */
+export function nodePath(team: string, { id, kind, name, version }: LineageNode): string {
+  if (kind === "job") return jobPath(team, id);
+  if (kind === "storage") return teamPath(team, `/storage?uri=${encodeURIComponent(id)}`);
+  return datasetPath(team, name, { tab: "lineage", ...(version ? { version } : {}) });
+}

@@ -1,0 +1,63 @@
+/** The job that was started last from the editor: its state and its log, beside the code. */
+import { isIn, type Job, routes } from "@millrace/contract";
+import { useApi } from "../api/calls.ts";
+import { useTeam } from "../api/team.tsx";
+import { jobPath } from "../jobs/job-paths.ts";
+import { WhyQueued } from "../jobs/why-queued.tsx";
+import { ButtonLink } from "../look/button.tsx";
+import { Empty } from "../look/states.tsx";
+import { Status } from "../look/status.tsx";
+import { Time, Took } from "../look/time.tsx";
+import { LogTail, useLogTail } from "./log-tail.tsx";
+
+export const RunPanel = ({ jobId }: { jobId: string }) => (
+  <section className="run-panel stack tight" aria-label="Last run">
+    {jobId === "" ? (
+      <Empty title="Nothing ran yet">
+        <p>
+          Press <kbd>Ctrl</kbd> or <kbd>⌘</kbd> + <kbd>Enter</kbd> to run the script. Its log appears here.
+        </p>
+      </Empty>
+    ) : (
+      <Run key={jobId} jobId={jobId} />
+    )}
+  </section>
+);
+
+function Run({ jobId }: { jobId: string }) {
+  const team = useTeam();
+  const { text, status } = useLogTail(jobId);
+  const job = useApi(routes.listJobs, { query: { job_id: jobId } }).data?.[0];
+  return (
+    <>
+      <header className="row wrap apart">
+        <div className="row wrap">
+          <h2 className="cut">{job?.name ?? "Job"}</h2>
+          <Status status={status ?? job?.status ?? "CREATED"} />
+          {job && <Took from={job.started_at} to={job.finished_at} />}
+        </div>
+        <ButtonLink icon="right" href={jobPath(team, jobId)}>
+          Open the job
+        </ButtonLink>
+      </header>
+      {job && <Notes job={job} />}
+      {job?.status !== "TASK" && <LogTail text={text} />}
+    </>
+  );
+}
+
+const Notes = ({ job }: { job: Job }) => (
+  <>
+    {job.status === "TASK" && (
+      <p>
+        The task creates jobs at its times. Next run: <Time at={job.next_run} />
+      </p>
+    )}
+    <WhyQueued job={job} />
+    {isIn("final", job.status) && job.error_message !== null && (
+      <p className="problem" role="alert">
+        {job.error_message}
+      </p>
+    )}
+  </>
+);

@@ -1,0 +1,95 @@
+/** The jobs of a pipeline on a line of time; those of the critical path are marked. */
+import { isUnfinished, type Pipeline } from "@millrace/contract";
+import { useState } from "react";
+import { Link } from "wouter";
+import { useTeam } from "../api/team.tsx";
+import { jobPath } from "../jobs/job-paths.ts";
+import { Button } from "../look/button.tsx";
+import { useNow } from "../look/clock.ts";
+import { Empty } from "../look/states.tsx";
+import { StatusShape, toneOf, wordOf } from "../look/status.tsx";
+import { duration } from "../look/time.tsx";
+import { criticalPath, tookOf } from "./critical-path.ts";
+import "./gantt.css";
+import { type Bar, ganttOf, marksOf } from "./gantt.ts";
+
+const step = 200;
+
+export function GanttView({ pipeline }: { pipeline: Pipeline }) {
+  const now = useNow(isUnfinished(pipeline.status));
+  const [most, setMost] = useState(step);
+  const { bars, span, notStarted } = ganttOf(pipeline.job_runs, now);
+  if (bars.length === 0)
+    return (
+      <Empty title="No job has started yet">
+        <p>The timeline shows when each job ran, and how long.</p>
+      </Empty>
+    );
+  const critical = new Set(criticalPath(pipeline.job_runs, now).map(({ job_id }) => job_id));
+  return (
+    <div className="stack tight">
+      <p className="small soft">
+        {`${duration(span)} from the first start to the ${isUnfinished(pipeline.status) ? "present" : "last end"}. Jobs of the critical path, which decided how long it took, are marked with a thick edge.`}
+      </p>
+      <div className="gantt card">
+        <Axis span={span} />
+        <ul>
+          {bars.slice(0, most).map((bar) => (
+            <GanttRow key={bar.run.job_id} bar={bar} now={now} critical={critical.has(bar.run.job_id)} />
+          ))}
+        </ul>
+      </div>
+      {notStarted > 0 && (
+        <p className="small soft">{`${notStarted.toLocaleString("en")} more jobs have not started.`}</p>
+      )}
+      {bars.length > most && (
+        <div>
+          <Button onClick={() => setMost(most + step)}>{`Show ${Math.min(step, bars.length - most)} more jobs`}</Button>
+        </div>
+      )}
+    </div>
+  );
+}
+
+const Axis = ({ span }: { span: number }) => (
+  <div className="axis" aria-hidden="true">
+    {marksOf(span).map((at) => (
+      <span key={at} style={{ left: `${(at / span) * 100}%` }}>
+        {at === 0 ? "0" : duration(at)}
+      </span>
+    ))}
+  </div>
+);
+
+function GanttRow({ bar: { run, from, length }, now, critical }: { bar: Bar; now: number; critical: boolean }) {
+  const team = useTeam();
+  const took = duration(tookOf(run, now));
+  const tone = toneOf(run.status);
+  return (
+    <li>
+      <span className="who row">
+        <StatusShape tone={tone} />
+        <span className="hidden-text">{`${wordOf(run.status)}${critical ? ", on the critical path" : ""}: `}</span>
+        {run.created_job_id === null ? (
+          <span className="cut">{run.name}</span>
+        ) : (
+          <Link className="cut" href={jobPath(team, run.created_job_id)} title={run.name}>
+            {run.name}
+          </Link>
+        )}
+      </span>
+      <span className="lane">
+        <span
+          className={`bar ${tone} ${critical ? "critical" : ""}`}
+          style={{ left: `${from * 100}%`, width: `${length * 100}%` }}
+        />
+        <span
+          className={from + length > 0.8 ? "took before" : "took"}
+          style={{ left: `${(from + (from + length > 0.8 ? 0 : length)) * 100}%` }}
+        >
+          {took}
+        </span>
+      </span>
+    </li>
+  );
+}

@@ -1,0 +1,39 @@
+/** The runs of a pipeline on a line of time. */
+import type { JobPipelineRun } from "@millrace/contract";
+
+export interface Bar {
+  readonly run: JobPipelineRun;
+  /** Beginning and length as fractions of the whole time. */
+  readonly from: number;
+  readonly length: number;
+}
+
+export interface Gantt {
+  readonly begin: number;
+  /** Milliseconds from the first start to the last end, or until now. */
+  readonly span: number;
+  /** In the order of their start. */
+  readonly bars: readonly Bar[];
+  readonly notStarted: number;
+}
+
+export function ganttOf(runs: readonly JobPipelineRun[], now: number): Gantt {
+  const started = runs.filter(({ started_at }) => started_at !== null);
+  const start = ({ started_at }: JobPipelineRun) => Date.parse(started_at ?? "");
+  const end = ({ finished_at }: JobPipelineRun) => (finished_at === null ? now : Date.parse(finished_at));
+  const begin = started.reduce((first, run) => Math.min(first, start(run)), Number.POSITIVE_INFINITY);
+  const span = Math.max(1, started.reduce((last, run) => Math.max(last, end(run)), begin) - begin);
+  const bars = started
+    .map((run) => ({ run, from: (start(run) - begin) / span, length: Math.max(0, end(run) - start(run)) / span }))
+    .sort((a, b) => a.from - b.from);
+  return { begin, span, bars, notStarted: runs.length - started.length };
+}
+
+const steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 28_800, 43_200, 86_400];
+
+/** Moments for the marks of the axis, in milliseconds after the beginning: at most six, on round numbers. */
+export function marksOf(span: number): number[] {
+  const seconds = span / 1000;
+  const step = steps.find((one) => seconds / one <= 6) ?? Math.ceil(seconds / 6 / 86_400) * 86_400;
+  return Array.from({ length: Math.floor(seconds / step) + 1 }, (_, index) => index * step * 1000);
+}

@@ -1,0 +1,51 @@
+/** The facts of a pipeline above its graph: progress, datasets, who or what started it, the critical path. */
+import type { Pipeline } from "@millrace/contract";
+import { Time } from "../look/time.tsx";
+import { PipelineTook } from "./pipeline-table.tsx";
+import { Progress } from "./progress.tsx";
+
+export const PipelineFacts = ({ pipeline }: { pipeline: Pipeline }) => (
+  <div className="stack tight">
+    <Progress pipeline={pipeline} wide />
+    <p className="small soft pipeline-facts">
+      <span>
+        <DatasetNames datasets={pipeline.datasets} />
+      </span>
+      <span>
+        {pipeline.schedule_name === null ? "Created " : `Schedule ${pipeline.schedule_name}, created `}
+        <Time at={pipeline.created_at} />
+        {pipeline.schedule_name === null && ` by ${pipeline.created_by}`}
+      </span>
+      {pipeline.scheduled_at !== null && (
+        <span>
+          {"For "}
+          <Moment at={pipeline.scheduled_at} zone={pipeline.scheduled_timezone} />
+        </span>
+      )}
+      {pipeline.job_runs.some(({ started_at }) => started_at !== null) && (
+        <span>
+          {"Took "}
+          <PipelineTook pipeline={pipeline} />
+        </span>
+      )}
+    </p>
+  </div>
+);
+
+const few = 3;
+
+function DatasetNames({ datasets }: { datasets: readonly string[] }) {
+  const shown = datasets.slice(0, few).join(", ");
+  const rest = datasets.length - few;
+  return <span title={datasets.join("\n")}>{`Rebuilds ${shown}${rest > 0 ? ` and ${rest} more` : ""}`}</span>;
+}
+
+/** The moment that a schedule fired for, in the zone of the schedule. */
+function Moment({ at, zone }: { at: string; zone: string | null }) {
+  const format = new Intl.DateTimeFormat(undefined, {
+    dateStyle: "medium",
+    timeStyle: "short",
+    timeZone: zone ?? "UTC",
+  });
+  return <time dateTime={at}>{`${format.format(Date.parse(at))} ${zone ?? "UTC"}`}</time>;
+}

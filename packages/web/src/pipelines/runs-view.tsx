@@ -1,0 +1,97 @@
+/** The last runs of the same pipeline as a grid: a row for each job, a column for each run, the newest at the right. */
+import { type JobPipelineRun, type Pipeline, routes } from "@millrace/contract";
+import { Link } from "wouter";
+import { useApi } from "../api/calls.ts";
+import { useTeam } from "../api/team.tsx";
+import { jobPath } from "../jobs/job-paths.ts";
+import { Empty, Read } from "../look/states.tsx";
+import { StatusShape, toneOf, wordOf } from "../look/status.tsx";
+import { pipelinePath } from "./pipeline-paths.ts";
+import "./run-grid.css";
+import { gridOf, isSame } from "./run-grid.ts";
+
+const most = 20;
+const mostRows = 300;
+
+export function RunsView({ pipeline }: { pipeline: Pipeline }) {
+  const found = useApi(routes.listPipelines, { query: { limit: 50, search: pipeline.triggered_from } });
+  return (
+    <Read from={found}>
+      {(pipelines) => {
+        const same = pipelines.filter((one) => isSame(pipeline, one)).slice(0, most);
+        return same.length > 0 ? (
+          <Grid pipelines={same.reverse()} current={pipeline} />
+        ) : (
+          <Empty title="No runs yet">
+            <p>Here is a column for each pipeline that this schedule started.</p>
+          </Empty>
+        );
+      }}
+    </Read>
+  );
+}
+
+function Grid({ pipelines, current }: { pipelines: readonly Pipeline[]; current: Pipeline }) {
+  const team = useTeam();
+  const rows = gridOf(pipelines);
+  const what =
+    current.schedule_name === null ? `for ${current.triggered_from}` : `of the schedule ${current.schedule_name}`;
+  return (
+    <div className="stack tight">
+      <p className="small soft">{`The last ${pipelines.length === 1 ? "pipeline" : `${pipelines.length} pipelines`} ${what}, the newest at the right.`}</p>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a table that is wider than the screen is scrolled with the keyboard */}
+      <section className="table-frame" aria-label="Last runs" tabIndex={0}>
+        <table className="run-grid">
+          <thead>
+            <tr>
+              <th scope="col">Job</th>
+              {pipelines.map((one) => (
+                <th key={one.pipeline_id} scope="col" className={one.pipeline_id === current.pipeline_id ? "here" : ""}>
+                  <Cell href={pipelinePath(team, one.pipeline_id)} status={one.status} what={headOf(one)} />
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.slice(0, mostRows).map(({ key, name, cells }) => (
+              <tr key={key}>
+                <th scope="row">{name}</th>
+                {cells.map((run, column) => (
+                  <td key={pipelines[column]?.pipeline_id}>{run && <RunCell run={run} />}</td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </section>
+      {rows.length > mostRows && <p className="small soft">{`${rows.length - mostRows} more jobs are not shown.`}</p>}
+    </div>
+  );
+}
+
+const headOf = ({ name, created_at }: Pipeline) => `${name}, ${new Date(created_at).toLocaleString()}`;
+
+function RunCell({ run: { created_job_id, status, name } }: { run: JobPipelineRun }) {
+  const team = useTeam();
+  return (
+    <Cell href={created_job_id === null ? undefined : jobPath(team, created_job_id)} status={status} what={name} />
+  );
+}
+
+function Cell({ href, status, what }: { href: string | undefined; status: string; what: string }) {
+  const words = `${wordOf(status)}: ${what}`;
+  const content = (
+    <>
+      <StatusShape tone={toneOf(status)} />
+      <span className="hidden-text">{words}</span>
+    </>
+  );
+  const classes = `cell ${toneOf(status)}`;
+  return href === undefined ? (
+    <span className={classes}>{content}</span>
+  ) : (
+    <Link className={classes} href={href} title={words}>
+      {content}
+    </Link>
+  );
+}
