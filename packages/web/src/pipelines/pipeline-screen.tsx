@@ -20,9 +20,12 @@ import { TableView } from "./table-view.tsx";
 
 export default function PipelineScreen() {
   const { id = "" } = useParams();
-  const found = useApi(routes.getPipeline, { query: { pipeline_id: id } });
+  // Histories of schedules know the names of pipelines only.
+  const query = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(id) ? { pipeline_id: id } : { name: id };
+  const found = useApi(routes.getPipeline, { query });
   // The page of another pipeline must not stay while this one is read.
-  if (found.data?.pipeline_id === id) return <PipelinePage pipeline={found.data} />;
+  if (found.data && [found.data.pipeline_id, found.data.name].includes(id))
+    return <PipelinePage pipeline={found.data} />;
   return (
     <Screen title="Pipeline">
       {found.error ? <LoadError error={found.error} retry={() => void found.refetch()} /> : <Loading />}

@@ -3,9 +3,9 @@ import type { PipelineSchedule } from "@millrace/contract";
 import { useTeam } from "../api/team.tsx";
 import { toneOf, wordOf } from "../look/status.tsx";
 import { duration } from "../look/time.tsx";
+import { pipelinePath } from "../pipelines/pipeline-paths.ts";
 import { Bars } from "../plots/bars.tsx";
 import { endOf } from "./firing-end.ts";
-import { runPath } from "./schedule-paths.ts";
 import { inZone } from "./zoned-time.ts";
 
 export function FiringDurations({ schedule: { firings, timezone } }: { schedule: PipelineSchedule }) {
@@ -16,7 +16,7 @@ export function FiringDurations({ schedule: { firings, timezone } }: { schedule:
     const value = Date.parse(finished_at) - Date.parse(at);
     const label = inZone(tick, timezone);
     const title = `${label}: ${wordOf(endOf(firing)).toLowerCase()}, took ${duration(value)}`;
-    return [{ key: name, label, value, tone: toneOf(endOf(firing)), href: runPath(team, name), title }];
+    return [{ key: name, label, value, tone: toneOf(endOf(firing)), href: pipelinePath(team, name), title }];
   });
   if (bars.length === 0) return null;
   return (

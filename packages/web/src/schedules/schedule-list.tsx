@@ -9,9 +9,10 @@ import { Empty, Read } from "../look/states.tsx";
 import { Status } from "../look/status.tsx";
 import { type Column, Table } from "../look/table.tsx";
 import { Time } from "../look/time.tsx";
+import { pipelinePath } from "../pipelines/pipeline-paths.ts";
 import { endOf } from "./firing-end.ts";
 import { PauseSchedule } from "./pause-schedule.tsx";
-import { runPath, schedulePath } from "./schedule-paths.ts";
+import { schedulePath } from "./schedule-paths.ts";
 import "./schedules.css";
 import { When } from "./when.tsx";
 
@@ -56,7 +57,7 @@ function LastTick({ team, schedule: { last_firing: firing } }: { team: string; s
   const state = <Status status={endOf(firing)} />;
   return (
     <span className="row" title={firing.reason ?? undefined}>
-      {firing.pipeline_name === null ? state : <Link href={runPath(team, firing.pipeline_name)}>{state}</Link>}
+      {firing.pipeline_name === null ? state : <Link href={pipelinePath(team, firing.pipeline_name)}>{state}</Link>}
       <Time at={firing.at} />
     </span>
   );
