@@ -236,6 +236,33 @@ const testing: Floors = {
   millrace: ["servers", "programs", "repository.ts"],
 };
 
+/** What every screen of the web UI may use. */
+const screens = ["api", "graph", "logs", "look", "plots"];
+
+const web: Floors = {
+  api: [],
+  look: ["api"],
+  plots: ["look"],
+  graph: ["look"],
+  logs: ["api", "look"],
+  jobs: screens,
+  datasets: [...screens, "jobs"],
+  storage: screens,
+  clusters: [...screens, "jobs"],
+  editor: [...screens, "jobs"],
+  pipelines: [...screens, "datasets", "jobs"],
+  schedules: [...screens, "jobs", "pipelines"],
+  home: [...screens, "jobs", "pipelines", "schedules"],
+  settings: screens,
+  administration: [...screens, "settings"],
+  frame: ["api", "look"],
+  "app.tsx": [
+    ...["administration", "api", "clusters", "datasets", "editor", "frame", "home", "jobs", "look", "pipelines"],
+    ...["schedules", "settings", "storage"],
+  ],
+  "main.tsx": ["app.tsx", "frame", "look"],
+};
+
 const houses: Readonly<Record<string, Floors>> = {
   "server/src": server,
   "server/src/domain": domain,
@@ -245,6 +272,7 @@ const houses: Readonly<Record<string, Floors>> = {
   "server/src/engines/local": localEngine,
   "storage/src": storage,
   "testing/src": testing,
+  "web/src": web,
 };
 
 /** What each package may import from our other packages. */
@@ -254,11 +282,12 @@ const packages: Record<string, readonly string[]> = {
   storage: [],
   cli: ["@millrace/contract", "@millrace/server", "@millrace/storage"],
   testing: ["@millrace/contract"],
+  web: ["@millrace/contract"],
 };
 
 async function sources(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  return entries.filter((e) => e.isFile() && e.name.endsWith(".ts")).map((e) => join(e.parentPath, e.name));
+  return entries.filter((e) => e.isFile() && /\.tsx?$/.test(e.name)).map((e) => join(e.parentPath, e.name));
 }
 
 async function importsOf(file: string): Promise<string[]> {

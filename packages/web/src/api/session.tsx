@@ -26,4 +26,10 @@ export function useRefusal(needed: Role): string | undefined {
   return `${have}; only ${needed === "editor" ? "editors and admins" : "admins"} can do this. Ask an admin of the team.`;
 }
 
+/** Like `useRefusal("admin")`, for what administrators of the server may do in every team. */
+export function useManageRefusal(): string | undefined {
+  const refusal = useRefusal("admin");
+  return useSession().is_admin ? undefined : refusal;
+}
+
 const article = (word: string) => (/^[aeiou]/.test(word) ? "an" : "a");

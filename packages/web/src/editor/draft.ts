@@ -38,6 +38,12 @@ export interface Draft {
   readonly reset: boolean;
 }
 
+/** What a part of the form shows and changes. */
+export interface DraftForm {
+  readonly draft: Draft;
+  readonly change: (changes: Partial<Draft>) => void;
+}
+
 export const emptyDraft: Draft = {
   ...{ type: "PYTHON", query: "", script: "", name: "", requirements: "", environment: "", files: [] },
   ...{ repository: "", python: "", workers: "1", priority: "5", cluster: "", credentials: "default", tags: "" },

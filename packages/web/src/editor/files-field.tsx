@@ -5,10 +5,9 @@ import { clientOf } from "../api/client.ts";
 import { useTeam } from "../api/team.tsx";
 import { Button } from "../look/button.tsx";
 import { Problem } from "../look/states.tsx";
-import type { DraftFile } from "./draft.ts";
-import type { FormProps } from "./settings-form.tsx";
+import type { DraftFile, DraftForm } from "./draft.ts";
 
-export function FilesField({ draft: { files }, change }: FormProps) {
+export function FilesField({ draft: { files }, change }: DraftForm) {
   const id = useId();
   const { upload, waiting, error } = useUpload();
   const add = async (chosen: readonly File[]) => change({ files: [...files, ...(await upload(chosen))] });

@@ -3,18 +3,13 @@ import { routes } from "@millrace/contract";
 import type { ReactNode } from "react";
 import { useApi } from "../api/calls.ts";
 import { Check, Choice, TextArea, TextField } from "../look/field.tsx";
-import type { Draft } from "./draft.ts";
+import type { Draft, DraftForm } from "./draft.ts";
 import { FilesField } from "./files-field.tsx";
-
-export interface FormProps {
-  readonly draft: Draft;
-  readonly change: (changes: Partial<Draft>) => void;
-}
 
 /** Priorities in words. All are before the default, which is last. */
 const priorities = ["Highest: before all others", "Very high", "High", "Raised", "Slightly raised", "Normal"];
 
-export const SettingsForm = (props: FormProps) => (
+export const SettingsForm = (props: DraftForm) => (
   <div className="settings-form stack">
     <Group title="Environment" open={uses(props.draft, "requirements", "environment", "python", "params")}>
       <EnvironmentFields {...props} />
@@ -46,7 +41,7 @@ const Group = ({ title, open, children }: { title: string; open: boolean; childr
   </details>
 );
 
-const EnvironmentFields = ({ draft, change }: FormProps) => (
+const EnvironmentFields = ({ draft, change }: DraftForm) => (
   <>
     <TextArea
       label="Requirements"
@@ -78,7 +73,7 @@ const EnvironmentFields = ({ draft, change }: FormProps) => (
   </>
 );
 
-const SourceFields = ({ draft, change }: FormProps) => (
+const SourceFields = ({ draft, change }: DraftForm) => (
   <>
     <FilesField draft={draft} change={change} />
     <TextField
@@ -96,7 +91,7 @@ const SourceFields = ({ draft, change }: FormProps) => (
   </>
 );
 
-function PlaceFields({ draft, change }: FormProps) {
+function PlaceFields({ draft, change }: DraftForm) {
   const clusters = useApi(routes.listClusters, { query: {} }).data ?? [];
   return (
     <>
@@ -127,7 +122,7 @@ function PlaceFields({ draft, change }: FormProps) {
   );
 }
 
-function CredentialsField({ draft: { credentials }, change }: FormProps) {
+function CredentialsField({ draft: { credentials }, change }: DraftForm) {
   const known = useApi(routes.listCredentials, { query: {} }).data ?? [];
   const chosen = typeof credentials === "string" ? [] : credentials;
   const names = [...new Set([...known.map(({ name }) => name), ...chosen])];
@@ -152,7 +147,7 @@ function CredentialsField({ draft: { credentials }, change }: FormProps) {
   );
 }
 
-const TimeFields = ({ draft, change }: FormProps) => (
+const TimeFields = ({ draft, change }: DraftForm) => (
   <>
     <Choice label="Start" value={draft.start} onText={(start) => change({ start: start as Draft["start"] })}>
       <option value="now">Now</option>
@@ -171,7 +166,7 @@ const TimeFields = ({ draft, change }: FormProps) => (
   </>
 );
 
-const CronFields = ({ draft, change }: FormProps) => (
+const CronFields = ({ draft, change }: DraftForm) => (
   <>
     <TextField
       label="Cron expression"
@@ -190,7 +185,7 @@ const CronFields = ({ draft, change }: FormProps) => (
   </>
 );
 
-const FailureFields = ({ draft, change }: FormProps) => (
+const FailureFields = ({ draft, change }: DraftForm) => (
   <>
     <TextField
       label="Time limit in seconds"
