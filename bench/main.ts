@@ -13,6 +13,7 @@ const parts: Record<string, () => Promise<Measurement[]>> = {
   library: async () => (await import("./library.ts")).measureLibrary(),
   "first-job": async () => (await import("./first-job.ts")).measureFirstJob(),
   pipelines: async () => (await import("./pipelines.ts")).measurePipelines(),
+  "web-pipelines": async () => (await import("./web-pipelines.ts")).measureWebPipelines(),
   list: async () => (await import("./listing.ts")).measureListing(),
   large: async () => (await import("./listing.ts")).measureLargeJobs(),
   http: async () => (await import("./listing.ts")).measureHttp(),

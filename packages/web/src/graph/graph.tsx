@@ -43,7 +43,7 @@ export function Graph({ label, nodes, edges, selected = "", onSelect = () => {} 
           {...keys.listeners}
         >
           <g transform={`translate(${x} ${y}) scale(${scale})`}>
-            <Lines picture={picture} drawn={viewing.drawn} />
+            <Lines picture={picture} viewing={viewing} />
             <Nodes picture={picture} viewing={viewing} active={keys.active} selected={selected} />
           </g>
         </svg>

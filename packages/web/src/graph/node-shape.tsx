@@ -25,7 +25,7 @@ export const NodeShape = memo(function NodeShape({ node, place, selected, dim, f
   return (
     // biome-ignore lint/a11y/useSemanticElements: SVG has no button of its own
     <g
-      className={`node ${node.kind} ${status ? toneOf(status) : ""} ${dim ? "dim" : ""} ${selected ? "selected" : ""}`}
+      className={`node ${node.kind} ${status ? toneOf(status) : ""} ${dim ? "dim" : ""} ${selected ? "selected" : ""} ${far ? "far" : ""}`}
       transform={`translate(${place.x} ${place.y})`}
       data-id={node.id}
       role="button"

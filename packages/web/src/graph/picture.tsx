@@ -1,6 +1,5 @@
 /** The lines and nodes of a graph that are in view. */
 import { memo } from "react";
-import type { Box } from "./layout.ts";
 import { NodeShape } from "./node-shape.tsx";
 import type { Picture } from "./use-picture.ts";
 import type { Viewing } from "./use-view.ts";
@@ -9,10 +8,13 @@ import { boxOf, overlaps } from "./view.ts";
 /** Below this scale words are too small to read. */
 const readable = 0.4;
 
-export const Lines = ({ picture: { laid, near }, drawn }: { picture: Picture; drawn: Box }) => (
-  <g>
+/** Lines stay visible from far away. */
+const lineWidth = (scale: number) => Math.max(1.5, 0.6 / scale);
+
+export const Lines = ({ picture: { laid, near }, viewing }: { picture: Picture; viewing: Viewing }) => (
+  <g strokeWidth={lineWidth(viewing.view.scale)}>
     {laid.lines
-      .filter(({ box }) => overlaps(box, drawn))
+      .filter(({ box }) => overlaps(box, viewing.drawn))
       .map(({ from, to, path }) => (
         <GraphLine key={`${from} ${to}`} path={path} dim={near !== undefined && !(near.has(from) && near.has(to))} />
       ))}

@@ -26,7 +26,7 @@ const idAt = ({ target }: SyntheticEvent): string | undefined =>
 export function useKeys(picture: Picture, viewing: Viewing, { selected, onSelect, openGroup }: Acts) {
   const [focused, setFocused] = useState("");
   const [, go] = useLocation();
-  const moveTo = useMove(viewing, setFocused);
+  const move = useMove(viewing, setFocused);
   const nodeOf = (id: string | undefined) => picture.nodes.find((node) => node.id === id);
   const select = (id: string) => {
     const members = nodeOf(id)?.members;
@@ -39,10 +39,10 @@ export function useKeys(picture: Picture, viewing: Viewing, { selected, onSelect
     else select(id);
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    const id = idAt(event);
+    const id = move.pending() ?? idAt(event);
     const direction = directions[event.key];
     if (id === undefined) return;
-    if (direction) moveTo(step(id, direction, picture.laid, picture.links), picture);
+    if (direction) move.to(step(id, direction, picture.laid, picture.links), picture);
     else if (event.key === "Enter") open(id);
     else if (event.key === " ") select(id);
     else if (event.key === "Escape") onSelect("");
@@ -64,7 +64,10 @@ export function useKeys(picture: Picture, viewing: Viewing, { selected, onSelect
   return { active, listeners: { onKeyDown, onClick, onDoubleClick, onFocusCapture: onFocus } };
 }
 
-/** Moves the focus to a node, and the view with it. The node may not be drawn yet. */
+/**
+ * Moves the focus to a node, and the view with it. The node may not be drawn yet; until then it is pending, and the next
+ * key already counts from it.
+ */
 function useMove(viewing: Viewing, setFocused: (id: string) => void) {
   const wanted = useRef<string | undefined>(undefined);
   useEffect(() => {
@@ -73,11 +76,12 @@ function useMove(viewing: Viewing, setFocused: (id: string) => void) {
     wanted.current = undefined;
     element?.focus({ preventScroll: true });
   });
-  return (id: string | undefined, { laid }: Picture) => {
+  const to = (id: string | undefined, { laid }: Picture) => {
     const place = id === undefined ? undefined : laid.places.get(id);
     if (id === undefined || !place) return;
     wanted.current = id;
     setFocused(id);
     viewing.reveal(place);
   };
+  return { to, pending: () => wanted.current };
 }

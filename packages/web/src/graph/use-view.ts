@@ -42,7 +42,7 @@ export function useView(graph: Layout, centre: Place | undefined): Viewing {
     drawn: useDrawn(view, size),
     zoom: (factor) => move((before) => zoomed(before, factor, { x: size.width / 2, y: size.height / 2 })),
     fit: () => move(() => fitted(graph, size)),
-    reveal: (place) => move((before) => revealed(before, place, size)),
+    reveal: (place) => setView((before) => revealed(before, place, size)),
     wasDragged,
   };
 }

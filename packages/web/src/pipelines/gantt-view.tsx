@@ -40,7 +40,7 @@ export function GanttView({ pipeline }: { pipeline: Pipeline }) {
         </ul>
       </div>
       {notStarted > 0 && (
-        <p className="small soft">{`${notStarted.toLocaleString("en")} more jobs have not started.`}</p>
+        <p className="small soft">{`${notStarted.toLocaleString("en")} more ${notStarted === 1 ? "job has" : "jobs have"} not started.`}</p>
       )}
       {bars.length > most && (
         <div>
@@ -83,13 +83,8 @@ function GanttRow({ bar: { run, from, length }, now, critical }: { bar: Bar; now
           className={`bar ${tone} ${critical ? "critical" : ""}`}
           style={{ left: `${from * 100}%`, width: `${length * 100}%` }}
         />
-        <span
-          className={from + length > 0.8 ? "took before" : "took"}
-          style={{ left: `${(from + (from + length > 0.8 ? 0 : length)) * 100}%` }}
-        >
-          {took}
-        </span>
       </span>
+      <span className="number soft small nowrap">{took}</span>
     </li>
   );
 }

@@ -15,7 +15,7 @@ import "./new-pipeline.css";
 import { pipelinePath } from "./pipeline-paths.ts";
 
 export default function NewPipelineScreen() {
-  const [text, setText] = useUrlState("datasets");
+  const [text, setText] = useUrlState("dataset");
   const chosen = text.split(" ").filter(Boolean);
   const choose = (names: readonly string[]) => setText([...new Set(names)].join(" "));
   return (
@@ -41,24 +41,22 @@ const most = 50;
 const fullName = ({ name, project }: ListedDataset) => `${project.namespace.name}.${project.name}.${name}`;
 
 function Datasets({ chosen, choose }: ChoiceProps) {
-  const [prefix, setPrefix] = useState("");
-  const found = useApi(routes.listDatasets, { query: { limit: most, ...(prefix ? { prefix } : {}) } });
+  const [search, setSearch] = useState("");
+  const found = useApi(routes.listDatasets, { query: { limit: most, ...(search ? { search } : {}) } });
   return (
     <section className="stack tight" aria-label="Datasets of the team">
       <div className="row wrap apart">
         <h2>Datasets of the team</h2>
-        <SearchField label="Beginning of a name" value={prefix} onSearch={setPrefix} />
+        <SearchField label="Search datasets" value={search} onSearch={setSearch} />
       </div>
       <Read from={found}>
         {(datasets) => (
           <div className="card stack tight">
-            {datasets.length === 0 && <NoDatasets prefix={prefix} />}
+            {datasets.length === 0 && <NoDatasets search={search} />}
             {datasets.map((dataset) => (
               <DatasetCheck key={dataset.id} dataset={dataset} chosen={chosen} choose={choose} />
             ))}
-            {datasets.length === most && (
-              <p className="small soft">{`The first ${most}. Type the beginning of a name.`}</p>
-            )}
+            {datasets.length === most && <p className="small soft">{`The first ${most}. Type a part of a name.`}</p>}
           </div>
         )}
       </Read>
@@ -66,13 +64,9 @@ function Datasets({ chosen, choose }: ChoiceProps) {
   );
 }
 
-const NoDatasets = ({ prefix }: { prefix: string }) => (
-  <Empty title={prefix ? "No dataset begins with that" : "No datasets yet"}>
-    <p>
-      {prefix
-        ? "Type the beginning of a name or of a full name."
-        : "Jobs create datasets, and a pipeline repeats those jobs."}
-    </p>
+const NoDatasets = ({ search }: { search: string }) => (
+  <Empty title={search ? "No dataset has this in its name" : "No datasets yet"}>
+    <p>{search ? "Type a part of a name." : "Jobs create datasets, and a pipeline repeats those jobs."}</p>
   </Empty>
 );
 

@@ -1,26 +1,26 @@
 /** The actions of a pipeline. An action that is not allowed now stays, and says why. */
-import { type Pipeline, type Route, routes } from "@millrace/contract";
+import type { Pipeline } from "@millrace/contract";
 import { useState } from "react";
-import { useAction } from "../api/calls.ts";
 import { useRefusal } from "../api/session.tsx";
 import { Button } from "../look/button.tsx";
 import { AskFirst } from "../look/dialog.tsx";
 import { Problem } from "../look/states.tsx";
 import { actionRefusal } from "./pipeline-actions.ts";
 import { isDraft } from "./pipeline-drafts.ts";
+import { usePipelineChange } from "./use-pipeline-change.ts";
 
-type ActionRoute = (typeof routes)["pausePipeline" | "resumePipeline" | "rerunPipeline" | "cancelPipeline"] & Route;
+type ActionId = "pausePipeline" | "resumePipeline" | "rerunPipeline" | "cancelPipeline";
 
-function usePipelineAction(route: ActionRoute, { pipeline_id }: Pipeline) {
-  const { mutate, isPending: busy, error } = useAction(route);
-  return { busy, error, act: (done?: () => void) => mutate({ body: { pipeline_id } }, { onSuccess: () => done?.() }) };
+function usePipelineAction(id: ActionId, { pipeline_id }: Pipeline) {
+  const { change, busy, error } = usePipelineChange(id);
+  return { busy, error, act: (done?: () => void) => change({ body: { pipeline_id } }, done) };
 }
 
 export function PipelineActions({ pipeline }: { pipeline: Pipeline }) {
   const role = useRefusal("editor");
-  const pause = usePipelineAction(routes.pausePipeline, pipeline);
-  const resume = usePipelineAction(routes.resumePipeline, pipeline);
-  const rerun = usePipelineAction(routes.rerunPipeline, pipeline);
+  const pause = usePipelineAction("pausePipeline", pipeline);
+  const resume = usePipelineAction("resumePipeline", pipeline);
+  const rerun = usePipelineAction("rerunPipeline", pipeline);
   const { status } = pipeline;
   const refusal = (action: Parameters<typeof actionRefusal>[0]) => role ?? actionRefusal(action, status);
   return (
@@ -57,7 +57,7 @@ export function PipelineActions({ pipeline }: { pipeline: Pipeline }) {
 
 function CancelButton({ pipeline, refusal }: { pipeline: Pipeline; refusal: string | undefined }) {
   const [asks, setAsks] = useState(false);
-  const cancel = usePipelineAction(routes.cancelPipeline, pipeline);
+  const cancel = usePipelineAction("cancelPipeline", pipeline);
   return (
     <>
       <Button icon="stop" kind="danger" refusal={refusal} onClick={() => setAsks(true)}>

@@ -1,6 +1,11 @@
 /** The facts of a pipeline above its graph: progress, datasets, who or what started it, the critical path. */
 import type { Pipeline } from "@millrace/contract";
+import { Fragment } from "react";
+import { Link } from "wouter";
+import { useTeam } from "../api/team.tsx";
+import { datasetPath } from "../datasets/dataset-paths.ts";
 import { Time } from "../look/time.tsx";
+import { newBackfillPath, newSchedulePath } from "../schedules/schedule-paths.ts";
 import { PipelineTook } from "./pipeline-table.tsx";
 import { Progress } from "./progress.tsx";
 
@@ -28,6 +33,7 @@ export const PipelineFacts = ({ pipeline }: { pipeline: Pipeline }) => (
           <PipelineTook pipeline={pipeline} />
         </span>
       )}
+      <Onward name={pipeline.name} />
     </p>
   </div>
 );
@@ -35,9 +41,32 @@ export const PipelineFacts = ({ pipeline }: { pipeline: Pipeline }) => (
 const few = 3;
 
 function DatasetNames({ datasets }: { datasets: readonly string[] }) {
-  const shown = datasets.slice(0, few).join(", ");
+  const team = useTeam();
   const rest = datasets.length - few;
-  return <span title={datasets.join("\n")}>{`Rebuilds ${shown}${rest > 0 ? ` and ${rest} more` : ""}`}</span>;
+  return (
+    <span title={datasets.join("\n")}>
+      {"Rebuilds "}
+      {datasets.slice(0, few).map((name, index) => (
+        <Fragment key={name}>
+          {index > 0 && ", "}
+          <Link href={datasetPath(team, name.replace(/(?<=.)@[^@]*$/, ""))}>{name}</Link>
+        </Fragment>
+      ))}
+      {rest > 0 && ` and ${rest} more`}
+    </span>
+  );
+}
+
+/** What else can be done with a pipeline: run it again and again, or for moments in the past. */
+function Onward({ name }: { name: string }) {
+  const team = useTeam();
+  return (
+    <span>
+      <Link href={newSchedulePath(team, name)}>Schedule it</Link>
+      {" or "}
+      <Link href={newBackfillPath(team, name)}>backfill it</Link>
+    </span>
+  );
 }
 
 /** The moment that a schedule fired for, in the zone of the schedule. */

@@ -6,4 +6,4 @@ export const pipelinePath = (team: string, id: string) => `${pipelinesPath(team)
 
 /** The form for a new pipeline, with these datasets chosen. Names of datasets contain no spaces. */
 export const newPipelinePath = (team: string, datasets: readonly string[] = []) =>
-  `${pipelinesPath(team)}/new${datasets.length > 0 ? `?datasets=${encodeURIComponent(datasets.join(" "))}` : ""}`;
+  `${pipelinesPath(team)}/new${datasets.length > 0 ? `?dataset=${encodeURIComponent(datasets.join(" "))}` : ""}`;

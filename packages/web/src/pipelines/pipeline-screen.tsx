@@ -18,14 +18,16 @@ import { RunsView } from "./runs-view.tsx";
 import { SettingsView } from "./settings-view.tsx";
 import { TableView } from "./table-view.tsx";
 
+/** The path names a pipeline by its id, or by its name, which is unique in the team and never looks like an id. */
+const isId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
 export default function PipelineScreen() {
   const { id = "" } = useParams();
-  // Histories of schedules know the names of pipelines only.
-  const query = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(id) ? { pipeline_id: id } : { name: id };
-  const found = useApi(routes.getPipeline, { query });
+  const key = decodeURIComponent(id);
+  const found = useApi(routes.getPipeline, { query: isId.test(key) ? { pipeline_id: key } : { name: key } });
+  const { pipeline_id, name } = found.data ?? {};
   // The page of another pipeline must not stay while this one is read.
-  if (found.data && [found.data.pipeline_id, found.data.name].includes(id))
-    return <PipelinePage pipeline={found.data} />;
+  if (found.data && (pipeline_id === key || name === key)) return <PipelinePage pipeline={found.data} />;
   return (
     <Screen title="Pipeline">
       {found.error ? <LoadError error={found.error} retry={() => void found.refetch()} /> : <Loading />}

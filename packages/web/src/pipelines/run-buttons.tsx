@@ -1,13 +1,13 @@
 /** The actions on one job of a pipeline. */
-import { type JobPipelineRun, type Pipeline, routes } from "@millrace/contract";
+import type { JobPipelineRun, Pipeline } from "@millrace/contract";
 import { useState } from "react";
-import { useAction } from "../api/calls.ts";
 import { useRefusal } from "../api/session.tsx";
 import { Button } from "../look/button.tsx";
 import { AskFirst } from "../look/dialog.tsx";
 import { Problem } from "../look/states.tsx";
 import { parentsOf, removeRefusal, retryRefusal } from "./pipeline-actions.ts";
 import { namesOf } from "./run-reasons.ts";
+import { usePipelineChange } from "./use-pipeline-change.ts";
 
 interface RunProps {
   readonly pipeline: Pipeline;
@@ -18,14 +18,14 @@ const bodyOf = ({ pipeline: { pipeline_id }, run: { job_id } }: RunProps) => ({ 
 
 export function RetryButton({ pipeline, run }: RunProps) {
   const role = useRefusal("editor");
-  const { mutate, isPending, error } = useAction(routes.retryPipelineJob);
+  const { change, busy, error } = usePipelineChange("retryPipelineJob");
   return (
     <>
       <Button
         icon="again"
-        busy={isPending}
+        busy={busy}
         refusal={role ?? retryRefusal(pipeline, run)}
-        onClick={() => mutate(bodyOf({ pipeline, run }))}
+        onClick={() => change(bodyOf({ pipeline, run }))}
       >
         Retry only this job
       </Button>
@@ -37,7 +37,7 @@ export function RetryButton({ pipeline, run }: RunProps) {
 export function RemoveButton({ pipeline, run }: RunProps) {
   const role = useRefusal("editor");
   const [asks, setAsks] = useState(false);
-  const { mutate, isPending, error } = useAction(routes.removeJobFromPipeline);
+  const { change, busy, error } = usePipelineChange("removeJobFromPipeline");
   const parents = parentsOf(pipeline, run);
   return (
     <>
@@ -48,9 +48,9 @@ export function RemoveButton({ pipeline, run }: RunProps) {
         <AskFirst
           title={`Remove the job ${run.name}?`}
           action="Remove the job"
-          busy={isPending}
+          busy={busy}
           error={error}
-          onConfirm={() => mutate(bodyOf({ pipeline, run }), { onSuccess: () => setAsks(false) })}
+          onConfirm={() => change(bodyOf({ pipeline, run }), () => setAsks(false))}
           onClose={() => setAsks(false)}
         >
           {parents.length > 0

@@ -1,13 +1,14 @@
 /** The settings of a pipeline as a form. What was typed stays if the server refuses it. */
 import { type Pipeline, routes } from "@millrace/contract";
 import { type FormEvent, useState } from "react";
-import { useAction, useApi } from "../api/calls.ts";
+import { useApi } from "../api/calls.ts";
 import { useRefusal } from "../api/session.tsx";
 import { Button } from "../look/button.tsx";
 import { Check, Choice, TextArea, TextField } from "../look/field.tsx";
 import { Problem } from "../look/states.tsx";
 import { actionRefusal } from "./pipeline-actions.ts";
 import { changesOf, type Settings, settingsOf } from "./settings.ts";
+import { usePipelineChange } from "./use-pipeline-change.ts";
 import "./settings.css";
 
 export function SettingsView({ pipeline }: { pipeline: Pipeline }) {
@@ -17,12 +18,12 @@ export function SettingsView({ pipeline }: { pipeline: Pipeline }) {
   const [typed, setTyped] = useState<Partial<Settings>>({});
   const after = { ...before, ...typed };
   const changes = changesOf(before, after);
-  const { mutate, isPending, error, isSuccess } = useAction(routes.updatePipelineSettings);
+  const saving = usePipelineChange("updatePipelineSettings");
   const change = (some: Partial<Settings>) => setTyped({ ...typed, ...some });
   const save = (event: FormEvent) => {
     event.preventDefault();
     if (refusal !== undefined) return;
-    mutate({ body: { pipeline_id: pipeline.pipeline_id, ...changes } }, { onSuccess: () => setTyped({}) });
+    saving.change({ body: { pipeline_id: pipeline.pipeline_id, ...changes } }, () => setTyped({}));
   };
   const isChanged = Object.keys(changes).length > 0;
   return (
@@ -33,17 +34,17 @@ export function SettingsView({ pipeline }: { pipeline: Pipeline }) {
       <Environment settings={after} change={change} />
       <Resources settings={after} change={change} />
       <Secrets settings={after} change={change} mayList={role === undefined} />
-      <Problem error={error} />
+      <Problem error={saving.error} />
       <div className="row wrap">
         <Button
           type="submit"
           kind="main"
-          busy={isPending}
+          busy={saving.busy}
           refusal={refusal ?? (isChanged ? undefined : "Nothing is changed.")}
         >
           Save the settings
         </Button>
-        {isSuccess && !isChanged && <span role="status">Saved.</span>}
+        {saving.isDone && !isChanged && <span role="status">Saved.</span>}
       </div>
     </form>
   );
