@@ -36,7 +36,8 @@ describe("pipelines in a browser", { skip: noBrowser }, () => {
   after(() => visit.end());
 
   const button = (name: string) => visit.page.getByRole("button", { name: new RegExp(`^${name}`) });
-  const node = (name: string) => visit.page.locator(`.graph .node[aria-label*="${name}"]`);
+  const node = (name: string) =>
+    visit.page.locator(".graph .node", { has: visit.page.locator("title", { hasText: name }) });
   const idOf = () => new URL(visit.page.url()).pathname.split("/").at(-1) ?? "";
 
   it("an empty list says what a pipeline is, and how to create one", async () => {
@@ -74,7 +75,10 @@ describe("pipelines in a browser", { skip: noBrowser }, () => {
     await node("list_photos.sh").focus();
     await page.keyboard.press("ArrowRight");
     await page.keyboard.press("ArrowRight");
-    assert.match((await page.evaluate("document.activeElement.getAttribute('aria-label')")) as string, /train\.sh/);
+    assert.match(
+      (await page.evaluate("document.activeElement.querySelector('title').textContent")) as string,
+      /train\.sh/,
+    );
     await node("resize.sh").click();
     await page.waitForURL(/job=/);
     await visit.sees(/It waits for list_photos.sh/);
@@ -207,7 +211,7 @@ describe("pipelines in a browser", { skip: noBrowser }, () => {
     assert.match(await refusal(/^New pipeline/), why);
     await page.goto(`${server.url}/team/main/pipelines/${pipeline?.pipeline_id}`);
     for (const name of [/^Resume/, /^Rerun from failed/, /^Cancel/]) assert.match(await refusal(name), why);
-    await page.locator('.graph .node[aria-label*="join_prices.sh"]').click();
+    await page.locator(".graph .node", { has: page.locator("title", { hasText: "join_prices.sh" }) }).click();
     for (const name of [/^Retry only this job/, /^Remove/]) assert.match(await refusal(name), why);
     await page.getByRole("link", { name: "Settings" }).last().click();
     assert.match(await refusal(/^Save the settings/), why);

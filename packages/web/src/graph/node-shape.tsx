@@ -31,8 +31,8 @@ export const NodeShape = memo(function NodeShape({ node, place, selected, dim, f
       role="button"
       {...{ tabindex: reachable ? 0 : -1 }}
       aria-pressed={selected}
-      aria-label={[kindWord[node.kind], node.title, words].filter(Boolean).join(", ")}
     >
+      <title>{[kindWord[node.kind], node.title, words].filter(Boolean).join(", ")}</title>
       {node.members && <Outline kind={node.kind} shift={4} />}
       <Outline kind={node.kind} shift={0} />
       {!far && <Words title={node.title} words={words} status={status} />}
@@ -56,7 +56,6 @@ function Words({ title, words, status }: { title: string; words: string; status:
   const left = status ? 34 : 16;
   return (
     <>
-      <title>{words ? `${title}: ${words}` : title}</title>
       {status && (
         <g transform="translate(12 15)">
           <StatusPath tone={toneOf(status)} />
