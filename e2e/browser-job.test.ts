@@ -1,7 +1,7 @@
 /** The page of a job in a real browser. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { runJob, shell } from "@millrace/testing/millrace/jobs.ts";
+import { createJob, python, runJob, shell } from "@millrace/testing/millrace/jobs.ts";
 import { noBrowser, Visit } from "./support/browser.ts";
 
 describe("the page of a job", { skip: noBrowser }, () => {
@@ -16,13 +16,13 @@ describe("the page of a job", { skip: noBrowser }, () => {
     const { job: first } = await runJob(visit.client, shell("exit 1", { query_name }));
     await runJob(visit.client, shell("sleep 0.3", { query_name }));
     const { job: last } = await runJob(visit.client, shell("sleep 2.5", { query_name }));
-    await visit.open(`/team/main/datasets/jobs/${last.id}`);
+    await visit.open(`/team/main/datasets/jobs/${last.id}?tab=runs`);
     await visit.sees(/Durations of recent runs/);
     assert.equal(await visit.page.locator(".plot-bar").count(), 3);
     await visit.page.focus(".plot-bar[tabindex='0']");
     await visit.page.keyboard.press("ArrowLeft");
     await visit.page.keyboard.press("ArrowLeft");
-    await visit.sees(/Failed after 0\.\d s/);
+    await visit.sees(/Failed after [\d.]+ s/);
     await visit.picture("job-plots");
     await visit.page.keyboard.press("Enter");
     await visit.page.waitForURL(`**/${first.id}`);
@@ -30,12 +30,80 @@ describe("the page of a job", { skip: noBrowser }, () => {
 
   it("plots CPU and memory, with the numbers as a table", async () => {
     const { job } = await runJob(visit.client, shell("sleep 3.2"));
-    await visit.open(`/team/main/datasets/jobs/${job.id}`);
+    await visit.open(`/team/main/datasets/jobs/${job.id}?tab=resources`);
     await visit.page.focus("[role=slider][aria-label='Memory in use']");
     await visit.page.keyboard.press("Home");
     await visit.sees(/\d+:\d+:\d+.*: [\d.]+ [kM]?B/);
     await visit.page.locator("summary:text('Numbers')").last().click();
-    assert.match((await visit.page.textContent("section[aria-label='Memory in use: numbers']")) ?? "", /MB/);
+    assert.match((await visit.page.textContent("section[aria-label='Memory in use: numbers']")) ?? "", /[kM]B/);
+  });
+
+  it("says why the job failed, and leads to the line in the log", async () => {
+    const script =
+      "def broken():\n    raise ValueError('<b>no</b> rows')\n\nfor i in range(3000):\n    print(i, flush=True)\nbroken()\n";
+    const { job } = await runJob(visit.client, python(script, { query_name: "broken.py", tags: ["nightly"] }));
+    await visit.open(`/team/main/datasets/jobs/${job.id}`);
+    await visit.sees(/Why it failed[\s\S]*Traceback[\s\S]*ValueError: <b>no<\/b> rows/);
+    await visit.sees(/Queue.*Run the query/);
+    assert.match(await visit.page.title(), /^Failed: broken\.py/);
+    assert.match((await visit.page.getAttribute("#favicon", "href")) ?? "", /^data:image\/svg/);
+    await visit.picture("job-failed");
+    await visit.page.click("text=Show in the log");
+    await visit.page.waitForSelector(".log-row.selected");
+    assert.match((await visit.page.textContent(".log-row.selected .log-text")) ?? "", /ValueError: <b>no<\/b> rows/);
+  });
+
+  it("cancels after asking, reruns, and offers the editor", async () => {
+    const job = await createJob(visit.client, shell("echo begun; sleep 100", { query_name: "long.sh" }));
+    await visit.open(`/team/main/datasets/jobs/${job.id}`);
+    await visit.sees(/Running[\s\S]*begun/);
+    await visit.picture("job-running");
+    await visit.page.click("button:text-is('Cancel')");
+    await visit.page.waitForSelector("dialog:has-text('Its processes are stopped')");
+    await visit.picture("job-cancel");
+    await visit.page.click("dialog button:text-is('Cancel the job')");
+    await visit.sees(/Canceled/);
+    assert.match(await visit.page.title(), /^Canceled: long\.sh/);
+    assert.match((await visit.page.getAttribute("a:text('Edit and rerun')", "href")) ?? "", /editor\?from=/);
+    await visit.page.click("button:text-is('Rerun')");
+    await visit.page.waitForURL((url) => !url.href.includes(job.id));
+    await visit.sees(/Running[\s\S]*Rerun of a job/);
+    await visit.page.click("button:text-is('Cancel')");
+    await visit.page.click("dialog button:text-is('Cancel the job')");
+    await visit.sees(/Canceled/);
+  });
+
+  it("compares with the last success, shows attempts side by side, script and settings", async () => {
+    const query_name = "compared.sh";
+    await runJob(visit.client, shell("echo 1\necho 2\n", { query_name, workers: 1 }));
+    const input = shell("echo 1\necho 3\nexit 4\n", {
+      query_name,
+      environment: "MODE=<i>fast</i>",
+      retries: 1,
+      retry_delay: 0,
+    });
+    const { job } = await runJob(visit.client, input);
+    await visit.open(`/team/main/datasets/jobs/${job.id}?tab=runs`);
+    await visit.sees(/− echo 2\+ echo 3\+ exit 4/);
+    await visit.sees(/MODE=<i>fast<\/i>/);
+    await visit.picture("job-difference");
+    await visit.page.click("text=Attempts");
+    await visit.sees(/Attempt 1[\s\S]*Exit code4[\s\S]*Attempt 2/);
+    await visit.picture("job-attempts");
+    await visit.page.click("text=Log of this attempt >> nth=1");
+    await visit.sees(/\d+ lines?/);
+    await visit.page.click("nav >> text=Settings >> nth=-1");
+    await visit.sees(/Environment[\s\S]*Retries1/);
+    await visit.picture("job-settings");
+    await visit.page.goBack();
+    await visit.page.waitForURL(/attempt=2/);
+    await visit.open(`/team/main/datasets/jobs/${job.id}?tab=datasets`);
+    await visit.sees(/No datasets/);
+  });
+
+  it("a job that does not exist has its own page", async () => {
+    await visit.open("/team/main/datasets/jobs/01a1e913-3b68-7068-8fa1-02d8a982fce0");
+    await visit.sees(/Not found/);
   });
 
   it("nothing was loaded from elsewhere, and nothing violated the policy", () => visit.assertClean());

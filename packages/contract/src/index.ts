@@ -82,6 +82,8 @@ export const routes = {
   getJobAttempts: attempts.getJobAttempts,
   getJobWait: waits.getJobWait,
   getJobLogs: logs.getJobLogs,
+  getLogLines: logs.getLogLines,
+  searchLog: logs.searchLog,
   followLogs: logs.followLogs,
   uploadFile: files.uploadFile,
   listClusters: clusters.listClusters,
@@ -204,7 +206,15 @@ export { compareReleases, isTooOldLibrary, oldestLibrary } from "./library.ts";
 export { answerLimits, environmentBytes, fieldLimits, processLimits, variableBytes } from "./limits.ts";
 export { type Lineage, type LineageNode, lineageDirections } from "./lineage.ts";
 export { type Notice, type NoticeKind, noticeKinds, noticeOf, outdatedRoutes, scopeOfNotice } from "./live.ts";
-export type { LogFrame, LogPage, LogPiece } from "./logs.ts";
+export {
+  type LogFrame,
+  type LogHits,
+  type LogLine,
+  type LogLines,
+  type LogPage,
+  type LogPiece,
+  logSearchKinds,
+} from "./logs.ts";
 export type { Member } from "./memberships.ts";
 export { readNotices } from "./notices.ts";
 export type { Notification, SetNotificationInput } from "./notifications.ts";

@@ -18,7 +18,15 @@ interface Kind {
 const kinds = {
   jobs: {
     scope: "JOB",
-    outdates: ["getPipeline", "listPipelines", "datasetJobVersions", "listTasks", "getTask", "listUpcoming"],
+    outdates: [
+      "getPipeline",
+      "listPipelines",
+      "datasetJobVersions",
+      "listTasks",
+      "getTask",
+      "listUpcoming",
+      "listClusters",
+    ],
   },
   pipelines: { scope: "PIPELINES", outdates: ["listSchedules", "getSchedule", "listBackfills", "getBackfill"] },
   schedules: { scope: "PIPELINES", outdates: ["listUpcoming"] },

@@ -73,6 +73,10 @@ describe("answers match their schemas", () => {
   it("for everything else that returns JSON", async () => {
     const { job } = await runJob(client, shell("echo 1"));
     fits(routes.getJobLogs, await client.call(routes.getJobLogs, { params: { job_id: job.id }, query: {} }));
+    const ofJob = { params: { job_id: job.id }, query: {} };
+    fits(routes.getLogLines, await client.call(routes.getLogLines, ofJob));
+    const found = { params: ofJob.params, query: { text: "1" } };
+    fits(routes.searchLog, await client.call(routes.searchLog, found));
     fits(routes.listClusters, await client.call(routes.listClusters, { query: {} }));
     fits(routes.datasetJobVersions, await client.call(routes.datasetJobVersions, { query: { job_id: job.id } }));
     fits(routes.uploadFile, await client.upload(routes.uploadFile, new Blob(["x"]), "x"));

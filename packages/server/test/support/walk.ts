@@ -74,6 +74,7 @@ export async function makeFixture(server: InProcessServer, suffix = ""): Promise
     query: "true",
     query_type: "SHELL",
     password,
+    text: mark,
     code: "not-a-code",
     user_code: "AAAA-AAAA",
   };

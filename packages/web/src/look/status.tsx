@@ -35,7 +35,7 @@ const states: Readonly<Record<string, readonly [Tone, string]>> = {
   waits: ["wait", "Waits"],
 };
 
-const shapes: Readonly<Record<Tone, string>> = {
+export const shapes: Readonly<Record<Tone, string>> = {
   good: "M3.5 8.5 6.5 11.5 12.5 4.5",
   bad: "M4 4l8 8M12 4l-8 8",
   run: "M8 3a5 5 0 1 1-5 5",

@@ -25,10 +25,13 @@ interface BarsProps {
   readonly height?: number;
 }
 
+/** Fewer bars than this are drawn as wide as if there were so many. */
+const fewest = 20;
+
 export function Bars({ label, items, format, titles = ["Run", label], height = 72 }: BarsProps) {
   const [shown, setShown] = useState<string>();
   const top = roundUp(Math.max(0, ...items.map(({ value }) => value)));
-  const width = 100 / Math.max(1, items.length);
+  const width = 100 / Math.max(fewest, items.length);
   const reached = items.some(({ key }) => key === shown) ? shown : items.at(-1)?.key;
   return (
     <figure className="plot" aria-label={label}>

@@ -28,6 +28,8 @@ interface Look {
   readonly job: JobState | undefined;
   /** Undefined if no follower wants the log, or if no attempt has started. */
   readonly frames: LogFrames | undefined;
+  /** Bytes of the log; 0 if `frames` is undefined. */
+  readonly size: number;
 }
 
 /** Objects that all feeds of a server share. */
@@ -93,7 +95,7 @@ class JobFeed {
   readonly #waiting = new Set<() => void>();
   #followers = 0;
   #withLog = false;
-  #look: Look = { version: 0, job: undefined, frames: undefined };
+  #look: Look = { version: 0, job: undefined, frames: undefined, size: 0 };
   #failure: unknown;
 
   constructor({ context, kept, states }: SharedByFeeds, jobId: string, onEnd: () => void) {
@@ -183,7 +185,7 @@ class JobFeed {
       before.job?.status !== job?.status ||
       before.job?.attempt !== job?.attempt ||
       before.job?.log_removed_at !== job?.log_removed_at;
-    if (isNew) this.#look = { version: before.version + 1, job, frames: opened?.frames };
+    if (isNew) this.#look = { version: before.version + 1, job, frames: opened?.frames, size: opened?.size ?? 0 };
     return isNew;
   }
 

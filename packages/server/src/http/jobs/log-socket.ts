@@ -96,6 +96,8 @@ interface Call {
   jobId: string;
   team: Team;
   statusesOnly: boolean;
+  /** True if the client wants the size of the log instead of the log. */
+  sizesOnly: boolean;
   after: number;
 }
 
@@ -110,12 +112,20 @@ async function accept(context: JobContext, request: IncomingMessage): Promise<Ca
     job_id?: string;
     team_name?: string;
     no_follow?: boolean;
+    sizes?: boolean;
     after?: number;
   };
   const team = authorize(principal, route.access, query.team_name);
   const after =
     typeof query.after === "number" && query.after > 0 ? Math.min(Math.floor(query.after), Number.MAX_SAFE_INTEGER) : 0;
-  return { principal, jobId: (query.job_id ?? "").toLowerCase(), team, statusesOnly: query.no_follow === true, after };
+  return {
+    principal,
+    jobId: (query.job_id ?? "").toLowerCase(),
+    team,
+    statusesOnly: query.no_follow === true,
+    sizesOnly: query.sizes === true,
+    after,
+  };
 }
 
 /**
@@ -161,6 +171,7 @@ async function follow(following: Following, follower: Follower, call: Call, abor
   const feed = following.feeds.join(call.jobId, !call.statusesOnly);
   let offset = call.after;
   let seen = 0;
+  let size = -1;
   let shown: JobStatus | undefined;
   try {
     for (;;) {
@@ -175,8 +186,10 @@ async function follow(following: Following, follower: Follower, call: Call, abor
       const status = { job: { id: call.jobId, status: job.status } };
       if (job.status !== shown && !settled) await follower.send(status);
       shown = job.status;
+      if (call.sizesOnly && now.size > size) await follower.send({ size: now.size });
+      size = Math.max(size, now.size);
       // The log of a new attempt continues the earlier ones, so the offset stays valid.
-      if (!call.statusesOnly && now.frames)
+      if (!call.statusesOnly && !call.sizesOnly && now.frames)
         offset = await sendLog(following.turns, follower, { frames: now.frames, from: offset, ended: settled }, abort);
       if (settled) return await follower.send(status);
     }

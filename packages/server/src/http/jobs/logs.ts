@@ -2,15 +2,32 @@
 import { Readable } from "node:stream";
 import { ApiError, type LogPage, routes } from "@millrace/contract";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { Team } from "../../domain/access/principals.ts";
 import { requireTeamJob } from "../../domain/jobs/jobs.ts";
 import type { LogSource } from "../../engines/engine.ts";
 import { openAttemptLog, openJobLog } from "../../job-logs/job-log.ts";
+import { LogIndexes } from "../../job-logs/log-indexes.ts";
+import { type OpenedLog, readLogLines, searchLogLines } from "../../job-logs/log-lines.ts";
 import { readPieces } from "../../logs/read-pieces.ts";
 import { nextLook } from "../../turns/large-answers.ts";
 import type { JobContext } from "../requests/context.ts";
 import { register } from "../requests/route.ts";
 
 export function logRoutes(app: FastifyInstance, context: JobContext): void {
+  const indexes = new LogIndexes();
+  register(app, context, routes.getLogLines, async ({ team, params, query }) => {
+    const { first_line: from, limit = 200, attempt } = query;
+    return withLines({ context, indexes }, team, { id: params.job_id, attempt }, (log) =>
+      readLogLines(log, from, limit),
+    );
+  });
+  register(app, context, routes.searchLog, async ({ team, params, query }) => {
+    const { kind = "literal", text, match_case = false, first_line: from = 1, limit = 200, attempt } = query;
+    const question = { kind, text, matchCase: match_case, from, limit };
+    return withLines({ context, indexes }, team, { id: params.job_id, attempt }, (log) =>
+      searchLogLines(log, question),
+    );
+  });
   register(app, context, routes.getJobLogs, async ({ team, params, query, request, reply }) => {
     const id = params.job_id.toLowerCase();
     await requireTeamJob(context, team, id);
@@ -26,6 +43,28 @@ export function logRoutes(app: FastifyInstance, context: JobContext): void {
       await source.close();
     }
   });
+}
+
+interface Indexed {
+  readonly context: JobContext;
+  readonly indexes: LogIndexes;
+}
+
+/** Opens the log of a job, or of one of its attempts, with the index of its lines. */
+async function withLines<T>(
+  { context, indexes }: Indexed,
+  team: Team,
+  { id: given, attempt }: { id: string; attempt: number | undefined },
+  use: (opened: OpenedLog) => Promise<T>,
+): Promise<T> {
+  const id = given.toLowerCase();
+  await requireTeamJob(context, team, id);
+  const { log, ended } = await (attempt === undefined ? openJobLog(context, id) : openAttemptLog(context, id, attempt));
+  try {
+    return await use({ log, ended, index: indexes.of(`${id} ${attempt ?? "all"}`) });
+  } finally {
+    await log.close();
+  }
 }
 
 /**

@@ -1,0 +1,87 @@
+/** The home in a real browser: a new team is taught, the demo is made and removed with one click each. */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { routes } from "@millrace/contract";
+import { createJob, runJob, shell, waitForEnd } from "@millrace/testing/millrace/jobs.ts";
+import { noBrowser, Visit } from "./support/browser.ts";
+
+describe("the home in a browser", { skip: noBrowser }, () => {
+  let visit: Visit;
+  before(async () => {
+    visit = await Visit.begin();
+  });
+  after(() => visit.end());
+
+  it("teaches a new team: editor, client, command line, demo", async () => {
+    await visit.open("/team/main");
+    await visit.sees(/Nothing has run in the team main yet/);
+    await visit.sees(
+      /Open the editor[\s\S]*Make the demo[\s\S]*datachain auth login -H http[\s\S]*millrace job run hello\.sh/,
+    );
+    await visit.picture("home-empty");
+  });
+
+  it("one click makes the demo: a lineage of three jobs, a running job, a failure with its reason, a paused schedule", async () => {
+    await visit.page.click("button:has-text('Make the demo')");
+    await visit.sees(/1 job failed since yesterday\./, 30);
+    await visit.sees(/demo-import\.sh[\s\S]*No such file or directory/);
+    await visit.sees(/Running[\s\S]*demo-indexing\.sh/);
+    await visit.sees(/Demo: nightly revenue\s*Paused/);
+    await visit.sees(/Demo\. This team has the demo/);
+    const { client } = visit;
+    const { nodes } = await client.call(routes.getLineage, { query: { dataset: "demo.shop.revenue" } });
+    assert.equal(nodes.filter(({ kind }) => kind === "dataset").length, 3);
+    assert.equal(nodes.filter(({ kind }) => kind === "job").length, 3);
+    const [pipeline] = await client.call(routes.listPipelines, { query: {} });
+    for (const { created_job_id } of pipeline?.job_runs ?? [])
+      if (created_job_id) assert.equal((await waitForEnd(client, created_job_id)).status, "COMPLETE");
+    await visit.picture("home-demo");
+  });
+
+  it("leads from the failure to its job", async () => {
+    await visit.page.click("main a:has-text('demo-import.sh')");
+    await visit.sees(/importing orders-of-yesterday\.csv|No such file/);
+    await visit.page.goBack();
+    await visit.sees(/Failed since yesterday/);
+  });
+
+  it("one click, after a question, removes the demo; the home says that all is well", async () => {
+    await visit.page.click("button:has-text('Remove the demo')");
+    await visit.sees(/Its ended jobs stay in the list of jobs/);
+    await visit.page.click("dialog button.danger");
+    await visit.sees(/All is well: 1 pipeline completed since yesterday, and nothing failed\./, 30);
+    assert.doesNotMatch(await visit.text(), /This team has the demo|Demo: nightly|demo-import/);
+    const { client } = visit;
+    assert.deepEqual(await client.call(routes.listSchedules, { query: {} }), []);
+    assert.deepEqual(await client.call(routes.listDatasets, { query: {} }), []);
+    await visit.sees(/Nothing runs now/, 20);
+    await visit.picture("home-well");
+  });
+
+  it("a schedule shows its last results and its trouble, and the sentence names it", async () => {
+    const { client } = visit;
+    const { id } = await createJob(client, shell("exit 4", { query_name: "nightly.sh" }));
+    await client.call(routes.registerVersion, { body: { name: "night.default.stars", job_id: id } });
+    await waitForEnd(client, id);
+    const { pipeline } = await client.call(routes.triggerPipeline, {
+      body: { datasets: ["night.default.stars"], review: true },
+    });
+    const start_after = new Date(Date.now() + 1000).toISOString();
+    await client.call(routes.createSchedule, {
+      body: { schedule_name: "stars", pipeline_name: pipeline.name, start_after },
+    });
+    await visit.sees(/The schedule stars is failing, 1 pipeline failed since yesterday and 1 job failed/, 30);
+    await visit.sees(/stars\s*Failing/);
+    assert.equal(await visit.page.locator(".last-runs a").count(), 1);
+    await visit.picture("home-failing");
+  });
+
+  it("says what failed in the words of the job, as text", async () => {
+    const name = "<b>evil</b>.sh";
+    await runJob(visit.client, shell("echo '<img src=x onerror=alert(1)>' >&2; exit 3", { query_name: name }));
+    await visit.sees(/2 jobs failed since yesterday\.[\s\S]*<b>evil<\/b>\.sh[\s\S]*exit code 3/);
+    await visit.picture("home-failed");
+  });
+
+  it("nothing was loaded from elsewhere, and nothing violated the policy", () => visit.assertClean());
+});

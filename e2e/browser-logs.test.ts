@@ -1,0 +1,162 @@
+/** The log viewer in a real browser. */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { createJob, runJob, shell } from "@millrace/testing/millrace/jobs.ts";
+import { noBrowser, Visit } from "./support/browser.ts";
+
+describe("the log viewer", { skip: noBrowser }, () => {
+  let visit: Visit;
+  before(async () => {
+    visit = await Visit.begin();
+  });
+  after(() => visit.end());
+
+  const openLog = (id: string, query = "") => visit.open(`/team/main/datasets/jobs/${id}${query}`);
+  const frame = () => visit.page.locator(".log-frame");
+  const shown = () => visit.page.locator(".log-row:visible .log-text").allTextContents();
+  const numbers = async () =>
+    (await visit.page.locator(".log-number").allTextContents()).filter((text) => text !== "").map(Number);
+  /** The texts of the rows that are inside of the frame. */
+  const inView = () =>
+    visit.page.evaluate<string[]>(`(() => {
+      const box = document.querySelector(".log-frame").getBoundingClientRect();
+      return [...document.querySelectorAll(".log-row")]
+        .filter((row) => row.getBoundingClientRect().top >= box.top - 1 && row.getBoundingClientRect().bottom <= box.bottom + 1)
+        .map((row) => row.querySelector(".log-text").textContent);
+    })()`);
+  /** Waits until an expression is true in the page. */
+  const until = async (expression: string) => {
+    for (let left = 200; left > 0; left--) {
+      if (await visit.page.evaluate<boolean>(expression)) return;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    assert.fail(`not in time: ${expression}`);
+  };
+  /** Waits until the number that the first drawn row shows is as wanted. */
+  const first = (isRight: string) =>
+    until(`Number(document.querySelector(".log-row .log-text").textContent) ${isRight}`);
+
+  it("opens a long log at its end, and scrolls to any line by keyboard, wheel and address", async () => {
+    const { job } = await runJob(visit.client, shell("seq 1 300000"));
+    await openLog(job.id);
+    await visit.sees(/300,000 lines/);
+    assert.equal((await inView()).at(-1), "300000");
+    await frame().focus();
+    await visit.page.keyboard.press("Home");
+    await first("=== 1");
+    await visit.page.keyboard.press("PageDown");
+    await first("> 10");
+    await frame().hover();
+    await visit.page.mouse.wheel(0, 2000);
+    await first("> 100");
+    await openLog(job.id, "?line=123456");
+    await visit.page.waitForSelector(".log-row.selected");
+    assert.equal(await visit.page.textContent(".log-row.selected .log-text"), "123456");
+    await visit.picture("log-line");
+    assert.ok((await numbers()).length < 100, "only what is shown is drawn");
+    await visit.page.click(".log-number:text-is('123457')");
+    assert.match(visit.page.url(), /line=123457/);
+    await visit.page.goBack();
+    await visit.page.waitForSelector(".log-row.selected .log-number:text-is('123456')");
+    await visit.page.click("text=Go to the end");
+    await until(`[...document.querySelectorAll(".log-text")].at(-1).textContent === "300000"`);
+  });
+
+  it("searches on the server, by text and by regular expression, and jumps to errors", async () => {
+    const { job } = await runJob(
+      visit.client,
+      shell("seq 1 5000; echo 'ValueError: broken'; seq 5001 9000; echo Needle; seq 9001 9999; exit 1"),
+    );
+    await openLog(job.id);
+    await visit.sees(/10,001 lines/);
+    await visit.page.fill("input[type=search]", "needle");
+    await visit.page.keyboard.press("Enter");
+    await visit.sees(/1 line(?!s)/);
+    await visit.page.keyboard.press("Enter");
+    await visit.page.waitForSelector(".log-row.hit mark:text-is('Needle')");
+    await visit.picture("log-search");
+    await visit.page.fill("input[type=search]", "^77[0-4]$");
+    await visit.page.click("button:has-text('Regular expression')");
+    await visit.page.press("input[type=search]", "Enter");
+    await visit.sees(/5 lines/);
+    await visit.page.click("button[aria-label='Previous hit']");
+    await visit.page.waitForSelector(".log-row.hit .log-text:text-is('774')");
+    await visit.page.reload();
+    await visit.sees(/5 lines/);
+    await visit.page.click("text=Next error");
+    await visit.page.waitForSelector(".log-row.hit .log-text:text-is('ValueError: broken')");
+    await visit.page.fill("input[type=search]", "(a");
+    await visit.page.press("input[type=search]", "Enter");
+    await visit.sees(/not a valid regular expression/);
+    visit.complaints.length = 0;
+  });
+
+  it("shows colours, progress bars and markup as what they are", async () => {
+    const lines = [
+      "\\033[1;31mred\\033[0m <script>document.title=1</script><img src=x onerror=alert(1)>",
+      "10%%\\r20%%\\r30%%",
+      " 45%%|####      | 450/1000 [00:12<00:15, 36.5it/s]",
+      "Epoch 3/10 done",
+      "2026-11-17T10:00:00Z with a time",
+    ];
+    const { job } = await runJob(visit.client, shell(`printf '${lines.join("\\n")}\\n'`));
+    await openLog(job.id);
+    await visit.sees(/5 lines/);
+    assert.equal(await visit.page.textContent(".log .fg-1.bold"), "red");
+    const texts = await shown();
+    assert.match(texts[0] ?? "", /^red <script>document\.title=1<\/script><img src=x onerror=alert\(1\)>$/);
+    assert.equal(texts[1], "30%");
+    assert.equal(await visit.page.getAttribute(".log-row [role=progressbar]", "aria-valuenow"), "45");
+    assert.match(texts[2] ?? "", /450\/1000.*36\.5it\/s.*15 s left/);
+    assert.equal(await visit.page.locator(".log-row .log-meter:not(.wide)").count(), 1);
+    await visit.page.click("button:text('Times')");
+    assert.match((await visit.page.locator("time.log-time").last().textContent()) ?? "", /\d+:\d+:\d+/);
+    await visit.picture("log-colours");
+    await visit.page.click("button:text('Times')");
+  });
+
+  it("wraps long lines, and still ends at the last one", async () => {
+    const { job } = await runJob(
+      visit.client,
+      shell("for i in $(seq 200); do printf 'word %.0s' $(seq 100); echo $i; done"),
+    );
+    await openLog(job.id);
+    await visit.sees(/200 lines/);
+    await visit.page.click("button:text-is('Wrap')");
+    await until(`document.querySelector(".log-row").clientHeight > 30`);
+    await until(`(() => {
+      const last = [...document.querySelectorAll(".log-row")].at(-1);
+      const { bottom } = document.querySelector(".log-frame").getBoundingClientRect();
+      return last.textContent.endsWith("200") && Math.abs(last.getBoundingClientRect().bottom - bottom) < 3;
+    })()`);
+    await visit.picture("log-wrapped");
+    await visit.page.click("button:text-is('Wrap')");
+  });
+
+  it("follows a job through a restart of the server; no line is lost or repeated", async () => {
+    const job = await createJob(
+      visit.client,
+      shell("for i in $(seq 1 120); do echo line $i; sleep 0.1; done; echo end"),
+    );
+    await openLog(job.id);
+    await visit.sees(/line 10/);
+    await visit.picture("log-live");
+    await visit.server.stop("SIGKILL");
+    await visit.sees(/Connection lost/);
+    await visit.server.start();
+    await visit.sees(/Complete[\s\S]*121 lines/, 60);
+    assert.equal((await inView()).at(-1), "end");
+    await openLog(job.id, "?line=1");
+    await visit.page.waitForSelector(".log-row.selected");
+    assert.deepEqual((await inView()).slice(0, 3), ["line 1", "line 2", "line 3"]);
+    visit.complaints.length = 0;
+  });
+
+  it("a job that wrote nothing says so", async () => {
+    const { job } = await runJob(visit.client, shell("true"));
+    await openLog(job.id);
+    await visit.sees(/The job wrote nothing/);
+  });
+
+  it("nothing was loaded from elsewhere, and nothing violated the policy", () => visit.assertClean());
+});

@@ -1,0 +1,83 @@
+/** What has changed since the last successful run with the same name: script, requirements, settings. */
+import { type Job, routes } from "@millrace/contract";
+import { Link } from "wouter";
+import { useApi } from "../api/calls.ts";
+import { Empty, Loading } from "../look/states.tsx";
+import { type Column, Table } from "../look/table.tsx";
+import { Time } from "../look/time.tsx";
+import "./job.css";
+import { jobPath } from "./job-paths.ts";
+import { type DiffLine, diffLines, nearChanges } from "./line-diff.ts";
+import { settingsOf } from "./settings-of.ts";
+
+export function LastSuccess({ job }: { job: Job }) {
+  const name = job.name ?? "";
+  const query = { name, status: ["COMPLETE"], created_before: job.created_at, limit: 1 };
+  const found = useApi(routes.listJobs, { query }, { enabled: name !== "" });
+  const id = found.data?.[0]?.id;
+  // The texts of a list may be cut, so the job is read again by itself.
+  const whole = useApi(routes.listJobs, { query: { job_id: id ?? job.id } }, { enabled: id !== undefined });
+  if (name === "" || found.data?.length === 0)
+    return (
+      <Empty title="No earlier success">
+        <p>When a run with this name is complete, later runs show here what has changed since.</p>
+      </Empty>
+    );
+  const before = whole.data?.[0];
+  return before && before.id === id ? <Difference before={before} job={job} /> : <Loading />;
+}
+
+interface Changed {
+  readonly name: string;
+  readonly before: string;
+  readonly after: string;
+}
+
+const columns: readonly Column<Changed>[] = [
+  { title: "Setting", cell: ({ name }) => name },
+  { title: "Then", cell: ({ before }) => before || "–" },
+  { title: "Now", wide: true, cell: ({ after }) => after || "–" },
+];
+
+function Difference({ before, job }: { before: Job; job: Job }) {
+  const then = new Map(settingsOf(before));
+  const changed = settingsOf(job)
+    .map(([name, after]) => ({ name, before: then.get(name) ?? "", after }))
+    .filter((one) => one.before !== one.after);
+  const short = changed.filter((one) => !`${one.before}${one.after}`.includes("\n"));
+  const long = changed.filter((one) => !short.includes(one));
+  const hasOtherScript = before.query !== job.query;
+  return (
+    <div className="stack">
+      <p>
+        Compared with the <Link href={jobPath(before.team, before.id)}>last successful run</Link>,{" "}
+        <Time at={before.created_at} />.
+      </p>
+      {changed.length === 0 && !hasOtherScript && (
+        <p>Script, requirements and settings are the same. The data, or what the script reads, has changed.</p>
+      )}
+      {hasOtherScript && <DiffOf title="Script" before={before.query} after={job.query} />}
+      {long.map((one) => (
+        <DiffOf key={one.name} title={one.name} before={one.before} after={one.after} />
+      ))}
+      {short.length > 0 && (
+        <Table label="Changed settings" columns={columns} items={short} keyOf={({ name }) => name} />
+      )}
+    </div>
+  );
+}
+
+const signs: Readonly<Record<DiffLine["kind"], string>> = { same: "  ", added: "+ ", removed: "− ", skipped: "⋯ " };
+
+const DiffOf = ({ title, before, after }: { title: string; before: string; after: string }) => (
+  <section className="stack tight">
+    <h2>{title}</h2>
+    <pre className="code diff">
+      {nearChanges(diffLines(before, after)).map((line, index) => (
+        <div key={index} className={line.kind}>
+          {signs[line.kind] + line.text}
+        </div>
+      ))}
+    </pre>
+  </section>
+);

@@ -1,0 +1,61 @@
+/** The phases of a job, and the difference of two runs. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { phasesOf, widthsOf } from "../src/jobs/job-phases.ts";
+import { diffLines, nearChanges } from "../src/jobs/line-diff.ts";
+
+const at = (second: number) => new Date(second * 1000).toISOString();
+const step = (name: string, from: number, to: number | null) => ({
+  name,
+  label: name,
+  started_at: at(from),
+  finished_at: to === null ? null : at(to),
+});
+
+describe("the phases of a job", () => {
+  it("begin with the queue, and end with the job", () => {
+    const job = {
+      created_at: at(0),
+      started_at: at(4),
+      finished_at: at(10),
+      steps: [step("environment", 4, 6), step("query", 6, null)],
+    };
+    const phases = phasesOf(job);
+    assert.deepEqual(
+      phases.map(({ name, from, to }) => [name, from / 1000, (to ?? 0) / 1000]),
+      [
+        ["queue", 0, 4],
+        ["environment", 4, 6],
+        ["query", 6, 10],
+      ],
+    );
+    assert.deepEqual(widthsOf(phases, 0).map(Math.round), [40, 20, 40]);
+  });
+
+  it("a job that waits has only the queue, which goes on", () => {
+    const [queue] = phasesOf({ created_at: at(0), started_at: null, finished_at: null, steps: null });
+    assert.equal(queue?.to, undefined);
+  });
+});
+
+describe("the difference of two texts", () => {
+  const signs = { same: " ", added: "+", removed: "-", skipped: "…" };
+  const drawn = (before: string, after: string) => diffLines(before, after).map(({ kind, text }) => signs[kind] + text);
+
+  it("keeps the longest common lines", () => {
+    assert.deepEqual(drawn("a\nb\nc\nd", "a\nc\nx\nd"), [" a", "-b", " c", "+x", " d"]);
+    assert.deepEqual(drawn("same", "same"), [" same"]);
+    assert.deepEqual(drawn("", "a"), ["-", "+a"]);
+  });
+
+  it("of very long texts takes bounded work", () => {
+    const many = (letter: string) => Array.from({ length: 20_000 }, (_, index) => letter + index).join("\n");
+    assert.equal(diffLines(many("a"), many("b")).length, 40_000);
+  });
+
+  it("leaves out what is far from changes", () => {
+    const long = Array.from({ length: 50 }, (_, index) => String(index));
+    const lines = nearChanges(diffLines(long.join("\n"), [...long.slice(0, 25), "new", ...long.slice(25)].join("\n")));
+    assert.deepEqual([lines.length, lines[0]?.text, lines.at(-1)?.kind], [9, "22 lines without changes", "skipped"]);
+  });
+});
