@@ -95,7 +95,7 @@ describe("pipelines in a browser", { skip: noBrowser }, () => {
     await visit.picture("pipeline-remove-question");
     await page.getByRole("button", { name: "Remove the job" }).click();
     await visit.sees(/Review the 3 jobs/);
-    await page.getByRole("link", { name: "Settings" }).click();
+    await page.locator("main").getByRole("link", { name: "Settings" }).click();
     await page.getByLabel("Environment variables").fill("FIXED=no");
     await page.getByLabel("Priority").selectOption("1");
     await page.getByLabel("Python version").fill("not a version");
@@ -158,7 +158,7 @@ describe("pipelines in a browser", { skip: noBrowser }, () => {
 
   it("after the settings are mended, rerun from failed completes it", async () => {
     const { page } = visit;
-    await page.getByRole("link", { name: "Settings" }).click();
+    await page.locator("main").getByRole("link", { name: "Settings" }).click();
     await page.getByLabel("Environment variables").fill("FIXED=yes");
     await button("Save the settings").click();
     await visit.sees(/Saved\./);
@@ -213,7 +213,7 @@ describe("pipelines in a browser", { skip: noBrowser }, () => {
     for (const name of [/^Resume/, /^Rerun from failed/, /^Cancel/]) assert.match(await refusal(name), why);
     await page.locator(".graph .node", { has: page.locator("title", { hasText: "join_prices.sh" }) }).click();
     for (const name of [/^Retry only this job/, /^Remove/]) assert.match(await refusal(name), why);
-    await page.getByRole("link", { name: "Settings" }).last().click();
+    await page.locator("main").getByRole("link", { name: "Settings" }).last().click();
     assert.match(await refusal(/^Save the settings/), why);
     await page.context().close();
   });
