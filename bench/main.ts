@@ -22,6 +22,7 @@ const parts: Record<string, () => Promise<Measurement[]>> = {
   "web-logs": async () => (await import("./web-logs.ts")).measureWebLogs(),
   storage: async () => (await import("./storage.ts")).measureStorage(),
   bridge: async () => (await import("./bridge.ts")).measureBridge(),
+  "web-jobs": async () => (await import("./web-jobs.ts")).measureJobsList(),
   schedules: async () => (await import("./schedules.ts")).measureSchedules(),
 };
 

@@ -106,6 +106,14 @@ describe("jobs in a browser", { skip: noBrowser }, () => {
     await dialog.waitFor({ state: "detached" });
   });
 
+  it("the clusters show the slots in use and the waiting jobs", async () => {
+    await visit.open("/team/main/clusters");
+    await visit.sees(/Slots in use2 of 2[\s\S]*Waiting jobs, all teams2/);
+    await visit.picture("clusters");
+    await visit.page.getByRole("link", { name: "waiting" }).click();
+    await lists("second.sh", "first.sh");
+  });
+
   it("several jobs are canceled after a question, with a report for each", async () => {
     await visit.open(`${list}?q=s`);
     await visit.page.getByRole("checkbox", { name: "Select second.sh" }).check();

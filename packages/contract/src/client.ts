@@ -29,6 +29,28 @@ export interface Client {
 
 type LooseInput = { params?: Record<string, unknown>; query?: Record<string, unknown>; body?: Record<string, unknown> };
 
+/** A request as any program would send it, without credentials. */
+export interface PlainRequest {
+  readonly method: Route["method"];
+  readonly url: string;
+  /** The JSON body; undefined if the request has none. */
+  readonly body: Record<string, unknown> | undefined;
+}
+
+/** Returns the request that a client with these options sends for a call. */
+export function requestOf<R extends Route>(options: ClientOptions, route: R, input: RouteInput<R>): PlainRequest {
+  const { params, query, body } = input as LooseInput;
+  const hasBody = route.method !== "GET" && !route.upload;
+  return {
+    method: route.method,
+    url: options.url.replace(/\/+$/, "") + fillPath(route, params) + queryString(withTeam(options, route.query, query)),
+    body: hasBody ? withTeam(options, route.body as Route["query"], body) : undefined,
+  };
+}
+
+const withTeam = ({ team }: ClientOptions, schema: Route["query"], values: Record<string, unknown> = {}) =>
+  team && schema && "team_name" in schema.properties ? { team_name: team, ...values } : values;
+
 export function createClient(options: ClientOptions): Client {
   const base = options.url.replace(/\/+$/, "");
   const doFetch = options.fetch ?? fetch;
@@ -36,20 +58,17 @@ export function createClient(options: ClientOptions): Client {
   async function send(route: Route, input: LooseInput, init: RequestInit): Promise<Response> {
     const headers = new Headers(init.headers);
     if (options.token) headers.set("authorization", `Bearer ${options.token}`);
-    const url = base + fillPath(route, input.params) + queryString(withTeam(route.query, input.query));
+    const { url } = requestOf(options, route, input as RouteInput<Route>);
     const response = await doFetch(url, { ...init, method: route.method, headers });
     if (!response.ok) throw await readError(response);
     return response;
   }
 
-  const withTeam = (schema: Route["query"], values: Record<string, unknown> = {}) =>
-    options.team && schema && "team_name" in schema.properties ? { team_name: options.team, ...values } : values;
-
   const request = <R extends Route>(route: R, input: RouteInput<R>, call: CallOptions = {}) => {
     const loose = input as LooseInput;
     const init: RequestInit = { headers: call.headers ?? {}, ...(call.signal ? { signal: call.signal } : {}) };
-    if (route.method !== "GET" && !route.upload) {
-      const body = withTeam(route.body as Route["query"], loose.body);
+    const { body } = requestOf(options, route, input);
+    if (body !== undefined) {
       init.headers = { ...call.headers, "content-type": "application/json" };
       init.body = JSON.stringify(body);
     }

@@ -147,6 +147,8 @@ export const routes = {
   readyz: system.readyz,
   metrics: system.metrics,
   openapiJson: system.openapiJson,
+  getSystem: system.getSystem,
+  getDoctor: system.getDoctor,
 } as const;
 
 export type { Access, Level, Role, Scope, ScopeName } from "./access.ts";
@@ -165,7 +167,7 @@ export {
   backfillLimits,
   type CreateBackfillInput,
 } from "./backfills.ts";
-export { type Client, createClient } from "./client.ts";
+export { type Client, createClient, type PlainRequest, requestOf } from "./client.ts";
 export { type Cluster, clusterLimits, isolationLevels } from "./clusters.ts";
 export { type Credentials, type CredentialsInput, credentialLimits } from "./credentials.ts";
 export type { DatasetCopy } from "./dataset-copies.ts";
@@ -260,6 +262,7 @@ export {
 export type { ActionFeedback } from "./schema.ts";
 export { serviceRoles } from "./service-accounts.ts";
 export type { Work } from "./succession.ts";
+export type { Finding, SystemState } from "./system.ts";
 export type { Task, TaskItem, UpdateTaskInput } from "./tasks.ts";
 export type { Team, TeamUsage } from "./teams.ts";
 export type { NewToken, Token } from "./tokens.ts";

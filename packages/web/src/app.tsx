@@ -1,6 +1,6 @@
 /** The screens by path. Each is a chunk of its own, so that a page loads only what it shows. */
 import { QueryClientProvider } from "@tanstack/react-query";
-import { type ComponentType, lazy, Suspense } from "react";
+import { type ComponentType, lazy, type ReactNode, Suspense } from "react";
 import { Redirect, Route, Router, Switch } from "wouter";
 import { prefix } from "./api/base.ts";
 import { queries } from "./api/calls.ts";
@@ -16,6 +16,7 @@ import { Empty, Loading } from "./look/states.tsx";
 const screens: readonly (readonly [string, ComponentType])[] = [
   ["/", lazy(() => import("./home/home-screen.tsx"))],
   ["/editor", lazy(() => import("./editor/editor-screen.tsx"))],
+  ["/clusters", lazy(() => import("./clusters/clusters-screen.tsx"))],
   ["/datasets/jobs", lazy(() => import("./jobs/jobs-screen.tsx"))],
   ["/datasets/jobs/:id", lazy(() => import("./jobs/job-screen.tsx"))],
   ["/pipelines", lazy(() => import("./pipelines/pipelines-screen.tsx"))],
@@ -33,6 +34,8 @@ const screens: readonly (readonly [string, ComponentType])[] = [
   ["/settings/:tab", lazy(() => import("./settings/settings-screen.tsx"))],
 ];
 
+const AdministrationScreen = lazy(() => import("./administration/administration-screen.tsx"));
+
 export const App = () => (
   <QueryClientProvider client={queries}>
     <Router base={prefix}>
@@ -40,6 +43,11 @@ export const App = () => (
         <Switch>
           <Route path="/">
             <FirstTeam />
+          </Route>
+          <Route path="/administration/:tab?">
+            <OutsideTeams>
+              <AdministrationScreen />
+            </OutsideTeams>
           </Route>
           <Route path="/team/:team/*?">{({ team }) => <TeamPages team={team} />}</Route>
           <Route>
@@ -95,6 +103,14 @@ function TeamPages({ team }: { team: string }) {
     </TeamContext.Provider>
   );
 }
+
+const OutsideTeams = ({ children }: { children: ReactNode }) => (
+  <Frame team={undefined}>
+    <Crash>
+      <Suspense fallback={<FirstLoad />}>{children}</Suspense>
+    </Crash>
+  </Frame>
+);
 
 const FirstLoad = () => (
   <div className="screen">

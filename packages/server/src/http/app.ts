@@ -192,7 +192,7 @@ function checkRequests(app: FastifyInstance, { listening, connections, site }: H
  * Limits the memory for request bodies and for answers that wait to be sent. Uploads do not count, because they are
  * streamed to disk.
  */
-function boundMemory(app: FastifyInstance, { connections }: HttpContext): void {
+function boundMemory(app: FastifyInstance, { connections, stopping }: HttpContext): void {
   const bodies = new BodiesUnderWay();
   app.addHook("preParsing", (request, reply, payload, done) => {
     const { headers, principal, routeOptions } = request;
@@ -204,7 +204,9 @@ function boundMemory(app: FastifyInstance, { connections }: HttpContext): void {
     }
     done(null, payload);
   });
-  app.addHook("onSend", (_request, _reply, payload, done) => {
+  app.addHook("onSend", (_request, reply, payload, done) => {
+    // Otherwise the server would wait for the next request on the connection before it stops.
+    if (stopping.aborted) reply.header("connection", "close");
     if (typeof payload === "string" || Buffer.isBuffer(payload)) connections.expectAnswer(payload.length);
     done(null, payload);
   });

@@ -84,6 +84,8 @@ describe("answers match their schemas", () => {
     fits(routes.startDeviceLogin, await client.call(routes.startDeviceLogin, { body: {} }));
     fits(routes.healthz, await client.call(routes.healthz, {}));
     fits(routes.readyz, await client.call(routes.readyz, {}));
+    fits(routes.getSystem, await client.call(routes.getSystem, {}));
+    fits(routes.getDoctor, await client.call(routes.getDoctor, {}));
     fits(routes.openapiJson, await client.call(routes.openapiJson, {}));
     const task = await createJob(client, shell(":", { cron_expression: "@daily" }));
     fits(routes.cancelJob, await client.call(routes.cancelJob, { params: { job_id: task.id }, body: {} }));

@@ -3,8 +3,10 @@ import { queryTypes, routes } from "@millrace/contract";
 import { useState } from "react";
 import { useAction } from "../api/calls.ts";
 import { useRefusal } from "../api/session.tsx";
+import { useTeam } from "../api/team.tsx";
 import { useUrlState } from "../api/url-state.ts";
 import { Button } from "../look/button.tsx";
+import { CopyAs } from "../look/copy-as.tsx";
 import { AskFirst } from "../look/dialog.tsx";
 import { Choice, TextField } from "../look/field.tsx";
 import { Screen } from "../look/screen.tsx";
@@ -12,6 +14,7 @@ import { LoadError, Loading, Problem } from "../look/states.tsx";
 import { CodeField } from "./code-field.tsx";
 import { type Draft, inputOf } from "./draft.ts";
 import "./editor.css";
+import { runCommand } from "./run-command.ts";
 import { RunPanel } from "./run-panel.tsx";
 import { SettingsForm } from "./settings-form.tsx";
 import { type DraftState, useDraft } from "./use-draft.ts";
@@ -88,9 +91,13 @@ const Head = ({ draft, change }: { draft: Draft; change: DraftState["change"] })
 
 function Actions({ state, runner }: { state: DraftState; runner: ReturnType<typeof useRun> }) {
   const [asked, setAsked] = useState(false);
+  const team = useTeam();
   const { draft, discard } = state;
   return (
     <>
+      {draft && (
+        <CopyAs route={routes.createJob} input={() => ({ body: inputOf(draft) })} cli={() => runCommand(team, draft)} />
+      )}
       <Button kind="bare" icon="bin" onClick={() => setAsked(true)}>
         Discard
       </Button>

@@ -8,6 +8,8 @@ import { Button } from "../look/button.tsx";
 import "../look/field.css";
 import { Icon } from "../look/icon.tsx";
 import "./frame.css";
+import { Keyboard } from "./keyboard.tsx";
+import "./palette.css";
 import { places } from "./places.ts";
 import { Reconnecting } from "./reconnecting.tsx";
 import { themes, useTheme } from "./theme.ts";
@@ -24,6 +26,7 @@ export function Frame({ team, children }: { team: string | undefined; children: 
         </Link>
         <TeamChoice team={team} />
         <span className="space" />
+        {team !== undefined && <Keyboard team={team} />}
         {team !== undefined && <Reconnecting team={team} />}
         <UserMenu />
       </header>
@@ -74,7 +77,7 @@ function TeamChoice({ team }: { team: string | undefined }) {
 }
 
 function UserMenu() {
-  const { username } = useSession();
+  const { username, is_admin } = useSession();
   const [theme, setTheme] = useTheme();
   return (
     <details className="user-menu" onBlur={closeWhenLeft}>
@@ -83,7 +86,8 @@ function UserMenu() {
         <span>{username}</span>
       </summary>
       <div className="menu stack tight">
-        <a href={serverPath("/auth/account")}>Account</a>
+        <AccountLink />
+        {is_admin && <Link href="/administration">Administration</Link>}
         <a href={serverPath("/api/docs")}>API reference</a>
         <label className="row apart">
           Theme
@@ -99,6 +103,15 @@ function UserMenu() {
       </div>
     </details>
   );
+}
+
+/** The profile is a part of a team's settings; a user without a team has the plain page. */
+function AccountLink() {
+  const [path] = useLocation();
+  const { teams } = useSession();
+  const team = /^\/team\/([^/]+)/.exec(path)?.[1] ?? teams[0]?.name;
+  if (team === undefined) return <a href={serverPath("/auth/account")}>Account</a>;
+  return <Link href={`/team/${team}/settings/profile`}>Profile and tokens</Link>;
 }
 
 function closeWhenLeft(event: { currentTarget: HTMLDetailsElement; relatedTarget: EventTarget | null }): void {

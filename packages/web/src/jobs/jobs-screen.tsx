@@ -5,12 +5,14 @@ import { useApiPages } from "../api/calls.ts";
 import { useRefusal } from "../api/session.tsx";
 import { teamPath, useTeam } from "../api/team.tsx";
 import { Button, ButtonLink } from "../look/button.tsx";
+import { CopyAs } from "../look/copy-as.tsx";
 import { Command } from "../look/copy-button.tsx";
 import { Screen } from "../look/screen.tsx";
 import { Empty, Read } from "../look/states.tsx";
 import { BulkBar } from "./bulk-bar.tsx";
 import { FilterBar } from "./filter-bar.tsx";
 import { isFiltered, jobsQuery } from "./job-filters.ts";
+import { listCommand } from "./list-command.ts";
 import { ListedRuns } from "./recent-runs.tsx";
 import { SelectableJobs } from "./selectable-jobs.tsx";
 import { useFilters } from "./use-filters.ts";
@@ -23,7 +25,15 @@ export default function JobsScreen() {
   const jobs = useFilteredJobs();
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   return (
-    <Screen title="Jobs" actions={<NewJob />}>
+    <Screen
+      title="Jobs"
+      actions={
+        <>
+          <CopyList />
+          <NewJob />
+        </>
+      }
+    >
       <FilterBar />
       <Read from={jobs}>
         {({ pages }) => {
@@ -86,6 +96,13 @@ function More({ jobs, found }: { jobs: ReturnType<typeof useFilteredJobs>; found
       </Button>
     </div>
   );
+}
+
+function CopyList() {
+  const team = useTeam();
+  const { filters } = useFilters();
+  const query = () => jobsQuery(filters, Date.now());
+  return <CopyAs route={routes.listJobs} input={() => ({ query: query() })} cli={() => listCommand(team, query())} />;
 }
 
 function NewJob() {

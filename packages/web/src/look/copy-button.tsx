@@ -24,7 +24,7 @@ export function CopyButton({ text, label, children }: { text: string; label: str
 }
 
 /** The clipboard of the browser needs HTTPS or localhost; on plain HTTP a hidden field and the old command do it. */
-async function writeText(text: string): Promise<void> {
+export async function writeText(text: string): Promise<void> {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
   const field = document.createElement("textarea");
   field.value = text;

@@ -1,5 +1,5 @@
 /** The top of a screen: its title, which is also the title of the tab, and its actions. */
-import { type ReactNode, useEffect } from "react";
+import { type ReactNode, useEffect, useRef } from "react";
 import { Link } from "wouter";
 import "./screen.css";
 
@@ -36,13 +36,26 @@ interface Tab {
   readonly title: string;
 }
 
-/** Links between the parts of a screen. The URL says which is shown. */
-export const Tabs = ({ label, tabs, current }: { label: string; tabs: readonly Tab[]; current: string }) => (
-  <nav className="tabs row" aria-label={label}>
-    {tabs.map(({ href, title }) => (
-      <Link key={href} href={href} aria-current={href === current ? "page" : undefined}>
-        {title}
-      </Link>
-    ))}
-  </nav>
-);
+interface TabsProps {
+  readonly label: string;
+  readonly tabs: readonly Tab[];
+  readonly current: string;
+}
+
+/** Links between the parts of a screen. The URL says which is shown. On a phone the current one is scrolled into view. */
+export function Tabs({ label, tabs, current }: TabsProps) {
+  const row = useRef<HTMLElement>(null);
+  useEffect(() => {
+    const marked = row.current?.querySelector<HTMLElement>("[aria-current]");
+    if (marked && row.current) row.current.scrollLeft = marked.offsetLeft - row.current.clientWidth / 2;
+  }, [current]);
+  return (
+    <nav ref={row} className="tabs row" aria-label={label}>
+      {tabs.map(({ href, title }) => (
+        <Link key={href} href={href} aria-current={href === current ? "page" : undefined}>
+          {title}
+        </Link>
+      ))}
+    </nav>
+  );
+}

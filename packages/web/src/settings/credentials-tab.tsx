@@ -48,7 +48,7 @@ function CredentialsOfJobs() {
             <Empty title="No credentials yet">
               <p>
                 Credentials give jobs the variables that they need, such as the keys of a bucket. Jobs name a set with
-                `--credentials NAME`, or get the default of the team.
+                <code>--credentials NAME</code>, or get the default of the team.
               </p>
             </Empty>
           )

@@ -1,16 +1,15 @@
 /** The team: what it uses of its quotas, and the defaults of its jobs. */
-import { retryLimits, routes, type Team, type TeamUsage, usualRetryDelay } from "@millrace/contract";
+import { retryLimits, routes, type Team, usualRetryDelay } from "@millrace/contract";
 import { useState } from "react";
 import { useLocation } from "wouter";
 import { useAction, useApi } from "../api/calls.ts";
 import { useManageRefusal } from "../api/session.tsx";
 import { useTeam } from "../api/team.tsx";
-import { bytesText } from "../look/amount.ts";
 import { TextField } from "../look/field.tsx";
 import { Form } from "../look/form.tsx";
-import { Meter } from "../look/meter.tsx";
 import { Read } from "../look/states.tsx";
 import { settingsPath } from "./settings-paths.ts";
+import { UsageBars } from "./usage-bars.tsx";
 
 export function TeamTab() {
   const team_name = useTeam();
@@ -32,23 +31,6 @@ export function TeamTab() {
     </div>
   );
 }
-
-const kinds: Readonly<Record<keyof TeamUsage, string>> = {
-  datasets: "Datasets",
-  uploads: "Uploaded files",
-  logs: "Logs of ended jobs",
-  texts: "Long texts of jobs",
-  exports: "Exports",
-  environments: "Virtualenvs",
-};
-
-export const UsageBars = ({ usage }: { usage: TeamUsage }) => (
-  <>
-    {(Object.keys(kinds) as (keyof TeamUsage)[]).map((kind) => (
-      <Meter key={kind} label={kinds[kind]} value={usage[kind].bytes} limit={usage[kind].quota} format={bytesText} />
-    ))}
-  </>
-);
 
 const Limits = ({ team }: { team: Team }) => (
   <dl className="facts">

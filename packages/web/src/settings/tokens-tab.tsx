@@ -28,7 +28,9 @@ export function TokensTab() {
             <TokenTable tokens={items} revoke={byId} />
           ) : (
             <Empty title="No tokens yet">
-              <p>Create one below, or sign in on your machine with `millrace auth login`.</p>
+              <p>
+                Create one below, or sign in on your machine with <code>millrace auth login</code>.
+              </p>
             </Empty>
           );
         }}

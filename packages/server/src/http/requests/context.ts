@@ -1,4 +1,5 @@
 /** The contexts that routes get, one type for each group of routes. */
+import type { Finding } from "@millrace/contract";
 import type { Logger } from "pino";
 import type { Blobs } from "../../blobs/blobs.ts";
 import type { ListeningSettings } from "../../configuration/groups/listening.ts";
@@ -84,6 +85,10 @@ export interface SystemContext extends RequestContext, Pick<JobsContext, "quotas
   readonly ready: () => boolean;
   /** The version of the program. */
   readonly version: string;
+  /** Checks the configuration and this machine. */
+  readonly diagnose: () => Promise<Finding[]>;
+  /** Whether the operator has set up e-mail. */
+  readonly sendsMail: boolean;
 }
 
 /** Context of the whole HTTP server. Each group of routes gets the part with its own type. */

@@ -7,6 +7,8 @@ import type { Store } from "../../store/drivers/store.ts";
 import type { SystemContext } from "../requests/context.ts";
 import { unavailable } from "../requests/errors.ts";
 import { JsonText, register } from "../requests/route.ts";
+import { Doctor } from "./doctor.ts";
+import { readState } from "./state.ts";
 
 /** Milliseconds that a health check waits for the database. */
 const patience = 1000;
@@ -32,6 +34,11 @@ export function systemRoutes(app: FastifyInstance, context: SystemContext): void
     if (!(await answers(context.store))) throw unavailable();
     return { status: "ready" };
   });
+
+  register(app, context, routes.getSystem, () => readState(context));
+
+  const doctor = new Doctor(context);
+  register(app, context, routes.getDoctor, () => doctor.check());
 
   // The document is serialized once, because anybody may request it, and serializing costs as much as a hundred other
   // answers.

@@ -1,0 +1,110 @@
+/** The clusters: where jobs run, how many slots are in use, and how many jobs wait. */
+import { type Cluster, clusterLimits, routes } from "@millrace/contract";
+import { Link } from "wouter";
+import { useApi } from "../api/calls.ts";
+import { useTeam } from "../api/team.tsx";
+import { jobsPath } from "../jobs/job-paths.ts";
+import { Screen } from "../look/screen.tsx";
+import { Empty, Read } from "../look/states.tsx";
+import { Status } from "../look/status.tsx";
+import { Lines } from "../plots/lines.tsx";
+import "./clusters.css";
+import { queueDepth } from "./queue-depth.ts";
+import { TeamLimits } from "./team-limits.tsx";
+
+/** What the levels of isolation mean. */
+const isolation = {
+  none: "Jobs run as the user of the server, without isolation",
+  uid: "Each job runs as a user of its own",
+  bwrap: "Each job runs in a sandbox of its own",
+} as const;
+
+export default function ClustersScreen() {
+  const clusters = useApi(routes.listClusters, { query: {} });
+  return (
+    <Screen title="Clusters">
+      <Read from={clusters}>
+        {(list) =>
+          list.length === 0 ? (
+            <Empty title="No cluster accepts jobs">
+              <p>The server adds its own machine when it starts. Ask an operator of the server.</p>
+            </Empty>
+          ) : (
+            <div className="clusters">
+              {list.map((cluster) => (
+                <ClusterCard key={cluster.id} cluster={cluster} />
+              ))}
+            </div>
+          )
+        }
+      </Read>
+      <TeamLimits />
+    </Screen>
+  );
+}
+
+function ClusterCard({ cluster }: { cluster: Cluster }) {
+  const team = useTeam();
+  const { name, status, busy_workers: busy, max_workers: all, waiting_jobs: waiting } = cluster;
+  const paused = status === "INACTIVE";
+  const shown = (state: string) => `${jobsPath(team)}?status=${state}&cluster=${encodeURIComponent(name)}`;
+  return (
+    <section className="card stack" aria-label={name}>
+      <header className="row apart wrap">
+        <div className="row">
+          <h2>{name}</h2>
+          {cluster.default && <span className="small soft">default</span>}
+        </div>
+        <Status status={paused ? "PAUSED" : "COMPLETE"} word={paused ? "Starts no jobs" : "Active"} />
+      </header>
+      {paused && (
+        <p className="problem">
+          The disk of the server is nearly full, or the cluster cannot be reached. Jobs wait until that is mended; an
+          operator of the server can see why.
+        </p>
+      )}
+      <div className="stack tight">
+        <div className="row apart">
+          <span>Slots in use</span>
+          <b className="number">{`${busy} of ${all}`}</b>
+        </div>
+        <meter className="slots" min={0} max={all} value={busy} aria-label={`${busy} of ${all} slots in use`} />
+      </div>
+      <dl className="facts">
+        <dt>Waiting jobs, all teams</dt>
+        <dd>{waiting >= clusterLimits.waiting ? `${clusterLimits.waiting} or more` : waiting}</dd>
+        <dt>Jobs of this team</dt>
+        <dd>
+          <Link href={shown("waiting")}>waiting</Link>, <Link href={shown("running")}>running</Link>
+        </dd>
+        <dt>Isolation</dt>
+        <dd>{`${isolation[cluster.isolation]} (${cluster.isolation})`}</dd>
+        <dt>Provider</dt>
+        <dd>{cluster.cloud_provider === "local" ? "The machine of the server" : cluster.cloud_provider}</dd>
+      </dl>
+      <QueueDepth name={name} />
+    </section>
+  );
+}
+
+/** Jobs that the plot is made from. */
+const recent = 200;
+
+function QueueDepth({ name }: { name: string }) {
+  const { data = [], dataUpdatedAt } = useApi(routes.listJobs, { query: { cluster: name, limit: recent } });
+  const points = queueDepth(data, dataUpdatedAt);
+  if (points.length < 4) return null;
+  return (
+    <div className="stack tight">
+      <h3>Waiting jobs of this team, over its last {data.length} jobs</h3>
+      <Lines
+        label={`Waiting jobs on ${name}`}
+        series={[{ name: "Waiting", points }]}
+        format={(value) => String(Math.round(value))}
+        formatTime={(at) => moment.format(at)}
+      />
+    </div>
+  );
+}
+
+const moment = new Intl.DateTimeFormat(undefined, { dateStyle: "short", timeStyle: "medium" });
