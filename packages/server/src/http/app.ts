@@ -17,6 +17,7 @@ import { datasetCopyRoutes } from "./datasets/dataset-copies.ts";
 import { datasetRoutes } from "./datasets/datasets.ts";
 import { exportRoutes } from "./datasets/exports.ts";
 import { sourceRoutes } from "./datasets/sources.ts";
+import { storageRoutes } from "./datasets/storage.ts";
 import { notificationRoutes } from "./events/notifications.ts";
 import { webhookRoutes } from "./events/webhooks.ts";
 import { clusterRoutes } from "./jobs/clusters.ts";
@@ -100,6 +101,7 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
   datasetRoutes(app, context);
   exportRoutes(app, context);
   sourceRoutes(app, context);
+  storageRoutes(app, context);
   credentialsRoutes(app, context);
   scheduleRoutes(app, context);
   taskRoutes(app, context);
