@@ -21,6 +21,16 @@ describe("the home in a browser", { skip: noBrowser }, () => {
     await visit.picture("home-empty");
   });
 
+  it("a viewer sees the same, and the buttons say why they are refused", async () => {
+    await visit.asMember("viewer", async (page) => {
+      await page.goto(`${visit.server.url}/team/main`);
+      for (const words of ["Open the editor", "Make the demo"]) {
+        const button = page.locator(`main button:has-text('${words}')`);
+        assert.match((await button.getAttribute("title")) ?? "", /You are a viewer of this team; only editors/);
+      }
+    });
+  });
+
   it("one click makes the demo: a lineage of three jobs, a running job, a failure with its reason, a paused schedule", async () => {
     await visit.page.click("button:has-text('Make the demo')");
     await visit.sees(/1 job failed since yesterday\./, 30);
@@ -70,7 +80,7 @@ describe("the home in a browser", { skip: noBrowser }, () => {
     await client.call(routes.createSchedule, {
       body: { schedule_name: "stars", pipeline_name: pipeline.name, start_after },
     });
-    await visit.sees(/The schedule stars is failing, 1 pipeline failed since yesterday and 1 job failed/, 30);
+    await visit.sees(/The schedule stars is failing; 1 pipeline and 1 job failed since yesterday\./, 30);
     await visit.sees(/stars\s*Failing/);
     assert.equal(await visit.page.locator(".last-runs a").count(), 1);
     await visit.picture("home-failing");
@@ -79,7 +89,7 @@ describe("the home in a browser", { skip: noBrowser }, () => {
   it("says what failed in the words of the job, as text", async () => {
     const name = "<b>evil</b>.sh";
     await runJob(visit.client, shell("echo '<img src=x onerror=alert(1)>' >&2; exit 3", { query_name: name }));
-    await visit.sees(/2 jobs failed since yesterday\.[\s\S]*<b>evil<\/b>\.sh[\s\S]*exit code 3/);
+    await visit.sees(/1 pipeline and 2 jobs failed since yesterday\.[\s\S]*<b>evil<\/b>\.sh[\s\S]*exit code 3/);
     await visit.picture("home-failed");
   });
 

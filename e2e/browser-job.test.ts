@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { createJob, python, runJob, shell } from "@millrace/testing/millrace/jobs.ts";
+import axe from "axe-core";
 import { noBrowser, Visit } from "./support/browser.ts";
 
 describe("the page of a job", { skip: noBrowser }, () => {
@@ -99,6 +100,44 @@ describe("the page of a job", { skip: noBrowser }, () => {
     await visit.page.waitForURL(/attempt=2/);
     await visit.open(`/team/main/datasets/jobs/${job.id}?tab=datasets`);
     await visit.sees(/No datasets/);
+  });
+
+  it("every part passes axe in both themes", async () => {
+    const { job } = await runJob(
+      visit.client,
+      python("print('a/b', 'Epoch 3/10', '\\x1b[31mred\\x1b[36mcyan\\x1b[90mgray')\nraise ValueError(1)", {
+        query_name: "broken.py",
+      }),
+    );
+    for (const tab of ["log", "script", "settings", "datasets", "resources", "attempts", "runs"]) {
+      await visit.open(`/team/main/datasets/jobs/${job.id}?tab=${tab}`);
+      await visit.sees(/Why it failed/);
+      for (const colorScheme of ["light", "dark"] as const) {
+        await visit.page.emulateMedia({ colorScheme });
+        await visit.page.evaluate(axe.source);
+        const { violations } = await visit.page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>(
+          "axe.run(document)",
+        );
+        const found = violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
+        assert.deepEqual(found, [], `${tab} ${colorScheme}`);
+      }
+    }
+    await visit.page.emulateMedia({ colorScheme: "light" });
+  });
+
+  it("a viewer sees the actions, and why they are not allowed", async () => {
+    const { job } = await runJob(visit.client, shell("exit 1"));
+    await visit.page.route("**/api/whoami*", async (route) => {
+      const answer = await route.fetch();
+      const who = (await answer.json()) as { teams: { role: string }[] };
+      await route.fulfill({
+        response: answer,
+        json: { ...who, teams: who.teams.map((team) => ({ ...team, role: "viewer" })) },
+      });
+    });
+    await visit.open(`/team/main/datasets/jobs/${job.id}`);
+    await visit.sees(/Rerun\. You are a viewer of this team/);
+    await visit.page.unrouteAll();
   });
 
   it("a job that does not exist has its own page", async () => {

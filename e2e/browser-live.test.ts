@@ -5,6 +5,11 @@ import { routes } from "@millrace/contract";
 import { createJob, shell, waitForStatus } from "@millrace/testing/millrace/jobs.ts";
 import { noBrowser, Visit } from "./support/browser.ts";
 
+/** Pretends that the tab is in front or behind. */
+const show = (visit: Visit, isShown: boolean) =>
+  visit.page.evaluate(`Object.defineProperty(document, "hidden", { value: ${!isShown}, configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"))`);
+
 describe("live pages in a browser", { skip: noBrowser }, () => {
   let visit: Visit;
   before(async () => {
@@ -52,6 +57,23 @@ describe("live pages in a browser", { skip: noBrowser }, () => {
     assert.equal(await visit.page.evaluate("window.mark"), "same page");
     // The browser itself complained about refused connections.
     visit.complaints.length = 0;
+  });
+
+  it("a page that nobody looks at stops following after a minute, and goes on when it is looked at", async () => {
+    await visit.page.clock.install();
+    await visit.open("/team/main/datasets/jobs");
+    await visit.sees(/afterwards\.sh/);
+    const closed = visit.page.waitForEvent("requestfailed", (request) => request.url().includes("/api/live"));
+    await show(visit, false);
+    await visit.page.clock.fastForward(61_000);
+    await closed;
+    await createJob(visit.client, shell("true", { query_name: "unseen.sh" }));
+    const opened = visit.page.waitForRequest(/api\/live/);
+    await show(visit, true);
+    await opened;
+    await visit.page.clock.resume();
+    await visit.sees(/unseen\.sh/, 10);
+    assert.equal(await visit.page.textContent(".reconnecting"), "");
   });
 
   it("a page whose session ended leads to the sign-in", async () => {

@@ -1,7 +1,7 @@
 /** The log viewer in a real browser. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { createJob, runJob, shell } from "@millrace/testing/millrace/jobs.ts";
+import { createJob, python, runJob, shell } from "@millrace/testing/millrace/jobs.ts";
 import { noBrowser, Visit } from "./support/browser.ts";
 
 describe("the log viewer", { skip: noBrowser }, () => {
@@ -50,8 +50,7 @@ describe("the log viewer", { skip: noBrowser }, () => {
     await visit.page.mouse.wheel(0, 2000);
     await first("> 100");
     await openLog(job.id, "?line=123456");
-    await visit.page.waitForSelector(".log-row.selected");
-    assert.equal(await visit.page.textContent(".log-row.selected .log-text"), "123456");
+    await visit.page.waitForSelector(".log-row.selected .log-text:text-is('123456')");
     await visit.picture("log-line");
     assert.ok((await numbers()).length < 100, "only what is shown is drawn");
     await visit.page.click(".log-number:text-is('123457')");
@@ -150,6 +149,20 @@ describe("the log viewer", { skip: noBrowser }, () => {
     await visit.page.waitForSelector(".log-row.selected");
     assert.deepEqual((await inView()).slice(0, 3), ["line 1", "line 2", "line 3"]);
     visit.complaints.length = 0;
+  });
+
+  it("folds the build of the environment away", async () => {
+    const lines = ["Building virtualenv with Python 3.12", "Resolved 2 packages in 1s", " + numpy==2.0", "own line"];
+    const script = `print(${JSON.stringify(lines.join("\n"))})`;
+    const { job } = await runJob(visit.client, python(script));
+    await openLog(job.id);
+    await visit.sees(/Environment build, 3 lines/);
+    assert.deepEqual((await shown()).slice(-1), ["own line"]);
+    await visit.picture("log-folded");
+    await visit.page.click("text=Environment build, 3 lines");
+    await visit.sees(/Resolved 2 packages/);
+    await visit.page.click("button:has-text('Environment build')");
+    await visit.sees(/Environment build, 3 lines/);
   });
 
   it("a job that wrote nothing says so", async () => {

@@ -37,6 +37,7 @@ describe("pipelines in a browser", { skip: noBrowser }, () => {
 
   const button = (name: string) => visit.page.getByRole("button", { name: new RegExp(`^${name}`) });
   const node = (name: string) => visit.page.locator(`.graph .node[aria-label*="${name}"]`);
+  const tab = (name: string) => visit.page.locator("main .tabs").getByText(name);
   const idOf = () => new URL(visit.page.url()).pathname.split("/").at(-1) ?? "";
 
   it("an empty list says what a pipeline is, and how to create one", async () => {
@@ -74,7 +75,7 @@ describe("pipelines in a browser", { skip: noBrowser }, () => {
     await node("list_photos.sh").focus();
     await page.keyboard.press("ArrowRight");
     await page.keyboard.press("ArrowRight");
-    assert.match((await page.evaluate("document.activeElement.getAttribute('aria-label')")) as string, /train\.sh/);
+    await page.locator('.graph .node:focus[aria-label*="train.sh"]').waitFor();
     await node("resize.sh").click();
     await page.waitForURL(/job=/);
     await visit.sees(/It waits for list_photos.sh/);
@@ -91,7 +92,7 @@ describe("pipelines in a browser", { skip: noBrowser }, () => {
     await visit.picture("pipeline-remove-question");
     await page.getByRole("button", { name: "Remove the job" }).click();
     await visit.sees(/Review the 3 jobs/);
-    await page.getByRole("link", { name: "Settings" }).click();
+    await tab("Settings").click();
     await page.getByLabel("Environment variables").fill("FIXED=no");
     await page.getByLabel("Priority").selectOption("1");
     await page.getByLabel("Python version").fill("not a version");
@@ -108,8 +109,7 @@ describe("pipelines in a browser", { skip: noBrowser }, () => {
   });
 
   it("it is started, paused, resumed, and completes", async () => {
-    const { page } = visit;
-    await page.getByRole("link", { name: "Graph" }).click();
+    await tab("Graph").click();
     await button("Start").click();
     await button("Pause").click();
     await visit.sees(/Paused/);
@@ -137,24 +137,24 @@ describe("pipelines in a browser", { skip: noBrowser }, () => {
 
   it("the jobs are also a list, a timeline, and a grid of the last runs, each with its own URL", async () => {
     const { page } = visit;
-    await page.getByRole("link", { name: "Jobs" }).last().click();
+    await tab("Jobs").click();
     await page.getByRole("button", { name: /^Failed/ }).click();
     await page.waitForURL(/view=list&state=FAILED/);
     await visit.picture("pipeline-list");
     await page.reload();
     await visit.sees(/join_prices.sh/);
     assert.equal(await page.locator("main table tbody tr").count(), 1);
-    await page.getByRole("link", { name: "Timeline" }).click();
+    await tab("Timeline").click();
     await visit.sees(/1 more jobs? ha(s|ve) not started/);
     await visit.picture("pipeline-timeline");
-    await page.getByRole("link", { name: "Last runs" }).click();
+    await tab("Last runs").click();
     await visit.sees(/The last pipeline for @admin.default.report/);
     await visit.picture("pipeline-last-runs");
   });
 
   it("after the settings are mended, rerun from failed completes it", async () => {
     const { page } = visit;
-    await page.getByRole("link", { name: "Settings" }).click();
+    await tab("Settings").click();
     await page.getByLabel("Environment variables").fill("FIXED=yes");
     await button("Save the settings").click();
     await visit.sees(/Saved\./);
@@ -209,7 +209,7 @@ describe("pipelines in a browser", { skip: noBrowser }, () => {
     for (const name of [/^Resume/, /^Rerun from failed/, /^Cancel/]) assert.match(await refusal(name), why);
     await page.locator('.graph .node[aria-label*="join_prices.sh"]').click();
     for (const name of [/^Retry only this job/, /^Remove/]) assert.match(await refusal(name), why);
-    await page.getByRole("link", { name: "Settings" }).last().click();
+    await page.locator("main .tabs").getByText("Settings").click();
     assert.match(await refusal(/^Save the settings/), why);
     await page.context().close();
   });

@@ -11,9 +11,9 @@ for tool in tsc esbuild; do
 done
 entry=src/main.ts
 [ -e "$entry" ] || entry=src/index.ts
-# A program that is started as a separate process.
-child=src/warehouses/child.ts
-[ -e "$child" ] || child=
+# Programs that are started as separate processes.
+children="src/warehouses/child.ts src/senders/storage-child.ts"
+[ -e src/warehouses/child.ts ] || children=
 
 # Our packages that this one imports must be built before its types can be.
 for name in contract server storage; do
@@ -29,7 +29,7 @@ if grep -q '"sideEffects": false' package.json; then
   javascript='"target": "es2024"'
 else
   javascript='"emitDeclarationOnly": true'
-  "$tools/esbuild" "$entry" $child --bundle --splitting --entry-names='[name]' --format=esm --platform=node \
+  "$tools/esbuild" "$entry" $children --bundle --splitting --entry-names='[name]' --format=esm --platform=node \
     --target=node24 --packages=external --log-level=warning --outdir=dist || exit
 fi
 # Files that are read at run time are beside the module that reads them; in a bundle, at the top.

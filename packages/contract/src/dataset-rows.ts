@@ -17,7 +17,7 @@ export const rowLimits = {
 } as const;
 
 /** A value that is too long for the answer, or bytes. */
-export interface CutCell {
+interface CutCell {
   /** The beginning of the text, or of the bytes as hexadecimal digits. */
   readonly text: string;
   /** Length of the whole value in bytes. */

@@ -22,6 +22,7 @@ import * as profile from "./profile.ts";
 import * as schedules from "./schedules.ts";
 import * as serviceAccounts from "./service-accounts.ts";
 import * as sources from "./sources.ts";
+import * as storage from "./storage.ts";
 import * as succession from "./succession.ts";
 import * as system from "./system.ts";
 import * as tasks from "./tasks.ts";
@@ -105,6 +106,7 @@ export const routes = {
   downloadExport: exports.downloadExport,
   getLineage: lineage.getLineage,
   listSource: sources.listSource,
+  browseStorage: storage.browseStorage,
   triggerPipeline: pipelines.triggerPipeline,
   updatePipelineSettings: pipelines.updatePipelineSettings,
   getPipeline: pipelines.getPipeline,
@@ -261,6 +263,7 @@ export {
 } from "./schedules.ts";
 export type { ActionFeedback } from "./schema.ts";
 export { serviceRoles } from "./service-accounts.ts";
+export { type StorageEntry, type StorageListing, storagePage, storageSchemes } from "./storage.ts";
 export type { Work } from "./succession.ts";
 export type { Finding, SystemState } from "./system.ts";
 export type { Task, TaskItem, UpdateTaskInput } from "./tasks.ts";

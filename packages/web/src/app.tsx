@@ -30,6 +30,7 @@ const screens: readonly (readonly [string, ComponentType])[] = [
   ["/schedules/:id", lazy(() => import("./schedules/schedule-screen.tsx"))],
   ["/datasets", lazy(() => import("./datasets/datasets-screen.tsx"))],
   ["/datasets/:name", lazy(() => import("./datasets/dataset-screen.tsx"))],
+  ["/storage", lazy(() => import("./storage/storage-screen.tsx"))],
   ["/settings", lazy(() => import("./settings/settings-screen.tsx"))],
   ["/settings/:tab", lazy(() => import("./settings/settings-screen.tsx"))],
 ];

@@ -5,6 +5,7 @@ import { grouped } from "../src/graph/groups.ts";
 import { layout, nodeSize } from "../src/graph/layout.ts";
 import { type GraphEdge, type GraphNode, linksOf, related } from "../src/graph/nodes.ts";
 import { step } from "../src/graph/steps.ts";
+import { boxInView, contains, firstView, fitted, revealed, zoomed } from "../src/graph/view.ts";
 
 /** Edges from a text such as `a>b b>c`. */
 const edgesOf = (text: string): GraphEdge[] =>
@@ -129,6 +130,36 @@ describe("the arrow keys", () => {
     assert.equal(step(upper, "down", laid, links), lower);
     assert.equal(step(lower, "up", laid, links), upper);
     assert.equal(step("a", "left", laid, links), undefined);
+  });
+});
+
+describe("the view of a graph", () => {
+  const frame = { width: 800, height: 400 };
+  const whole = { left: 0, top: 0, right: 5000, bottom: 300 };
+  const graph = { width: 5000, height: 300 };
+
+  it("begins with all of a small graph, and with a readable part of a large one", () => {
+    assert.equal(firstView({ width: 300, height: 100 }, frame, undefined).scale, 1);
+    const { scale, x, y } = firstView(graph, frame, undefined);
+    assert.ok(scale > 0.7);
+    assert.ok(x > 0 && x < 30, "at its left edge");
+    assert.equal(y, (frame.height - graph.height * scale) / 2);
+  });
+
+  it("begins at the node that matters, without empty space beyond the graph", () => {
+    const at = (x: number) => firstView(graph, frame, { x, y: 100, column: 0 });
+    const { x, scale } = at(2400);
+    assert.ok(Math.abs(2400 * scale + x - frame.width / 2) < 200);
+    const end = at(4990);
+    assert.ok(graph.width * end.scale + end.x >= frame.width - 30);
+  });
+
+  it("fits the whole graph, zooms around a place, and moves to a node that is out of view", () => {
+    assert.ok(contains(boxInView(fitted(graph, frame), frame), whole));
+    const view = zoomed({ x: 0, y: 0, scale: 1 }, 0.5, { x: 100, y: 50 });
+    assert.deepEqual(view, { scale: 0.5, x: 50, y: 25 });
+    const moved = revealed({ x: 0, y: 0, scale: 1 }, { x: 2000, y: 10, column: 8 }, frame);
+    assert.ok(2000 + nodeSize.width + moved.x <= frame.width);
   });
 });
 

@@ -42,7 +42,7 @@ describe("the verdict", () => {
     };
     assert.deepEqual(textOf(facts), {
       tone: "bad",
-      text: "The schedule nightly is failing, 1 pipeline failed since yesterday and 2 jobs failed since yesterday.",
+      text: "The schedule nightly is failing; 1 pipeline and 2 jobs failed since yesterday.",
     });
     const skips = textOf({ schedules: [schedule("a", "skipping"), schedule("b", "skipping")] });
     assert.deepEqual(skips, { tone: "warn", text: "2 schedules are skipping runs." });

@@ -3,6 +3,7 @@ import { diagnose } from "../admin/doctor/doctor.ts";
 import { Callers } from "../http/connections/callers.ts";
 import type { HttpContext } from "../http/requests/context.ts";
 import { siteOf } from "../http/requests/site.ts";
+import { storageLister } from "../senders/storage-listing.ts";
 import { version } from "../version.ts";
 import { openConnections } from "./http-server.ts";
 import { signInLimits } from "./sign-in-limits.ts";
@@ -23,6 +24,7 @@ export function httpContext({ config, machinery, exports, publicUrl, readiness }
     tidyHours: config.warehouses.tidyHours,
     timezone: config.jobs.timezone,
     jobPaths: localEngine.jobPaths.map(({ path }) => path),
+    listStorage: storageLister(config.storage.networks),
     ready: readiness.isReady,
     stopping: readiness.stopping,
     changes: signals.changes,

@@ -14,6 +14,7 @@ import { mail } from "./groups/mail.ts";
 import { quotas } from "./groups/quotas.ts";
 import { requests } from "./groups/requests.ts";
 import { retention } from "./groups/retention.ts";
+import { storage } from "./groups/storage.ts";
 import { testing } from "./groups/testing.ts";
 import { warehouses } from "./groups/warehouses.ts";
 import { webhooks } from "./groups/webhooks.ts";
@@ -33,6 +34,7 @@ export const groups = {
   exports,
   quotas,
   retention,
+  storage,
   webhooks,
   mail,
   logging,

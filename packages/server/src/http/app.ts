@@ -17,6 +17,7 @@ import { datasetCopyRoutes } from "./datasets/dataset-copies.ts";
 import { datasetRoutes } from "./datasets/datasets.ts";
 import { exportRoutes } from "./datasets/exports.ts";
 import { sourceRoutes } from "./datasets/sources.ts";
+import { storageRoutes } from "./datasets/storage.ts";
 import { notificationRoutes } from "./events/notifications.ts";
 import { webhookRoutes } from "./events/webhooks.ts";
 import { clusterRoutes } from "./jobs/clusters.ts";
@@ -100,6 +101,7 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
   datasetRoutes(app, context);
   exportRoutes(app, context);
   sourceRoutes(app, context);
+  storageRoutes(app, context);
   credentialsRoutes(app, context);
   scheduleRoutes(app, context);
   taskRoutes(app, context);
@@ -192,7 +194,7 @@ function checkRequests(app: FastifyInstance, { listening, connections, site }: H
  * Limits the memory for request bodies and for answers that wait to be sent. Uploads do not count, because they are
  * streamed to disk.
  */
-function boundMemory(app: FastifyInstance, { connections }: HttpContext): void {
+function boundMemory(app: FastifyInstance, { connections, stopping }: HttpContext): void {
   const bodies = new BodiesUnderWay();
   app.addHook("preParsing", (request, reply, payload, done) => {
     const { headers, principal, routeOptions } = request;
@@ -204,7 +206,9 @@ function boundMemory(app: FastifyInstance, { connections }: HttpContext): void {
     }
     done(null, payload);
   });
-  app.addHook("onSend", (_request, _reply, payload, done) => {
+  app.addHook("onSend", (_request, reply, payload, done) => {
+    // Otherwise the server would wait for the next request on the connection before it stops.
+    if (stopping.aborted) reply.header("connection", "close");
     if (typeof payload === "string" || Buffer.isBuffer(payload)) connections.expectAnswer(payload.length);
     done(null, payload);
   });

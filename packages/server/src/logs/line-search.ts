@@ -12,7 +12,7 @@ export interface Matcher {
   readonly work: number;
 }
 
-export interface Hit {
+interface Hit {
   readonly line: number;
   readonly offset: number;
   readonly text: string;

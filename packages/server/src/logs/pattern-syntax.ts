@@ -1,6 +1,6 @@
 /** Parses regular expressions: the syntax of JavaScript without back references, lookaround and Unicode properties. */
 
-export type Range = readonly [number, number];
+type Range = readonly [number, number];
 
 export type Node =
   | { readonly is: "chars"; readonly ranges: readonly Range[] }

@@ -13,6 +13,7 @@ import { type OwnPostgres, startOwnPostgres } from "@millrace/testing/servers/po
 import { sql } from "kysely";
 import pg from "pg";
 import type { DatabaseLock } from "../../src/store/drivers/database-lock.ts";
+import type { Store } from "../../src/store/drivers/store.ts";
 import { isUnavailable, StoreUnavailable, storeError } from "../../src/store/drivers/unavailable.ts";
 import { lockDatabase, openStore } from "../../src/store/opening/open-store.ts";
 import { findUser, insertUser } from "../../src/store/queries/people/users.ts";
@@ -65,6 +66,20 @@ describe("the lock on a database", { timeout: 120_000 }, () => {
     relay.garbles = false;
     while (!lock.isHeld) await sleep(5);
     assert.notEqual(lock.begin, begin);
+  });
+
+  it("has sessions at the isolation level that the store is written for, whatever the database's default is", async () => {
+    const where = await location();
+    const name = new URL(where.databaseUrl).pathname.slice(1);
+    await postgres.cluster.query(`alter database "${name}" set default_transaction_isolation = 'serializable'`);
+    const lock = await take(where);
+    const store = await openStore(where, undefined, lock);
+    const level = async (db: Store["db"]) =>
+      (await sql<{ level: string }>`select current_setting('transaction_isolation') as level`.execute(db)).rows[0]
+        ?.level;
+    assert.deepEqual([await level(store.db), await store.write(level)], ["read committed", "read committed"]);
+    await store.close();
+    await lock.release();
   });
 
   it("is lost while the database is read-only, and writes work at once when it is writable again", {

@@ -114,6 +114,7 @@ async function makeDataset(server: InProcessServer, team: string, name: string) 
     dataset: `${namespace}.${project}.${name}@${version}`,
     export_id,
     source: `file://${sourceFolder}`,
+    uri: `file://${sourceFolder}`,
   };
 }
 

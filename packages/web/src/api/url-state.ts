@@ -24,7 +24,7 @@ export function useUrlChange() {
 }
 
 /** The path and query of a URL with these parameters. */
-export function changedUrl(
+function changedUrl(
   { pathname, search }: { pathname: string; search: string },
   changes: Readonly<Record<string, string>>,
 ): string {

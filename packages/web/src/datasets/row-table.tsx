@@ -15,7 +15,7 @@ interface RowTableProps {
 }
 
 /** Columns of nested fields are named as in scripts: `file.path`. */
-export const columnName = (name: string) => name.replaceAll(/(?<=[^_])__(?=[^_])/g, ".");
+const columnName = (name: string) => name.replaceAll(/(?<=[^_])__(?=[^_])/g, ".");
 
 const isNumber = (type: string) => /^U?(Int|Float)\d*$/.test(type);
 
@@ -103,7 +103,7 @@ function Whole({ cell }: { cell: Cell }) {
 }
 
 /** JSON on several lines. Only if that keeps every digit: numbers may be larger than those of JavaScript. */
-export function pretty(text: string): string {
+function pretty(text: string): string {
   if (!/^[[{]/.test(text)) return text;
   try {
     const value: unknown = JSON.parse(text);

@@ -5,7 +5,7 @@ import { ExportView } from "./export-view.tsx";
 import type { Shown } from "./shown.ts";
 
 /** A script that reads a version. The name is written as a text of Python, whatever it contains. */
-export const pythonRead = (name: string, version: string) =>
+const pythonRead = (name: string, version: string) =>
   `import datachain as dc
 
 chain = dc.read_dataset(${JSON.stringify(name)}, version=${JSON.stringify(version)})

@@ -16,6 +16,7 @@ export const places: readonly Place[] = [
   { title: "Pipelines", icon: "pipelines", path: "/pipelines", here: /^\/pipelines/ },
   { title: "Schedules", icon: "schedules", path: "/schedules", here: /^\/schedules/ },
   { title: "Datasets", icon: "datasets", path: "/datasets", here: /^\/datasets(?!\/jobs)/ },
+  { title: "Storage", icon: "storage", path: "/storage", here: /^\/storage/ },
   { title: "Clusters", icon: "clusters", path: "/clusters", here: /^\/clusters/ },
   { title: "Settings", icon: "settings", path: "/settings/profile", here: /^\/settings/ },
 ];

@@ -9,5 +9,5 @@ export function groupState(members: readonly GraphNode[]): { status: string | un
   const first = (status: string) => importance.indexOf(toneOf(status));
   const status = [...new Set(states)].sort((a, b) => first(a) - first(b))[0];
   const done = states.filter((state) => toneOf(state) === "good").length;
-  return { status, detail: states.length === 0 ? "" : `${done} of ${members.length} complete` };
+  return { status, detail: states.length === 0 ? "" : `${done.toLocaleString("en")} complete` };
 }

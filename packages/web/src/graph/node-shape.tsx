@@ -21,20 +21,22 @@ interface NodeShapeProps {
 export const NodeShape = memo(function NodeShape({ node, place, selected, dim, far, reachable }: NodeShapeProps) {
   const { status, detail } = node.members ? groupState(node.members) : node;
   const words = [status && wordOf(status), detail].filter(Boolean).join(" · ");
+  const looks = `${node.kind} ${status ? toneOf(status) : ""} ${dim ? "dim" : ""} ${selected ? "selected" : ""} ${far ? "far" : ""}`;
   // In SVG, Preact writes the names of attributes as they are: `tabIndex` would mean nothing.
   return (
-    // biome-ignore lint/a11y/useSemanticElements: SVG has no button of its own
-    <g
-      className={`node ${node.kind} ${status ? toneOf(status) : ""} ${dim ? "dim" : ""} ${selected ? "selected" : ""} ${far ? "far" : ""}`}
-      transform={`translate(${place.x} ${place.y})`}
-      data-id={node.id}
-      role="button"
-      {...{ tabindex: reachable ? 0 : -1 }}
-      aria-pressed={selected}
-      aria-label={[kindWord[node.kind], node.title, words].filter(Boolean).join(", ")}
-    >
-      {node.members && <Outline kind={node.kind} shift={4} />}
-      <Outline kind={node.kind} shift={0} />
+    <g className={`spot ${looks}`} transform={`translate(${place.x} ${place.y})`} data-id={node.id}>
+      <title>{words ? `${node.title}: ${words}` : node.title}</title>
+      {/* biome-ignore lint/a11y/useSemanticElements: SVG has no button of its own */}
+      <g
+        className={`node ${looks}`}
+        role="button"
+        {...{ tabindex: reachable ? 0 : -1 }}
+        aria-pressed={selected}
+        aria-label={[kindWord[node.kind], node.title, words].filter(Boolean).join(", ")}
+      >
+        {node.members && <Outline kind={node.kind} shift={4} />}
+        <Outline kind={node.kind} shift={0} />
+      </g>
       {!far && <Words title={node.title} words={words} status={status} />}
     </g>
   );
@@ -52,24 +54,25 @@ function Outline({ kind, shift }: { kind: NodeKind; shift: number }) {
   return <rect className="outline" width={width} height={height} rx={radius} transform={transform} />;
 }
 
+/** The words as they are drawn, perhaps cut. The label of the button beside them has them whole. */
 function Words({ title, words, status }: { title: string; words: string; status: string | undefined }) {
   const left = status ? 34 : 16;
   return (
-    <>
-      <title>{words ? `${title}: ${words}` : title}</title>
+    // biome-ignore lint/a11y/noAriaHiddenOnFocusable: the button is beside it, not in it
+    <g className="drawn-words" aria-hidden="true">
       {status && (
         <g transform="translate(12 15)">
           <StatusPath tone={toneOf(status)} />
         </g>
       )}
       <text className="title" x={left} y={words ? 20 : 28}>
-        {shortTitle(title, status ? 23 : 25)}
+        {shortTitle(title, status ? 22 : 24)}
       </text>
       {words && (
         <text className="words" x={left} y={37}>
-          {shortTitle(words, 27)}
+          {shortTitle(words, 25)}
         </text>
       )}
-    </>
+    </g>
   );
 }

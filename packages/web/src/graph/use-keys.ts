@@ -72,7 +72,7 @@ function useMove(viewing: Viewing, setFocused: (id: string) => void) {
   const wanted = useRef<string | undefined>(undefined);
   useEffect(() => {
     if (wanted.current === undefined) return;
-    const element = viewing.frame.current?.querySelector<SVGElement>(`[data-id="${CSS.escape(wanted.current)}"]`);
+    const element = viewing.frame.current?.querySelector<SVGElement>(`[data-id="${CSS.escape(wanted.current)}"] .node`);
     wanted.current = undefined;
     element?.focus({ preventScroll: true });
   });

@@ -34,7 +34,17 @@ export function firstView(graph: Size, frame: Size, centre: Place | undefined): 
     x: centre ? centre.x + nodeSize.width / 2 : frame.width / 2 / scale - margin,
     y: centre ? centre.y + nodeSize.height / 2 : graph.height / 2,
   };
-  return { scale, x: frame.width / 2 - middle.x * scale, y: frame.height / 2 - middle.y * scale };
+  return {
+    scale,
+    x: offset(frame.width, graph.width * scale, middle.x * scale),
+    y: offset(frame.height, graph.height * scale, middle.y * scale),
+  };
+}
+
+/** Puts `middle` in the middle of the frame, but shows no more empty space than there must be. */
+function offset(frame: number, graph: number, middle: number): number {
+  if (graph + 2 * margin <= frame) return (frame - graph) / 2;
+  return within(frame / 2 - middle, frame - margin - graph, margin);
 }
 
 /** Zooms so that the place at `at`, in the frame, stays where it is. */

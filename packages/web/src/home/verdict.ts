@@ -75,8 +75,7 @@ export function verdictOf(facts: Facts, since: Date): Verdict {
   const troubles = [
     ...named(facts.schedules, "overdue", "overdue"),
     ...named(facts.schedules, "failing", "failing"),
-    ...some(count("pipeline"), "pipeline", "failed since yesterday"),
-    ...some(count("job"), "job", "failed since yesterday"),
+    ...failed([...some(count("pipeline"), "pipeline"), ...some(count("job"), "job")]),
     ...named(facts.schedules, "skipping", "skipping runs"),
   ];
   if (troubles.length > 0) {
@@ -93,8 +92,10 @@ export function verdictOf(facts: Facts, since: Date): Verdict {
   return { tone: "good", text: `All is well: ${ran}.` };
 }
 
-const some = (count: number, noun: string, what: string) =>
-  count > 0 ? [`${count} ${count === 1 ? noun : `${noun}s`} ${what}`] : [];
+const some = (count: number, noun: string) => (count > 0 ? [`${count} ${count === 1 ? noun : `${noun}s`}`] : []);
+
+const failed = (things: readonly string[]) =>
+  things.length > 0 ? [`${things.join(" and ")} failed since yesterday`] : [];
 
 /** One schedule is named; several are counted. */
 function named(schedules: readonly PipelineScheduleItem[], health: string, word: string): string[] {
@@ -106,6 +107,6 @@ function named(schedules: readonly PipelineScheduleItem[], health: string, word:
 }
 
 function sentence(parts: readonly string[]): string {
-  const text = parts.length > 1 ? `${parts.slice(0, -1).join(", ")} and ${parts.at(-1)}` : (parts[0] ?? "");
+  const text = parts.join("; ");
   return text.charAt(0).toUpperCase() + text.slice(1);
 }

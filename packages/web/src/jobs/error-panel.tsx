@@ -30,14 +30,27 @@ export function ErrorPanel({ job }: { job: Job }) {
         </Button>
       </div>
       {job.error_message !== null && <p>{job.error_message}</p>}
-      {job.error_stack !== null && !job.error_message?.endsWith(job.error_stack) && (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: a long traceback is scrolled with the keyboard
-        <pre className="code" tabIndex={0}>
-          {job.error_stack}
-        </pre>
-      )}
+      <Stack job={job} />
       <Problem error={problem} />
     </section>
+  );
+}
+
+/** The traceback; or, folded, the last lines of the log, which the log below has as well. */
+function Stack({ job: { error_stack, error_message } }: { job: Job }) {
+  if (error_stack === null || error_message?.endsWith(error_stack)) return null;
+  const text = (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a long traceback is scrolled with the keyboard
+    <pre className="code" tabIndex={0}>
+      {error_stack}
+    </pre>
+  );
+  if (error_stack.includes("Traceback")) return text;
+  return (
+    <details>
+      <summary>Last lines of the log</summary>
+      {text}
+    </details>
   );
 }
 

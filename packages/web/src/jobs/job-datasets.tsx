@@ -3,9 +3,9 @@ import { type LineageNode, routes } from "@millrace/contract";
 import { Link } from "wouter";
 import { useApi } from "../api/calls.ts";
 import { useTeam } from "../api/team.tsx";
-import { datasetPath } from "../datasets/dataset-paths.ts";
 import { Empty, Read } from "../look/states.tsx";
 import { type Column, Table } from "../look/table.tsx";
+import { datasetOfJob } from "./job-paths.ts";
 
 interface Made {
   readonly dataset_name: string;
@@ -50,7 +50,7 @@ export function JobDatasets({ id }: { id: string }) {
 function DatasetLink({ name, version }: { name: string; version: string | undefined }) {
   const team = useTeam();
   return (
-    <Link href={datasetPath(team, name, version === undefined ? {} : { version })}>
+    <Link href={datasetOfJob(team, name, version)}>
       {name}
       {version !== undefined && <span className="soft">{`@${version}`}</span>}
     </Link>

@@ -3,8 +3,7 @@ import type { Job } from "@millrace/contract";
 import { Link } from "wouter";
 import { CopyButton } from "../look/copy-button.tsx";
 import { Time, Took } from "../look/time.tsx";
-import { pipelinePath } from "../pipelines/pipeline-paths.ts";
-import { jobPath } from "./job-paths.ts";
+import { jobPath, pipelineOfJob } from "./job-paths.ts";
 
 export const JobSummary = ({ job }: { job: Job }) => (
   <div className="job-summary row wrap small">
@@ -24,7 +23,7 @@ export const JobSummary = ({ job }: { job: Job }) => (
     )}
     {job.compute_cluster_name !== null && <span>on {job.compute_cluster_name}</span>}
     {job.exit_code !== null && <span>Exit code {job.exit_code}</span>}
-    {job.pipeline_id !== null && <Link href={pipelinePath(job.team, job.pipeline_id)}>Pipeline</Link>}
+    {job.pipeline_id !== null && <Link href={pipelineOfJob(job.team, job.pipeline_id)}>Pipeline</Link>}
     {job.parent_job_id !== null && <Link href={jobPath(job.team, job.parent_job_id)}>Started by a job</Link>}
     {job.rerun_from_job_id !== null && <Link href={jobPath(job.team, job.rerun_from_job_id)}>Rerun of a job</Link>}
     {job.tags.map((tag) => (

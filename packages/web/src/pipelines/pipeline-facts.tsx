@@ -5,7 +5,7 @@ import { Link } from "wouter";
 import { useTeam } from "../api/team.tsx";
 import { datasetPath } from "../datasets/dataset-paths.ts";
 import { Time } from "../look/time.tsx";
-import { newBackfillPath, newSchedulePath } from "../schedules/schedule-paths.ts";
+import { newBackfillPath, newSchedulePath, schedulesPath } from "../schedules/schedule-paths.ts";
 import { PipelineTook } from "./pipeline-table.tsx";
 import { Progress } from "./progress.tsx";
 
@@ -16,11 +16,7 @@ export const PipelineFacts = ({ pipeline }: { pipeline: Pipeline }) => (
       <span>
         <DatasetNames datasets={pipeline.datasets} />
       </span>
-      <span>
-        {pipeline.schedule_name === null ? "Created " : `Schedule ${pipeline.schedule_name}, created `}
-        <Time at={pipeline.created_at} />
-        {pipeline.schedule_name === null && ` by ${pipeline.created_by}`}
-      </span>
+      <Origin pipeline={pipeline} />
       {pipeline.scheduled_at !== null && (
         <span>
           {"For "}
@@ -37,6 +33,18 @@ export const PipelineFacts = ({ pipeline }: { pipeline: Pipeline }) => (
     </p>
   </div>
 );
+
+function Origin({ pipeline: { schedule_name, created_at, created_by } }: { pipeline: Pipeline }) {
+  const team = useTeam();
+  return (
+    <span>
+      {"Created "}
+      <Time at={created_at} />
+      {" by "}
+      {schedule_name === null ? created_by : <Link href={schedulesPath(team)}>{`the schedule ${schedule_name}`}</Link>}
+    </span>
+  );
+}
 
 const few = 3;
 

@@ -64,8 +64,8 @@ interface NamedTeam {
 }
 
 /**
- * Throws if an upload of `bytes` would exceed the team's quota for uploads. Call it inside the transaction that adds
- * the upload.
+ * Throws if uploads of `bytes`, which are not stored yet, would exceed the team's quota for uploads. Call it inside the
+ * transaction that adds an upload.
  */
 export async function requireRoomForUpload(
   db: Db,
@@ -78,7 +78,7 @@ export async function requireRoomForUpload(
   if (quota === null || used + bytes <= quota) return;
   throw new ApiError(
     "wrong_state",
-    `The upload of ${sizeText(bytes)} does not fit: the team ${team.name} has ${sizeText(used)} of uploads, and its quota for uploads is ${sizeText(quota)} (max_upload_bytes, ${settings.uploads}). Uploads that no job uses are deleted after some days; an administrator of the server can raise the quota.`,
+    `The upload does not fit: the team ${team.name} has ${sizeText(used)} of uploads, ${sizeText(bytes)} of further uploads have arrived so far, and its quota for uploads is ${sizeText(quota)} (max_upload_bytes, ${settings.uploads}). Uploads that no job uses are deleted after some days; an administrator of the server can raise the quota.`,
   );
 }
 

@@ -13,29 +13,42 @@ const most = 10_000;
 
 export function sourceRoutes(app: FastifyInstance, context: DatasetContext): void {
   register(app, context, routes.listSource, async ({ body }) => {
-    const path = readSource(body.source, context.jobPaths);
-    const folders = (await Promise.all(context.jobPaths.map((folder) => realpath(folder).catch(() => [])))).flat();
-    return new MessagePack({ data: await listPath(path, (real) => isBelow(real, folders)) });
+    const entries = await listFolderOf("source", body.source, context.jobPaths);
+    return new MessagePack({ data: entries.map(packed) });
   });
+}
+
+const packed = ({ name, modified, size }: FoundEntry) => ({
+  name,
+  dir_type: size === null ? 1 : 0,
+  last_modified: modified && packedTime(modified),
+  size,
+});
+
+/** Lists a file:// URI inside the folders that jobs may use. `field` is the name of the URI in the request. */
+export async function listFolderOf(field: string, uri: string, jobPaths: readonly string[]): Promise<FoundEntry[]> {
+  const path = readSource(field, uri, jobPaths);
+  const folders = (await Promise.all(jobPaths.map((folder) => realpath(folder).catch(() => [])))).flat();
+  return listPath(field, path, (real) => isBelow(real, folders));
 }
 
 const isBelow = (path: string, folders: readonly string[]) =>
   folders.some((folder) => path === folder || path.startsWith(folder === "/" ? folder : `${folder}/`));
 
-function readSource(source: string, folders: readonly string[]): string {
+function readSource(field: string, source: string, folders: readonly string[]): string {
   const possible =
     folders.length > 0
       ? `a folder below ${folders.map((folder) => `file://${folder}`).join(", ")}`
       : "a file:// folder that jobs may use (jobs may use none until the operator sets MILLRACE_JOB_PATHS)";
   const [, path] = /^file:\/\/(\/.*)$/s.exec(source) ?? [];
-  if (path === undefined || path.includes("\0")) throw invalid("source", possible, source);
+  if (path === undefined || path.includes("\0")) throw invalid(field, possible, source);
   return path;
 }
 
-interface Entry {
+/** A file, or a folder, which has neither size nor time. */
+export interface FoundEntry {
   readonly name: string;
-  readonly dir_type: 0 | 1;
-  readonly last_modified: ReturnType<typeof packedTime> | null;
+  readonly modified: Date | null;
   readonly size: number | null;
 }
 
@@ -46,7 +59,7 @@ const holdOnly = 0o10000000;
  * Lists a file or folder. Checks the real path after opening it, because a job may replace a folder with a link at any
  * moment. A path outside the allowed folders gives the same error as a path that does not exist.
  */
-async function listPath(path: string, isAllowed: (real: string) => boolean): Promise<Entry[]> {
+async function listPath(field: string, path: string, isAllowed: (real: string) => boolean): Promise<FoundEntry[]> {
   const wanted = await realpath(path).catch(() => undefined);
   if (!wanted || !isAllowed(wanted)) throw nothingAt(path);
   const opened = await open(wanted, holdOnly | constants.O_NOFOLLOW).catch(() => undefined);
@@ -56,7 +69,7 @@ async function listPath(path: string, isAllowed: (real: string) => boolean): Pro
     const stats = await opened.stat();
     if (stats.isFile()) return [fileEntry(basename(path), stats)];
     if (!stats.isDirectory()) throw nothingAt(path);
-    return await listFolder(opened, path, isAllowed);
+    return await listFolder(field, opened, path, isAllowed);
   } finally {
     await opened?.close();
   }
@@ -65,7 +78,12 @@ async function listPath(path: string, isAllowed: (real: string) => boolean): Pro
 const nothingAt = (path: string) =>
   new ApiError("not_found", `There is no file or folder at file://${path} that jobs may use.`);
 
-async function listFolder(folder: FileHandle, path: string, isAllowed: (real: string) => boolean): Promise<Entry[]> {
+async function listFolder(
+  field: string,
+  folder: FileHandle,
+  path: string,
+  isAllowed: (real: string) => boolean,
+): Promise<FoundEntry[]> {
   const inside = `/proc/self/fd/${folder.fd}`;
   const opened = await opendir(inside).catch(() => undefined);
   if (!opened) throw nothingAt(path);
@@ -75,14 +93,14 @@ async function listFolder(folder: FileHandle, path: string, isAllowed: (real: st
     if (names.length > most)
       throw new ApiError(
         "invalid",
-        `source: expected a folder with at most ${most} entries, but file://${path} has more`,
+        `${field}: expected a folder with at most ${most} entries, but file://${path} has more`,
       );
   }
-  const entries: Entry[] = [];
+  const entries: FoundEntry[] = [];
   for (const name of names.sort()) {
     const stats = await lstat(join(inside, name)).catch(() => undefined);
     if (stats?.isFile()) entries.push(fileEntry(name, stats));
-    else if (stats?.isDirectory()) entries.push({ name, dir_type: 1, last_modified: null, size: null });
+    else if (stats?.isDirectory()) entries.push({ name, modified: null, size: null });
     else if (stats?.isSymbolicLink()) entries.push(...(await linked(join(inside, name), name, isAllowed)));
   }
   return entries;
@@ -92,16 +110,15 @@ async function listFolder(folder: FileHandle, path: string, isAllowed: (real: st
  * Returns the entry of the file or folder that a symbolic link points to, as a list. The list is empty if the target is
  * outside the allowed folders or does not exist.
  */
-async function linked(path: string, name: string, isAllowed: (real: string) => boolean): Promise<Entry[]> {
+async function linked(path: string, name: string, isAllowed: (real: string) => boolean): Promise<FoundEntry[]> {
   const real = await realpath(path).catch(() => undefined);
   const stats = real && isAllowed(real) ? await lstat(real).catch(() => undefined) : undefined;
   if (stats?.isFile()) return [fileEntry(name, stats)];
-  return stats?.isDirectory() ? [{ name, dir_type: 1, last_modified: null, size: null }] : [];
+  return stats?.isDirectory() ? [{ name, modified: null, size: null }] : [];
 }
 
-const fileEntry = (name: string, { mtime, size }: { mtime: Date; size: number }): Entry => ({
+const fileEntry = (name: string, { mtime, size }: { mtime: Date; size: number }): FoundEntry => ({
   name,
-  dir_type: 0,
-  last_modified: packedTime(mtime),
+  modified: mtime,
   size,
 });

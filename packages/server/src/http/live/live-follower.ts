@@ -3,9 +3,6 @@ import type { ServerResponse } from "node:http";
 import { type Notice, type NoticeKind, permits, type Scope, scopeOfNotice } from "@millrace/contract";
 import type { FeedReader } from "./live-feeds.ts";
 
-/** If this many bytes wait for the caller, further notices are left out. Later one notice says so. */
-const mostWaiting = 16 * 1024;
-
 export class LiveFollower implements FeedReader {
   readonly #answer: ServerResponse;
   readonly #scopes: readonly Scope[];
@@ -27,8 +24,9 @@ export class LiveFollower implements FeedReader {
     return permits(this.#scopes, `${scopeOfNotice(kind)}:read`);
   }
 
+  /** If the buffer of the connection is full, notices are left out. When it is empty again, one notice says so. */
   tell(notice: string): void {
-    if (this.#answer.writableLength > mostWaiting) this.#missed = true;
+    if (this.#answer.writableNeedDrain) this.#missed = true;
     else this.#answer.write(`data: ${notice}\n\n`);
   }
 

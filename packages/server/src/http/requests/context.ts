@@ -5,6 +5,7 @@ import type { Blobs } from "../../blobs/blobs.ts";
 import type { ListeningSettings } from "../../configuration/groups/listening.ts";
 import type { RequestSettings } from "../../configuration/groups/requests.ts";
 import type { ExportRules } from "../../domain/datasets/exports.ts";
+import type { StorageWish } from "../../domain/datasets/storage-listings.ts";
 import type { NotificationsContext } from "../../domain/events/notifications.ts";
 import type { JobsContext } from "../../domain/jobs/jobs.ts";
 import type { KeyRing } from "../../domain/secrets/key-ring.ts";
@@ -72,6 +73,8 @@ export interface DatasetContext
   /** Hours between garbage collections of a warehouse; 0 disables them. */
   readonly tidyHours: number;
   readonly warehouses: Warehouses;
+  /** Lists a folder of an object store. The answer is untrusted. */
+  readonly listStorage: (wish: StorageWish) => Promise<unknown>;
 }
 
 /** Context for routes of webhooks and notifications. */

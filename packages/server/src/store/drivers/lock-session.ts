@@ -183,13 +183,19 @@ async function endSession(client: pg.Client): Promise<void> {
   clearTimeout(hung);
 }
 
-/** Options for every connection of a server. TCP keepalives let both sides notice when the other one is gone. */
+/**
+ * Options for every connection of a server. TCP keepalives let both sides notice when the other one is gone. The
+ * isolation level does not depend on the database's default, because reads are not repeated after a conflict.
+ */
 export const sessionOptions = (url: string, timeout: number) => ({
   connectionString: url,
   connectionTimeoutMillis: timeout,
   keepAlive: true,
   keepAliveInitialDelayMillis: timeout,
-  options: "-c tcp_keepalives_idle=15 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3",
+  options: [
+    "-c tcp_keepalives_idle=15 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3",
+    "-c default_transaction_isolation=read\\ committed",
+  ].join(" "),
 });
 
 /** Closes the socket without a goodbye message, whose answer may never come. Pending queries fail. */

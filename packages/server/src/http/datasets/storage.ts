@@ -1,0 +1,68 @@
+/** HTTP route that lists folders of storages with a team's credentials. */
+import { ApiError, routes, type StorageListing, storagePage } from "@millrace/contract";
+import type { FastifyInstance } from "fastify";
+import type { Principal, Team } from "../../domain/access/principals.ts";
+import { readListing, schemeOf, type UsedCredentials, wishFor } from "../../domain/datasets/storage-listings.ts";
+import { CredentialsUnavailable, gatherCredentials, requireCredentials } from "../../domain/jobs/job-credentials.ts";
+import type { DatasetContext } from "../requests/context.ts";
+import { register } from "../requests/route.ts";
+import { listFolderOf } from "./sources.ts";
+
+/** Maximum number of listings of one user, and of all users, at a time: each is a process. */
+const most = { user: 3, all: 12 };
+
+export function storageRoutes(app: FastifyInstance, context: DatasetContext): void {
+  const running: number[] = [];
+
+  register(app, context, routes.browseStorage, async ({ principal, team, body }) => {
+    const { uri, cursor } = body;
+    const scheme = schemeOf(uri);
+    if (scheme === "file") return localListing(uri, Number(cursor ?? 0), context.jobPaths);
+    const credentials = await credentialsFor(context, team, principal, body.credentials_name);
+    requireTurn(running, principal.userId);
+    running.push(principal.userId);
+    try {
+      const answer = await context.listStorage(wishFor(scheme, uri, credentials, cursor ?? undefined));
+      return readListing(uri, answer, credentials);
+    } finally {
+      running.splice(running.indexOf(principal.userId), 1);
+    }
+  });
+}
+
+function requireTurn(running: readonly number[], userId: number): void {
+  const own = running.filter((id) => id === userId).length;
+  if (own < most.user && running.length < most.all) return;
+  throw new ApiError("too_many_requests", "Too many storages are being listed at once. Try again in some seconds.");
+}
+
+async function credentialsFor(
+  { store, keys }: DatasetContext,
+  team: Team,
+  { userId }: Principal,
+  name: string | null | undefined,
+): Promise<UsedCredentials | undefined> {
+  if (!name) return undefined;
+  const holder = { team_id: team.id, user_id: userId };
+  await requireCredentials(store.db, holder, [name], "credentials_name");
+  try {
+    return { name, ...(await gatherCredentials(store.db, keys, holder, [name])) };
+  } catch (error) {
+    if (error instanceof CredentialsUnavailable) throw new ApiError("wrong_state", error.message);
+    throw error;
+  }
+}
+
+/** A folder of this machine. It is read as a whole, and its cursor is a number of entries. */
+async function localListing(uri: string, from: number, jobPaths: readonly string[]): Promise<StorageListing> {
+  const all = await listFolderOf("uri", uri, jobPaths);
+  const start = Number.isSafeInteger(from) && from > 0 ? from : 0;
+  const entries = all.slice(start, start + storagePage).map(({ name, modified, size }) => ({
+    name,
+    kind: size === null ? ("folder" as const) : ("file" as const),
+    size,
+    last_modified: modified?.toISOString() ?? null,
+  }));
+  const end = start + entries.length;
+  return { uri, entries, next_cursor: end < all.length ? String(end) : null };
+}

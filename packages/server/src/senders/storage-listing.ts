@@ -1,0 +1,99 @@
+/**
+ * Lists a folder of an object store with somebody's credentials, in a child process that can read no files but its own
+ * code, start no processes, and connect to allowed addresses only. So neither the server's own credentials (files,
+ * the machine's cloud role) nor its network can be used through it.
+ */
+import { spawn } from "node:child_process";
+import { existsSync, realpathSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export interface StorageWish {
+  readonly uri: string;
+  /** Parameters of the storage. */
+  readonly config: Readonly<Record<string, unknown>>;
+  /** Variables of the credentials; nothing else is used. */
+  readonly variables: Readonly<Record<string, string>>;
+  /** Lists what comes behind this path. */
+  readonly after: string | undefined;
+  readonly limit: number;
+  /** Private networks that the operator allows. */
+  readonly networks: readonly string[];
+}
+
+export type ListingAnswer =
+  | {
+      readonly entries: readonly { path: string; isFolder: boolean; size: number; modified: string | null }[];
+      readonly next: string | null;
+    }
+  /** Why the folder cannot be listed: a code of the storage library and a message. */
+  | { readonly problem: string; readonly message: string };
+
+type ListStorage = (wish: Omit<StorageWish, "networks">) => Promise<unknown>;
+
+const fromSource = import.meta.filename.endsWith(".ts");
+const script = join(import.meta.dirname, fromSource ? "storage-child.ts" : "storage-child.js");
+const seconds = 30;
+/** Maximum size of the child's answer in bytes. */
+const answerBytes = 8 * 1024 * 1024;
+
+/** Returns the function that lists folders. Its answer is untrusted: the store chose the names. */
+export function storageLister(networks: readonly string[]): ListStorage {
+  const options = childOptions();
+  return (wish) => run(options, JSON.stringify({ ...wish, networks }));
+}
+
+function childOptions(): string[] {
+  return [
+    "--disable-warning=ExperimentalWarning",
+    "--disable-warning=SecurityWarning",
+    "--max-old-space-size=256",
+    "--permission",
+    ...(process.allowedNodeEnvironmentFlags.has("--allow-net") ? ["--allow-net"] : []),
+    ...codeFolders().map((folder) => `--allow-fs-read=${folder}/*`),
+    ...(fromSource ? ["--conditions=millrace-source"] : []),
+    script,
+  ];
+}
+
+/** The folders of the child's code and of the packages that it imports, where they really are. */
+function codeFolders(): string[] {
+  const roots = ["@millrace/contract", "@millrace/storage"].map((name) => fileURLToPath(import.meta.resolve(name)));
+  const found = [script, ...roots].map((file) => dirname(dirname(realpathSync(file))));
+  for (const start of [...found])
+    for (let folder = start; folder !== "/"; folder = dirname(folder))
+      if (existsSync(join(folder, "node_modules"))) found.push(join(folder, "node_modules"));
+  return [...new Set([...found, "/nonexistent"])];
+}
+
+function run(options: readonly string[], told: string): Promise<unknown> {
+  const child = spawn(process.execPath, options, {
+    env: { PATH: "/usr/bin:/bin", LANG: "C.UTF-8", HOME: "/nonexistent", AWS_EC2_METADATA_DISABLED: "true" },
+    stdio: ["pipe", "pipe", "pipe"],
+    cwd: "/",
+    timeout: seconds * 1000,
+    killSignal: "SIGKILL",
+  });
+  const parts: Buffer[] = [];
+  let size = 0;
+  let said = "";
+  child.stdout.on("data", (part: Buffer) => {
+    size += part.length;
+    if (size > answerBytes) child.kill("SIGKILL");
+    else parts.push(part);
+  });
+  child.stderr.on("data", (part: Buffer) => {
+    if (said.length < 4000) said += part.toString("utf8");
+  });
+  child.stdin.on("error", () => {});
+  child.stdin.end(told);
+  return new Promise((resolve, reject) => {
+    child.on("error", reject);
+    child.on("close", (code, signal) => {
+      if (code === 0) return resolve(JSON.parse(Buffer.concat(parts).toString("utf8")));
+      const slow = { problem: "network", message: `The storage did not answer within ${seconds} seconds.` };
+      if (signal === "SIGKILL") return resolve(slow);
+      reject(new Error(`the child process that lists a storage ended with ${code ?? signal}: ${said.trim()}`));
+    });
+  });
+}
