@@ -40,7 +40,10 @@ export function CodeField(props: CodeFieldProps) {
     };
   }, []);
   useEffect(() => editor?.setText(text), [editor, text]);
-  useEffect(() => editor?.setType(type), [editor, type]);
+  useEffect(() => {
+    // Without its colours, the text can still be edited.
+    editor?.setType(type).catch(() => {});
+  }, [editor, type]);
   return (
     <div className="code-field">
       {!editor && (

@@ -8,7 +8,6 @@ import {
   StreamLanguage,
   syntaxHighlighting,
 } from "@codemirror/language";
-import { typescript } from "@codemirror/legacy-modes/mode/javascript";
 import { python } from "@codemirror/legacy-modes/mode/python";
 import { shell } from "@codemirror/legacy-modes/mode/shell";
 import { Compartment, EditorState, type Extension } from "@codemirror/state";
@@ -20,10 +19,10 @@ import type { QueryType } from "@millrace/contract";
  * The modes that read a text line by line. The parsers of whole trees colour a little better, but weigh 19 to 33 kB more
  * for each language.
  */
-const languages: Readonly<Record<QueryType, Extension>> = {
-  PYTHON: [StreamLanguage.define(python), indentUnit.of("    ")],
-  SHELL: [StreamLanguage.define(shell), indentUnit.of("  ")],
-  TYPESCRIPT: [StreamLanguage.define(typescript), indentUnit.of("  ")],
+const languages: Readonly<Record<QueryType, () => Extension | Promise<Extension>>> = {
+  PYTHON: () => [StreamLanguage.define(python), indentUnit.of("    ")],
+  SHELL: () => [StreamLanguage.define(shell), indentUnit.of("  ")],
+  TYPESCRIPT: async () => (await import("./language-typescript.ts")).default,
 };
 
 /** Colours are those of the theme, so that light and dark need no code. */
@@ -50,7 +49,8 @@ const look = EditorView.theme({
 
 export interface CodeEditor {
   setText(text: string): void;
-  setType(type: QueryType): void;
+  /** Colours the text as this language, once that is loaded. */
+  setType(type: QueryType): Promise<void>;
   focus(): void;
   destroy(): void;
 }
@@ -83,12 +83,17 @@ export function openCodeEditor({ parent, text, label, onText, onRun }: CodeEdito
     language.of([]),
   ];
   const view = new EditorView({ parent, state: EditorState.create({ doc: text, extensions }) });
+  let wanted: QueryType;
   return {
     setText(next) {
       const now = view.state.doc.toString();
       if (now !== next) view.dispatch({ changes: { from: 0, to: now.length, insert: next } });
     },
-    setType: (next) => view.dispatch({ effects: language.reconfigure(languages[next]) }),
+    async setType(next) {
+      wanted = next;
+      const extension = await languages[next]();
+      if (wanted === next) view.dispatch({ effects: language.reconfigure(extension) });
+    },
     focus: () => view.focus(),
     destroy: () => view.destroy(),
   };

@@ -4,11 +4,11 @@ import { useApi } from "../api/calls.ts";
 import { useTeam } from "../api/team.tsx";
 import { jobPath } from "../jobs/job-paths.ts";
 import { WhyQueued } from "../jobs/why-queued.tsx";
+import { LogViewer } from "../logs/log-viewer.tsx";
 import { ButtonLink } from "../look/button.tsx";
 import { Empty } from "../look/states.tsx";
 import { Status } from "../look/status.tsx";
 import { Time, Took } from "../look/time.tsx";
-import { LogTail, useLogTail } from "./log-tail.tsx";
 
 export const RunPanel = ({ jobId }: { jobId: string }) => (
   <section className="run-panel stack tight" aria-label="Last run">
@@ -26,14 +26,15 @@ export const RunPanel = ({ jobId }: { jobId: string }) => (
 
 function Run({ jobId }: { jobId: string }) {
   const team = useTeam();
-  const { text, status } = useLogTail(jobId);
-  const job = useApi(routes.listJobs, { query: { job_id: jobId } }).data?.[0];
+  const found = useApi(routes.listJobs, { query: { job_id: jobId, include_steps: true } }).data?.[0];
+  // The answer about the job before stays until this one's is there.
+  const job = found?.id === jobId ? found : undefined;
   return (
     <>
       <header className="row wrap apart">
         <div className="row wrap">
           <h2 className="cut">{job?.name ?? "Job"}</h2>
-          <Status status={status ?? job?.status ?? "CREATED"} />
+          <Status status={job?.status ?? "CREATED"} />
           {job && <Took from={job.started_at} to={job.finished_at} />}
         </div>
         <ButtonLink icon="right" href={jobPath(team, jobId)}>
@@ -41,7 +42,7 @@ function Run({ jobId }: { jobId: string }) {
         </ButtonLink>
       </header>
       {job && <Notes job={job} />}
-      {job?.status !== "TASK" && <LogTail text={text} />}
+      {job && job.status !== "TASK" && <LogViewer job={job} />}
     </>
   );
 }
