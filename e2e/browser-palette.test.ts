@@ -21,6 +21,10 @@ describe("keys and commands in a browser", { skip: noBrowser }, () => {
   const at = async (path: string) => {
     await visit.page.waitForURL((url) => url.pathname === path);
   };
+  const openPalette = async () => {
+    await visit.page.keyboard.press("Control+k");
+    await dialog().getByRole("combobox").waitFor();
+  };
   const copied = () => visit.page.evaluate("navigator.clipboard.readText()") as Promise<string>;
 
   it("g and a letter go to a screen", async () => {
@@ -41,7 +45,7 @@ describe("keys and commands in a browser", { skip: noBrowser }, () => {
   });
 
   it("Ctrl+K opens the palette with the screens, actions and newest jobs", async () => {
-    await visit.page.keyboard.press("Control+k");
+    await openPalette();
     await dialog().getByRole("option", { name: "<i>weekly</i> report.sh Complete" }).waitFor();
     await visit.picture("palette");
     await visit.page.keyboard.type("weekly");
@@ -52,18 +56,18 @@ describe("keys and commands in a browser", { skip: noBrowser }, () => {
   });
 
   it("the arrows choose; a text that nothing has says so", async () => {
-    await visit.page.keyboard.press("Control+k");
+    await openPalette();
     await visit.page.keyboard.type("theme");
     await visit.page.keyboard.press("ArrowDown");
     await visit.page.keyboard.press("ArrowDown");
-    assert.equal(await dialog().locator("[aria-selected=true]").textContent(), "Theme: dark");
+    await dialog().locator("[aria-selected=true]", { hasText: "Theme: dark" }).waitFor();
     await visit.page.keyboard.press("Enter");
     assert.equal(await visit.page.evaluate("document.documentElement.dataset.theme"), "dark");
-    await visit.page.keyboard.press("Control+k");
+    await openPalette();
     await visit.page.keyboard.type("nothing has this");
     await dialog().getByText("Nothing has this text").waitFor();
     await visit.page.keyboard.press("Escape");
-    await visit.page.keyboard.press("Control+k");
+    await openPalette();
     await visit.page.keyboard.type("theme: system");
     await visit.page.keyboard.press("Enter");
   });

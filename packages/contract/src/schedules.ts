@@ -100,6 +100,7 @@ const shownFields = {
   }),
   last_error: nullable(Type.String({ description: "why the newest tick could not start a run; null if it could" })),
   ...healthFields,
+  last_firing: nullable({ ...ScheduleFiring, description: "what the newest tick did; null if there was none yet" }),
   created_by: Creator,
   owner: Type.Object(
     { ...Creator.properties, service_account: Type.Boolean() },

@@ -111,6 +111,8 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       const name = running.latest_run?.name;
       assert.equal(skipping.firings[0]?.reason, `the run ${name} is still going (overlap is skip).`);
       assert.deepEqual([skipping.health, skipping.skipped], ["skipping", 2]);
+      assert.deepEqual(skipping.last_firing, skipping.firings[0]);
+      assert.deepEqual((await ground.listSchedules(team))[0]?.last_firing, skipping.firings[0]);
       assert.match(skipping.health_reason ?? "", /^The last 2 ticks started no run: the run .* is still going/);
       await ground.endRun(running, "COMPLETE");
       const fired = await pass(schedule, minute);

@@ -358,6 +358,9 @@ describe("schedules", () => {
         listed.some(({ name }) => name === latest_run?.name),
         "it is listed like any other",
       );
+      const [item] = (await client.call(routes.listSchedules, { query: {} })).filter(({ id }) => id === schedule.id);
+      const { outcome, pipeline_name, pipeline_status } = item?.last_firing ?? {};
+      assert.deepEqual([outcome, pipeline_name, pipeline_status], ["fired", latest_run?.name, "COMPLETED"]);
       await remove(schedule);
     });
 

@@ -15,14 +15,15 @@ import { Status, toneOf, wordOf } from "../look/status.tsx";
 import { Time } from "../look/time.tsx";
 import { BackfillBar } from "./backfill-bar.tsx";
 import "./backfills.css";
+import { pipelinePath } from "../pipelines/pipeline-paths.ts";
 import { cronInWords } from "./cron-words.ts";
-import { runPath } from "./schedule-paths.ts";
 import { inZone } from "./zoned-time.ts";
 
 export default function BackfillScreen() {
   const { id = "" } = useParams();
   const found = useApi(routes.getBackfill, { query: { backfill_id: Number(id) } });
-  if (found.data) return <BackfillPage backfill={found.data} />;
+  // The page of another backfill must not stay while this one is read.
+  if (found.data && String(found.data.id) === id) return <BackfillPage backfill={found.data} />;
   return (
     <Screen title="Backfill">
       {found.error ? <LoadError error={found.error} retry={() => void found.refetch()} /> : <Loading />}
@@ -105,7 +106,7 @@ function Moment({ moment, timezone }: { moment: BackfillMoment; timezone: string
       <time dateTime={moment.moment}>{inZone(moment.moment, timezone)}</time>
       <Status status={moment.status} />
       {moment.pipeline_name !== null && (
-        <Link className="small" href={runPath(team, moment.pipeline_name)}>
+        <Link className="small" href={pipelinePath(team, moment.pipeline_name)}>
           {moment.pipeline_name}
         </Link>
       )}

@@ -4,13 +4,10 @@ import { useNow } from "../look/clock.ts";
 import { StatusShape, type Tone, toneOf, wordOf } from "../look/status.tsx";
 import { type CalendarDay, weeksOf } from "./calendar.ts";
 import "./firing-calendar.css";
+import { endOf } from "./firing-end.ts";
 import { dateInZone } from "./zoned-time.ts";
 
 type Day = CalendarDay<ScheduleFiring>;
-
-/** The state that a firing ended in: that of its pipeline, or why there is none. */
-const endOf = ({ outcome, pipeline_status }: ScheduleFiring): string =>
-  outcome === "fired" && pipeline_status !== null ? pipeline_status : outcome;
 
 const worstFirst: readonly Tone[] = ["bad", "warn", "run", "off", "wait", "good"];
 
@@ -44,7 +41,7 @@ export function FiringCalendar({ schedule }: { schedule: PipelineSchedule }) {
       <p className="row wrap small soft">
         {(["good", "bad", "warn", "off", "run"] as const).map((tone) => (
           <span key={tone} className="row">
-            <StatusShape tone={tone} />
+            <StatusShape tone={tone} still />
             {legend[tone]}
           </span>
         ))}

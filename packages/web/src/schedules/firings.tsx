@@ -6,7 +6,7 @@ import { Empty } from "../look/states.tsx";
 import { Status } from "../look/status.tsx";
 import { type Column, Table } from "../look/table.tsx";
 import { duration, Took } from "../look/time.tsx";
-import { runPath } from "./schedule-paths.ts";
+import { pipelinePath } from "../pipelines/pipeline-paths.ts";
 import { inZone } from "./zoned-time.ts";
 
 export function Firings({ schedule }: { schedule: PipelineSchedule }) {
@@ -45,7 +45,7 @@ const columnsOf = (team: string, timezone: string): readonly Column<ScheduleFiri
       ) : (
         <span className="row">
           {firing.pipeline_status !== null && <Status status={firing.pipeline_status} />}
-          <Link href={runPath(team, firing.pipeline_name)}>{firing.pipeline_name}</Link>
+          <Link href={pipelinePath(team, firing.pipeline_name)}>{firing.pipeline_name}</Link>
           {firing.reason !== null && <span className="soft cut">{firing.reason}</span>}
         </span>
       ),

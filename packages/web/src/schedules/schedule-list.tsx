@@ -9,6 +9,8 @@ import { Empty, Read } from "../look/states.tsx";
 import { Status } from "../look/status.tsx";
 import { type Column, Table } from "../look/table.tsx";
 import { Time } from "../look/time.tsx";
+import { pipelinePath } from "../pipelines/pipeline-paths.ts";
+import { endOf } from "./firing-end.ts";
 import { PauseSchedule } from "./pause-schedule.tsx";
 import { schedulePath } from "./schedule-paths.ts";
 import "./schedules.css";
@@ -40,6 +42,7 @@ const columnsOf = (team: string): readonly Column<PipelineScheduleItem>[] => [
     wide: true,
     cell: (schedule) => <Link href={schedulePath(team, schedule.id)}>{schedule.schedule_name}</Link>,
   },
+  { title: "Last tick", optional: true, cell: (schedule) => <LastTick team={team} schedule={schedule} /> },
   { title: "When", optional: true, cell: (schedule) => <When times={schedule} /> },
   { title: "Next run", cell: ({ next_run }) => <Time at={next_run} /> },
   { title: "Runs", number: true, optional: true, cell: ({ fired }) => fired },
@@ -47,6 +50,18 @@ const columnsOf = (team: string): readonly Column<PipelineScheduleItem>[] => [
   { title: "Owner", optional: true, cell: ({ owner }) => owner.username },
   { title: "Action", optional: true, cell: (schedule) => <PauseSchedule schedule={schedule} isSmall /> },
 ];
+
+/** What the newest tick did: the state of its run, or why there was none. */
+function LastTick({ team, schedule: { last_firing: firing } }: { team: string; schedule: PipelineScheduleItem }) {
+  if (firing === null) return <span className="soft">–</span>;
+  const state = <Status status={endOf(firing)} />;
+  return (
+    <span className="row" title={firing.reason ?? undefined}>
+      {firing.pipeline_name === null ? state : <Link href={pipelinePath(team, firing.pipeline_name)}>{state}</Link>}
+      <Time at={firing.at} />
+    </span>
+  );
+}
 
 /** The health; the reason is its title, and what screen readers say. */
 export const Health = ({ schedule: { health, health_reason } }: { schedule: PipelineScheduleItem }) => (

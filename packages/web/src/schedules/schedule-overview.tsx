@@ -5,11 +5,12 @@ import { useTeam } from "../api/team.tsx";
 import { Icon } from "../look/icon.tsx";
 import { Status } from "../look/status.tsx";
 import { Time, Took } from "../look/time.tsx";
+import { pipelinePath } from "../pipelines/pipeline-paths.ts";
 import { FiringCalendar } from "./firing-calendar.tsx";
+import { FiringDurations } from "./firing-durations.tsx";
 import { NewerScripts } from "./newer-scripts.tsx";
 import { NextRuns } from "./next-runs.tsx";
 import { catchUps, follows, overlaps } from "./policies.ts";
-import { runPath } from "./schedule-paths.ts";
 import "./schedules.css";
 import { When } from "./when.tsx";
 
@@ -43,7 +44,10 @@ export const ScheduleOverview = ({ schedule }: { schedule: PipelineSchedule }) =
         <Facts schedule={schedule} />
       </section>
     </div>
-    <FiringCalendar schedule={schedule} />
+    <div className="two-columns">
+      <FiringCalendar schedule={schedule} />
+      <FiringDurations schedule={schedule} />
+    </div>
   </>
 );
 
@@ -64,7 +68,7 @@ function Facts({ schedule }: { schedule: PipelineSchedule }) {
         ) : (
           <span className="row wrap">
             <Status status={run.status} />
-            <Link href={runPath(team, run.name)}>{run.name}</Link>
+            <Link href={pipelinePath(team, run.name)}>{run.name}</Link>
             <Time at={run.created_at} />
             <span className="soft">
               took <Took from={run.created_at} to={run.finished_at} />
@@ -80,7 +84,7 @@ function Facts({ schedule }: { schedule: PipelineSchedule }) {
       <dd>{schedule.pipeline.datasets.join(", ")}</dd>
       <dt>Template</dt>
       <dd>
-        <Link href={runPath(team, schedule.pipeline.name)}>{schedule.pipeline.name}</Link>
+        <Link href={pipelinePath(team, schedule.pipeline.name)}>{schedule.pipeline.name}</Link>
         <span className="soft"> (every run copies it, with its settings)</span>
       </dd>
       <dt>Policies</dt>

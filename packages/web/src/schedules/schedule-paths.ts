@@ -11,6 +11,3 @@ export const taskPath = (team: string, id: string) => teamPath(team, `/schedules
 export const backfillPath = (team: string, id: number) => teamPath(team, `/schedules/backfills/${id}`);
 export const newBackfillPath = (team: string, pipeline = "") =>
   teamPath(team, `/schedules/backfills/new${pipeline === "" ? "" : `?pipeline=${encodeURIComponent(pipeline)}`}`);
-
-/** Path of the page of a pipeline that a schedule or backfill started. */
-export const runPath = (team: string, name: string) => teamPath(team, `/pipelines/${encodeURIComponent(name)}`);

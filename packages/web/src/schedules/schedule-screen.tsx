@@ -19,7 +19,8 @@ import { TakeOverSchedule } from "./take-over.tsx";
 export default function ScheduleScreen() {
   const { id = "" } = useParams();
   const found = useApi(routes.getSchedule, { query: { schedule_id: Number(id) } });
-  if (found.data) return <SchedulePage schedule={found.data} />;
+  // The page of another schedule must not stay while this one is read.
+  if (found.data && String(found.data.id) === id) return <SchedulePage schedule={found.data} />;
   return (
     <Screen title="Schedule">
       {found.error ? <LoadError error={found.error} retry={() => void found.refetch()} /> : <Loading />}

@@ -26,7 +26,8 @@ import { When } from "./when.tsx";
 export default function TaskScreen() {
   const { id = "" } = useParams();
   const found = useApi(routes.getTask, { params: { job_id: id }, query: {} });
-  if (found.data) return <TaskPage task={found.data} />;
+  // The page of another task must not stay while this one is read.
+  if (found.data?.id === id) return <TaskPage task={found.data} />;
   return (
     <Screen title="Task">
       {found.error ? <LoadError error={found.error} retry={() => void found.refetch()} /> : <Loading />}

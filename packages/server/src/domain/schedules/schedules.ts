@@ -6,6 +6,7 @@ import {
   type PipelineSchedule,
   type PipelineScheduleItem,
   roleIncludes,
+  type ScheduleFiring,
   type UpdatePipelineScheduleInput,
 } from "@millrace/contract";
 import type { Db, Store } from "../../store/drivers/store.ts";
@@ -15,7 +16,7 @@ import {
   getPipeline,
   type PipelineRow,
 } from "../../store/queries/pipelines/pipelines.ts";
-import { firingsOf } from "../../store/queries/schedules/firings.ts";
+import { firingsOf, newestFirings } from "../../store/queries/schedules/firings.ts";
 import { dropNotice } from "../../store/queries/schedules/schedule-notices.ts";
 import {
   deleteSchedule,
@@ -284,15 +285,29 @@ export async function listTeamSchedules(
     store.db,
     rows.map(({ pipeline_id }) => pipeline_id),
   );
+  const firings = await lastFirings(store.db, rows);
   return {
-    schedules: rows.map((row) => itemOf(row, { ...owned(row), ...triggers(row) }, newer, now)),
+    schedules: rows.map((row) =>
+      itemOf(row, { ...owned(row), ...triggers(row), last_firing: firings.get(row.id) ?? null }, newer, now),
+    ),
     next: rows.length < listPart ? undefined : rows.at(-1)?.id,
   };
 }
 
+async function lastFirings(db: Db, rows: readonly ScheduleRow[]): Promise<Map<number, ScheduleFiring>> {
+  if (rows.length === 0) return new Map();
+  const firings = await newestFirings(
+    db,
+    rows.map(({ id }) => id),
+  );
+  return new Map(firings.map((firing) => [firing.schedule_id, firingDocument(firing)]));
+}
+
+type Shown = Owned & ShownTrigger & Pick<PipelineScheduleItem, "last_firing">;
+
 function itemOf(
   row: ScheduleRow,
-  shown: Owned & ShownTrigger,
+  shown: Shown,
   newer: Awaited<ReturnType<typeof newerScripts>>,
   now: number,
 ): PipelineScheduleItem {
@@ -344,10 +359,12 @@ async function scheduleDocument(db: Db, row: ScheduleRow, frame: ScheduleFrame):
   if (!template) return refuseUnknown(team, row.id);
   const owned = await ownersOf(db, team.id, [row]);
   const triggers = await shownTriggers(db, [row]);
+  const firings = (await firingsOf(db, row.id)).map(firingDocument);
+  const shown = { ...owned(row), ...triggers(row), last_firing: firings[0] ?? null };
   return {
-    ...itemOf(row, { ...owned(row), ...triggers(row) }, await newerScripts(db, [row.pipeline_id]), now),
+    ...itemOf(row, shown, await newerScripts(db, [row.pipeline_id]), now),
     next_runs: runsFrom(row, row.next_run, shownRuns),
-    firings: (await firingsOf(db, row.id)).map(firingDocument),
+    firings,
     latest_run: await documentOf(row.latest_pipeline_id),
     pipeline: template,
   };

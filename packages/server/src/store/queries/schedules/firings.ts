@@ -60,5 +60,21 @@ const newest = prepared<{ scheduleId: number }>()((db, value) =>
 /** Lists the firings of a schedule, newest first, with the current state of the pipeline that each one started. */
 export const firingsOf = async (db: Db, scheduleId: number) => (await newest(db, { scheduleId })).rows;
 
+/** Lists the newest firing of each of these schedules. */
+export const newestFirings = (db: Db, scheduleIds: readonly number[]) =>
+  db
+    .selectFrom("firings")
+    .leftJoin("pipelines", "pipelines.id", "firings.pipeline_id")
+    .selectAll("firings")
+    .select(["pipelines.name", "pipelines.status", "pipelines.finished_at"])
+    .where("firings.id", "in", (eb) =>
+      eb
+        .selectFrom("firings as all")
+        .select((of) => of.fn.max("all.id").as("id"))
+        .where("all.schedule_id", "in", scheduleIds)
+        .groupBy("all.schedule_id"),
+    )
+    .execute();
+
 export const deleteFirings = (db: Db, scheduleId: number) =>
   db.deleteFrom("firings").where("schedule_id", "=", scheduleId).execute();
