@@ -237,25 +237,26 @@ const testing: Floors = {
 };
 
 /** What every screen of the web UI may use. */
-const screens = ["api", "graph", "logs", "look", "plots"];
+const screens = ["api", "graph", "logs", "look", "paths", "plots"];
 
 const web: Floors = {
   api: [],
   look: ["api"],
+  paths: ["api"],
   plots: ["look"],
   graph: ["look"],
   logs: ["api", "look"],
   jobs: screens,
-  datasets: [...screens, "jobs"],
+  datasets: screens,
   storage: screens,
-  clusters: [...screens, "jobs"],
+  clusters: screens,
   editor: [...screens, "jobs"],
   schedules: [...screens, "jobs"],
-  pipelines: [...screens, "datasets", "jobs", "schedules"],
-  home: [...screens, "jobs", "pipelines", "schedules"],
+  pipelines: [...screens, "jobs"],
+  home: [...screens, "jobs", "schedules"],
   settings: screens,
   administration: [...screens, "settings"],
-  frame: ["api", "look", "datasets", "jobs", "pipelines", "schedules"],
+  frame: ["api", "look", "paths"],
   "app.tsx": [
     ...["administration", "api", "clusters", "datasets", "editor", "frame", "home", "jobs", "look", "pipelines"],
     ...["schedules", "settings", "storage"],

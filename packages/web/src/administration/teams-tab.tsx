@@ -8,7 +8,7 @@ import { Dialog } from "../look/dialog.tsx";
 import { Read } from "../look/states.tsx";
 import { type Column, Table } from "../look/table.tsx";
 import { Time } from "../look/time.tsx";
-import { settingsPath } from "../settings/settings-paths.ts";
+import { settingsPath } from "../paths/settings-paths.ts";
 import { UsageBars } from "../settings/usage-bars.tsx";
 import { NewTeam, QuotaForm } from "./team-forms.tsx";
 

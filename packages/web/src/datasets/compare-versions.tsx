@@ -6,7 +6,7 @@ import { bytesText, countText } from "../look/amount.ts";
 import { Choice } from "../look/field.tsx";
 import { Read } from "../look/states.tsx";
 import { Table } from "../look/table.tsx";
-import { fullNameOf } from "./dataset-paths.ts";
+import { fullNameOf } from "../paths/dataset-paths.ts";
 import { type Difference, schemaDifference, schemaTree } from "./schema-tree.ts";
 import type { Shown } from "./shown.ts";
 

@@ -8,7 +8,7 @@ import { teamPath, useTeam } from "../api/team.tsx";
 import { countOf } from "../look/amount.ts";
 import { Button } from "../look/button.tsx";
 import { AskFirst } from "../look/dialog.tsx";
-import { datasetPath, datasetsPath, fullNameOf } from "./dataset-paths.ts";
+import { datasetPath, datasetsPath, fullNameOf } from "../paths/dataset-paths.ts";
 import { EditDataset } from "./edit-dataset.tsx";
 import type { Shown } from "./shown.ts";
 

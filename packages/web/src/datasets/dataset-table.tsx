@@ -6,7 +6,7 @@ import { useUrlState } from "../api/url-state.ts";
 import { bytesText, countText } from "../look/amount.ts";
 import { type Column, Table } from "../look/table.tsx";
 import { Time } from "../look/time.tsx";
-import { datasetPath, fullNameOf, placeOf } from "./dataset-paths.ts";
+import { datasetPath, fullNameOf, placeOf } from "../paths/dataset-paths.ts";
 import { JobLink } from "./job-link.tsx";
 
 /** The newest version that still has rows; the newest one at all if every version was removed. */

@@ -8,7 +8,7 @@ import { Button } from "../look/button.tsx";
 import { Dialog } from "../look/dialog.tsx";
 import { TextArea, TextField } from "../look/field.tsx";
 import { Problem } from "../look/states.tsx";
-import { datasetPath, fullNameOf, placeOf } from "./dataset-paths.ts";
+import { datasetPath, fullNameOf, placeOf } from "../paths/dataset-paths.ts";
 
 /** The attributes in a text with one in each line. */
 const linesOf = (text: string) =>

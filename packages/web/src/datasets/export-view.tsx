@@ -4,7 +4,7 @@ import { useAction, useApi } from "../api/calls.ts";
 import { countOf } from "../look/amount.ts";
 import { Button } from "../look/button.tsx";
 import { Problem } from "../look/states.tsx";
-import { fullNameOf } from "./dataset-paths.ts";
+import { fullNameOf } from "../paths/dataset-paths.ts";
 import type { Shown } from "./shown.ts";
 
 export function ExportView({ dataset, version }: Shown) {

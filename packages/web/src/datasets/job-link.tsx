@@ -1,7 +1,7 @@
 /** A link to the job that created a version. */
 import { Link } from "wouter";
 import { useTeam } from "../api/team.tsx";
-import { jobPath } from "../jobs/job-paths.ts";
+import { jobPath } from "../paths/job-paths.ts";
 
 export function JobLink({ id }: { id: string | null }) {
   const team = useTeam();

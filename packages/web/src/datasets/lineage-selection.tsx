@@ -5,8 +5,8 @@ import { useTeam } from "../api/team.tsx";
 import { type GraphEdge, linksOf } from "../graph/nodes.ts";
 import { countOf, countText } from "../look/amount.ts";
 import { Time } from "../look/time.tsx";
+import { nodePath } from "../paths/lineage-paths.ts";
 import { lineageTitle } from "./lineage-graph.ts";
-import { nodePath } from "./lineage-paths.ts";
 
 interface SelectionProps {
   readonly lineage: Lineage;

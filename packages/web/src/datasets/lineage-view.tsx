@@ -6,8 +6,8 @@ import { useUrlState } from "../api/url-state.ts";
 import { Graph } from "../graph/graph.tsx";
 import { Choice } from "../look/field.tsx";
 import { Empty, Read } from "../look/states.tsx";
+import { nodePath } from "../paths/lineage-paths.ts";
 import { lineageEdges, lineageTitle } from "./lineage-graph.ts";
-import { nodePath } from "./lineage-paths.ts";
 import { LineageSelection } from "./lineage-selection.tsx";
 import type { Shown } from "./shown.ts";
 

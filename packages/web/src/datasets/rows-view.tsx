@@ -5,7 +5,7 @@ import { useApiPages } from "../api/calls.ts";
 import { countOf, countText } from "../look/amount.ts";
 import { Button } from "../look/button.tsx";
 import { Empty, Read } from "../look/states.tsx";
-import { fullNameOf } from "./dataset-paths.ts";
+import { fullNameOf } from "../paths/dataset-paths.ts";
 import { RowTable } from "./row-table.tsx";
 import type { Shown } from "./shown.ts";
 import "./rows.css";

@@ -1,6 +1,6 @@
 /** How to use a version: in a script, on the command line, as files. */
 import { Command } from "../look/copy-button.tsx";
-import { fullNameOf } from "./dataset-paths.ts";
+import { fullNameOf } from "../paths/dataset-paths.ts";
 import { ExportView } from "./export-view.tsx";
 import type { Shown } from "./shown.ts";
 

@@ -2,8 +2,8 @@
 import { type DatasetVersion, versionStatus } from "@millrace/contract";
 import { useTeam } from "../api/team.tsx";
 import { bytesText, countText } from "../look/amount.ts";
+import { datasetPath, fullNameOf } from "../paths/dataset-paths.ts";
 import { Bars } from "../plots/bars.tsx";
-import { datasetPath, fullNameOf } from "./dataset-paths.ts";
 import type { Shown } from "./shown.ts";
 
 const most = 30;

@@ -2,13 +2,13 @@
 import { isIn, type Job, routes } from "@millrace/contract";
 import { useApi } from "../api/calls.ts";
 import { useTeam } from "../api/team.tsx";
-import { jobPath } from "../jobs/job-paths.ts";
 import { WhyQueued } from "../jobs/why-queued.tsx";
 import { LogViewer } from "../logs/log-viewer.tsx";
 import { ButtonLink } from "../look/button.tsx";
 import { Empty } from "../look/states.tsx";
 import { Status } from "../look/status.tsx";
 import { Time, Took } from "../look/time.tsx";
+import { jobPath } from "../paths/job-paths.ts";
 
 export const RunPanel = ({ jobId }: { jobId: string }) => (
   <section className="run-panel stack tight" aria-label="Last run">

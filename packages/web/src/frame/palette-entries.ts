@@ -3,13 +3,13 @@ import { routes } from "@millrace/contract";
 import { useEffect, useState } from "react";
 import { useApi } from "../api/calls.ts";
 import { teamPath } from "../api/team.tsx";
-import { datasetPath, fullNameOf } from "../datasets/dataset-paths.ts";
-import { jobPath } from "../jobs/job-paths.ts";
 import type { IconName } from "../look/icon.tsx";
 import { wordOf } from "../look/status.tsx";
 import { themes, useTheme } from "../look/theme.ts";
-import { pipelinePath } from "../pipelines/pipeline-paths.ts";
-import { schedulePath } from "../schedules/schedule-paths.ts";
+import { datasetPath, fullNameOf } from "../paths/dataset-paths.ts";
+import { jobPath } from "../paths/job-paths.ts";
+import { pipelinePath } from "../paths/pipeline-paths.ts";
+import { schedulePath } from "../paths/schedule-paths.ts";
 import { matching } from "./palette-match.ts";
 import { places } from "./places.ts";
 

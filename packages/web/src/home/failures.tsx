@@ -1,11 +1,11 @@
 /** What failed since yesterday, with the reason. */
 import { Link } from "wouter";
 import { useTeam } from "../api/team.tsx";
-import { jobPath } from "../jobs/job-paths.ts";
 import { Icon } from "../look/icon.tsx";
 import { Status } from "../look/status.tsx";
 import { Time } from "../look/time.tsx";
-import { pipelinePath } from "../pipelines/pipeline-paths.ts";
+import { jobPath } from "../paths/job-paths.ts";
+import { pipelinePath } from "../paths/pipeline-paths.ts";
 import type { Failure } from "./verdict.ts";
 
 /** Number of failures that the home shows. */

@@ -3,7 +3,7 @@ import type { Upcoming } from "@millrace/contract";
 import { Link } from "wouter";
 import { useTeam } from "../api/team.tsx";
 import { Time } from "../look/time.tsx";
-import { schedulePath, taskPath } from "../schedules/schedule-paths.ts";
+import { schedulePath, taskPath } from "../paths/schedule-paths.ts";
 
 export function NextRuns({ upcoming }: { upcoming: readonly Upcoming[] }) {
   const team = useTeam();

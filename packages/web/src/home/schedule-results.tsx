@@ -3,8 +3,8 @@ import type { Pipeline, PipelineScheduleItem } from "@millrace/contract";
 import { Link } from "wouter";
 import { useTeam } from "../api/team.tsx";
 import { Status, StatusShape, toneOf, wordOf } from "../look/status.tsx";
-import { pipelinePath } from "../pipelines/pipeline-paths.ts";
-import { newSchedulePath, schedulePath } from "../schedules/schedule-paths.ts";
+import { pipelinePath } from "../paths/pipeline-paths.ts";
+import { newSchedulePath, schedulePath } from "../paths/schedule-paths.ts";
 import { When } from "../schedules/when.tsx";
 
 /** Number of schedules that the home shows, and of the last results of each. */

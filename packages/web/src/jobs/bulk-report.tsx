@@ -3,7 +3,7 @@ import { Link } from "wouter";
 import { Button } from "../look/button.tsx";
 import { Dialog } from "../look/dialog.tsx";
 import { StatusShape } from "../look/status.tsx";
-import { jobPath } from "./job-paths.ts";
+import { jobPath } from "../paths/job-paths.ts";
 import type { Outcome, Report } from "./use-bulk.ts";
 
 const tones = { done: "good", failed: "bad", skipped: "off" } as const;

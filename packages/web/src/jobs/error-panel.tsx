@@ -6,7 +6,7 @@ import { clientOf } from "../api/client.ts";
 import { Button } from "../look/button.tsx";
 import { Problem } from "../look/states.tsx";
 import "./job.css";
-import { jobPath } from "./job-paths.ts";
+import { jobPath } from "../paths/job-paths.ts";
 
 export function ErrorPanel({ job }: { job: Job }) {
   const [, go] = useLocation();

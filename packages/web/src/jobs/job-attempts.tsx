@@ -6,7 +6,7 @@ import { Empty, Read } from "../look/states.tsx";
 import { Status } from "../look/status.tsx";
 import { Time, Took } from "../look/time.tsx";
 import "./job.css";
-import { jobPath } from "./job-paths.ts";
+import { jobPath } from "../paths/job-paths.ts";
 
 export function JobAttemptCards({ job }: { job: Job }) {
   const found = useApi(routes.getJobAttempts, { params: { job_id: job.id }, query: {} });

@@ -9,7 +9,7 @@ import { Button, ButtonLink } from "../look/button.tsx";
 import { AskFirst } from "../look/dialog.tsx";
 import { Problem } from "../look/states.tsx";
 import { wordOf } from "../look/status.tsx";
-import { jobPath } from "./job-paths.ts";
+import { jobPath } from "../paths/job-paths.ts";
 
 export function JobButtons({ job }: { job: Job }) {
   const refusal = useRefusal("editor");

@@ -5,7 +5,7 @@ import { useApi } from "../api/calls.ts";
 import { useTeam } from "../api/team.tsx";
 import { Empty, Read } from "../look/states.tsx";
 import { type Column, Table } from "../look/table.tsx";
-import { datasetOfJob } from "./job-paths.ts";
+import { datasetOfJob } from "../paths/job-paths.ts";
 
 interface Made {
   readonly dataset_name: string;

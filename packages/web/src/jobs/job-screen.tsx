@@ -11,10 +11,10 @@ import { LoadError, Loading, Read } from "../look/states.tsx";
 import { Status, toneOf, wordOf } from "../look/status.tsx";
 import { ErrorPanel } from "./error-panel.tsx";
 import "./job.css";
+import { jobPath } from "../paths/job-paths.ts";
 import { JobAttemptCards } from "./job-attempts.tsx";
 import { JobButtons } from "./job-buttons.tsx";
 import { JobDatasets } from "./job-datasets.tsx";
-import { jobPath } from "./job-paths.ts";
 import { JobSettings } from "./job-settings.tsx";
 import { JobSummary } from "./job-summary.tsx";
 import { JobTimeline } from "./job-timeline.tsx";
@@ -26,21 +26,18 @@ import { WhyQueued } from "./why-queued.tsx";
 export default function JobScreen() {
   const { id = "" } = useParams();
   const found = useApi(routes.listJobs, { query: { job_id: id, include_steps: true } });
+  const [job] = found.data ?? [];
+  // The answer about another job stays until this one's is there.
+  if (job?.id === id.toLowerCase()) return <JobPage key={job.id} job={job} />;
   return (
-    <Read from={found}>
-      {([job]) => {
-        // The answer about another job stays until this one's is there.
-        if (job && job.id !== id.toLowerCase()) return <Loading />;
-        return job ? <JobPage key={job.id} job={job} /> : <NoJob id={id} />;
-      }}
-    </Read>
+    <Screen title="Job">
+      <Read from={found}>{([other]) => (other ? <Loading /> : <NoJob id={id} />)}</Read>
+    </Screen>
   );
 }
 
 const NoJob = ({ id }: { id: string }) => (
-  <Screen title="Job">
-    <LoadError error={new ApiError("not_found", `There is no job ${id} in this team.`)} />
-  </Screen>
+  <LoadError error={new ApiError("not_found", `There is no job ${id} in this team.`)} />
 );
 
 function JobPage({ job }: { job: Job }) {

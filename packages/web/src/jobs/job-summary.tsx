@@ -3,7 +3,7 @@ import type { Job } from "@millrace/contract";
 import { Link } from "wouter";
 import { CopyButton } from "../look/copy-button.tsx";
 import { Time, Took } from "../look/time.tsx";
-import { jobPath, pipelineOfJob } from "./job-paths.ts";
+import { jobPath, pipelineOfJob } from "../paths/job-paths.ts";
 
 export const JobSummary = ({ job }: { job: Job }) => (
   <div className="job-summary row wrap small">

@@ -4,7 +4,7 @@ import { Link } from "wouter";
 import { Status } from "../look/status.tsx";
 import { type Column, Table } from "../look/table.tsx";
 import { Time, Took } from "../look/time.tsx";
-import { jobPath } from "./job-paths.ts";
+import { jobPath } from "../paths/job-paths.ts";
 import { WhyButton, waits } from "./why-queued.tsx";
 
 export const jobColumns: readonly Column<Job>[] = [

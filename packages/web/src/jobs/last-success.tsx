@@ -6,7 +6,7 @@ import { Empty, Loading } from "../look/states.tsx";
 import { type Column, Table } from "../look/table.tsx";
 import { Time } from "../look/time.tsx";
 import "./job.css";
-import { jobPath } from "./job-paths.ts";
+import { jobPath } from "../paths/job-paths.ts";
 import { type DiffLine, diffLines, nearChanges } from "./line-diff.ts";
 import { settingsOf } from "./settings-of.ts";
 

@@ -3,8 +3,8 @@ import { isIn, type Job, routes } from "@millrace/contract";
 import { useApi } from "../api/calls.ts";
 import { toneOf, wordOf } from "../look/status.tsx";
 import { duration } from "../look/time.tsx";
+import { jobPath } from "../paths/job-paths.ts";
 import { type Bar, Bars } from "../plots/bars.tsx";
-import { jobPath } from "./job-paths.ts";
 
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 

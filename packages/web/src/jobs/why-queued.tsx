@@ -8,7 +8,7 @@ import { Button } from "../look/button.tsx";
 import { Dialog } from "../look/dialog.tsx";
 import { Read } from "../look/states.tsx";
 import { Time } from "../look/time.tsx";
-import { jobPath } from "./job-paths.ts";
+import { jobPath } from "../paths/job-paths.ts";
 import "./why-queued.css";
 
 type Waiting = Pick<Job, "id" | "name" | "status">;

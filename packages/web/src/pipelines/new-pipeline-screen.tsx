@@ -12,7 +12,7 @@ import { Screen } from "../look/screen.tsx";
 import { SearchField } from "../look/search-field.tsx";
 import { Empty, Problem, Read } from "../look/states.tsx";
 import "./new-pipeline.css";
-import { pipelinePath } from "./pipeline-paths.ts";
+import { pipelinePath } from "../paths/pipeline-paths.ts";
 
 export default function NewPipelineScreen() {
   const [text, setText] = useUrlState("dataset");

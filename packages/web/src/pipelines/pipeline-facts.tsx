@@ -3,9 +3,9 @@ import type { Pipeline } from "@millrace/contract";
 import { Fragment } from "react";
 import { Link } from "wouter";
 import { useTeam } from "../api/team.tsx";
-import { datasetPath } from "../datasets/dataset-paths.ts";
 import { Time } from "../look/time.tsx";
-import { newBackfillPath, newSchedulePath, schedulesPath } from "../schedules/schedule-paths.ts";
+import { datasetPath } from "../paths/dataset-paths.ts";
+import { newBackfillPath, newSchedulePath, schedulesPath } from "../paths/schedule-paths.ts";
 import { PipelineTook } from "./pipeline-table.tsx";
 import { Progress } from "./progress.tsx";
 

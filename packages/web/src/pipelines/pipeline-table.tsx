@@ -5,7 +5,7 @@ import { useTeam } from "../api/team.tsx";
 import { Status } from "../look/status.tsx";
 import { type Column, Table } from "../look/table.tsx";
 import { Time, Took } from "../look/time.tsx";
-import { pipelinePath } from "./pipeline-paths.ts";
+import { pipelinePath } from "../paths/pipeline-paths.ts";
 import { Progress } from "./progress.tsx";
 import { datasetsInWords, Trigger } from "./trigger.tsx";
 

@@ -12,7 +12,7 @@ import { Screen } from "../look/screen.tsx";
 import { SearchField } from "../look/search-field.tsx";
 import { Empty, Read } from "../look/states.tsx";
 import { wordOf } from "../look/status.tsx";
-import { newPipelinePath } from "./pipeline-paths.ts";
+import { newPipelinePath } from "../paths/pipeline-paths.ts";
 import { PipelineTable } from "./pipeline-table.tsx";
 
 /** The templates of schedules, which are PENDING, are in no list. */

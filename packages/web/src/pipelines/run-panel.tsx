@@ -2,10 +2,10 @@
 import { type Job, type JobPipelineRun, type Pipeline, routes } from "@millrace/contract";
 import { useApi } from "../api/calls.ts";
 import { useTeam } from "../api/team.tsx";
-import { jobPath } from "../jobs/job-paths.ts";
 import { ButtonLink } from "../look/button.tsx";
 import { Status } from "../look/status.tsx";
 import { Time, Took } from "../look/time.tsx";
+import { jobPath } from "../paths/job-paths.ts";
 import { parentsOf } from "./pipeline-actions.ts";
 import { RemoveButton, RetryButton } from "./run-buttons.tsx";
 import { namesOf, reasonNotRun } from "./run-reasons.ts";

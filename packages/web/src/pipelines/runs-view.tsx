@@ -3,10 +3,10 @@ import { type JobPipelineRun, type Pipeline, routes } from "@millrace/contract";
 import { Link } from "wouter";
 import { useApi } from "../api/calls.ts";
 import { useTeam } from "../api/team.tsx";
-import { jobPath } from "../jobs/job-paths.ts";
 import { Empty, Read } from "../look/states.tsx";
 import { StatusShape, toneOf, wordOf } from "../look/status.tsx";
-import { pipelinePath } from "./pipeline-paths.ts";
+import { jobPath } from "../paths/job-paths.ts";
+import { pipelinePath } from "../paths/pipeline-paths.ts";
 import "./run-grid.css";
 import { gridOf, isSame } from "./run-grid.ts";
 

@@ -4,13 +4,13 @@ import { useState } from "react";
 import { Link } from "wouter";
 import { useTeam } from "../api/team.tsx";
 import { useUrlState } from "../api/url-state.ts";
-import { jobPath } from "../jobs/job-paths.ts";
 import { Button } from "../look/button.tsx";
 import { Chips } from "../look/chips.tsx";
 import { Empty } from "../look/states.tsx";
 import { Status, wordOf } from "../look/status.tsx";
 import { type Column, Table } from "../look/table.tsx";
 import { Time, Took } from "../look/time.tsx";
+import { jobPath } from "../paths/job-paths.ts";
 import { parentsOf } from "./pipeline-actions.ts";
 import { namesOf, reasonNotRun } from "./run-reasons.ts";
 

@@ -9,8 +9,8 @@ import { Empty, Read } from "../look/states.tsx";
 import { Status } from "../look/status.tsx";
 import { type Column, Table } from "../look/table.tsx";
 import { Time } from "../look/time.tsx";
+import { backfillPath } from "../paths/schedule-paths.ts";
 import { BackfillBar } from "./backfill-bar.tsx";
-import { backfillPath } from "./schedule-paths.ts";
 import { dateInZone } from "./zoned-time.ts";
 
 export function BackfillList() {

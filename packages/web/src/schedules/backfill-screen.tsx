@@ -15,7 +15,7 @@ import { Status, toneOf, wordOf } from "../look/status.tsx";
 import { Time } from "../look/time.tsx";
 import { BackfillBar } from "./backfill-bar.tsx";
 import "./backfills.css";
-import { pipelinePath } from "../pipelines/pipeline-paths.ts";
+import { pipelinePath } from "../paths/pipeline-paths.ts";
 import { cronInWords } from "./cron-words.ts";
 import { inZone } from "./zoned-time.ts";
 

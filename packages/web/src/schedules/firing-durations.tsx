@@ -3,7 +3,7 @@ import type { PipelineSchedule } from "@millrace/contract";
 import { useTeam } from "../api/team.tsx";
 import { toneOf, wordOf } from "../look/status.tsx";
 import { duration } from "../look/time.tsx";
-import { pipelinePath } from "../pipelines/pipeline-paths.ts";
+import { pipelinePath } from "../paths/pipeline-paths.ts";
 import { Bars } from "../plots/bars.tsx";
 import { endOf } from "./firing-end.ts";
 import { inZone } from "./zoned-time.ts";

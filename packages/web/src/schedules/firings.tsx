@@ -6,7 +6,7 @@ import { Empty } from "../look/states.tsx";
 import { Status } from "../look/status.tsx";
 import { type Column, Table } from "../look/table.tsx";
 import { duration, Took } from "../look/time.tsx";
-import { pipelinePath } from "../pipelines/pipeline-paths.ts";
+import { pipelinePath } from "../paths/pipeline-paths.ts";
 import { inZone } from "./zoned-time.ts";
 
 export function Firings({ schedule }: { schedule: PipelineSchedule }) {

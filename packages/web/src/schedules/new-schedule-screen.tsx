@@ -9,10 +9,10 @@ import { useUrlState } from "../api/url-state.ts";
 import { Button, ButtonLink } from "../look/button.tsx";
 import { TextField } from "../look/field.tsx";
 import { Screen } from "../look/screen.tsx";
+import { schedulePath, schedulesPath } from "../paths/schedule-paths.ts";
 import { errorOf } from "./field-errors.ts";
 import { creationOf, emptyFields } from "./schedule-fields.ts";
 import { ScheduleForm } from "./schedule-form.tsx";
-import { schedulePath, schedulesPath } from "./schedule-paths.ts";
 import { ownZone } from "./zoned-time.ts";
 
 export default function NewScheduleScreen() {

@@ -4,10 +4,10 @@ import { Link } from "wouter";
 import { useAction } from "../api/calls.ts";
 import { useRefusal } from "../api/session.tsx";
 import { useTeam } from "../api/team.tsx";
-import { jobPath } from "../jobs/job-paths.ts";
 import { Button } from "../look/button.tsx";
 import { Problem } from "../look/states.tsx";
 import { Time } from "../look/time.tsx";
+import { jobPath } from "../paths/job-paths.ts";
 
 export function NewerScripts({ schedule }: { schedule: PipelineSchedule }) {
   const team = useTeam();

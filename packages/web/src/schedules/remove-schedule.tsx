@@ -7,7 +7,7 @@ import { useRefusal } from "../api/session.tsx";
 import { useTeam } from "../api/team.tsx";
 import { Button } from "../look/button.tsx";
 import { AskFirst } from "../look/dialog.tsx";
-import { schedulesPath } from "./schedule-paths.ts";
+import { schedulesPath } from "../paths/schedule-paths.ts";
 
 export function RemoveSchedule({ schedule }: { schedule: PipelineScheduleItem }) {
   const [asks, setAsks] = useState(false);

@@ -9,10 +9,10 @@ import { Empty, Read } from "../look/states.tsx";
 import { Status } from "../look/status.tsx";
 import { type Column, Table } from "../look/table.tsx";
 import { Time } from "../look/time.tsx";
-import { pipelinePath } from "../pipelines/pipeline-paths.ts";
+import { pipelinePath } from "../paths/pipeline-paths.ts";
+import { schedulePath } from "../paths/schedule-paths.ts";
 import { endOf } from "./firing-end.ts";
 import { PauseSchedule } from "./pause-schedule.tsx";
-import { schedulePath } from "./schedule-paths.ts";
 import "./schedules.css";
 import { When } from "./when.tsx";
 

@@ -5,7 +5,7 @@ import { useTeam } from "../api/team.tsx";
 import { Icon } from "../look/icon.tsx";
 import { Status } from "../look/status.tsx";
 import { Time, Took } from "../look/time.tsx";
-import { pipelinePath } from "../pipelines/pipeline-paths.ts";
+import { pipelinePath } from "../paths/pipeline-paths.ts";
 import { FiringCalendar } from "./firing-calendar.tsx";
 import { FiringDurations } from "./firing-durations.tsx";
 import { NewerScripts } from "./newer-scripts.tsx";

@@ -7,12 +7,12 @@ import { useUrlState } from "../api/url-state.ts";
 import { Screen, Tabs } from "../look/screen.tsx";
 import { LoadError, Loading } from "../look/states.tsx";
 import { wordOf } from "../look/status.tsx";
+import { schedulePath } from "../paths/schedule-paths.ts";
 import { Firings } from "./firings.tsx";
 import { PauseSchedule } from "./pause-schedule.tsx";
 import { RemoveSchedule } from "./remove-schedule.tsx";
 import { Health } from "./schedule-list.tsx";
 import { ScheduleOverview } from "./schedule-overview.tsx";
-import { schedulePath } from "./schedule-paths.ts";
 import { ScheduleSettings } from "./schedule-settings.tsx";
 import { TakeOverSchedule } from "./take-over.tsx";
 

@@ -5,9 +5,9 @@ import { useTeam } from "../api/team.tsx";
 import { useUrlState } from "../api/url-state.ts";
 import { ButtonLink } from "../look/button.tsx";
 import { Screen, Tabs } from "../look/screen.tsx";
+import { newBackfillPath, newSchedulePath, schedulesPath } from "../paths/schedule-paths.ts";
 import { BackfillList } from "./backfill-list.tsx";
 import { ScheduleList } from "./schedule-list.tsx";
-import { newBackfillPath, newSchedulePath, schedulesPath } from "./schedule-paths.ts";
 import { TaskList } from "./task-list.tsx";
 import { UpcomingList } from "./upcoming-list.tsx";
 

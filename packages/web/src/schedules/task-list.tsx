@@ -9,8 +9,8 @@ import { Empty, Read } from "../look/states.tsx";
 import { Status } from "../look/status.tsx";
 import { type Column, Table } from "../look/table.tsx";
 import { Time } from "../look/time.tsx";
+import { taskPath } from "../paths/schedule-paths.ts";
 import { PauseTask } from "./pause-task.tsx";
-import { taskPath } from "./schedule-paths.ts";
 import { When } from "./when.tsx";
 
 export function TaskList() {

@@ -9,7 +9,7 @@ import { More } from "../look/more.tsx";
 import { Empty, Read } from "../look/states.tsx";
 import { Status } from "../look/status.tsx";
 import { relativeTime } from "../look/time.tsx";
-import { schedulePath, taskPath } from "./schedule-paths.ts";
+import { schedulePath, taskPath } from "../paths/schedule-paths.ts";
 import "./upcoming-list.css";
 import { whenText } from "./when.tsx";
 import { dateInZone, inZone, ownZone } from "./zoned-time.ts";

@@ -10,9 +10,9 @@ import { TextField } from "../look/field.tsx";
 import { Form } from "../look/form.tsx";
 import { Problem, Read } from "../look/states.tsx";
 import { type Column, Table } from "../look/table.tsx";
+import { settingsPath } from "../paths/settings-paths.ts";
 import { RemoveMember } from "./remove-member.tsx";
 import { RoleChoice } from "./role-choice.tsx";
-import { settingsPath } from "./settings-paths.ts";
 
 export function MembersTab() {
   const team = useTeam();

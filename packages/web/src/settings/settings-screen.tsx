@@ -11,7 +11,7 @@ import { NotificationsTab } from "./notifications-tab.tsx";
 import { ProfileTab } from "./profile-tab.tsx";
 import { ServiceAccountTab } from "./service-account-tab.tsx";
 import "./settings.css";
-import { settingsPath } from "./settings-paths.ts";
+import { settingsPath } from "../paths/settings-paths.ts";
 import { TeamTab } from "./team-tab.tsx";
 import { TokensTab } from "./tokens-tab.tsx";
 import { WebhooksTab } from "./webhooks-tab.tsx";

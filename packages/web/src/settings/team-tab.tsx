@@ -8,7 +8,7 @@ import { useTeam } from "../api/team.tsx";
 import { TextField } from "../look/field.tsx";
 import { Form } from "../look/form.tsx";
 import { Read } from "../look/states.tsx";
-import { settingsPath } from "./settings-paths.ts";
+import { settingsPath } from "../paths/settings-paths.ts";
 import { UsageBars } from "./usage-bars.tsx";
 
 export function TeamTab() {

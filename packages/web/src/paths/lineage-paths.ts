@@ -1,8 +1,8 @@
 /** Paths of the pages of what a lineage shows. */
 import type { LineageNode } from "@millrace/contract";
 import { teamPath } from "../api/team.tsx";
-import { jobPath } from "../jobs/job-paths.ts";
 import { datasetPath } from "./dataset-paths.ts";
+import { jobPath } from "./job-paths.ts";
 
 /** Where the page of a node is. */
 export function nodePath(team: string, { id, kind, name, version }: LineageNode): string {
