@@ -1,6 +1,7 @@
 /** Which answers a notice outdates. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { QueryClient, QueryObserver } from "@tanstack/react-query";
 import { isOutdated, Outdated } from "../src/api/outdated.ts";
 
@@ -27,18 +28,23 @@ describe("a notice", () => {
   it("that comes during a reading counts after it, and many are read together", async () => {
     const cache = new QueryClient();
     let reads = 0;
+    let gate = Promise.resolve();
     const queryFn = async () => {
-      await new Promise((resolve) => setTimeout(resolve, 50));
+      await gate;
       return ++reads;
     };
+    const readTimes = async (times: number) => {
+      while (reads < times) await sleep(5);
+    };
     const unsubscribe = new QueryObserver(cache, { queryKey: list, queryFn }).subscribe(() => {});
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await readTimes(1);
+    const slow = Promise.withResolvers<void>();
+    gate = slow.promise;
     const outdated = new Outdated(cache, "main");
-    for (let count = 0; count < 20; count++) {
-      outdated.add({ changed: [{ kind: "jobs", ids: [String(count)] }] });
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    }
-    await new Promise((resolve) => setTimeout(resolve, 800));
+    for (let count = 0; count < 20; count++) outdated.add({ changed: [{ kind: "jobs", ids: [String(count)] }] });
+    slow.resolve();
+    await readTimes(3);
+    await sleep(600);
     assert.equal(reads, 3, "the first answer, the first notice, and all others together");
     unsubscribe();
     cache.clear();
