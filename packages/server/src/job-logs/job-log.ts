@@ -134,11 +134,16 @@ export const logRemoved = (id: string, at: string) =>
     `The log of job ${id} was removed on ${at.slice(0, 10)}, because it was older than the server keeps logs (MILLRACE_LOG_DAYS) or because the logs took up more than the team's quota.`,
   );
 
-/** Masks secrets in a job's metrics, as in its log. A number that contains a secret becomes a string. */
-export async function maskMetrics({ store, keys }: JobLogContext, id: string, json: string): Promise<string> {
+/** Returns a function that masks the job's secrets in a text, as in its log. */
+export async function maskerOf({ store, keys }: JobLogContext, id: string): Promise<(text: string) => string> {
   const job = await getJobSecrets(store.db, id);
   const search = job ? await searchOf(keys, job) : searchFor([]);
-  const hide = (text: string) => search.mask(Buffer.from(text)).toString();
+  return (text) => search.mask(Buffer.from(text)).toString("utf8");
+}
+
+/** Masks secrets in a job's metrics, as in its log. A number that contains a secret becomes a string. */
+export async function maskMetrics(context: JobLogContext, id: string, json: string): Promise<string> {
+  const hide = await maskerOf(context, id);
   return JSON.stringify(JSON.parse(json), (_key, value: unknown) => {
     if (typeof value === "number") return hide(String(value)) === String(value) ? value : hide(String(value));
     if (typeof value === "string") return hide(value);

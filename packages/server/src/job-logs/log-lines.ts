@@ -13,6 +13,8 @@ export interface OpenedLog {
   readonly log: Part;
   readonly ended: boolean;
   readonly index: KeptIndex;
+  /** Masks secrets in a text. A secret with an escape sequence inside appears only when the sequence is removed. */
+  readonly mask: (text: string) => string;
 }
 
 const workMs = 1000;
@@ -90,7 +92,7 @@ export interface LogQuestion {
   readonly limit: number;
 }
 
-export async function searchLogLines({ log, index }: OpenedLog, question: LogQuestion): Promise<LogHits> {
+export async function searchLogLines({ log, index, mask }: OpenedLog, question: LogQuestion): Promise<LogHits> {
   const matcher = matcherOf(question);
   const isOver = within(workMs);
   const from = question.from - 1;
@@ -102,7 +104,11 @@ export async function searchLogLines({ log, index }: OpenedLog, question: LogQue
     return !isOver();
   };
   const place = index.lines.near(from);
-  const { hits, next } = await searchLines(log, { from, place, matcher }, { hits: question.limit, mayGoOn });
+  const { hits, next } = await searchLines(
+    log,
+    { from, place, matcher, mask },
+    { hits: question.limit, mayGoOn },
+  ).catch(tooExpensive);
   return {
     hits: hits.map(({ line, offset, text }) => ({ line: line + 1, offset, text: text.slice(0, hitLength) })),
     next: next === undefined ? null : next + 1,
@@ -132,6 +138,11 @@ function patternOf(text: string, ignoreCase: boolean): Matcher {
   }
 }
 
+function tooExpensive(error: unknown): never {
+  if (!(error instanceof PatternTooLarge)) throw error;
+  throw new ApiError("invalid", "text: the regular expression takes too long for the lines of this log. Simplify it.");
+}
+
 class Literal implements Matcher {
   work = 0;
   readonly #text: string;
@@ -143,7 +154,7 @@ class Literal implements Matcher {
   }
 
   test(text: string): boolean {
-    this.work += text.length;
+    this.work += 50 + text.length;
     return this.#cased(text).includes(this.#text);
   }
 }

@@ -12,6 +12,9 @@ export interface Matcher {
   readonly work: number;
 }
 
+/** Masks secrets in a text. */
+type Mask = (text: string) => string;
+
 interface Hit {
   readonly line: number;
   readonly offset: number;
@@ -32,20 +35,24 @@ interface Found {
 
 /** Work between two calls of `mayGoOn`. */
 const stretch = 4_000_000;
+/** Maximum number of characters that are tested together. */
+const longStretch = 32 * 1024;
+/** Maximum number of characters of a hit that are kept. */
+const hitLength = 4000;
 const esc = 27;
 const cr = 13;
 
 /** Searches the lines from number `from` on, beginning to read at a place at or before it. */
 export async function searchLines(
   source: ByteSource,
-  { from, place, matcher }: { from: number; place: LinePlace; matcher: Matcher },
+  { from, place, matcher, mask }: { from: number; place: LinePlace; matcher: Matcher; mask: Mask },
   limits: SearchLimits,
 ): Promise<Found> {
   const reader = new LineReader(source, place);
   const hits: Hit[] = [];
   for (;;) {
     const batch = await reader.next();
-    const next = await searchBatch(batch, { from, matcher, hits }, limits);
+    const next = await searchBatch(batch, { from, matcher, mask, hits }, limits);
     if (next !== undefined) return { hits, next };
     if (batch.atEnd) return { hits, next: undefined };
     if (!(await limits.mayGoOn())) return { hits, next: batch.first + batch.lines.length };
@@ -55,7 +62,7 @@ export async function searchLines(
 /** Searches a batch. Returns the number of the line at which to go on if the limits were reached. */
 async function searchBatch(
   batch: LineBatch,
-  { from, matcher, hits }: { from: number; matcher: Matcher; hits: Hit[] },
+  { from, matcher, mask, hits }: { from: number; matcher: Matcher; mask: Mask; hits: Hit[] },
   limits: SearchLimits,
 ): Promise<number | undefined> {
   if (!mayHaveHits(batch, matcher)) return undefined;
@@ -68,8 +75,10 @@ async function searchBatch(
       if (!(await limits.mayGoOn())) return line;
       done = matcher.work;
     }
-    const text = plainText(lineText(bytes));
-    if (matcher.test(text)) hits.push({ line, offset, text });
+    const shown = lineText(bytes);
+    const plain = plainText(shown);
+    const text = plain === shown ? plain : mask(plain);
+    if (matcher.test(text)) hits.push({ line, offset, text: text.slice(0, hitLength) });
   }
   return undefined;
 }
@@ -87,6 +96,8 @@ function mayHaveHits({ lines }: LineBatch, matcher: Matcher): boolean {
   const text = bytes.toString("utf8");
   for (let start = 0; start < text.length; ) {
     const end = text.indexOf("\n", start + 8192) + 1 || text.length;
+    // Long lines are tested one by one.
+    if (end - start > longStretch) return true;
     if (matcher.test(text.slice(start, end))) return true;
     // This pattern is expensive: look at each line, with pauses.
     if (matcher.work - before > stretch) return true;

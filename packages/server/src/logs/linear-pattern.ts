@@ -18,6 +18,10 @@ type Step =
   | { readonly to: "match" };
 
 const mostSteps = 400;
+/** Maximum number of parts that are looked at while a pattern is compiled; repetitions count each time. */
+const mostParts = 20_000;
+/** Maximum work of one test, in steps of roughly a nanosecond. Nothing else runs during a test. */
+const mostWork = 30_000_000;
 const mostStates = 4000;
 /** Code unit that stands for the end of the text. Texts have lines, so the end is the end of a line. */
 const newline = 10;
@@ -26,6 +30,7 @@ const isWord = (code: number) =>
   (code >= 48 && code <= 57) || (code >= 65 && code <= 90) || code === 95 || (code >= 97 && code <= 122);
 const kindOf = (code: number): Kind => (code === newline ? edge : isWord(code) ? word : other);
 
+/** The pattern has too many parts, or takes too long for the text. */
 export class PatternTooLarge extends Error {}
 
 interface State {
@@ -36,11 +41,14 @@ interface State {
 
 export class LinearPattern {
   readonly #steps: Step[] = [];
+  #parts = 0;
   readonly #first: number;
   /** Class of every code unit. Code units of one class are alike for this pattern. */
   readonly #classOf = new Uint16Array(65_536);
   /** A code unit of every class. */
   readonly #samples: number[] = [];
+  /** The classes that a step accepts, by its ranges. Repeated parts share their ranges. */
+  readonly #accepted = new Map<unknown, ReadonlySet<number>>();
   #states: State[] = [];
   #ids = new Map<string, number>();
   /** Next state by state and class, plus one; 0 if not known yet; -1 if there is a match before the code unit. */
@@ -59,15 +67,17 @@ export class LinearPattern {
     return this.#work;
   }
 
-  /** Tells whether any line of the text has a match. */
+  /** Tells whether any line of the text has a match. Throws PatternTooLarge if that takes too long. */
   test(text: string): boolean {
-    this.#work += text.length * 4;
+    const most = this.#work + mostWork;
+    this.#work += 50 + text.length * 4;
     const classes = this.#samples.length;
     let state = 0;
     for (let index = 0; index <= text.length; index++) {
       const kind = this.#classOf[index < text.length ? text.charCodeAt(index) : newline] as number;
       let next = this.#next[state * classes + kind] as number;
       if (next === 0) {
+        if (this.#work > most) throw new PatternTooLarge();
         if (this.#states.length > mostStates) state = this.#keepOnly(state);
         next = this.#follow(state, kind);
       }
@@ -84,6 +94,7 @@ export class LinearPattern {
 
   /** Adds the steps of a part of the pattern that goes on at `next`. Returns the first step. */
   #compile(node: Node, next: number): number {
+    if (++this.#parts > mostParts) throw new PatternTooLarge();
     if (node.is === "chars") return this.#add({ to: "char", ranges: node.ranges, next });
     if (node.is === "check") return this.#add({ to: "check", check: node.check, next });
     if (node.is === "sequence") return node.parts.reduceRight((after, part) => this.#compile(part, after), next);
@@ -114,6 +125,15 @@ export class LinearPattern {
       this.#classOf.fill(index, start, starts[index + 1] ?? 65_536);
       this.#samples.push(start);
     }
+    for (const step of this.#steps) if (step.to === "char") this.#accept(step.ranges);
+  }
+
+  #accept(ranges: readonly (readonly [number, number])[]): void {
+    if (this.#accepted.has(ranges)) return;
+    const classes = new Set<number>();
+    for (const [from, to] of ranges)
+      for (let kind = this.#classOf[from] as number; (this.#samples[kind] ?? 65_536) <= to; kind++) classes.add(kind);
+    this.#accepted.set(ranges, classes);
   }
 
   #forget(): void {
@@ -154,8 +174,7 @@ export class LinearPattern {
     const after = new Set([this.#first]);
     for (const step of reached) {
       const one = this.#steps[step];
-      if (code !== newline && one?.to === "char" && one.ranges.some(([from, to]) => code >= from && code <= to))
-        after.add(one.next);
+      if (code !== newline && one?.to === "char" && this.#accepted.get(one.ranges)?.has(kind)) after.add(one.next);
     }
     this.#work += 100 + 30 * (reached.size + steps.length);
     const next = isMatch

@@ -190,7 +190,7 @@ class Parser {
   }
 
   #chars(ranges: readonly Range[]): Node {
-    return { is: "chars", ranges: this.#folded(ranges) };
+    return { is: "chars", ranges: merged(this.#folded(ranges)) };
   }
 
   /** Adds the other case of each letter: of ranges only the Latin letters, of single characters any. */
@@ -214,6 +214,17 @@ class Parser {
       return cases;
     });
   }
+}
+
+/** Returns the same characters in as few ranges as possible. */
+function merged(ranges: readonly Range[]): readonly Range[] {
+  const found: [number, number][] = [];
+  for (const [from, to] of [...ranges].sort(([a], [b]) => a - b)) {
+    const before = found.at(-1);
+    if (before && from <= before[1] + 1) before[1] = Math.max(before[1], to);
+    else found.push([from, to]);
+  }
+  return found;
 }
 
 const one = (code: number): readonly Range[] => [[code, code]];

@@ -69,31 +69,33 @@ function codeFolders(): string[] {
 function run(options: readonly string[], told: string): Promise<unknown> {
   const child = spawn(process.execPath, options, {
     env: { PATH: "/usr/bin:/bin", LANG: "C.UTF-8", HOME: "/nonexistent", AWS_EC2_METADATA_DISABLED: "true" },
-    stdio: ["pipe", "pipe", "pipe"],
+    stdio: ["pipe", "pipe", "ignore"],
     cwd: "/",
     timeout: seconds * 1000,
     killSignal: "SIGKILL",
   });
   const parts: Buffer[] = [];
   let size = 0;
-  let said = "";
   child.stdout.on("data", (part: Buffer) => {
     size += part.length;
-    if (size > answerBytes) child.kill("SIGKILL");
-    else parts.push(part);
-  });
-  child.stderr.on("data", (part: Buffer) => {
-    if (said.length < 4000) said += part.toString("utf8");
+    if (size <= answerBytes) parts.push(part);
+    else child.kill("SIGKILL");
   });
   child.stdin.on("error", () => {});
   child.stdin.end(told);
   return new Promise((resolve, reject) => {
     child.on("error", reject);
+    // The storage decides what the child reads, so whatever its content causes is a problem of the storage.
+    const problem = (message: string) => resolve({ problem: "network", message });
     child.on("close", (code, signal) => {
-      if (code === 0) return resolve(JSON.parse(Buffer.concat(parts).toString("utf8")));
-      const slow = { problem: "network", message: `The storage did not answer within ${seconds} seconds.` };
-      if (signal === "SIGKILL") return resolve(slow);
-      reject(new Error(`the child process that lists a storage ended with ${code ?? signal}: ${said.trim()}`));
+      if (size > answerBytes) return problem("The names in this folder are too long to be listed.");
+      if (signal === "SIGKILL") return problem(`The storage did not answer within ${seconds} seconds.`);
+      if (code !== 0) return problem("The answer of the storage could not be read: it is too large or damaged.");
+      try {
+        resolve(JSON.parse(Buffer.concat(parts).toString("utf8")));
+      } catch {
+        problem("The answer of the storage could not be read.");
+      }
     });
   });
 }

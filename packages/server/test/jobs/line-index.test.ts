@@ -137,7 +137,19 @@ describe("regular expressions", () => {
     for (const pattern of ["(a)\\1", "(?=a)", "(?<!a)b", "\\p{L}", "a{2,1}", "(", ")", "[a", "*", "a**", "\\"]) {
       assert.throws(() => new LinearPattern(pattern), SyntaxError, pattern);
     }
-    assert.throws(() => new LinearPattern("(a{1,50}){50}"), PatternTooLarge);
+    // Parts that match nothing cost time, too.
+    for (const pattern of ["(a{1,50}){50}", "(((){9999}){9999}){9999}", "((a{0}){9999}){9999}", "((?:){9999}){9999}"])
+      assert.throws(() => new LinearPattern(pattern), PatternTooLarge, pattern);
+  });
+
+  it("end a test that would take too long, however long the line and large the classes of characters", () => {
+    const random = new Random(2);
+    const text = Array.from({ length: 131_072 }, () => random.pick(["a", "b"])).join("");
+    for (const hostile of ["a.{390}Z", `a[${"\\s".repeat(200)}\\S]{390}Z`]) {
+      const pattern = new LinearPattern(hostile);
+      assert.throws(() => pattern.test(text), PatternTooLarge, hostile);
+      assert.ok(pattern.work < 100_000_000, `${pattern.work} steps of work`);
+    }
   });
 
   it("take linear time, however hostile they are", () => {

@@ -80,7 +80,13 @@ async function readFile(path: string): Promise<StoreFacts | undefined> {
 
 async function readDatabase(databaseUrl: string): Promise<StoreFacts> {
   const { default: pg } = await import("pg");
-  const client = new pg.Client({ connectionString: databaseUrl, connectionTimeoutMillis: 5000 });
+  const client = new pg.Client({
+    connectionString: databaseUrl,
+    connectionTimeoutMillis: 5000,
+    query_timeout: 5000,
+  });
+  // Without a listener, a connection that ends unexpectedly would end the process.
+  client.on("error", () => {});
   await client.connect();
   try {
     const one = async (query: string) =>
@@ -100,7 +106,7 @@ async function readDatabase(databaseUrl: string): Promise<StoreFacts> {
       ahead,
     };
   } finally {
-    await client.end();
+    await client.end().catch(() => {});
   }
 }
 

@@ -51,7 +51,7 @@ function columnsOf(schema: string | null): Columns {
   const types = JSON.parse(objectText(schema)) as Record<string, { type?: unknown } | null>;
   return Object.entries(types)
     .filter(([name]) => name !== "sys__id" && name !== "sys__rand")
-    .map(([name, type]) => ({ name, type: String(type?.type ?? "") }));
+    .map(([name, type]) => ({ name, type: typeof type?.type === "string" ? type.type : "" }));
 }
 
 /** The first rows, as they were registered. They may have columns that the schema lacks. */
@@ -62,7 +62,9 @@ function previewPage(version: string, known: Columns, preview: string | null, li
   const all = [...known, ...[...further].filter((name) => !names.has(name)).map((name) => ({ name, type: "" }))];
   const columns = all.slice(0, rowLimits.columns);
   const end = Math.max(0, from) + limit;
-  const rows = first.slice(Math.max(0, from), end).map((row) => columns.map(({ name }) => previewCell(row[name])));
+  const rows = first
+    .slice(Math.max(0, from), end)
+    .map((row) => columns.map(({ name }) => previewCell(Object.hasOwn(row, name) ? row[name] : null)));
   const next = first.length > end ? String(end) : undefined;
   return { version, columns, more_columns: all.length - columns.length, rows, source: "preview", next };
 }

@@ -87,8 +87,8 @@ export function previewTeamBackfill(input: RangeInput, now: number): BackfillPre
 }
 
 function checkEvery(every: string): string {
-  const interval = intervals[every.toLowerCase()];
-  if (interval !== undefined) return interval;
+  const name = every.toLowerCase();
+  if (Object.hasOwn(intervals, name)) return intervals[name] as string;
   try {
     return checkCron(every);
   } catch (error) {

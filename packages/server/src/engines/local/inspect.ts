@@ -76,7 +76,10 @@ async function inspectIsolation(options: InspectOptions): Promise<IsolationFacts
     const folders = options.foldersIn(dataDir);
     await mkdir(folders.jobs);
     const programs = await findPrograms(options.jobEnvironment);
-    const opened = await openIsolation({ ...options, folders, hidden: [], countsMemory: true }, programs);
+    const opened = await openIsolation(
+      { ...options, folders, hidden: [], countsMemory: true, isTemporary: true },
+      programs,
+    );
     opened.isolation.close();
     const { level, warnings } = opened.isolation;
     return { level, warnings, missing: opened.missing };

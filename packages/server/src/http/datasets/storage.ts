@@ -8,31 +8,39 @@ import type { DatasetContext } from "../requests/context.ts";
 import { register } from "../requests/route.ts";
 import { listFolderOf } from "./sources.ts";
 
-/** Maximum number of listings of one user, and of all users, at a time: each is a process. */
-const most = { user: 3, all: 12 };
+/** Maximum number of listings of one user, one team, and of all, at a time: each is a process. */
+const most = { user: 3, team: 4, all: 12 };
+
+interface Running {
+  readonly userId: number;
+  readonly teamId: number;
+}
 
 export function storageRoutes(app: FastifyInstance, context: DatasetContext): void {
-  const running: number[] = [];
+  const running = new Set<Running>();
 
   register(app, context, routes.browseStorage, async ({ principal, team, body }) => {
     const { uri, cursor } = body;
     const scheme = schemeOf(uri);
     if (scheme === "file") return localListing(uri, Number(cursor ?? 0), context.jobPaths);
     const credentials = await credentialsFor(context, team, principal, body.credentials_name);
-    requireTurn(running, principal.userId);
-    running.push(principal.userId);
+    const own = { userId: principal.userId, teamId: team.id };
+    requireTurn(running, own);
+    running.add(own);
     try {
       const answer = await context.listStorage(wishFor(scheme, uri, credentials, cursor ?? undefined));
       return readListing(uri, answer, credentials);
     } finally {
-      running.splice(running.indexOf(principal.userId), 1);
+      running.delete(own);
     }
   });
 }
 
-function requireTurn(running: readonly number[], userId: number): void {
-  const own = running.filter((id) => id === userId).length;
-  if (own < most.user && running.length < most.all) return;
+function requireTurn(running: ReadonlySet<Running>, { userId, teamId }: Running): void {
+  const all = [...running];
+  const ofUser = all.filter((one) => one.userId === userId).length;
+  const ofTeam = all.filter((one) => one.teamId === teamId).length;
+  if (ofUser < most.user && ofTeam < most.team && all.length < most.all) return;
   throw new ApiError("too_many_requests", "Too many storages are being listed at once. Try again in some seconds.");
 }
 

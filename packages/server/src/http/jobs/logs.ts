@@ -5,7 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Team } from "../../domain/access/principals.ts";
 import { requireTeamJob } from "../../domain/jobs/jobs.ts";
 import type { LogSource } from "../../engines/engine.ts";
-import { openAttemptLog, openJobLog } from "../../job-logs/job-log.ts";
+import { maskerOf, openAttemptLog, openJobLog } from "../../job-logs/job-log.ts";
 import { LogIndexes } from "../../job-logs/log-indexes.ts";
 import { type OpenedLog, readLogLines, searchLogLines } from "../../job-logs/log-lines.ts";
 import { readPieces } from "../../logs/read-pieces.ts";
@@ -61,7 +61,8 @@ async function withLines<T>(
   await requireTeamJob(context, team, id);
   const { log, ended } = await (attempt === undefined ? openJobLog(context, id) : openAttemptLog(context, id, attempt));
   try {
-    return await use({ log, ended, index: indexes.of(`${id} ${attempt ?? "all"}`) });
+    const mask = await maskerOf(context, id);
+    return await use({ log, ended, mask, index: indexes.of(`${id} ${attempt ?? "all"}`) });
   } finally {
     await log.close();
   }

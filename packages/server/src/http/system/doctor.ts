@@ -10,17 +10,22 @@ const keep = 10_000;
 export class Doctor {
   readonly #context: SystemContext;
   #last: Promise<Answer> | undefined;
-  #asked = Number.NEGATIVE_INFINITY;
+  /** When the last check ended. */
+  #ended = Number.NEGATIVE_INFINITY;
+  #isRunning = false;
 
   constructor(context: SystemContext) {
     this.#context = context;
   }
 
   check(): Promise<Answer> {
-    const now = this.#context.clock.monotonic();
-    if (!this.#last || now - this.#asked >= keep) {
-      this.#asked = now;
-      this.#last = this.#run();
+    const isOld = this.#context.clock.monotonic() - this.#ended >= keep;
+    if (!this.#last || (isOld && !this.#isRunning)) {
+      this.#isRunning = true;
+      this.#last = this.#run().finally(() => {
+        this.#isRunning = false;
+        this.#ended = this.#context.clock.monotonic();
+      });
       this.#last.catch(() => {
         this.#last = undefined;
       });

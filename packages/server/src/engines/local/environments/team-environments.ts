@@ -5,7 +5,7 @@
  * jobs are its members: other jobs see the paths of virtualenvs in the machine's list of processes.
  */
 import { chmodSync, lstatSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { giveToNobody, giveToNobodysGroup } from "../../nobodys-user.ts";
 
 const isRoot = process.getuid?.() === 0;
@@ -82,8 +82,9 @@ export class TeamEnvironments {
   }
 }
 
-/** Lets only root and a new group enter the folder. */
+/** Lets only root and a new group enter the folder. No other team has this group. */
 function close(folder: string): void {
-  giveToNobodysGroup(folder);
+  const envsDir = dirname(folder);
+  giveToNobodysGroup(folder, new Set(readdirSync(envsDir).map((name) => lstatSync(join(envsDir, name)).gid)));
   chmodSync(folder, 0o710);
 }

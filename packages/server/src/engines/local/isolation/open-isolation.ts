@@ -33,6 +33,8 @@ export interface IsolationOptions {
   readonly limits: { readonly memory: number };
   /** True if control groups count all memory of a job, or if a job's memory is not limited. */
   readonly countsMemory: boolean;
+  /** Whether the data folder is deleted afterwards, so that nothing of it is left in the registry of user ids. */
+  readonly isTemporary?: boolean;
 }
 
 export interface OpenedIsolation {
@@ -132,12 +134,12 @@ function needed(programs: Programs, name: "setpriv" | "prlimit" | "ipcrm" | "fin
 }
 
 function userOptions(
-  { users: range, folders }: IsolationOptions,
+  { users: range, folders, isTemporary }: IsolationOptions,
   programs: Programs,
   avoid?: (users: readonly number[]) => Promise<ReadonlySet<number>>,
 ): UserOptions {
   const setpriv = needed(programs, "setpriv");
-  const users = new JobUsers({ range, root: folders.root, inUse: usersInUse(folders.jobs), avoid });
+  const users = new JobUsers({ range, root: folders.root, inUse: usersInUse(folders.jobs), avoid, isTemporary });
   return { programs: { ...programs, setpriv }, range, users };
 }
 

@@ -33,6 +33,8 @@ export interface JobUsersOptions {
   /** Returns which of these user ids still own files. Such an id is not reserved. */
   readonly avoid?: ((users: readonly number[]) => Promise<ReadonlySet<number>>) | undefined;
   readonly registry?: string;
+  /** Whether the data folder is deleted afterwards. If so, `close` gives all its user ids back. */
+  readonly isTemporary?: boolean | undefined;
 }
 
 /** Thrown if all user ids are in use. */
@@ -40,6 +42,7 @@ export class NoFreeUser extends Error {}
 
 export class JobUsers {
   readonly #range: UserRange;
+  readonly #isTemporary: boolean;
   readonly #avoid: (users: readonly number[]) => Promise<ReadonlySet<number>>;
   readonly #folder: string;
   readonly #registry: DatabaseSync;
@@ -48,7 +51,8 @@ export class JobUsers {
   readonly #holders: Map<number, string>;
   #refilling: Promise<void> | undefined;
 
-  constructor({ range, root, inUse, avoid, registry: file = registryFile }: JobUsersOptions) {
+  constructor({ range, root, inUse, avoid, registry: file = registryFile, isTemporary = false }: JobUsersOptions) {
+    this.#isTemporary = isTemporary;
     this.#avoid = avoid ?? (async () => new Set());
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
     this.#range = range;
@@ -117,6 +121,7 @@ export class JobUsers {
   }
 
   close(): void {
+    if (this.#isTemporary) this.#registry.prepare("delete from users where folder = ?").run(this.#folder);
     this.#registry.close();
   }
 
