@@ -1,5 +1,5 @@
 /**
- * Takes the pictures of the README from a server with the demo, and writes them to docs/images. Run it after changes of
+ * Takes the pictures of the README from a server with the demo, and writes them to packages/web/pictures. Run it after changes of
  * the web UI: node_modules/.bin/node --conditions=millrace-source scripts/readme-pictures.ts
  */
 import { mkdir } from "node:fs/promises";
@@ -9,7 +9,7 @@ import { waitForEnd } from "@millrace/testing/millrace/jobs.ts";
 import { repository } from "@millrace/testing/repository.ts";
 import { Visit } from "../e2e/support/browser.ts";
 
-const folder = join(repository, "docs/images");
+const folder = join(repository, "packages/web/pictures");
 await mkdir(folder, { recursive: true });
 const visit = await Visit.begin();
 const { client, page } = visit;
