@@ -8,6 +8,7 @@ import { Icon } from "../look/icon.tsx";
 import { StatusShape } from "../look/status.tsx";
 import "./filter-bar.css";
 import { chipNames, chipsOf, type FilterName, isFiltered, spanTitles, statusChips, toggleChip } from "./job-filters.ts";
+import "../look/chips.css";
 import { useFilters } from "./use-filters.ts";
 
 /** Filters that are folded away until they are used. */

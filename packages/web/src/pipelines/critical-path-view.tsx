@@ -2,6 +2,7 @@
 import { isUnfinished, type Pipeline } from "@millrace/contract";
 import { useNow } from "../look/clock.ts";
 import { duration } from "../look/time.tsx";
+import "../look/chips.css";
 import { criticalPath, tookOf } from "./critical-path.ts";
 
 const few = 8;
