@@ -1,7 +1,8 @@
 /** The live stream: small notices about what changed in a team, so that pages know which answers to read again. */
+import type { Static } from "typebox";
 import type { ScopeName } from "./access.ts";
 import { access, defineRoute, type Route } from "./routes.ts";
-import { TeamName } from "./schema.ts";
+import { oneOf, TeamName } from "./schema.ts";
 import { Type } from "./type.ts";
 
 interface Kind {
@@ -58,13 +59,41 @@ export function outdatedRoutes(kind: NoticeKind, routes: readonly Route[]): stri
   return [...own.map(({ id }) => id), ...kinds[kind].outdates];
 }
 
-/** One event of the stream, as JSON. Clients ignore kinds and fields that they do not know. */
-export interface Notice {
-  /** The kinds of things that changed. `ids` are those of the changed things; absent if unknown or too many. */
-  readonly changed?: readonly { readonly kind: NoticeKind; readonly ids?: readonly string[] }[];
-  /** True if notices were left out, because the follower did not read them in time: anything may have changed. */
-  readonly all?: true;
-}
+/** What an event of the stream says. Clients ignore kinds and fields that they do not know. */
+const Notice = Type.Object({
+  changed: Type.Optional(
+    Type.Array(
+      Type.Object({
+        kind: oneOf(noticeKinds),
+        ids: Type.Optional(
+          Type.Array(Type.String(), { description: "the changed things; absent if unknown or too many" }),
+        ),
+      }),
+      { description: "the kinds of things that changed" },
+    ),
+  ),
+  all: Type.Optional(
+    Type.Unsafe<true>({
+      type: "boolean",
+      const: true,
+      description: "notices were left out, because the caller did not read them in time: anything may have changed",
+    }),
+  ),
+});
+export type Notice = Static<typeof Notice>;
+
+/** One event, as fuzzers and generated clients read it: its name and its text. */
+const NoticeEvent = Type.Object(
+  {
+    event: Type.Optional(oneOf(["message"])),
+    data: Type.String({
+      contentMediaType: "application/json",
+      contentSchema: Notice,
+      description: "a notice, as JSON",
+    }),
+  },
+  { description: "one of the server-sent events" },
+);
 
 export const followChanges = defineRoute({
   id: "followChanges",
@@ -74,6 +103,6 @@ export const followChanges = defineRoute({
   summary: "Follow a team: server-sent events that say what changed",
   access: access("JOB", "read", "viewer"),
   query: Type.Object({ team_name: Type.Optional(TeamName) }),
-  response: Type.String({ description: "server-sent events; the data of each is a notice as JSON" }),
+  response: NoticeEvent,
   answersAs: "text/event-stream",
 });

@@ -149,7 +149,8 @@ export function pipelineConformance(storeOf: () => Store): void {
     const before = new Map((await runsOf(storeOf().db, id)).map((run) => [run.name, run.created_job_id]));
     const counted = countStore(storeOf());
     const context = { store: counted.store, keys, signals: new Signals(), quotas: noQuotas } as unknown as JobsContext;
-    const call = { actor: operator, team: { id: 1, name: "main", role: "admin" } } as unknown as Call;
+    const principal = { via: { kind: "token" } };
+    const call = { actor: operator, principal, team: { id: 1, name: "main", role: "admin" } } as unknown as Call;
     await rerunPipeline(context, call, { pipeline_id: id }, now);
     assert.ok(counted.statements() <= 60, `${counted.statements()} statements`);
     const runs = await runsOf(storeOf().db, id);
