@@ -14,6 +14,7 @@ import * as invitations from "./invitations.ts";
 import * as jobs from "./jobs.ts";
 import * as lineage from "./lineage.ts";
 import * as live from "./live.ts";
+import * as runners from "./runners.ts";
 import * as logs from "./logs.ts";
 import * as memberships from "./memberships.ts";
 import * as notifications from "./notifications.ts";
@@ -145,6 +146,11 @@ export const routes = {
   deleteNotification: notifications.deleteNotification,
   testNotification: notifications.testNotification,
   followChanges: live.followChanges,
+  runnerClaim: runners.runnerClaim,
+  runnerFile: runners.runnerFile,
+  runnerLog: runners.runnerLog,
+  runnerBeat: runners.runnerBeat,
+  runnerEnd: runners.runnerEnd,
   healthz: system.healthz,
   readyz: system.readyz,
   metrics: system.metrics,

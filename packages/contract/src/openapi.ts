@@ -99,6 +99,10 @@ function requestBody(route: Route, components: Json): Json {
     };
     return { requestBody: { required: true, content: { "multipart/form-data": { schema } } } };
   }
+  if (route.bytes) {
+    const description = `At most ${bodyLimitOf(route, Number.POSITIVE_INFINITY)} bytes.`;
+    return { requestBody: { description, required: true, content: { "application/octet-stream": { schema: {} } } } };
+  }
   if (route.bodyInQuery) {
     const schema = {
       type: "array",
