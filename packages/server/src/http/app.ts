@@ -52,6 +52,7 @@ import { installErrors, nothingThere, sendError, validationError } from "./reque
 import { readJson } from "./requests/json-bodies.ts";
 import { lazySchemas } from "./requests/lazy-schemas.ts";
 import { dropPrefix } from "./requests/site.ts";
+import { runnerRoutes } from "./runners/runners.ts";
 import { backfillRoutes } from "./schedules/backfills.ts";
 import { scheduleRoutes } from "./schedules/schedules.ts";
 import { taskRoutes } from "./schedules/tasks.ts";
@@ -123,6 +124,7 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
   metricsRoute(app, context);
   await app.register(async (scope) => pages(scope, context));
   await app.register(async (scope) => fileRoutes(scope, context));
+  await app.register(async (scope) => runnerRoutes(scope, context));
   return app;
 }
 

@@ -26,12 +26,13 @@ export interface RunnerEngineOptions {
   readonly placer: Placer;
   /** Returns the URL at which runners reach the server. */
   readonly url: () => string;
+  /**
+   * An attempt counts as lost if the engine no longer lists it and its runner was not heard for this many milliseconds.
+   */
+  readonly silenceMs?: number;
 }
 
-/**
- * An attempt counts as lost if the engine no longer lists it and its runner was not heard for this many milliseconds.
- */
-const silenceMs = 60_000;
+const usualSilenceMs = 60_000;
 
 /** If a runner that must be killed has not been heard for this many milliseconds, the engine removes it. */
 const deafMs = 15_000;
@@ -41,6 +42,8 @@ export class RunnerEngine implements Engine {
   readonly #options: RunnerEngineOptions;
   readonly #scripts: ReadonlyMap<InsideScript, string>;
   readonly #runner: string;
+  readonly #silenceMs: number;
+  readonly #submitting = new Map<string, Promise<string>>();
   /** When each attempt was first missing in the engine's list, by the monotonic clock. */
   readonly #missing = new Map<string, number>();
 
@@ -51,13 +54,24 @@ export class RunnerEngine implements Engine {
     this.#options = options;
     this.#scripts = scripts;
     this.#runner = runner;
+    this.#silenceMs = options.silenceMs ?? usualSilenceMs;
     this.capabilities = { isolation: options.isolation };
   }
 
-  async submit(spec: JobSpec): Promise<string> {
+  /** Submits an attempt. Concurrent calls with the same key share one submission, because only the last code works. */
+  submit(spec: JobSpec): Promise<string> {
+    const underWay = this.#submitting.get(spec.key);
+    if (underWay) return underWay;
+    const submitting = this.#submit(spec).finally(() => this.#submitting.delete(spec.key));
+    this.#submitting.set(spec.key, submitting);
+    return submitting;
+  }
+
+  async #submit(spec: JobSpec): Promise<string> {
     if (spec.datasets !== null) throw new CannotStart(noDatasets);
     const { runners, placer, url } = this.#options;
     const folder = this.#folder(spec.key);
+    if (folder.claim() || folder.has("placed")) return folder.text("placed");
     folder.make();
     if (!folder.has("job")) {
       for (const [index, file] of spec.files.entries()) await file.placeAt(`${folder.path}/file.${index}`);
@@ -106,7 +120,7 @@ export class RunnerEngine implements Engine {
     const isGone = this.#isGone(key, placed);
     if (claim === undefined) return this.#unclaimed(folder, handle, placed, isGone);
     const steps = stepsOf(begunPhases(folder.steps()), undefined);
-    if (!isGone || !this.#isSilent(key, silenceMs))
+    if (!isGone || !this.#isSilent(key, this.#silenceMs))
       return { state: "RUNNING", steps, querying: steps.at(-1)?.name === "query" };
     return { state: "LOST", steps, why: `its runner on ${claim.host} ended without a word` };
   }
@@ -130,7 +144,7 @@ export class RunnerEngine implements Engine {
     }
     const since = this.#missing.get(key) ?? performance.now();
     this.#missing.set(key, since);
-    return performance.now() - since >= silenceMs;
+    return performance.now() - since >= this.#silenceMs;
   }
 
   #isSilent(key: string, ms: number): boolean {

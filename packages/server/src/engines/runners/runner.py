@@ -267,6 +267,11 @@ class Runner:
             ("query", True, self.query),
         ]
         code, last = 0, "start"
+        try:
+            self.python = self.choose_python()
+        except LookupError as error:
+            self.say(str(error))
+            return 1, last
         for name, wanted, run in phases:
             if not wanted:
                 continue
@@ -279,6 +284,27 @@ class Runner:
             if code != 0:
                 break
         return code, last
+
+    def choose_python(self):
+        """Returns the interpreter of the version that the job asks for; without a wish, the runner's own."""
+        wanted = self.job["python_version"]
+        if wanted is None or f"{platform.python_version()}.".startswith(f"{wanted}."):
+            return sys.executable
+        found = shutil.which("python" + ".".join(wanted.split(".")[:2]))
+        if found is not None and self.version_of(found).startswith(wanted):
+            return found
+        others = {self.version_of(path) for path in self.pythons()} | {platform.python_version()}
+        raise LookupError(
+            f"Python {wanted} is not installed on {platform.node()}. Installed versions: {', '.join(sorted(others))}."
+        )
+
+    def pythons(self):
+        names = (f"python3.{minor}" for minor in range(9, 20))
+        return [path for path in map(shutil.which, names) if path]
+
+    def version_of(self, python):
+        words = [python, "-I", "-c", "import platform; print(platform.python_version())"]
+        return subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip()
 
     def guarded(self, run):
         try:

@@ -34,7 +34,13 @@ export function travellingJob(spec: JobSpec, scripts: ReadonlyMap<InsideScript, 
     "pip-settings.py": requirements !== null,
   };
   return {
-    environment: { ...noAnalytics, ...spec.environment, ...requestVariables(spec), MILLRACE_JOB_ID: spec.jobId },
+    environment: {
+      ...noAnalytics,
+      ...spec.environment,
+      ...requestVariables(spec),
+      MILLRACE_JOB_ID: spec.jobId,
+      MILLRACE_ATTEMPT: spec.key,
+    },
     python_version: spec.pythonVersion,
     requirements,
     repository: spec.repository === null ? null : splitRevision(spec.repository),

@@ -1,13 +1,9 @@
 /** HTTP routes for runners: processes on other machines that run one attempt of a job each. */
 import { ApiError, routes } from "@millrace/contract";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { type Presented, RunnerRefused, type Runners } from "../../engines/runners/runners.ts";
-import type { RequestContext } from "../requests/context.ts";
+import { type Presented, RunnerRefused } from "../../engines/runners/runners.ts";
+import type { RunnerContext } from "../requests/context.ts";
 import { JsonText, register } from "../requests/route.ts";
-
-export interface RunnerContext extends RequestContext {
-  readonly runners: Runners;
-}
 
 export function runnerRoutes(app: FastifyInstance, context: RunnerContext): void {
   const { runners } = context;
