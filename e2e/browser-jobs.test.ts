@@ -116,7 +116,12 @@ describe("jobs in a browser", { skip: noBrowser }, () => {
 
   it("several jobs are canceled after a question, with a report for each", async () => {
     await visit.open(`${list}?q=s`);
-    await visit.page.getByRole("checkbox", { name: "Select second.sh" }).check();
+    const row = visit.page.getByRole("checkbox", { name: "Select second.sh" });
+    await row.waitFor();
+    const before = await row.boundingBox();
+    await row.check();
+    await visit.page.getByRole("region", { name: "Selected jobs" }).waitFor();
+    assert.deepEqual(await row.boundingBox(), before, "rows do not move under the pointer");
     await visit.page.getByRole("checkbox", { name: "Select first.sh" }).check();
     await visit.page.getByRole("checkbox", { name: "Select fine.sh" }).check();
     await visit.picture("jobs-selected");
