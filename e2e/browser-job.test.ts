@@ -1,6 +1,7 @@
 /** The page of a job in a real browser. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
+import { routes } from "@millrace/contract";
 import { createJob, python, runJob, shell } from "@millrace/testing/millrace/jobs.ts";
 import axe from "axe-core";
 import { noBrowser, Visit } from "./support/browser.ts";
@@ -128,17 +129,16 @@ describe("the page of a job", { skip: noBrowser }, () => {
 
   it("a viewer sees the actions, and why they are not allowed", async () => {
     const { job } = await runJob(visit.client, shell("exit 1"));
-    await visit.page.route("**/api/whoami*", async (route) => {
-      const answer = await route.fetch();
-      const who = (await answer.json()) as { teams: { role: string }[] };
-      await route.fulfill({
-        response: answer,
-        json: { ...who, teams: who.teams.map((team) => ({ ...team, role: "viewer" })) },
-      });
+    await visit.asMember("viewer", async (page) => {
+      await page.goto(`${visit.url}/team/main/datasets/jobs/${job.id}`);
+      const rerun = page.locator("main button:has-text('Rerun')").first();
+      await rerun.waitFor();
+      assert.equal(await rerun.getAttribute("aria-disabled"), "true");
+      assert.match((await rerun.textContent()) ?? "", /You are a viewer of this team/);
+      const before = (await visit.client.call(routes.listJobs, { query: {} })).length;
+      await rerun.click({ force: true });
+      assert.equal((await visit.client.call(routes.listJobs, { query: {} })).length, before);
     });
-    await visit.open(`/team/main/datasets/jobs/${job.id}`);
-    await visit.sees(/Rerun\. You are a viewer of this team/);
-    await visit.page.unrouteAll();
   });
 
   it("a job that does not exist has its own page", async () => {

@@ -27,8 +27,8 @@ const states: Readonly<Record<string, readonly [Tone, string]>> = {
   skipping: ["warn", "Skipping"],
   overdue: ["bad", "Overdue"],
   paused: ["warn", "Paused"],
-  // Outcomes of a schedule's ticks.
-  fired: ["good", "Fired"],
+  // What a schedule did when it was due.
+  fired: ["good", "Started"],
   failed: ["bad", "Failed"],
   skipped: ["off", "Skipped"],
   missed: ["off", "Missed"],

@@ -22,14 +22,17 @@ export function relativeTime(moment: number, now: number): string {
     : relative.format(Math.trunc(distance / 1000), "second");
 }
 
-const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" });
+
+/** A moment as date and time, the same on every screen: `Nov 17, 2026, 11:38:29`. */
+export const exactTime = (at: number | string | Date) => exact.format(new Date(at));
 
 /** A moment relative to now; the exact time is its title, and what screen readers say. */
 export function Time({ at }: { at: string | null | undefined }) {
   const now = useNow(at != null);
   if (at == null) return <span className="soft">–</span>;
   const moment = Date.parse(at);
-  const whole = exact.format(moment);
+  const whole = exactTime(moment);
   return (
     <time dateTime={at} title={whole} className="nowrap">
       {relativeTime(moment, now)}

@@ -5,6 +5,7 @@ import { useApi } from "../api/calls.ts";
 import { useTeam } from "../api/team.tsx";
 import { Empty, Read } from "../look/states.tsx";
 import { StatusShape, toneOf, wordOf } from "../look/status.tsx";
+import { exactTime } from "../look/time.tsx";
 import { jobPath } from "../paths/job-paths.ts";
 import { pipelinePath } from "../paths/pipeline-paths.ts";
 import "./run-grid.css";
@@ -69,7 +70,7 @@ function Grid({ pipelines, current }: { pipelines: readonly Pipeline[]; current:
   );
 }
 
-const headOf = ({ name, created_at }: Pipeline) => `${name}, ${new Date(created_at).toLocaleString()}`;
+const headOf = ({ name, created_at }: Pipeline) => `${name}, ${exactTime(created_at)}`;
 
 function RunCell({ run: { created_job_id, status, name } }: { run: JobPipelineRun }) {
   const team = useTeam();
