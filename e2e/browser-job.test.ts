@@ -89,7 +89,7 @@ describe("the page of a job", { skip: noBrowser }, () => {
     await visit.sees(/− echo 2\+ echo 3\+ exit 4/);
     await visit.sees(/MODE=<i>fast<\/i>/);
     await visit.picture("job-difference");
-    await visit.page.click("text=Attempts");
+    await visit.page.getByRole("link", { name: "Attempts", exact: true }).click();
     await visit.sees(/Attempt 1[\s\S]*Exit code4[\s\S]*Attempt 2/);
     await visit.picture("job-attempts");
     assert.equal((await visit.text()).match(/ends with/g)?.length, 3, "once in the panel, once in each attempt");

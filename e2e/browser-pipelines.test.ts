@@ -152,10 +152,12 @@ describe("pipelines in a browser", { skip: noBrowser }, () => {
     await visit.sees(/join_prices.sh/);
     assert.equal(await page.locator("main table tbody tr").count(), 1);
     await tab("Timeline").click();
-    await visit.sees(/1 more jobs? ha(s|ve) not started/);
+    await visit.sees(/write_report\.shIt did not run, because join_prices\.sh failed/);
     await visit.picture("pipeline-timeline");
     await tab("Last runs").click();
     await visit.sees(/The last pipeline for @admin.default.report/);
+    await visit.sees(/Failed: .*, took [\d.]+ s/);
+    assert.match((await page.textContent(".run-grid thead .when")) ?? "", /^[A-Z][a-z]{2} \d+$/);
     await visit.picture("pipeline-last-runs");
   });
 

@@ -1,8 +1,10 @@
 /** The phases of a job, and the difference of two runs. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import type { Job } from "@millrace/contract";
 import { phasesOf, widthsOf } from "../src/jobs/job-phases.ts";
 import { diffLines, nearChanges } from "../src/jobs/line-diff.ts";
+import { usualPhases } from "../src/jobs/usual-phases.ts";
 
 const at = (second: number) => new Date(second * 1000).toISOString();
 const step = (name: string, from: number, to: number | null) => ({
@@ -73,6 +75,23 @@ describe("the phases of a job", () => {
         ["start", true],
       ],
     );
+  });
+});
+
+describe("the usual duration of a phase", () => {
+  const complete = (seconds: number) =>
+    ({
+      created_at: at(0),
+      started_at: at(1),
+      finished_at: at(1 + seconds),
+      steps: [step("query", 1, null)],
+      ...first,
+    }) as unknown as Job;
+
+  it("is the middle of the recent runs; few or short ones say nothing", () => {
+    assert.deepEqual([...usualPhases([complete(2), complete(90), complete(5)])], [["query", 5000]]);
+    assert.equal(usualPhases([complete(2), complete(90)]).size, 0);
+    assert.equal(usualPhases([complete(0.1), complete(0.2), complete(0.1)]).size, 0);
   });
 });
 

@@ -1,7 +1,7 @@
 /** Reasons of failures, as the pages show them. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { splitReason, withoutIds } from "../src/look/reason.ts";
+import { reasonLine, splitReason, withoutIds } from "../src/look/reason.ts";
 
 describe("a reason", () => {
   it("names jobs without their ids", () => {
@@ -9,6 +9,11 @@ describe("a reason", () => {
       withoutIds("final.sh (job 01a1e945-1f25-7068-8fa1-02d8a982fce0) failed: no rows (job 7)"),
       "final.sh failed: no rows (job 7)",
     );
+  });
+
+  it("in one line is the last line of the log, or its own first", () => {
+    assert.equal(reasonLine("It ended with the exit code 1. Its log ends with: 9998\nno rows \n"), "no rows");
+    assert.equal(reasonLine("It took too long.\nTry again."), "It took too long.");
   });
 
   it("is split from the lines of the log that it quotes", () => {
