@@ -80,13 +80,18 @@ function GanttRow({ bar: { run, from, length }, now, critical }: { bar: Bar; now
 }
 
 /** A job that has not started has no bar; it says why. */
-const EmptyRow = ({ pipeline, run }: { pipeline: Pipeline; run: JobPipelineRun }) => (
-  <li>
-    <Who run={run} />
-    <span className="lane small soft cut">{reasonNotRun(pipeline, run) ?? `${wordOf(run.status)}.`}</span>
-    <span className="number soft small">–</span>
-  </li>
-);
+function EmptyRow({ pipeline, run }: { pipeline: Pipeline; run: JobPipelineRun }) {
+  const words = reasonNotRun(pipeline, run) ?? `${wordOf(run.status)}.`;
+  return (
+    <li>
+      <Who run={run} />
+      <span className="lane small soft cut" title={words}>
+        {words}
+      </span>
+      <span className="number soft small">–</span>
+    </li>
+  );
+}
 
 function Who({ run, note = "" }: { run: JobPipelineRun; note?: string }) {
   const team = useTeam();
