@@ -80,6 +80,7 @@ describe("lines of a log", () => {
       lines?.map(({ bytes }) => lineText(bytes)),
       ["a line of text", "last", "open"],
     );
+    assert.equal((await lastLines(sourceOf(log), log.length, 0))?.length, 0);
     assert.equal(await lastLines(sourceOf(Buffer.alloc(1_000_000)), 1_000_000, 3), undefined);
   });
 
