@@ -65,12 +65,16 @@ export const messageOf = (error: unknown) => (error instanceof Error ? error.mes
 interface Reading<T> {
   readonly data: T | undefined;
   readonly error: unknown;
+  /** Why the last attempt failed, and how many did, while it is repeated. */
+  readonly failureReason?: unknown;
+  readonly failureCount?: number;
   readonly refetch: () => unknown;
 }
 
 /** Shows what was read; until then that it loads, or why it cannot be read. An old answer stays during an error. */
 export function Read<T>({ from, children }: { from: Reading<T>; children: (data: T) => ReactNode }) {
   if (from.data !== undefined) return <>{children(from.data)}</>;
-  if (from.error) return <LoadError error={from.error} retry={() => void from.refetch()} />;
+  const error = from.error || ((from.failureCount ?? 0) > 1 && from.failureReason);
+  if (error) return <LoadError error={error} retry={() => void from.refetch()} />;
   return <Loading />;
 }

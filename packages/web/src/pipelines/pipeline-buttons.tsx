@@ -3,8 +3,10 @@ import type { Pipeline } from "@millrace/contract";
 import { useState } from "react";
 import { useRefusal } from "../api/session.tsx";
 import { Button } from "../look/button.tsx";
+import { CopyAs } from "../look/copy-as.tsx";
 import { AskFirst } from "../look/dialog.tsx";
 import { Problem } from "../look/states.tsx";
+import { copyPipeline } from "./copy-pipeline.ts";
 import { actionRefusal } from "./pipeline-actions.ts";
 import { isDraft } from "./pipeline-drafts.ts";
 import { usePipelineChange } from "./use-pipeline-change.ts";
@@ -50,6 +52,7 @@ export function PipelineActions({ pipeline }: { pipeline: Pipeline }) {
         Rerun from failed
       </Button>
       <CancelButton pipeline={pipeline} refusal={refusal("cancel")} />
+      <CopyAs actions={copyPipeline(pipeline)} />
       <Problem error={pause.error ?? resume.error ?? rerun.error} />
     </>
   );

@@ -6,7 +6,7 @@ import { useApi } from "../api/calls.ts";
 import { useTeam } from "../api/team.tsx";
 import { useUrlState } from "../api/url-state.ts";
 import { Screen, Tabs } from "../look/screen.tsx";
-import { LoadError, Loading } from "../look/states.tsx";
+import { Loading, Read } from "../look/states.tsx";
 import { Status, wordOf } from "../look/status.tsx";
 import { pipelinePath } from "../paths/pipeline-paths.ts";
 import { GanttView } from "./gantt-view.tsx";
@@ -30,7 +30,7 @@ export default function PipelineScreen() {
   if (found.data && (pipeline_id === key || name === key)) return <PipelinePage pipeline={found.data} />;
   return (
     <Screen title="Pipeline">
-      {found.error ? <LoadError error={found.error} retry={() => void found.refetch()} /> : <Loading />}
+      <Read from={found}>{() => <Loading />}</Read>
     </Screen>
   );
 }

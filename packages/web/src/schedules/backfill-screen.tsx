@@ -7,15 +7,17 @@ import { useRefusal } from "../api/session.tsx";
 import { useTeam } from "../api/team.tsx";
 import { useUrlState } from "../api/url-state.ts";
 import { Button } from "../look/button.tsx";
+import { CopyAs } from "../look/copy-as.tsx";
 import { AskFirst } from "../look/dialog.tsx";
 import { Choice } from "../look/field.tsx";
 import { Screen } from "../look/screen.tsx";
-import { LoadError, Loading, Problem } from "../look/states.tsx";
+import { Loading, Problem, Read } from "../look/states.tsx";
 import { Status, toneOf, wordOf } from "../look/status.tsx";
 import { Time } from "../look/time.tsx";
 import { BackfillBar } from "./backfill-bar.tsx";
 import "./backfills.css";
 import { pipelinePath } from "../paths/pipeline-paths.ts";
+import { copyBackfill } from "./copy-schedule.ts";
 import { cronInWords } from "./cron-words.ts";
 import { inZone } from "./zoned-time.ts";
 
@@ -26,7 +28,7 @@ export default function BackfillScreen() {
   if (found.data && String(found.data.id) === id) return <BackfillPage backfill={found.data} />;
   return (
     <Screen title="Backfill">
-      {found.error ? <LoadError error={found.error} retry={() => void found.refetch()} /> : <Loading />}
+      <Read from={found}>{() => <Loading />}</Read>
     </Screen>
   );
 }
@@ -40,6 +42,7 @@ const BackfillPage = ({ backfill }: { backfill: Backfill }) => (
       <>
         <Retry backfill={backfill} />
         <Cancel backfill={backfill} />
+        <CopyAs actions={copyBackfill(backfill)} />
       </>
     }
   >

@@ -8,10 +8,12 @@ import { useRefusal } from "../api/session.tsx";
 import { useTeam } from "../api/team.tsx";
 import { useUrlState } from "../api/url-state.ts";
 import { Button, ButtonLink } from "../look/button.tsx";
+import { CopyAs } from "../look/copy-as.tsx";
 import { Choice, TextField } from "../look/field.tsx";
 import { Screen } from "../look/screen.tsx";
 import { messageOf, Problem } from "../look/states.tsx";
 import { backfillPath, schedulesPath } from "../paths/schedule-paths.ts";
+import { copyNewBackfill } from "./copy-schedule.ts";
 import { errorOf, otherError } from "./field-errors.ts";
 import { PipelineField } from "./new-schedule-screen.tsx";
 import "./schedules.css";
@@ -61,6 +63,7 @@ export default function NewBackfillScreen() {
             Start the backfill
           </Button>
           <ButtonLink href={schedulesPath(team, "backfills")}>Back to the list</ButtonLink>
+          <CopyAs actions={[copyNewBackfill(bodyOf(fields))]} />
         </div>
       </form>
     </Screen>

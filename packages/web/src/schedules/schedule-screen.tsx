@@ -4,10 +4,12 @@ import { useParams } from "wouter";
 import { useApi } from "../api/calls.ts";
 import { useTeam } from "../api/team.tsx";
 import { useUrlState } from "../api/url-state.ts";
+import { CopyAs } from "../look/copy-as.tsx";
 import { Screen, Tabs } from "../look/screen.tsx";
-import { LoadError, Loading } from "../look/states.tsx";
+import { Loading, Read } from "../look/states.tsx";
 import { wordOf } from "../look/status.tsx";
 import { schedulePath } from "../paths/schedule-paths.ts";
+import { copySchedule } from "./copy-schedule.ts";
 import { Firings } from "./firings.tsx";
 import { PauseSchedule } from "./pause-schedule.tsx";
 import { RemoveSchedule } from "./remove-schedule.tsx";
@@ -23,7 +25,7 @@ export default function ScheduleScreen() {
   if (found.data && String(found.data.id) === id) return <SchedulePage schedule={found.data} />;
   return (
     <Screen title="Schedule">
-      {found.error ? <LoadError error={found.error} retry={() => void found.refetch()} /> : <Loading />}
+      <Read from={found}>{() => <Loading />}</Read>
     </Screen>
   );
 }
@@ -47,6 +49,7 @@ function SchedulePage({ schedule }: { schedule: PipelineSchedule }) {
           <PauseSchedule schedule={schedule} />
           <TakeOverSchedule schedule={schedule} />
           <RemoveSchedule schedule={schedule} />
+          <CopyAs actions={copySchedule(schedule)} />
         </>
       }
     >

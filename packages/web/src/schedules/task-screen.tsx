@@ -7,14 +7,16 @@ import { useRefusal } from "../api/session.tsx";
 import { useTeam } from "../api/team.tsx";
 import { JobTable } from "../jobs/job-table.tsx";
 import { Button } from "../look/button.tsx";
+import { CopyAs } from "../look/copy-as.tsx";
 import { AskFirst } from "../look/dialog.tsx";
 import { Icon } from "../look/icon.tsx";
 import { More } from "../look/more.tsx";
 import { Screen } from "../look/screen.tsx";
-import { Empty, LoadError, Loading, Read } from "../look/states.tsx";
+import { Empty, Loading, Read } from "../look/states.tsx";
 import { jobPath } from "../paths/job-paths.ts";
 import "./firing-calendar.css";
 import { schedulesPath } from "../paths/schedule-paths.ts";
+import { copyTask } from "./copy-schedule.ts";
 import { NextRuns } from "./next-runs.tsx";
 import { PauseTask } from "./pause-task.tsx";
 import "./schedules.css";
@@ -30,7 +32,7 @@ export default function TaskScreen() {
   if (found.data?.id === id) return <TaskPage task={found.data} />;
   return (
     <Screen title="Task">
-      {found.error ? <LoadError error={found.error} retry={() => void found.refetch()} /> : <Loading />}
+      <Read from={found}>{() => <Loading />}</Read>
     </Screen>
   );
 }
@@ -50,6 +52,7 @@ function TaskPage({ task }: { task: Task }) {
           </Button>
           <TakeOverTask task={task} />
           <CancelTask task={task} />
+          <CopyAs actions={copyTask(task)} />
         </>
       }
     >
