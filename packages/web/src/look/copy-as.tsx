@@ -41,6 +41,7 @@ export function CopyAs({ actions }: { actions: readonly Copyable[] }) {
       <summary className="button bare">
         <Icon name="copy" />
         Copy as
+        <Icon name="down" size={12} />
       </summary>
       <div className="copy-menu">
         {actions.map((action) => (
