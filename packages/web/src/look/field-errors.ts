@@ -1,9 +1,5 @@
 /** Errors of the server that name a field, such as `cron_expression: expected five cron fields`. */
 import { ApiError } from "@millrace/contract";
-import { createContext } from "react";
-
-/** The error of the last submission of a form; its fields say what it is about them. */
-export const FormError = createContext<unknown>(undefined);
 
 function split(error: unknown): readonly [string, string] | undefined {
   if (!(error instanceof ApiError)) return undefined;

@@ -8,7 +8,8 @@ import {
   useId,
 } from "react";
 import "./field.css";
-import { errorOf, FormError } from "./field-errors.ts";
+import { errorOf } from "./field-errors.ts";
+import { FormError } from "./form-error.ts";
 
 interface Labelled {
   readonly label: string;

@@ -4,7 +4,8 @@
  */
 import { type ReactNode, useRef } from "react";
 import { Button } from "./button.tsx";
-import { FormError, fieldOf } from "./field-errors.ts";
+import { fieldOf } from "./field-errors.ts";
+import { FormError } from "./form-error.ts";
 import { Problem } from "./states.tsx";
 
 interface FormProps {
