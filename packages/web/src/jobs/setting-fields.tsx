@@ -1,6 +1,6 @@
 /** Fields for the settings that jobs and pipelines share: each has one label, hint and control, wherever it is set. */
 import { Choice, TextArea, TextField } from "../look/field.tsx";
-import { priorities } from "./job-words.ts";
+import { priorities } from "../look/priority.ts";
 
 interface Kind {
   readonly label: string;

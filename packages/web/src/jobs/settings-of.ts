@@ -1,6 +1,7 @@
 /** The settings of a job as names and texts, in the order in which they are shown and compared. */
 import { durationWords, type Job } from "@millrace/contract";
-import { languages, priorityText } from "./job-words.ts";
+import { languages } from "../look/language.ts";
+import { priorities } from "../look/priority.ts";
 
 const lines = (values: Readonly<Record<string, unknown>>) =>
   Object.entries(values)
@@ -19,7 +20,7 @@ export function settingsOf(job: Job): (readonly [string, string])[] {
     ["Requirements", job.requirements ?? ""],
     ["Cluster", job.compute_cluster_name ?? ""],
     ["Slots", String(job.workers)],
-    ["Priority", priorityText(job.priority)],
+    ["Priority", priorities[job.priority] ?? String(job.priority)],
     ["Credentials", (job.credentials_names ?? [job.credentials_name ?? ""]).join(", ")],
     ["Environment", lines(job.environment)],
     ["Parameters", lines(job.params as Record<string, unknown>)],
