@@ -121,6 +121,8 @@ describe("settings in a browser", { skip: noBrowser }, () => {
     await until("ada has left", async () => (await roleOf("ada")) === undefined);
     // The form below the table moves up when the row goes.
     await visit.page.getByLabel("Role of ada").waitFor({ state: "detached" });
+    // The dialog closes after the row has gone; below it nothing can be typed.
+    await visit.page.waitForSelector("dialog", { state: "detached" });
     await fill("Username", "nobody-here");
     await press("Add");
     await visit.sees(/nobody-here/);
