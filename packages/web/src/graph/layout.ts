@@ -3,8 +3,8 @@
  * Every step takes linear or n log n time: 1,000 nodes take milliseconds.
  */
 import { columnsOf, neighboursOf } from "./columns.ts";
-import { heightsOf } from "./heights.ts";
-import { keptOrder } from "./kept-order.ts";
+import { heightsOf, keptHeights } from "./heights.ts";
+import { keptPlaces } from "./kept-places.ts";
 import type { GraphEdge } from "./nodes.ts";
 import { orderOf } from "./order.ts";
 import { ranksOf } from "./ranks.ts";
@@ -22,6 +22,8 @@ export interface Place {
 interface Line extends GraphEdge {
   /** The left sides of the nodes at its ends, and where it passes each column between them. */
   readonly points: readonly Point[];
+  /** The same between its ends, as `y` of a node there. */
+  readonly passed: readonly number[];
   /** Its box, to leave out lines that are not in view. */
   readonly box: Box;
 }
@@ -43,6 +45,8 @@ export interface Layout {
   readonly lines: readonly Line[];
   readonly width: number;
   readonly height: number;
+  /** The number of nodes when it was laid out anew, without regard to what was before. */
+  readonly laidFor: number;
 }
 
 /** Lays a graph out. If it is much the same graph as `before`, it stays as much the same picture. */
@@ -52,8 +56,10 @@ export function layout(ids: readonly string[], edges: readonly GraphEdge[], befo
   const ends = drawn.map(({ from, to }) => [number.get(from) ?? 0, number.get(to) ?? 0] as const);
   const columns = columnsOf(ends, ranksOf(neighboursOf(ids.length, ends)));
   const { width, height, between, below } = nodeSize;
-  const order = (before && keptOrder(columns, { ids, edges: drawn, before, nodeHeight: height })) ?? orderOf(columns);
-  const middles = heightsOf(columns, order, { node: height + below, passed: height / 2 + below });
+  const distances = { node: height + below, passed: height / 2 + below };
+  const kept = before && keptPlaces(columns, { ids, edges: drawn, before });
+  const order = kept?.order ?? orderOf(columns);
+  const middles = kept ? keptHeights(columns, order, distances, kept.heights) : heightsOf(columns, order, distances);
   const left = (point: number) => (columns.ranks[point] ?? 0) * (width + between);
   const middle = (point: number) => Math.round(middles[point] ?? 0) + height / 2;
   const places = new Map(
@@ -64,13 +70,15 @@ export function layout(ids: readonly string[], edges: readonly GraphEdge[], befo
   );
   const lines = drawn.map((edge, index) => {
     const points = (columns.paths[index] ?? []).map((point) => ({ x: left(point), y: middle(point) }));
-    return { from: edge.from, to: edge.to, points, box: boxAround(points) };
+    const passed = points.slice(1, -1).map(({ y }) => y - height / 2);
+    return { from: edge.from, to: edge.to, points, passed, box: boxAround(points) };
   });
   return {
     places,
     lines,
     width: Math.max(0, order.length * (width + between) - between),
     height: ids.length === 0 ? 0 : middles.reduce((most, y) => Math.max(most, y), 0) + height,
+    laidFor: kept && before ? before.laidFor : ids.length,
   };
 }
 

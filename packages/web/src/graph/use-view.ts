@@ -97,7 +97,7 @@ function useDrawn(view: View, size: Size): Box {
   const seen = boxInView(view, size);
   const wide = (box: Box) => box.right - box.left;
   if (!drawn.current || !contains(drawn.current, seen) || wide(drawn.current) > 6 * wide(seen))
-    drawn.current = boxInView(view, size, 0.5);
+    drawn.current = boxInView(view, size, 0.25);
   return drawn.current;
 }
 
