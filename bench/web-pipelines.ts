@@ -58,14 +58,14 @@ const drawnWhen = (condition: string) => `new Promise((resolve) => {
 })`;
 
 /** From the request for the page until the graph is drawn. The clock of a page begins with its request. */
-export async function draw({ page, url }: Visit, path: string): Promise<number> {
+async function draw({ page, url }: Visit, path: string): Promise<number> {
   await page.goto("about:blank");
   await page.goto(url + path, { waitUntil: "commit" });
   return page.evaluate<number>(drawnWhen('document.querySelector(".graph .node") !== null'));
 }
 
 /** From the answer to the question whether to remove a job until the page shows that the job is gone. */
-export async function change(visit: Visit, path: string): Promise<number> {
+async function change(visit: Visit, path: string): Promise<number> {
   const { page } = visit;
   await draw(visit, path);
   await page.locator(".graph .node").first().press("Space");

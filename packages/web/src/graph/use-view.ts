@@ -35,11 +35,11 @@ export function useView(graph: Layout, centre: string): Viewing {
   const [view, setView] = useState<View>(() => first(size));
   const last = useRef(graph);
   if (last.current !== graph) {
-    // What is looked at stays where it is, unless the graph was changed to show something new.
+    // What is looked at stays where it is, unless the graph was changed to show something new, or all of it is in view.
     const isNew = graph.places.has(centre) && !last.current.places.has(centre);
     const begins = isNew || (!isMoved.current && fits(graph, size));
     const kept = begins ? undefined : carried(view, size, last.current.places, graph.places);
-    if (!kept) isMoved.current = false;
+    isMoved.current &&= kept !== undefined;
     last.current = graph;
     setView(kept ?? first(size));
   }

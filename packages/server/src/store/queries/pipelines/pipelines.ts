@@ -162,7 +162,7 @@ export const edgesOf = async (db: Db, pipelineId: string): Promise<Omit<EdgeRow,
   (await allEdges(db, { pipelineId })).rows;
 
 /** The number of edges of a pipeline, and how many of them lead to and from one of its runs. */
-export interface EdgeCounts {
+interface EdgeCounts {
   readonly all: number;
   readonly above: number;
   readonly below: number;
