@@ -22,7 +22,7 @@ const server: Floors = {
   metrics: [],
   configuration: ["datachain"],
   domain: ["datachain", "runtimes", "store", "turns"],
-  warehouses: ["datachain", "engines"],
+  warehouses: ["datachain", "engines", "turns"],
   senders: ["domain"],
   machine: ["blobs", "domain", "store"],
   "job-logs": ["blobs", "domain", "engines", "logs", "store", "turns"],

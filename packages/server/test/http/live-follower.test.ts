@@ -41,6 +41,16 @@ describe("a follower that does not read", () => {
   });
 });
 
+describe("a stream that the server ends", () => {
+  it("is cut off if its caller does not read the rest", async () => {
+    const answer = new Answer();
+    answer.isRead = false;
+    const follower = new LiveFollower(answer as unknown as ServerResponse, allScopes, () => {});
+    follower.end();
+    await until(async () => answer.destroyed, 5);
+  });
+});
+
 describe("a feed", () => {
   it("tells many followers of a team together, and none of them after they left", async () => {
     const changes = new Changes();

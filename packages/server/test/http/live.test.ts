@@ -24,6 +24,7 @@ class Listener {
       { headers, signal: listener.#stop.signal },
     );
     assert.equal(response.headers.get("content-type"), "text/event-stream");
+    assert.equal(response.headers.get("connection"), "close");
     void listener.#listen(response.body as ReadableStream<Uint8Array>);
     return listener;
   }

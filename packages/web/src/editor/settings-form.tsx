@@ -3,11 +3,9 @@ import { routes } from "@millrace/contract";
 import type { ReactNode } from "react";
 import { useApi } from "../api/calls.ts";
 import { Check, Choice, TextArea, TextField } from "../look/field.tsx";
+import { priorities } from "../look/priority.ts";
 import type { Draft, DraftForm } from "./draft.ts";
 import { FilesField } from "./files-field.tsx";
-
-/** Priorities in words. All are before the default, which is last. */
-const priorities = ["Highest: before all others", "Very high", "High", "Raised", "Slightly raised", "Normal"];
 
 export const SettingsForm = (props: DraftForm) => (
   <div className="settings-form stack">

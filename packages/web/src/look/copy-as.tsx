@@ -40,6 +40,7 @@ export function CopyAs<R extends Route>({ route, input, cli }: CopyAsProps<R>) {
       <summary className="button bare">
         <Icon name="copy" />
         Copy as
+        <Icon name="down" size={12} />
       </summary>
       <div className="copy-menu">
         <Entry name="curl" onClick={() => void copy("curl", () => curlOf(request()))} />

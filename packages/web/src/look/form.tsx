@@ -40,13 +40,15 @@ export const Form = ({
     {children}
     <Problem error={error} />
     <footer className="row wrap">
+      {onCancel && <Button onClick={onCancel}>Cancel</Button>}
       <Button type="submit" kind={isMain ? "main" : "plain"} busy={busy} refusal={refusal}>
         {action}
       </Button>
-      {onCancel && <Button onClick={onCancel}>Cancel</Button>}
-      <span role="status" className="good">
-        {done || ""}
-      </span>
+      {!onCancel && (
+        <span role="status" className="good">
+          {done || ""}
+        </span>
+      )}
     </footer>
     {refusal !== undefined && <p className="small soft">{refusal}</p>}
   </form>

@@ -82,6 +82,7 @@ function Moment({ at, zone }: { at: string; zone: string | null }) {
   const format = new Intl.DateTimeFormat(undefined, {
     dateStyle: "medium",
     timeStyle: "short",
+    hourCycle: "h23",
     timeZone: zone ?? "UTC",
   });
   return <time dateTime={at}>{`${format.format(Date.parse(at))} ${zone ?? "UTC"}`}</time>;

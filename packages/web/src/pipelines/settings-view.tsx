@@ -5,6 +5,7 @@ import { useApi } from "../api/calls.ts";
 import { useRefusal } from "../api/session.tsx";
 import { Button } from "../look/button.tsx";
 import { Check, Choice, TextArea, TextField } from "../look/field.tsx";
+import { priorities } from "../look/priority.ts";
 import { Problem } from "../look/states.tsx";
 import { actionRefusal } from "./pipeline-actions.ts";
 import { changesOf, type Settings, settingsOf } from "./settings.ts";
@@ -28,9 +29,7 @@ export function SettingsView({ pipeline }: { pipeline: Pipeline }) {
   const isChanged = Object.keys(changes).length > 0;
   return (
     <form className="stack pipeline-settings" onSubmit={save}>
-      <p className="soft">
-        Settings apply to every job that has not started. An empty field leaves each job as its original was.
-      </p>
+      <p className="soft">Settings apply to every job that has not started. An empty field changes nothing.</p>
       <Environment settings={after} change={change} />
       <Resources settings={after} change={change} />
       <Secrets settings={after} change={change} mayList={role === undefined} />
@@ -87,20 +86,18 @@ const Environment = ({ settings, change }: PartProps) => (
   </fieldset>
 );
 
-const priorities = ["0, first", "1", "2", "3", "4", "5, last"];
-
 const Resources = ({ settings, change }: PartProps) => (
   <fieldset className="card">
     <legend>Resources and retries</legend>
     <Choice label="Priority" value={settings.priority} onText={(priority) => change({ priority })}>
-      <option value="">as each job</option>
+      <option value="">unchanged</option>
       {priorities.map((words, priority) => (
         <option key={words} value={priority}>
           {words}
         </option>
       ))}
     </Choice>
-    <Amount label="Workers" name="workers" settings={settings} change={change} />
+    <Amount label="Slots" name="workers" settings={settings} change={change} />
     <Amount label="Time limit in seconds" hint="0 means no limit" name="timeout" settings={settings} change={change} />
     <Amount label="Retries after a failure" name="retries" settings={settings} change={change} />
     <Amount label="Seconds before the first retry" name="retry_delay" settings={settings} change={change} />
@@ -124,7 +121,7 @@ const Amount = ({
     {...rest}
     type="number"
     min={0}
-    placeholder="as each job"
+    placeholder="unchanged"
     value={settings[name]}
     onText={(text) => change({ [name]: text })}
   />

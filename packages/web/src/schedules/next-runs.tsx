@@ -4,10 +4,12 @@ import { Time } from "../look/time.tsx";
 import { inZone, ownZone } from "./zoned-time.ts";
 
 export function NextRuns({ runs, timezone }: { runs: readonly string[]; timezone: string }) {
-  if (runs.length === 0) return <p className="soft">No run is planned.</p>;
+  if (runs.length === 0) return <p className="soft">No run is scheduled.</p>;
   const columns: Column<string>[] = [
     { title: `In ${timezone}`, cell: (at) => inZone(at, timezone) },
-    ...(timezone === ownZone ? [] : [{ title: `Your time (${ownZone})`, cell: (at: string) => inZone(at, ownZone) }]),
+    ...(timezone === ownZone
+      ? []
+      : [{ title: `Your time (${ownZone})`, optional: true, cell: (at: string) => inZone(at, ownZone) }]),
     { title: "From now", cell: (at) => <Time at={at} /> },
   ];
   return <Table label="Next runs" columns={columns} items={runs} keyOf={(at) => at} />;

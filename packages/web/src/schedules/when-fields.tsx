@@ -5,9 +5,9 @@ import { useApi } from "../api/calls.ts";
 import { useDelayed } from "../api/delayed.ts";
 import { Button } from "../look/button.tsx";
 import { TextField } from "../look/field.tsx";
+import { errorOf } from "../look/field-errors.ts";
 import { messageOf } from "../look/states.tsx";
 import { cronInWords } from "./cron-words.ts";
-import { errorOf } from "./field-errors.ts";
 import { NextRuns } from "./next-runs.tsx";
 import { allZones, ownZone } from "./zoned-time.ts";
 
@@ -62,9 +62,12 @@ export function WhenFields({ values, onChange, error }: WhenFieldsProps) {
 /** Reads the next runs for the typed times. */
 function usePreview({ cron_expression, timezone, start_after }: WhenValues) {
   const typed = JSON.stringify({ cron_expression, timezone, start_after });
-  const query = JSON.parse(useDelayed(typed)) as WhenValues;
+  const asked = useDelayed(typed);
+  const query = JSON.parse(asked) as WhenValues;
   const hasTime = query.cron_expression.trim() !== "" || query.start_after.trim() !== "";
-  return useApi(routes.previewSchedule, { query: query as never }, { enabled: hasTime });
+  const preview = useApi(routes.previewSchedule, { query: query as never }, { enabled: hasTime });
+  // The runs of before stay until those of the typed times are there.
+  return { ...preview, isOld: asked !== typed || preview.isPlaceholderData };
 }
 
 function Preview({ values, preview }: { values: WhenValues; preview: ReturnType<typeof usePreview> }) {
@@ -76,7 +79,11 @@ function Preview({ values, preview }: { values: WhenValues; preview: ReturnType<
     <section className="card stack tight" aria-label="Preview" aria-live="polite">
       <h2>Next runs</h2>
       {!hasTime && <p className="soft">Type a cron expression or a time to see the next runs.</p>}
-      {hasTime && preview.data && <NextRuns runs={preview.data.next_runs} timezone={preview.data.timezone} />}
+      {hasTime && preview.data && (
+        <div className={preview.isOld ? "old-preview" : undefined} aria-busy={preview.isOld || undefined}>
+          <NextRuns runs={preview.data.next_runs} timezone={preview.data.timezone} />
+        </div>
+      )}
       {hasTime && !preview.data && preview.error && (
         <p className="soft">{isAtField ? "None: see the field that is marked." : messageOf(preview.error)}</p>
       )}

@@ -3,6 +3,9 @@ import type { ServerResponse } from "node:http";
 import { type Notice, type NoticeKind, permits, type Scope, scopeOfNotice } from "@millrace/contract";
 import type { FeedReader } from "./live-feeds.ts";
 
+/** Milliseconds that the rest of an ended stream may take to be read. */
+const farewell = 1000;
+
 export class LiveFollower implements FeedReader {
   readonly #answer: ServerResponse;
   readonly #scopes: readonly Scope[];
@@ -35,8 +38,11 @@ export class LiveFollower implements FeedReader {
     if (this.#answer.writableLength === 0) this.#answer.write(": beat\n\n");
   }
 
+  /** Ends the stream. A caller that does not read its rest is cut off, because a stop of the server waits for it. */
   end(): void {
     this.#answer.end();
+    const late = setTimeout(() => this.#answer.destroy(), farewell);
+    this.onEnd(() => clearTimeout(late));
   }
 
   /** Calls `listener` when the answer has ended or its connection is closed. */
