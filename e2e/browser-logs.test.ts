@@ -84,6 +84,7 @@ describe("the log viewer", { skip: noBrowser }, () => {
     await visit.sees(/5 lines/);
     await visit.page.click("text=Next error");
     await visit.page.waitForSelector(".log-row.hit .log-text:text-is('ValueError: broken')");
+    await visit.page.waitForSelector("[role=status]:text-is('Line 5001 looks like an error')", { state: "visible" });
     await visit.page.fill("input[type=search]", "(a");
     await visit.page.press("input[type=search]", "Enter");
     await visit.sees(/not a valid regular expression/);
@@ -139,7 +140,16 @@ describe("the log viewer", { skip: noBrowser }, () => {
     );
     await openLog(job.id);
     await visit.sees(/line 10/);
+    const follow = visit.page.getByRole("button", { name: "Follow" });
+    assert.equal(await follow.getAttribute("aria-pressed"), "true");
     await visit.picture("log-live");
+    await follow.click();
+    assert.equal(await follow.getAttribute("aria-pressed"), "false");
+    const before = await inView();
+    await visit.sees(/\d\d\d lines|[4-9]\d lines/);
+    assert.deepEqual((await inView()).slice(0, 3), before.slice(0, 3), "the lines in view stay");
+    await follow.click();
+    assert.equal(await follow.getAttribute("aria-pressed"), "true");
     await visit.server.stop("SIGKILL");
     await visit.sees(/Connection lost/);
     await visit.server.start();
@@ -169,6 +179,8 @@ describe("the log viewer", { skip: noBrowser }, () => {
     const { job } = await runJob(visit.client, shell("true"));
     await openLog(job.id);
     await visit.sees(/The job wrote nothing/);
+    await visit.page.click("text=Next error");
+    await visit.page.waitForSelector("[role=status]:text-is('No line looks like an error')", { state: "visible" });
   });
 
   it("nothing was loaded from elsewhere, and nothing violated the policy", () => visit.assertClean());

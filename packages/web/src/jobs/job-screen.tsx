@@ -103,7 +103,7 @@ const EarlierRuns = ({ job }: { job: Job }) => (
   <div className="stack">
     {job.name !== null && <RecentRuns name={job.name} />}
     <section className="stack tight">
-      <h2>Difference to the last success</h2>
+      <h2>What changed since the last success</h2>
       <LastSuccess job={job} />
     </section>
   </div>

@@ -64,12 +64,12 @@ interface FoundProps {
 }
 
 const Found = ({ items, selected, select, more }: FoundProps) => (
-  <>
+  <div className="found-jobs">
     <BulkBar jobs={items.filter(({ id }) => selected.has(id))} onDone={() => select(new Set())} />
     <ListedRuns jobs={items} />
     <SelectableJobs jobs={items} selected={selected} onSelect={select} />
     {more}
-  </>
+  </div>
 );
 
 /**

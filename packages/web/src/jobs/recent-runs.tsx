@@ -45,6 +45,13 @@ export function ListedRuns({ jobs }: { jobs: readonly Job[] }) {
   const bars = barsOf(jobs.slice(0, 40), true);
   if (bars.length < 2) return null;
   return (
-    <Bars label="Durations of the newest jobs" titles={["Job", "Took"]} items={bars} format={duration} height={48} />
+    <Bars
+      label="Durations of the newest jobs"
+      hint="Durations of the newest jobs"
+      titles={["Job", "Took"]}
+      items={bars}
+      format={duration}
+      height={36}
+    />
   );
 }

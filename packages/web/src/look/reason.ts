@@ -12,3 +12,10 @@ export function splitReason(text: string): { readonly sentence: string; readonly
   const end = at + beforeTail.length;
   return { sentence: text.slice(0, end).trimEnd(), tail: text.slice(end) };
 }
+
+/** The most telling line of a reason: the last line of the log that it quotes, or its beginning. */
+export function reasonLine(text: string): string {
+  const { sentence, tail } = splitReason(withoutIds(text));
+  const last = tail.split("\n").findLast((line) => line.trim() !== "");
+  return last?.trim() ?? sentence.split("\n")[0] ?? "";
+}

@@ -8,7 +8,7 @@ const states: Readonly<Record<string, readonly [Tone, string]>> = {
   CREATED: ["wait", "Created"],
   SCHEDULED: ["wait", "Scheduled"],
   QUEUED: ["wait", "Queued"],
-  PENDING: ["wait", "Pending"],
+  PENDING: ["wait", "Waiting"],
   PROVISIONING: ["run", "Starting"],
   INIT: ["run", "Preparing"],
   RUNNING: ["run", "Running"],

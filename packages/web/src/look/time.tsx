@@ -41,9 +41,10 @@ export function Time({ at }: { at: string | null | undefined }) {
   );
 }
 
-/** A duration in milliseconds, in at most two units: `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`, `3 d 4 h`. */
+/** A duration in milliseconds, in at most two units: `< 0.1 s`, `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`, `3 d 4 h`. */
 export function duration(milliseconds: number): string {
   const seconds = Math.max(0, milliseconds) / 1000;
+  if (seconds < 0.05) return "< 0.1 s";
   if (seconds < 10) return `${seconds.toFixed(1)} s`;
   if (seconds < 60) return `${Math.round(seconds)} s`;
   const whole = Math.round(seconds);

@@ -11,14 +11,16 @@ import { GoButton } from "../look/go-button.tsx";
 import { Screen } from "../look/screen.tsx";
 import { SearchField } from "../look/search-field.tsx";
 import { Empty, Read } from "../look/states.tsx";
-import { wordOf } from "../look/status.tsx";
+import { toneOf, wordOf } from "../look/status.tsx";
 import { newPipelinePath } from "../paths/pipeline-paths.ts";
 import { PipelineTable } from "./pipeline-table.tsx";
 
 /** The templates of schedules, which are PENDING, are in no list. */
 const states = [
   { value: "", title: "All" },
-  ...pipelineStatuses.filter((state) => state !== "PENDING").map((value) => ({ value, title: wordOf(value) })),
+  ...pipelineStatuses
+    .filter((state) => state !== "PENDING")
+    .map((value) => ({ value, title: wordOf(value), tone: toneOf(value) })),
 ];
 
 export default function PipelinesScreen() {

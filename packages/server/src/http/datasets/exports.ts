@@ -20,7 +20,7 @@ export function exportRoutes(app: FastifyInstance, context: DatasetContext): voi
       wantExport({ db, actor, now: clock.now() }, { team, dataset, version }, rules, quotas),
     );
     signals.exports.wake();
-    return { export_id: row.id, signed_urls: exportUrls(keys, context.publicUrl(), row, rules) };
+    return { export_id: row.id, signed_urls: await exportUrls(keys, context.publicUrl(), row, rules) };
   });
 
   register(app, context, routes.exportStatus, async ({ team, query }) => {
