@@ -6,6 +6,7 @@ import { useTeam } from "../api/team.tsx";
 import { useUrlState } from "../api/url-state.ts";
 import { Screen, Tabs } from "../look/screen.tsx";
 import { NotRead } from "../look/states.tsx";
+import { wordOf } from "../look/status.tsx";
 import { schedulePath, schedulesPath } from "../paths/schedule-paths.ts";
 import { Firings } from "./firings.tsx";
 import { healthOf } from "./health.ts";
@@ -38,10 +39,11 @@ const tabs = [
 function SchedulePage({ schedule }: { schedule: PipelineSchedule }) {
   const team = useTeam();
   const [tab] = useUrlState("tab");
+  const { status, word = wordOf(status) } = healthOf(schedule);
   return (
     <Screen
       title={schedule.schedule_name}
-      tab={`${healthOf(schedule)[1]}: ${schedule.schedule_name}`}
+      tab={`${word}: ${schedule.schedule_name}`}
       beside={<Health schedule={schedule} />}
       actions={
         <>
