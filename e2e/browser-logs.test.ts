@@ -40,6 +40,8 @@ describe("the log viewer", { skip: noBrowser }, () => {
     const { job } = await runJob(visit.client, shell("seq 1 300000"));
     await openLog(job.id);
     await visit.sees(/300,000 lines/);
+    // The lines are counted before the last ones are read.
+    await until(`[...document.querySelectorAll(".log-text")].at(-1).textContent === "300000"`);
     assert.equal((await inView()).at(-1), "300000");
     await frame().focus();
     await visit.page.keyboard.press("Home");

@@ -7,6 +7,7 @@ import { useUrlState } from "../api/url-state.ts";
 import { CopyAs } from "../look/copy-as.tsx";
 import { Screen, Tabs } from "../look/screen.tsx";
 import { NotRead } from "../look/states.tsx";
+import { wordOf } from "../look/status.tsx";
 import { schedulePath, schedulesPath } from "../paths/schedule-paths.ts";
 import { copySchedule } from "./copy-schedule.ts";
 import { Firings } from "./firings.tsx";
@@ -40,10 +41,11 @@ const tabs = [
 function SchedulePage({ schedule }: { schedule: PipelineSchedule }) {
   const team = useTeam();
   const [tab] = useUrlState("tab");
+  const { status, word = wordOf(status) } = healthOf(schedule);
   return (
     <Screen
       title={schedule.schedule_name}
-      tab={`${healthOf(schedule)[1]}: ${schedule.schedule_name}`}
+      tab={`${word}: ${schedule.schedule_name}`}
       beside={<Health schedule={schedule} />}
       actions={
         <>
