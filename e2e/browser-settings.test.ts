@@ -169,8 +169,8 @@ describe("settings in a browser", { skip: noBrowser }, () => {
     await visit.picture("settings-credentials-new");
     await confirm("Create");
     await visit.sees(/bucket[\s\S]*KEY, REGION=eu-1/);
-    await press("Make bucket the default");
-    await visit.page.getByRole("button", { name: "Remove bucket as the default" }).waitFor();
+    await press("Make default: bucket");
+    await visit.page.getByRole("button", { name: "Default: remove bucket" }).waitFor();
     await visit.picture("settings-credentials");
     assert.doesNotMatch(await visit.page.content(), /very-secret-value/);
     await press("Replace bucket");
@@ -199,7 +199,7 @@ describe("settings in a browser", { skip: noBrowser }, () => {
     await until("the PING arrived", () => received > 0);
     await visit.page.reload();
     await visit.sees(/PING/);
-    await press("Send PING again");
+    await press("Send again: PING");
     await until("it arrived again", () => received > 1);
     await visit.page.getByLabel("Show", { exact: true }).selectOption("delivered");
     await until("the filter is in the URL", () => /delivery=delivered/.test(visit.page.url()));

@@ -90,7 +90,7 @@ const columns = ({ admin, edit, remove, setDefault }: Actions): readonly Column<
         <Button
           kind="bare"
           refusal={admin}
-          aria-label={one.default ? `Remove ${one.name} as the default` : `Make ${one.name} the default`}
+          aria-label={one.default ? `Default: remove ${one.name}` : `Make default: ${one.name}`}
           onClick={() => setDefault(one.default ? null : one.name)}
         >
           {one.default ? "Default" : "Make default"}

@@ -70,7 +70,7 @@ const columns = (resend: (id: string) => void): readonly Column<Delivery>[] => [
   {
     title: "Actions",
     cell: ({ id, event }) => (
-      <Button aria-label={`Send ${event} again`} onClick={() => resend(id)}>
+      <Button aria-label={`Send again: ${event}`} onClick={() => resend(id)}>
         Send again
       </Button>
     ),
