@@ -7,8 +7,10 @@ import { useRefusal } from "../api/session.tsx";
 import { teamPath, useTeam } from "../api/team.tsx";
 import { countOf } from "../look/amount.ts";
 import { Button } from "../look/button.tsx";
+import { CopyAs } from "../look/copy-as.tsx";
 import { AskFirst } from "../look/dialog.tsx";
 import { datasetPath, datasetsPath, fullNameOf } from "../paths/dataset-paths.ts";
+import { copyDataset } from "./copy-dataset.ts";
 import { EditDataset } from "./edit-dataset.tsx";
 import type { Shown } from "./shown.ts";
 
@@ -24,6 +26,7 @@ export function DatasetActions({ dataset, version }: Shown) {
   const isGone = liveOf(dataset) === 0 ? "All versions were already removed." : undefined;
   return (
     <>
+      <CopyAs actions={copyDataset(fullNameOf(dataset), version)} />
       <Button icon="edit" refusal={refusal} onClick={() => setOpen("edit")}>
         Edit
       </Button>

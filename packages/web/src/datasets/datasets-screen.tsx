@@ -3,11 +3,13 @@ import { type ListedDataset, routes } from "@millrace/contract";
 import { useApiPages } from "../api/calls.ts";
 import { useUrlChange, useUrlState } from "../api/url-state.ts";
 import { Button } from "../look/button.tsx";
+import { CopyAs } from "../look/copy-as.tsx";
 import { Command } from "../look/copy-button.tsx";
 import { Check } from "../look/field.tsx";
 import { Screen } from "../look/screen.tsx";
 import { SearchField } from "../look/search-field.tsx";
 import { Empty, Read } from "../look/states.tsx";
+import { copyDatasets } from "./copy-dataset.ts";
 import { DatasetTable } from "./dataset-table.tsx";
 import "./datasets.css";
 
@@ -23,7 +25,7 @@ export default function DatasetsScreen() {
   };
   const datasets = useApiPages(routes.listDatasets, { query }, (list) => list);
   return (
-    <Screen title="Datasets">
+    <Screen title="Datasets" actions={<CopyAs actions={[copyDatasets(query)]} />}>
       <Filters />
       <Read from={datasets}>
         {({ pages }) => (

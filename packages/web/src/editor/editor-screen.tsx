@@ -3,10 +3,9 @@ import { queryTypes, routes } from "@millrace/contract";
 import { useState } from "react";
 import { useAction } from "../api/calls.ts";
 import { useRefusal } from "../api/session.tsx";
-import { useTeam } from "../api/team.tsx";
 import { useUrlState } from "../api/url-state.ts";
 import { Button } from "../look/button.tsx";
-import { CopyAs } from "../look/copy-as.tsx";
+import { CopyAs, copyable } from "../look/copy-as.tsx";
 import { AskFirst } from "../look/dialog.tsx";
 import { Choice, TextField } from "../look/field.tsx";
 import { languages } from "../look/language.ts";
@@ -91,15 +90,20 @@ const Head = ({ draft, change }: { draft: Draft; change: DraftState["change"] })
   </div>
 );
 
+const copyDraft = (draft: Draft) =>
+  copyable(
+    "Run",
+    routes.createJob,
+    () => ({ body: inputOf(draft) }),
+    (team) => runCommand(team, draft),
+  );
+
 function Actions({ state, runner }: { state: DraftState; runner: ReturnType<typeof useRun> }) {
   const [asked, setAsked] = useState(false);
-  const team = useTeam();
   const { draft, discard } = state;
   return (
     <>
-      {draft && (
-        <CopyAs route={routes.createJob} input={() => ({ body: inputOf(draft) })} cli={() => runCommand(team, draft)} />
-      )}
+      {draft && <CopyAs actions={[copyDraft(draft)]} />}
       <Button kind="bare" icon="bin" onClick={() => setAsked(true)}>
         Discard
       </Button>

@@ -13,7 +13,7 @@ export interface Size {
 }
 
 const margin = 14;
-const scales = { least: 0.02, most: 1.5, readable: 0.72 } as const;
+const scales = { least: 0.02, most: 1.5, readable: 0.8 } as const;
 
 const within = (value: number, least: number, most: number) => Math.min(most, Math.max(least, value));
 

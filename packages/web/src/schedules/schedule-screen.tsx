@@ -4,10 +4,12 @@ import { useParams } from "wouter";
 import { useApi } from "../api/calls.ts";
 import { useTeam } from "../api/team.tsx";
 import { useUrlState } from "../api/url-state.ts";
+import { CopyAs } from "../look/copy-as.tsx";
 import { Screen, Tabs } from "../look/screen.tsx";
 import { NotRead } from "../look/states.tsx";
 import { wordOf } from "../look/status.tsx";
 import { schedulePath, schedulesPath } from "../paths/schedule-paths.ts";
+import { copySchedule } from "./copy-schedule.ts";
 import { Firings } from "./firings.tsx";
 import { healthOf } from "./health.ts";
 import { PauseSchedule } from "./pause-schedule.tsx";
@@ -50,6 +52,7 @@ function SchedulePage({ schedule }: { schedule: PipelineSchedule }) {
           <PauseSchedule schedule={schedule} />
           <TakeOverSchedule schedule={schedule} />
           <RemoveSchedule schedule={schedule} />
+          <CopyAs actions={copySchedule(schedule)} />
         </>
       }
     >
