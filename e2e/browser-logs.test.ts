@@ -40,6 +40,8 @@ describe("the log viewer", { skip: noBrowser }, () => {
     const { job } = await runJob(visit.client, shell("seq 1 300000"));
     await openLog(job.id);
     await visit.sees(/300,000 lines/);
+    // The lines are counted before the last ones are read.
+    await until(`[...document.querySelectorAll(".log-text")].at(-1).textContent === "300000"`);
     assert.equal((await inView()).at(-1), "300000");
     await frame().focus();
     await visit.page.keyboard.press("Home");
@@ -173,6 +175,34 @@ describe("the log viewer", { skip: noBrowser }, () => {
     await visit.sees(/Resolved 2 packages/);
     await visit.page.click("button:has-text('Environment build')");
     await visit.sees(/Environment build, 3 lines/);
+  });
+
+  it("shows a real build of the environment while it goes on, and folds it away when the script begins", async () => {
+    const requirements = "iniconfig==2.1.0";
+    const script = "import iniconfig\nprint(iniconfig.__name__, 'is there')";
+    const job = await createJob(visit.client, { ...python(script), requirements });
+    await openLog(job.id);
+    await visit.sees(/Environment build, \d+ lines/, 120);
+    await visit.sees(/iniconfig is there/);
+    assert.equal((await shown())[0], "iniconfig is there", "nothing of the build is left outside");
+    await visit.page.click("text=/Environment build, \\d+ lines/");
+    await visit.sees(/Building virtualenv with Python 3[\s\S]*iniconfig\s*==\s*2\.1\.0/);
+    await visit.picture("log-build");
+    const { job: again } = await runJob(visit.client, { ...python(script), requirements });
+    await openLog(again.id);
+    await visit.sees(/Using cached virtualenv[\s\S]*iniconfig is there/);
+  });
+
+  it("folds nothing of a build that failed", async () => {
+    const input = { ...python("print('never')"), requirements: "iniconfig==0.0.0.dev999" };
+    const { job, log } = await runJob(visit.client, input);
+    assert.equal(job.status, "FAILED");
+    await openLog(job.id);
+    await visit.sees(/Why it failed/);
+    await visit.sees(/0\.0\.0\.dev999/);
+    const visible = (await shown()).join("\n");
+    const reason = log.split("\n").find((line) => line.includes("0.0.0.dev999")) ?? "";
+    assert.ok(reason !== "" && visible.includes(reason.trim()), visible);
   });
 
   it("a job that wrote nothing says so", async () => {

@@ -93,12 +93,12 @@ describe("pipelines in a browser", { skip: noBrowser }, () => {
     await page.getByRole("button", { name: "Remove the job" }).click();
     await visit.sees(/Review the 3 jobs/);
     await tab("Settings").click();
-    await page.getByLabel("Environment variables").fill("FIXED=no");
+    await page.getByLabel("Variables").fill("FIXED=no");
     await page.getByLabel("Priority").selectOption("1");
     await page.getByLabel("Python version").fill("not a version");
     await button("Save the settings").click();
     await page.waitForSelector("[role=alert]");
-    assert.equal(await page.getByLabel("Environment variables").inputValue(), "FIXED=no");
+    assert.equal(await page.getByLabel("Variables").inputValue(), "FIXED=no");
     visit.complaints.length = 0;
     await page.getByLabel("Python version").fill("");
     await button("Save the settings").click();
@@ -164,7 +164,7 @@ describe("pipelines in a browser", { skip: noBrowser }, () => {
   it("after the settings are mended, rerun from failed completes it", async () => {
     const { page } = visit;
     await tab("Settings").click();
-    await page.getByLabel("Environment variables").fill("FIXED=yes");
+    await page.getByLabel("Variables").fill("FIXED=yes");
     await button("Save the settings").click();
     await visit.sees(/Saved\./);
     await button("Rerun from failed").click();

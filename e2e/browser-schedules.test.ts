@@ -98,6 +98,10 @@ describe("schedules in a browser", { skip: noBrowser }, () => {
       await click('.tabs a:text("History")');
       await visit.sees(/Complete[\s\S]*2020[\s\S]*d \d+ h/);
       await visit.picture("schedule-history");
+      // The run leads back to its schedule.
+      await click("main td a");
+      await click('main a:has-text("the schedule")');
+      await visit.page.waitForURL(new RegExp(`schedules/${id}$`));
     });
 
     it("is paused and resumed after it was said what happens to its pipelines", async () => {
@@ -180,6 +184,8 @@ describe("schedules in a browser", { skip: noBrowser }, () => {
       await answer("Cancel the task");
       await visit.page.waitForURL(/tab=tasks/);
       await visit.sees(/No tasks yet/);
+      // The notice of the live stream may come before the answer: then the page reads the task once more.
+      visit.expectComplaints(/status of 404/);
     });
   });
 

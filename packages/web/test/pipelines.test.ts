@@ -46,6 +46,7 @@ const pipeline = (status: Pipeline["status"], job_runs: JobPipelineRun[], more: 
   finished_at: null,
   is_template: false,
   schedule_name: null,
+  schedule_id: null,
   scheduled_at: null,
   scheduled_timezone: null,
   python_version: null,

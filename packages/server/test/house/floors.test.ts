@@ -250,7 +250,7 @@ const web: Floors = {
   datasets: screens,
   storage: screens,
   clusters: screens,
-  editor: [...screens, "jobs"],
+  editor: [...screens, "jobs", "schedules"],
   schedules: [...screens, "jobs"],
   pipelines: [...screens, "jobs"],
   home: [...screens, "jobs", "schedules"],

@@ -60,10 +60,10 @@ export function EditDataset({ dataset, onClose }: { dataset: Dataset; onClose: (
         />
         <Problem error={edit.error} />
         <footer className="row">
+          <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" kind="main" busy={edit.isPending}>
             Save
           </Button>
-          <Button onClick={onClose}>Cancel</Button>
         </footer>
       </form>
     </Dialog>

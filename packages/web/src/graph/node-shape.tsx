@@ -17,8 +17,7 @@ interface NodeShapeProps {
   readonly reachable: boolean;
 }
 
-/** Drawn again only when one of its properties changes: a live graph changes a few nodes at a time. */
-export const NodeShape = memo(function NodeShape({ node, place, selected, dim, far, reachable }: NodeShapeProps) {
+function Shape({ node, place, selected, dim, far, reachable }: NodeShapeProps) {
   const { status, detail } = node.members ? groupState(node.members) : node;
   const words = [status && wordOf(status), detail].filter(Boolean).join(" · ");
   const looks = `${node.kind} ${status ? toneOf(status) : ""} ${dim ? "dim" : ""} ${selected ? "selected" : ""} ${far ? "far" : ""}`;
@@ -40,7 +39,22 @@ export const NodeShape = memo(function NodeShape({ node, place, selected, dim, f
       {!far && <Words title={node.title} words={words} status={status} />}
     </g>
   );
-});
+}
+
+const isSame = <T extends object>(a: T, b: T) => {
+  const keys = Object.keys(b) as (keyof T)[];
+  return keys.length === Object.keys(a).length && keys.every((key) => Object.is(a[key], b[key]));
+};
+
+/**
+ * Drawn again only when something of it changes: a live graph changes a few nodes at a time, but every answer of the
+ * server makes all nodes and places anew.
+ */
+export const NodeShape = memo(
+  Shape,
+  ({ node, place, ...looks }, { node: nextNode, place: nextPlace, ...nextLooks }) =>
+    isSame(node, nextNode) && isSame(place, nextPlace) && isSame(looks, nextLooks),
+);
 
 const kindWord = { job: "Job", dataset: "Dataset", storage: "Storage" } as const;
 

@@ -25,7 +25,7 @@ function Stack({ message, stack }: { message: string; stack: string }) {
   if (stack.includes("Traceback")) return <Code text={stack} />;
   return (
     <details>
-      <summary className="small">Last lines of the log</summary>
+      <summary className="small">More lines of the log</summary>
       <Code text={stack} />
     </details>
   );

@@ -1,8 +1,7 @@
 /** The settings of a job as names and texts, in the order in which they are shown and compared. */
 import { durationWords, type Job } from "@millrace/contract";
+import { languages } from "../look/language.ts";
 import { priorities } from "../look/priority.ts";
-
-const languages = { PYTHON: "Python", SHELL: "Shell", TYPESCRIPT: "TypeScript" } as const;
 
 const lines = (values: Readonly<Record<string, unknown>>) =>
   Object.entries(values)

@@ -43,7 +43,7 @@ export function LogTools({ job, attempt, search, toggles, onHit, onError, notice
       <div className="row wrap">
         <SearchForm search={search} onHit={onHit} />
         <span className="log-space-between" />
-        <span className="small soft" role="status">
+        <span className="log-notice small soft" role="status">
           {notice}
         </span>
         <Button kind="bare" icon="warning" onClick={onError}>
@@ -58,7 +58,7 @@ export function LogTools({ job, attempt, search, toggles, onHit, onError, notice
         </Button>
         <a className="button bare" href={downloadPath(job, attempt)} download={`${job.id}.log`}>
           <Icon name="download" />
-          Download
+          <span className="log-word">Download</span>
         </a>
       </div>
       <Problem error={search.found.error} />

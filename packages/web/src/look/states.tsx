@@ -81,6 +81,9 @@ export const messageOf = (error: unknown) => (error instanceof Error ? error.mes
 interface Reading<T> {
   readonly data: T | undefined;
   readonly error: unknown;
+  /** Why the last attempt failed, and how many did, while it is repeated. */
+  readonly failureReason?: unknown;
+  readonly failureCount?: number;
   readonly refetch: () => unknown;
 }
 
@@ -97,5 +100,7 @@ export function Read<T>({ from, list, children }: ReadProps<T>) {
 }
 
 /** In the place of something that is being read for the first time, or that cannot be read. */
-export const NotRead = ({ from, list }: Omit<ReadProps<unknown>, "children">) =>
-  from.error ? <LoadError error={from.error} retry={() => void from.refetch()} list={list} /> : <Loading />;
+export function NotRead({ from, list }: Omit<ReadProps<unknown>, "children">) {
+  const error = from.error || ((from.failureCount ?? 0) > 1 && from.failureReason);
+  return error ? <LoadError error={error} retry={() => void from.refetch()} list={list} /> : <Loading />;
+}

@@ -4,9 +4,11 @@ import { useState } from "react";
 import { useRefusal } from "../api/session.tsx";
 import { useTeam } from "../api/team.tsx";
 import { Button, ButtonLink } from "../look/button.tsx";
+import { CopyAs } from "../look/copy-as.tsx";
 import { AskFirst } from "../look/dialog.tsx";
 import { Problem } from "../look/states.tsx";
 import { newPipelinePath } from "../paths/pipeline-paths.ts";
+import { copyPipeline } from "./copy-pipeline.ts";
 import { actionRefusal } from "./pipeline-actions.ts";
 import { isDraft } from "./pipeline-drafts.ts";
 import { usePipelineChange } from "./use-pipeline-change.ts";
@@ -51,6 +53,7 @@ export function PipelineActions({ pipeline }: { pipeline: Pipeline }) {
       )}
       {!isUnfinished(status) && <RunAgain pipeline={pipeline} refusal={role} />}
       {may("cancel") && <CancelButton pipeline={pipeline} refusal={role} />}
+      <CopyAs actions={copyPipeline(pipeline)} />
       <Problem error={pause.error ?? resume.error ?? rerun.error} />
     </>
   );

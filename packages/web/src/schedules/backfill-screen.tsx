@@ -8,6 +8,7 @@ import { useTeam } from "../api/team.tsx";
 import { useUrlState } from "../api/url-state.ts";
 import { countOf, countText } from "../look/amount.ts";
 import { Button } from "../look/button.tsx";
+import { CopyAs } from "../look/copy-as.tsx";
 import { AskFirst } from "../look/dialog.tsx";
 import { Choice } from "../look/field.tsx";
 import { withoutIds } from "../look/reason.ts";
@@ -19,6 +20,7 @@ import { BackfillBar } from "./backfill-bar.tsx";
 import "./backfills.css";
 import { pipelinePath } from "../paths/pipeline-paths.ts";
 import { schedulesPath } from "../paths/schedule-paths.ts";
+import { copyBackfill } from "./copy-schedule.ts";
 import { cronInWords } from "./cron-words.ts";
 import { inZone } from "./zoned-time.ts";
 
@@ -44,6 +46,7 @@ const BackfillPage = ({ backfill }: { backfill: Backfill }) => (
       <>
         <Retry backfill={backfill} />
         <Cancel backfill={backfill} />
+        <CopyAs actions={copyBackfill(backfill)} />
       </>
     }
   >

@@ -60,6 +60,7 @@ const columnsOf = (team: string, timezone: string): readonly Column<ScheduleFiri
   {
     title: "Took",
     number: true,
+    optional: true,
     cell: ({ pipeline_name, at, finished_at }) => <Took from={pipeline_name === null ? null : at} to={finished_at} />,
   },
 ];

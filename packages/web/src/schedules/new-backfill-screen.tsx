@@ -9,11 +9,13 @@ import { useTeam } from "../api/team.tsx";
 import { useUrlState } from "../api/url-state.ts";
 import { countOf } from "../look/amount.ts";
 import { Button, ButtonLink } from "../look/button.tsx";
+import { CopyAs } from "../look/copy-as.tsx";
 import { Choice, TextField } from "../look/field.tsx";
 import { errorOf, otherError } from "../look/field-errors.ts";
 import { Screen } from "../look/screen.tsx";
 import { messageOf, Problem } from "../look/states.tsx";
 import { backfillPath, schedulesPath } from "../paths/schedule-paths.ts";
+import { copyNewBackfill } from "./copy-schedule.ts";
 import { PipelineField } from "./new-schedule-screen.tsx";
 import "./schedules.css";
 import { ZoneField } from "./when-fields.tsx";
@@ -64,6 +66,7 @@ export default function NewBackfillScreen() {
             Start the backfill
           </Button>
           <ButtonLink href={schedulesPath(team, "backfills")}>Back to the list</ButtonLink>
+          <CopyAs actions={[copyNewBackfill(bodyOf(fields))]} />
         </div>
       </form>
     </Screen>

@@ -66,10 +66,9 @@ function LastRun({ team, schedule: { last_firing: firing } }: { team: string; sc
 
 /** The health; the reason is its title, and what screen readers say. */
 export function Health({ schedule }: { schedule: PipelineScheduleItem }) {
-  const [status, word] = healthOf(schedule);
   return (
     <span title={schedule.health_reason ?? undefined}>
-      <Status status={status} word={word} />
+      <Status {...healthOf(schedule)} />
       {schedule.health_reason !== null && <span className="hidden-text">{`: ${schedule.health_reason}`}</span>}
     </span>
   );

@@ -4,9 +4,12 @@ import { useParams } from "wouter";
 import { useApi } from "../api/calls.ts";
 import { useTeam } from "../api/team.tsx";
 import { useUrlState } from "../api/url-state.ts";
+import { CopyAs } from "../look/copy-as.tsx";
 import { Screen, Tabs } from "../look/screen.tsx";
 import { NotRead } from "../look/states.tsx";
+import { wordOf } from "../look/status.tsx";
 import { schedulePath, schedulesPath } from "../paths/schedule-paths.ts";
+import { copySchedule } from "./copy-schedule.ts";
 import { Firings } from "./firings.tsx";
 import { healthOf } from "./health.ts";
 import { PauseSchedule } from "./pause-schedule.tsx";
@@ -38,16 +41,18 @@ const tabs = [
 function SchedulePage({ schedule }: { schedule: PipelineSchedule }) {
   const team = useTeam();
   const [tab] = useUrlState("tab");
+  const { status, word = wordOf(status) } = healthOf(schedule);
   return (
     <Screen
       title={schedule.schedule_name}
-      tab={`${healthOf(schedule)[1]}: ${schedule.schedule_name}`}
+      tab={`${word}: ${schedule.schedule_name}`}
       beside={<Health schedule={schedule} />}
       actions={
         <>
           <PauseSchedule schedule={schedule} />
           <TakeOverSchedule schedule={schedule} />
           <RemoveSchedule schedule={schedule} />
+          <CopyAs actions={copySchedule(schedule)} />
         </>
       }
     >

@@ -46,10 +46,9 @@ const columnsOf = (team: string): readonly Column<TaskItem>[] => [
 
 /** The health; the reason is its title, and what screen readers say. */
 export function TaskHealth({ task }: { task: TaskItem }) {
-  const [status, word] = taskHealthOf(task);
   return (
     <span title={task.last_error ?? undefined}>
-      <Status status={status} word={word} />
+      <Status {...taskHealthOf(task)} />
       {task.last_error !== null && <span className="hidden-text">{`: ${task.last_error}`}</span>}
     </span>
   );

@@ -7,6 +7,7 @@ import { useRefusal } from "../api/session.tsx";
 import { useTeam } from "../api/team.tsx";
 import { JobTable } from "../jobs/job-table.tsx";
 import { Button } from "../look/button.tsx";
+import { CopyAs } from "../look/copy-as.tsx";
 import { AskFirst } from "../look/dialog.tsx";
 import { Icon } from "../look/icon.tsx";
 import { More } from "../look/more.tsx";
@@ -15,6 +16,7 @@ import { Empty, NotRead, Read } from "../look/states.tsx";
 import { jobPath } from "../paths/job-paths.ts";
 import "./firing-calendar.css";
 import { schedulesPath } from "../paths/schedule-paths.ts";
+import { copyTask } from "./copy-schedule.ts";
 import { NextRuns } from "./next-runs.tsx";
 import { PauseTask } from "./pause-task.tsx";
 import "./schedules.css";
@@ -51,6 +53,7 @@ function TaskPage({ task }: { task: Task }) {
           </Button>
           <TakeOverTask task={task} />
           <CancelTask task={task} />
+          <CopyAs actions={copyTask(task)} />
         </>
       }
     >

@@ -1,6 +1,7 @@
 /** A caller that follows a team: an answer that is written as events come, and keeps little of them in memory. */
 import type { ServerResponse } from "node:http";
 import { type Notice, type NoticeKind, permits, type Scope, scopeOfNotice } from "@millrace/contract";
+import type { DatabaseState } from "../../turns/changes.ts";
 import type { FeedReader } from "./live-feeds.ts";
 
 /** Milliseconds that the rest of an ended stream may take to be read. */
@@ -12,6 +13,8 @@ export class LiveFollower implements FeedReader {
   /** Ends the stream if the caller may no longer follow the team. */
   readonly check: () => void;
   #missed = false;
+  /** What the database did while the buffer was full. */
+  #missedState: DatabaseState | undefined;
 
   constructor(answer: ServerResponse, scopes: readonly Scope[], check: (follower: LiveFollower) => void) {
     this.#answer = answer;
@@ -31,6 +34,12 @@ export class LiveFollower implements FeedReader {
   tell(notice: string): void {
     if (this.#answer.writableNeedDrain) this.#missed = true;
     else this.#answer.write(`data: ${notice}\n\n`);
+  }
+
+  /** While the database was away, changes may have been lost. */
+  tellDatabase(database: DatabaseState): void {
+    if (this.#answer.writableNeedDrain) this.#missedState = database;
+    this.tell(JSON.stringify({ ...(database === "back" ? { all: true } : {}), database } satisfies Notice));
   }
 
   /** Sends a comment, so that neither the caller nor a proxy takes the stream for dead. */
@@ -53,7 +62,9 @@ export class LiveFollower implements FeedReader {
 
   #catchUp(): void {
     if (!this.#missed) return;
+    const database = this.#missedState;
     this.#missed = false;
-    this.tell(JSON.stringify({ all: true } satisfies Notice));
+    this.#missedState = undefined;
+    this.tell(JSON.stringify({ all: true, ...(database ? { database } : {}) } satisfies Notice));
   }
 }
