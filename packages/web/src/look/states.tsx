@@ -31,7 +31,7 @@ const titles: Partial<Record<string, string>> = {
 };
 
 /** The list in which what was not found would be. */
-export interface ListLink {
+interface ListLink {
   readonly href: string;
   /** Such as "All schedules". */
   readonly title: string;
