@@ -1,6 +1,6 @@
 /** A graph that has changed a little stays as it was, so that people find everything where it was. */
 import type { Columns } from "./columns.ts";
-import type { Layout } from "./layout.ts";
+import type { Layout } from "./laid-out.ts";
 import type { GraphEdge } from "./nodes.ts";
 
 /** If more than this part of the nodes is new, it is another graph. */

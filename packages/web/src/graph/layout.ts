@@ -5,49 +5,13 @@
 import { columnsOf, neighboursOf } from "./columns.ts";
 import { heightsOf, keptHeights } from "./heights.ts";
 import { keptPlaces } from "./kept-places.ts";
+import type { Box, Layout, Point } from "./laid-out.ts";
 import type { GraphEdge } from "./nodes.ts";
 import { orderOf } from "./order.ts";
 import { ranksOf } from "./ranks.ts";
 
 /** Size of a node, and the space between nodes. */
 export const nodeSize = { width: 208, height: 46, between: 56, below: 18 } as const;
-
-/** The upper left corner of a node, and its column. */
-export interface Place {
-  readonly x: number;
-  readonly y: number;
-  readonly column: number;
-}
-
-interface Line extends GraphEdge {
-  /** The left sides of the nodes at its ends, and where it passes each column between them. */
-  readonly points: readonly Point[];
-  /** The same between its ends, as `y` of a node there. */
-  readonly passed: readonly number[];
-  /** Its box, to leave out lines that are not in view. */
-  readonly box: Box;
-}
-
-interface Point {
-  readonly x: number;
-  readonly y: number;
-}
-
-export interface Box {
-  readonly left: number;
-  readonly top: number;
-  readonly right: number;
-  readonly bottom: number;
-}
-
-export interface Layout {
-  readonly places: ReadonlyMap<string, Place>;
-  readonly lines: readonly Line[];
-  readonly width: number;
-  readonly height: number;
-  /** The number of nodes when it was laid out anew, without regard to what was before. */
-  readonly laidFor: number;
-}
 
 /** Lays a graph out. If it is much the same graph as `before`, it stays as much the same picture. */
 export function layout(ids: readonly string[], edges: readonly GraphEdge[], before?: Layout): Layout {

@@ -3,7 +3,8 @@ import { memo } from "react";
 import { StatusPath, toneOf, wordOf } from "../look/status.tsx";
 import { groupState } from "./group-state.ts";
 import type { NodeOrGroup } from "./groups.ts";
-import { nodeSize, type Place } from "./layout.ts";
+import type { Place } from "./laid-out.ts";
+import { nodeSize } from "./layout.ts";
 import type { NodeKind } from "./nodes.ts";
 import { shortTitle } from "./short-title.ts";
 

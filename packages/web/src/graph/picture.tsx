@@ -1,6 +1,7 @@
 /** The lines and nodes of a graph that are in view. */
 import { memo } from "react";
-import { type Box, type Layout, pathThrough } from "./layout.ts";
+import type { Box, Layout } from "./laid-out.ts";
+import { pathThrough } from "./layout.ts";
 import { NodeShape } from "./node-shape.tsx";
 import type { Picture } from "./use-picture.ts";
 import { boxOf, overlaps } from "./view.ts";

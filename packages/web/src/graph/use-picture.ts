@@ -2,7 +2,8 @@
 import { useMemo, useRef } from "react";
 import { toneOf } from "../look/status.tsx";
 import { grouped, type NodeOrGroup } from "./groups.ts";
-import { type Layout, layout } from "./layout.ts";
+import type { Layout } from "./laid-out.ts";
+import { layout } from "./layout.ts";
 import { type GraphEdge, type GraphNode, type Links, linksOf, related } from "./nodes.ts";
 
 export interface Picture {

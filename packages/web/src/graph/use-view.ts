@@ -1,6 +1,6 @@
 /** The view of a graph as a hook: it measures its frame, and follows the pointer, the wheel and the buttons. */
 import { type RefObject, useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
-import type { Box, Layout, Place } from "./layout.ts";
+import type { Box, Layout, Place } from "./laid-out.ts";
 import {
   boxInView,
   carried,

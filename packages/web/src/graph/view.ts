@@ -1,5 +1,6 @@
 /** What part of a graph is in view: a place on the screen is `place * scale + (x, y)`. */
-import { type Box, type Layout, nodeSize, type Place } from "./layout.ts";
+import type { Box, Layout, Place } from "./laid-out.ts";
+import { nodeSize } from "./layout.ts";
 
 export interface View {
   readonly x: number;
