@@ -24,8 +24,8 @@ const listed = async (file: string, pattern: RegExp) =>
 
 /** Paths of all screens of a team, as app.tsx lists them, and the tabs whose names are the ends of paths. */
 const screens = await listed("app.tsx", /^ {2}\["(\/[^"]*)", lazy/gm);
-const settings = await listed("settings/settings-screen.tsx", /^ {2}\{ name: "([^"]*)"/gm);
-const administration = (await listed("administration/administration-screen.tsx", /^ {2}\{ name: "([^"]*)"/gm)).map(
+const settings = await listed("settings/settings-screen.tsx", /^ *\{ name: "([^"]*)"/gm);
+const administration = (await listed("administration/administration-screen.tsx", /^ *\{ name: "([^"]*)"/gm)).map(
   (tab) => `/administration/${tab}`,
 );
 
