@@ -13,6 +13,7 @@ import type { Store } from "../../src/store/drivers/store.ts";
 import { askedBy } from "../../src/turns/asker.ts";
 import { type FiringGround, type OpenGround, openGround } from "../support/firing-ground.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
+import { Listener } from "../support/live-listener.ts";
 import { chances, mortal } from "../support/mortal-servers.ts";
 import { refused } from "../support/people.ts";
 import { trigger, waitForPipeline } from "../support/pipelines.ts";
@@ -95,6 +96,22 @@ describe("a backfill", () => {
     await open();
     assert.equal((await end(id)).status, "COMPLETED");
     assert.deepEqual((await lines()).toSorted(), days("01", "02", "03", "04", "05").toSorted());
+  });
+
+  it("tells those who follow the team of its end", async () => {
+    const { start, open } = await world(gated);
+    const { id } = await start({ to: "2026-01-01" });
+    await until(id, ({ running }) => running === 1);
+    const listener = await Listener.open(client);
+    // Its start may still be told.
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    const told = () => listener.ids().filter((one) => one === String(id)).length;
+    const before = told();
+    await open();
+    await end(id);
+    for (const deadline = Date.now() + 10_000; told() === before; await new Promise((go) => setTimeout(go, 20)))
+      assert.ok(Date.now() < deadline, "its end is not told");
+    listener.close();
   });
 
   it("stops at a failure, and continues from there when it is retried: complete moments do not run again", async () => {
