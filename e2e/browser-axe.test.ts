@@ -47,6 +47,21 @@ const plainPages = [
   "/no/such/page",
 ];
 
+/** Buttons that open a dialog or a form, by the path of their page. */
+const dialogs: readonly (readonly [string, readonly string[]])[] = [
+  ["/schedules/:id", ["Pause", "Change owner", "Delete"]],
+  ["/schedules/tasks/:id", ["Edit", "Change owner", "Cancel task"]],
+  ["/pipelines/:id", ["Cancel"]],
+  ["/datasets/:name", ["Edit", "Remove"]],
+  ["/editor", ["Discard"]],
+  ["/settings/tokens", ["Revoke"]],
+  ["/settings/members", ["Remove"]],
+  ["/settings/credentials", ["New credentials of the team", "Replace", "Delete"]],
+  ["/settings/webhooks", ["New webhook", "Edit", "Delete"]],
+  ["/administration/users", ["New user", "Edit", "Disable"]],
+  ["/administration/teams", ["New team", "Usage", "Quotas"]],
+];
+
 describe("accessibility in a browser", { skip: noBrowser }, () => {
   let visit: Visit;
   let lineage: Lineage;
@@ -123,14 +138,17 @@ describe("accessibility in a browser", { skip: noBrowser }, () => {
     none(found);
   });
 
-  it("dialogs have no violations", async () => {
-    await visit.open(address("/schedules/:id"));
-    for (const name of ["Pause", "Change owner", "Delete"]) {
-      await visit.page.click(`main button:has-text("${name}")`);
-      none(await violationsOf(visit.page));
-      await visit.page.keyboard.press("Escape");
-      await visit.page.waitForSelector("dialog", { state: "detached" });
-    }
+  it("open dialogs and forms have no violations", async () => {
+    const found: string[] = [];
+    for (const [path, names] of dialogs)
+      for (const name of names) {
+        await visit.open(address(path));
+        await settled(visit.page);
+        await visit.page.getByRole("main").getByRole("button", { name }).first().click({ timeout: 5000 });
+        await visit.page.waitForSelector("dialog[open], main form");
+        found.push(...(await violationsOf(visit.page)).map((line) => `${path} ${name}: ${line}`));
+      }
+    none(found);
   });
 
   it("questions about several jobs and about a running one have no violations", async () => {
@@ -142,6 +160,31 @@ describe("accessibility in a browser", { skip: noBrowser }, () => {
     await visit.page.click(".bulk-bar button:has-text('Cancel')");
     await visit.page.waitForSelector("dialog[open]");
     none([...found, ...(await violationsOf(visit.page))]);
+  });
+
+  it("open menus, the palette and the sheet of keys have no violations", async () => {
+    const found: string[] = [];
+    for (const path of ["/datasets/jobs", "/datasets/jobs/:id", "/pipelines/:id"]) {
+      await visit.open(address(path));
+      await settled(visit.page);
+      await visit.page.click("main .copy-as summary");
+      found.push(...(await violationsOf(visit.page)).map((line) => `Copy as on ${path}: ${line}`));
+    }
+    await visit.page.click(".user-menu summary");
+    found.push(...(await violationsOf(visit.page)).map((line) => `the menu of the user: ${line}`));
+    await visit.page.keyboard.press("Escape");
+    for (const typed of ["", "long", "nothing is called this"]) {
+      await visit.page.keyboard.press("Control+k");
+      await visit.page.getByRole("dialog").getByRole("combobox").waitFor();
+      await visit.page.keyboard.type(typed);
+      found.push(...(await violationsOf(visit.page)).map((line) => `the palette with "${typed}": ${line}`));
+      await visit.page.keyboard.press("Escape");
+      await visit.page.waitForSelector("dialog", { state: "detached" });
+    }
+    await visit.page.keyboard.press("?");
+    await visit.page.waitForSelector("dialog[open]");
+    found.push(...(await violationsOf(visit.page)).map((line) => `the keys: ${line}`));
+    none(found);
   });
 
   it("pages without script have no violations", async () => {

@@ -48,7 +48,7 @@ export function Form({ onSubmit, busy, error, refusal, children, ...foot }: Form
 type FootProps = Omit<FormProps, "onSubmit" | "error" | "children">;
 
 const Foot = ({ action, busy, refusal, isMain = true, done, onCancel }: FootProps) => (
-  <footer className="row wrap">
+  <div className="foot row wrap">
     {onCancel && <Button onClick={onCancel}>Cancel</Button>}
     <Button type="submit" kind={isMain ? "main" : "plain"} busy={busy} refusal={refusal}>
       {action}
@@ -58,5 +58,5 @@ const Foot = ({ action, busy, refusal, isMain = true, done, onCancel }: FootProp
         {done || ""}
       </span>
     )}
-  </footer>
+  </div>
 );

@@ -88,7 +88,7 @@ function Preview({ values, preview }: { values: WhenValues; preview: ReturnType<
       {!hasTime && <p className="soft">Type a cron expression or a time to see the next runs.</p>}
       {hasTime && preview.data && (
         <div className={preview.isOld ? "old-preview" : undefined} aria-busy={preview.isOld || undefined}>
-          <NextRuns runs={preview.data.next_runs} timezone={preview.data.timezone} />
+          <NextRuns runs={preview.data.next_runs} timezone={preview.data.timezone} label="Next runs as typed" />
         </div>
       )}
       {hasTime && !preview.data && preview.error && (
