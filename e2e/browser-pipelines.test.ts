@@ -4,6 +4,7 @@ import { after, before, describe, it } from "node:test";
 import { type Client, type Pipeline, routes } from "@millrace/contract";
 import { shell } from "@millrace/testing/millrace/jobs.ts";
 import { openLineage } from "@millrace/testing/millrace/made-datasets.ts";
+import { until } from "@millrace/testing/until.ts";
 import { noBrowser, Visit } from "./support/browser.ts";
 
 const evil = "<img src=x onerror=alert(1)>.sh";
@@ -169,7 +170,7 @@ describe("pipelines in a browser", { skip: noBrowser }, () => {
     await visit.sees(/Saved\./);
     await button("Rerun from failed").click();
     await visit.sees(/3 of 3/);
-    assert.match(await page.title(), /^Complete 3\/3: /);
+    await until("the title of the tab", async () => (await page.title()).startsWith("Complete 3/3: "));
   });
 
   it("the list is filtered by status and text; back and reload keep the filter", async () => {
