@@ -118,8 +118,9 @@ async function look(context: Observing, attempts: readonly OpenAttempt[]): Promi
  * must not be taken for one that never started: its job would run twice, or never end.
  */
 function asLost({ status, steps }: OpenAttempt, observation: Observation | undefined): Observation | undefined {
+  if (observation?.state !== "ABSENT") return observation;
   const begun = JSON.parse(steps ?? "[]") as Step[];
-  if (observation?.state !== "ABSENT" || (status !== "RUNNING" && begun.length === 0)) return observation;
+  if (status !== "RUNNING" && begun.length === 0) return observation;
   return { state: "LOST", steps: begun, why: "the engine no longer knows it; its files may have been deleted" };
 }
 

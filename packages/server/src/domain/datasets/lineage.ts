@@ -32,11 +32,14 @@ interface Walked {
 /** Returns the lineage as JSON. It is built in stretches, because it may be large. */
 export async function readLineage(db: Db, team: Team, rootId: number, walk: Walk): Promise<string> {
   const { nodes, edges, root, truncated } = await findLineage(db, team, rootId, walk);
-  const texts = { nodes: new BoundedList(), edges: new BoundedList() };
-  for (const node of nodes) await texts.nodes.add(JSON.stringify(node));
-  for (const edge of edges) await texts.edges.add(JSON.stringify(edge));
-  const lists = Object.entries(texts).map(([name, { texts }]) => `"${name}":[${texts.join(",")}]`);
-  return `{"root":${JSON.stringify(root)},${lists.join(",")},"truncated":${truncated}}`;
+  const lists = `"nodes":${await listText(nodes)},"edges":${await listText(edges)}`;
+  return `{"root":${JSON.stringify(root)},${lists},"truncated":${truncated}}`;
+}
+
+async function listText(items: readonly object[]): Promise<string> {
+  const list = new BoundedList();
+  for (const item of items) await list.add(JSON.stringify(item));
+  return `[${list.texts.join(",")}]`;
 }
 
 async function findLineage(db: Db, team: Team, rootId: number, walk: Walk): Promise<Lineage> {

@@ -423,9 +423,10 @@ export class LocalEngine implements Engine {
     const folder = this.#folder(key);
     const sameBoot = epoch === this.epoch;
     // After a reboot it is unknown whether an attempt of the earlier boot had started, so it must never be started again.
-    if (sameBoot && folder.claim() === "none" && this.#begun.has(key))
+    const claim = folder.claim();
+    if (sameBoot && claim === "none" && this.#begun.has(key))
       return { state: "LOST", steps: [], why: "its folder was deleted while it ran" };
-    if (sameBoot && folder.claim() !== "supervisor") return { state: this.#mayBegin(folder) ? "SUBMITTED" : "ABSENT" };
+    if (sameBoot && claim !== "supervisor") return { state: this.#mayBegin(folder) ? "SUBMITTED" : "ABSENT" };
     const supervisor = folder.supervisor();
     // Check the process before reading the exit record: a supervisor that ends in between has written the record.
     const alive = sameBoot && supervisor !== undefined && isAlive(supervisor);

@@ -3,15 +3,14 @@
  * now has a temporary cause, such as a full disk, and must not lead to a weaker level.
  */
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import { isolationLevels } from "@millrace/contract";
 import type { IsolationLevel } from "../../engine.ts";
-
-const levels: readonly string[] = ["none", "uid", "bwrap"] satisfies IsolationLevel[];
 
 /** Returns the level at which jobs ran last; undefined if that is not known. */
 export function readKeptLevel(file: string): IsolationLevel | undefined {
   try {
     const text = readFileSync(file, "utf8").trim();
-    return levels.includes(text) ? (text as IsolationLevel) : undefined;
+    return isolationLevels.find((level) => level === text);
   } catch {
     return undefined;
   }

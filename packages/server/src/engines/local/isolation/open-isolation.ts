@@ -62,26 +62,37 @@ export interface OpenedIsolation {
 export async function openIsolation(options: IsolationOptions, programs: Programs): Promise<OpenedIsolation> {
   const { wanted, folders, isTemporary } = options;
   if (wanted === "auto" || wanted === "bwrap") checkPaths(options);
-  const missing: string[] = [];
   const kept = wanted === "auto" ? readKeptLevel(folders.isolation) : undefined;
+  const opened = await openStrongest(options, programs, kept);
+  if (!isTemporary) keepLevel(folders.isolation, opened.isolation.level);
+  return opened;
+}
+
+/** Opens the strongest level that works. `kept` is the level at which jobs ran last; none below it is opened. */
+async function openStrongest(
+  options: IsolationOptions,
+  programs: Programs,
+  kept: IsolationLevel | undefined,
+): Promise<OpenedIsolation> {
+  const { wanted } = options;
+  const missing: string[] = [];
   const levels = wanted === "auto" ? (["bwrap", "uid", "none"] as const) : ([wanted] as const);
   for (const level of levels) {
     try {
-      const isolation = await open(level, options, programs, level === kept);
-      if (!isTemporary) keepLevel(folders.isolation, level);
-      return { isolation, missing };
+      return { isolation: await open(level, options, programs, level === kept), missing };
     } catch (error) {
       // The level itself works on this machine, so a temporary problem must not lead to a weaker level.
-      if (error instanceof NoFreeUser || error instanceof CannotClear || isPassing(error)) throw error;
-      if (level === kept) throw new Error(weaker(level, (error as Error).message), { cause: error });
-      missing.push(`${level}: ${(error as Error).message}`);
+      if (error instanceof NoFreeUser || error instanceof CannotClear) throw error;
+      const why = (error as Error).message;
+      if (level === kept || isPassing(error)) throw new Error(noWeaker(level, why), { cause: error });
+      missing.push(`${level}: ${why}`);
     }
   }
   throw new Error(`MILLRACE_ISOLATION=${wanted} does not work on this machine. ${missing.join(" ")}`);
 }
 
-const weaker = (level: IsolationLevel, why: string) =>
-  `Until now, jobs of this data folder ran at the isolation level ${level}, which does not work any more. ${why} The server does not start, because jobs would run with weaker isolation. Remove the cause and start it again, or choose a weaker level with MILLRACE_ISOLATION.`;
+const noWeaker = (level: IsolationLevel, why: string) =>
+  `The isolation level ${level} does not work at the moment. ${why} The server does not start, because jobs would run with weaker isolation. Remove the cause and start the server again, or choose a weaker level with MILLRACE_ISOLATION.`;
 
 /** Thrown if the server cannot find out which files earlier jobs left in shared folders. */
 class CannotClear extends Error {}
