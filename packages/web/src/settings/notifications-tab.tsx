@@ -42,7 +42,7 @@ function Addresses() {
     {
       title: "Actions",
       cell: ({ address, enabled }) => (
-        <span className="row wrap table-actions">
+        <span className="row table-actions">
           <Button onClick={() => test.mutate({ body: { address } })}>Test</Button>
           <Button onClick={() => change.mutate({ body: { address, enabled: !enabled } })}>
             {enabled ? "Disable" : "Enable"}

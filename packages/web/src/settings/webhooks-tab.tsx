@@ -108,7 +108,7 @@ const columns = ({ edit, remove, test, enable }: Actions): readonly Column<Webho
   {
     title: "Actions",
     cell: (webhook) => (
-      <span className="row wrap table-actions">
+      <span className="row table-actions">
         <Button onClick={() => test(webhook.id)}>Test</Button>
         <Button onClick={() => edit(webhook)}>Edit</Button>
         <Button onClick={() => enable(webhook.id, !webhook.enabled)}>{webhook.enabled ? "Disable" : "Enable"}</Button>
