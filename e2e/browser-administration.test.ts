@@ -29,7 +29,7 @@ describe("administration in a browser", { skip: noBrowser }, () => {
     await visit.sees(/Ready[\s\S]*Free disk[\s\S]*Slots/);
     assert.equal(new URL(visit.page.url()).pathname, "/administration/system");
     await until("the running job is counted", async () => {
-      await press("Read again");
+      await press("Refresh");
       return /main\s*1\s*0/.test(await visit.text());
     });
     await visit.picture("administration-system");
@@ -47,7 +47,10 @@ describe("administration in a browser", { skip: noBrowser }, () => {
     await fill("Username", "Not valid");
     await fill("Password", password);
     await confirm("Create the user");
-    await visit.page.waitForSelector("dialog [role=alert]");
+    // The reason stands beside its field, in words without the name that the API has for it.
+    const reason = await visit.page.textContent(".field:has(input[aria-invalid=true]) [role=alert]");
+    assert.match(reason ?? "", /^Expected 1 to 39 lower-case letters/);
+    assert.equal(await visit.page.locator("dialog .problem").count(), 0);
     await visit.picture("administration-user-new");
     await fill("Username", "ada");
     await fill("First name", "<img src=x onerror=alert(1)>");

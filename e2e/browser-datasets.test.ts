@@ -71,6 +71,8 @@ describe("datasets in a browser", { skip: noBrowser }, () => {
     await visit.open(list);
     await visit.page.click('main a:text("cats")');
     await visit.sees(/prod\.zoo\.cats[\s\S]*All cats[\s\S]*1,500[\s\S]*nightly/);
+    const rebuild = visit.page.getByRole("button", { name: /^Rebuild/ });
+    assert.match((await rebuild.getAttribute("title")) ?? "", /No job of this team made this version/);
     await visit.page.click('main nav a:text("Schema")');
     await visit.sees(/5 fields[\s\S]*file[\s\S]*path[\s\S]*score\s*Float64 or null/);
     await visit.picture("dataset-schema");

@@ -52,7 +52,7 @@ describe("the home in a browser", { skip: noBrowser }, () => {
     await visit.page.click("main a:has-text('demo-import.sh')");
     await visit.sees(/importing orders-of-yesterday\.csv|No such file/);
     await visit.page.goBack();
-    await visit.sees(/Failed since yesterday/);
+    await visit.sees(/Failed today and yesterday/);
   });
 
   it("one click, after a question, removes the demo; the home says that all is well", async () => {
@@ -64,7 +64,7 @@ describe("the home in a browser", { skip: noBrowser }, () => {
     const { client } = visit;
     assert.deepEqual(await client.call(routes.listSchedules, { query: {} }), []);
     assert.deepEqual(await client.call(routes.listDatasets, { query: {} }), []);
-    await visit.sees(/Nothing runs now/, 20);
+    await visit.sees(/Nothing is running/, 20);
     await visit.picture("home-well");
   });
 

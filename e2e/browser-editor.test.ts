@@ -43,7 +43,7 @@ describe("the editor in a browser", { skip: noBrowser }, () => {
   });
 
   it("Ctrl+Enter runs the script; its log and state are beside the code", async () => {
-    await visit.page.getByLabel("Kind").selectOption("SHELL");
+    await visit.page.getByLabel("Language").selectOption("SHELL");
     await visit.page.getByLabel("Name").fill("from-editor.sh");
     await write("echo step one; sleep 1; echo '<b>step two</b>'");
     await visit.page.keyboard.press("Control+Enter");
@@ -62,17 +62,20 @@ describe("the editor in a browser", { skip: noBrowser }, () => {
   });
 
   it("a refusal of the server says why, and nothing typed is lost", async () => {
-    await visit.page.getByLabel("Kind").selectOption("TYPESCRIPT");
-    await write("const unfinished: string = 'kept';");
+    assert.deepEqual(await visit.page.getByLabel("Language").locator("option").allTextContents(), ["Python", "Shell"]);
+    await visit.page.locator("summary", { hasText: "Environment" }).click();
+    await visit.page.getByLabel("Variables").fill("no variable");
+    await write("echo kept");
     await visit.page.getByRole("button", { name: "Run" }).click();
-    await visit.page.getByRole("alert").filter({ hasText: "TYPESCRIPT" }).waitFor();
+    await visit.page.getByRole("alert").filter({ hasText: "environment" }).waitFor();
+    assert.equal(await visit.page.getByLabel("Variables").inputValue(), "no variable");
     assert.match((await code().textContent()) ?? "", /kept/);
     await visit.picture("editor-refused");
   });
 
   it("settings reach the job: variables, parameters, tags, priority in words, retries, files", async () => {
     await visit.open(editor);
-    await visit.page.getByLabel("Kind").selectOption("SHELL");
+    await visit.page.getByLabel("Language").selectOption("SHELL");
     await visit.page.getByLabel("Name").fill("settings.sh");
     await write("cat note.txt; echo $GREETING");
     for (const group of ["Environment", "Files and repository", "Where it runs", "Failures"]) {
@@ -119,8 +122,11 @@ describe("the editor in a browser", { skip: noBrowser }, () => {
     await visit.page.getByRole("button", { name: "Schedule" }).click();
     await visit.page.getByRole("alert").filter({ hasText: "expected five fields" }).waitFor();
     await visit.page.getByLabel("Cron expression").fill("@daily");
+    await visit.sees(/At 00:00 every day[\s\S]*Next runs/);
+    await visit.page.locator("section[aria-label=Preview] tbody tr").first().waitFor();
     await visit.page.getByRole("button", { name: "Schedule" }).click();
     await visit.sees(/The task creates jobs at its times\. Next run: in /);
+    await visit.page.getByRole("link", { name: "Open the task" }).waitFor();
     await visit.picture("editor-task");
   });
 

@@ -1,6 +1,7 @@
 /** The page of a job in a real browser. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
+import { routes } from "@millrace/contract";
 import { createJob, python, runJob, shell } from "@millrace/testing/millrace/jobs.ts";
 import axe from "axe-core";
 import { noBrowser, Visit } from "./support/browser.ts";
@@ -57,7 +58,7 @@ describe("the page of a job", { skip: noBrowser }, () => {
   it("cancels after asking, reruns, and offers the editor", async () => {
     const job = await createJob(visit.client, shell("echo begun; sleep 100", { query_name: "long.sh" }));
     await visit.open(`/team/main/datasets/jobs/${job.id}`);
-    await visit.sees(/Running[\s\S]*begun/);
+    await visit.sees(/Running[\s\S]*Running for [\s\S]*begun/);
     await visit.picture("job-running");
     await visit.page.click("button:text-is('Cancel')");
     await visit.page.waitForSelector("dialog:has-text('Its processes are stopped')");
@@ -68,7 +69,7 @@ describe("the page of a job", { skip: noBrowser }, () => {
     assert.match((await visit.page.getAttribute("a:text('Edit and rerun')", "href")) ?? "", /editor\?from=/);
     await visit.page.click("button:text-is('Rerun')");
     await visit.page.waitForURL((url) => !url.href.includes(job.id));
-    await visit.sees(/Running[\s\S]*Rerun of a job/);
+    await visit.sees(/Running[\s\S]*Rerun of [0-9a-f]{8}/);
     await visit.page.click("button:text-is('Cancel')");
     await visit.page.click("dialog button:text-is('Cancel the job')");
     await visit.sees(/Canceled/);
@@ -88,13 +89,14 @@ describe("the page of a job", { skip: noBrowser }, () => {
     await visit.sees(/− echo 2\+ echo 3\+ exit 4/);
     await visit.sees(/MODE=<i>fast<\/i>/);
     await visit.picture("job-difference");
-    await visit.page.click("text=Attempts");
+    await visit.page.getByRole("link", { name: "Attempts", exact: true }).click();
     await visit.sees(/Attempt 1[\s\S]*Exit code4[\s\S]*Attempt 2/);
     await visit.picture("job-attempts");
+    assert.equal((await visit.text()).match(/ends with/g)?.length, 3, "once in the panel, once in each attempt");
     await visit.page.click("text=Log of this attempt >> nth=1");
     await visit.sees(/\d+ lines?/);
     await visit.page.click("nav >> text=Settings >> nth=-1");
-    await visit.sees(/Environment[\s\S]*Retries1/);
+    await visit.sees(/Environment[\s\S]*Retries1[\s\S]*Not set: .*Requirements/);
     await visit.picture("job-settings");
     await visit.page.goBack();
     await visit.page.waitForURL(/attempt=2/);
@@ -127,17 +129,16 @@ describe("the page of a job", { skip: noBrowser }, () => {
 
   it("a viewer sees the actions, and why they are not allowed", async () => {
     const { job } = await runJob(visit.client, shell("exit 1"));
-    await visit.page.route("**/api/whoami*", async (route) => {
-      const answer = await route.fetch();
-      const who = (await answer.json()) as { teams: { role: string }[] };
-      await route.fulfill({
-        response: answer,
-        json: { ...who, teams: who.teams.map((team) => ({ ...team, role: "viewer" })) },
-      });
+    await visit.asMember("viewer", async (page) => {
+      await page.goto(`${visit.url}/team/main/datasets/jobs/${job.id}`);
+      const rerun = page.locator("main button:has-text('Rerun')").first();
+      await rerun.waitFor();
+      assert.equal(await rerun.getAttribute("aria-disabled"), "true");
+      assert.match((await rerun.textContent()) ?? "", /You are a viewer of this team/);
+      const before = (await visit.client.call(routes.listJobs, { query: {} })).length;
+      await rerun.click({ force: true });
+      assert.equal((await visit.client.call(routes.listJobs, { query: {} })).length, before);
     });
-    await visit.open(`/team/main/datasets/jobs/${job.id}`);
-    await visit.sees(/Rerun\. You are a viewer of this team/);
-    await visit.page.unrouteAll();
   });
 
   it("a job that does not exist has its own page", async () => {

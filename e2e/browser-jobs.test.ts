@@ -14,7 +14,7 @@ describe("jobs in a browser", { skip: noBrowser }, () => {
   });
   after(() => visit.end());
 
-  const names = () => visit.page.locator("main table tbody tr td.wide").allTextContents();
+  const names = () => visit.page.locator("main table tbody tr td.wide .job-name").allTextContents();
   /** Waits until the list has exactly these names. */
   const lists = async (...expected: string[]) => {
     for (const deadline = Date.now() + 20_000; ; ) {
@@ -35,8 +35,9 @@ describe("jobs in a browser", { skip: noBrowser }, () => {
 
   it("a job of the list leads to its page, which says why it failed", async () => {
     const name = "<b>evil</b>.sh";
-    await runJob(visit.client, shell("echo one; echo broken >&2; exit 3", { query_name: name }));
+    await runJob(visit.client, shell("echo one; echo broken >&2; exit 3", { query_name: name, tags: ["urgent"] }));
     await visit.open(list);
+    await visit.sees(/<b>evil<\/b>\.sh#urgentbrokenadmin/);
     await visit.page.click(`main a:text("${name}")`);
     await visit.sees(/exit code 3[\s\S]*broken/);
     await visit.picture("job-failed");
@@ -116,7 +117,12 @@ describe("jobs in a browser", { skip: noBrowser }, () => {
 
   it("several jobs are canceled after a question, with a report for each", async () => {
     await visit.open(`${list}?q=s`);
-    await visit.page.getByRole("checkbox", { name: "Select second.sh" }).check();
+    const row = visit.page.getByRole("checkbox", { name: "Select second.sh" });
+    await row.waitFor();
+    const before = await row.boundingBox();
+    await row.check();
+    await visit.page.getByRole("region", { name: "Selected jobs" }).waitFor();
+    assert.deepEqual(await row.boundingBox(), before, "rows do not move under the pointer");
     await visit.page.getByRole("checkbox", { name: "Select first.sh" }).check();
     await visit.page.getByRole("checkbox", { name: "Select fine.sh" }).check();
     await visit.picture("jobs-selected");
@@ -126,6 +132,7 @@ describe("jobs in a browser", { skip: noBrowser }, () => {
     await dialog.getByRole("button", { name: "Cancel 2 jobs" }).click();
     await dialog.getByText("Canceled 2 of 3").waitFor();
     assert.match((await dialog.textContent()) ?? "", /fine\.sh Skipped[\s\S]*already ended/);
+    assert.match((await dialog.textContent()) ?? "", /second\.sh Done: It is canceled\./);
     await visit.picture("jobs-report");
     await dialog.getByRole("button", { name: "Close" }).last().click();
     await visit.open(`${list}?status=canceled`);

@@ -97,7 +97,10 @@ describe("the keyboard alone", { skip: noBrowser }, () => {
     await visit.sees(/Review the 2 jobs/);
     await reach(/raw\.sh/);
     await press("ArrowRight");
-    assert.match(String(await visit.page.evaluate(focused)), /final\.sh/);
+    // The focus follows when the graph has been drawn again.
+    await until("the focus is on the next job", async () =>
+      /final\.sh/.test(String(await visit.page.evaluate(focused))),
+    );
     await visit.page.focus("main");
     await reach(/^Start/);
     await press("Enter");

@@ -40,6 +40,8 @@ describe("the log viewer", { skip: noBrowser }, () => {
     const { job } = await runJob(visit.client, shell("seq 1 300000"));
     await openLog(job.id);
     await visit.sees(/300,000 lines/);
+    // The lines are counted before the last ones are read.
+    await until(`[...document.querySelectorAll(".log-text")].at(-1).textContent === "300000"`);
     assert.equal((await inView()).at(-1), "300000");
     await frame().focus();
     await visit.page.keyboard.press("Home");
@@ -84,6 +86,7 @@ describe("the log viewer", { skip: noBrowser }, () => {
     await visit.sees(/5 lines/);
     await visit.page.click("text=Next error");
     await visit.page.waitForSelector(".log-row.hit .log-text:text-is('ValueError: broken')");
+    await visit.page.waitForSelector("[role=status]:text-is('Line 5001 looks like an error')", { state: "visible" });
     await visit.page.fill("input[type=search]", "(a");
     await visit.page.press("input[type=search]", "Enter");
     await visit.sees(/not a valid regular expression/);
@@ -139,7 +142,16 @@ describe("the log viewer", { skip: noBrowser }, () => {
     );
     await openLog(job.id);
     await visit.sees(/line 10/);
+    const follow = visit.page.getByRole("button", { name: "Follow" });
+    assert.equal(await follow.getAttribute("aria-pressed"), "true");
     await visit.picture("log-live");
+    await follow.click();
+    assert.equal(await follow.getAttribute("aria-pressed"), "false");
+    const before = await inView();
+    await visit.sees(/\d\d\d lines|[4-9]\d lines/);
+    assert.deepEqual((await inView()).slice(0, 3), before.slice(0, 3), "the lines in view stay");
+    await follow.click();
+    assert.equal(await follow.getAttribute("aria-pressed"), "true");
     await visit.server.stop("SIGKILL");
     await visit.sees(/Connection lost/);
     await visit.server.start();
@@ -165,10 +177,41 @@ describe("the log viewer", { skip: noBrowser }, () => {
     await visit.sees(/Environment build, 3 lines/);
   });
 
+  it("shows a real build of the environment while it goes on, and folds it away when the script begins", async () => {
+    const requirements = "iniconfig==2.1.0";
+    const script = "import iniconfig\nprint(iniconfig.__name__, 'is there')";
+    const job = await createJob(visit.client, { ...python(script), requirements });
+    await openLog(job.id);
+    await visit.sees(/Environment build, \d+ lines/, 120);
+    await visit.sees(/iniconfig is there/);
+    assert.equal((await shown())[0], "iniconfig is there", "nothing of the build is left outside");
+    await visit.page.click("text=/Environment build, \\d+ lines/");
+    await visit.sees(/Building virtualenv with Python 3[\s\S]*iniconfig\s*==\s*2\.1\.0/);
+    await visit.picture("log-build");
+    const { job: again } = await runJob(visit.client, { ...python(script), requirements });
+    await openLog(again.id);
+    await visit.sees(/Using cached virtualenv[\s\S]*iniconfig is there/);
+  });
+
+  it("folds nothing of a build that failed", async () => {
+    const input = { ...python("print('never')"), requirements: "iniconfig==0.0.0.dev999" };
+    const { job, log } = await runJob(visit.client, input);
+    assert.equal(job.status, "FAILED");
+    await openLog(job.id);
+    await visit.sees(/Why it failed/);
+    const reason = log.split("\n").find((line) => line.includes("0.0.0.dev999")) ?? "";
+    assert.notEqual(reason, "");
+    await until(
+      `[...document.querySelectorAll(".log-text")].some((line) => line.textContent.includes(${JSON.stringify(reason.trim())}))`,
+    );
+  });
+
   it("a job that wrote nothing says so", async () => {
     const { job } = await runJob(visit.client, shell("true"));
     await openLog(job.id);
     await visit.sees(/The job wrote nothing/);
+    await visit.page.click("text=Next error");
+    await visit.page.waitForSelector("[role=status]:text-is('No line looks like an error')", { state: "visible" });
   });
 
   it("nothing was loaded from elsewhere, and nothing violated the policy", () => visit.assertClean());

@@ -41,13 +41,13 @@ describe("schedules in a browser", { skip: noBrowser }, () => {
       await click('.tabs a:text("Tasks")');
       await visit.sees(/No tasks yet[\s\S]*millrace job run/);
       await click('.tabs a:text("Upcoming")');
-      await visit.sees(/Nothing is planned/);
+      await visit.sees(/Nothing is scheduled/);
       await click('.tabs a:text("Backfills")');
       await visit.sees(/No backfills yet[\s\S]*millrace pipeline backfill/);
       await visit.page.reload();
       await visit.sees(/No backfills yet/);
       await visit.page.goBack();
-      await visit.sees(/Nothing is planned/);
+      await visit.sees(/Nothing is scheduled/);
     });
   });
 
@@ -87,7 +87,7 @@ describe("schedules in a browser", { skip: noBrowser }, () => {
   });
 
   describe("the page of a schedule", () => {
-    it("has a history of ticks with their runs, and a calendar of outcomes", async () => {
+    it("has a history with its runs, and a calendar of outcomes", async () => {
       const { id } = await create(evil, { start_after: "2020-01-01T00:00Z" });
       const read = () => visit.client.call(routes.getSchedule, { query: { schedule_id: id } });
       await until("its run", async () => (await read()).latest_run?.finished_at);
@@ -96,8 +96,12 @@ describe("schedules in a browser", { skip: noBrowser }, () => {
       await visit.sees(/Outcomes by day/);
       await visit.picture("schedule-overview");
       await click('.tabs a:text("History")');
-      await visit.sees(/Fired[\s\S]*2020[\s\S]*Complete[\s\S]*d \d+ h/);
+      await visit.sees(/Complete[\s\S]*2020[\s\S]*d \d+ h/);
       await visit.picture("schedule-history");
+      // The run leads back to its schedule.
+      await click("main td a");
+      await click('main a:has-text("the schedule")');
+      await visit.page.waitForURL(new RegExp(`schedules/${id}$`));
     });
 
     it("is paused and resumed after it was said what happens to its pipelines", async () => {
@@ -110,7 +114,7 @@ describe("schedules in a browser", { skip: noBrowser }, () => {
       await click('tr:has-text("nightly") button:has-text("Resume")');
       assert.match((await visit.page.textContent("dialog")) ?? "", /paused pipelines resume, too/);
       await answer("Resume");
-      await visit.sees(/Oknightly/);
+      await visit.sees(/Not run yetnightly/);
       await visit.picture("schedules-list");
     });
 
@@ -118,8 +122,8 @@ describe("schedules in a browser", { skip: noBrowser }, () => {
       await visit.open(list);
       await click('main a:text("nightly")');
       await click('.tabs a:text("Settings")');
-      await visit.page.selectOption('label:text-is("While the last run is active") + select', "wait");
-      await visit.sees(/At most one tick waits/);
+      await visit.page.selectOption('label:text-is("If the last run is still active") + select', "wait");
+      await visit.sees(/At most one run waits/);
       await visit.page.fill('label:text-is("Name") + input', "every night");
       await click('button:text("Save")');
       await visit.sees(/Saved/);
@@ -180,6 +184,8 @@ describe("schedules in a browser", { skip: noBrowser }, () => {
       await answer("Cancel the task");
       await visit.page.waitForURL(/tab=tasks/);
       await visit.sees(/No tasks yet/);
+      // The notice of the live stream may come before the answer: then the page reads the task once more.
+      visit.expectComplaints(/status of 404/);
     });
   });
 
@@ -195,7 +201,7 @@ describe("schedules in a browser", { skip: noBrowser }, () => {
   });
 
   describe("backfills", () => {
-    it("show their moments before they are created, and what is wrong with the range", async () => {
+    it("show their runs before they are created, and what is wrong with the range", async () => {
       await visit.open(`${list}?tab=backfills`);
       await click("text=New backfill");
       await visit.page.fill('label:text-is("Pipeline") + input', pipeline);
@@ -205,13 +211,13 @@ describe("schedules in a browser", { skip: noBrowser }, () => {
       visit.expectComplaints(/status of 422/);
       await visit.page.fill('label:text-is("To") + input', "2026-01-31");
       await visit.page.fill('label:text-is("Time zone") + input', "UTC");
-      await visit.sees(/31 moments[\s\S]*and 21 more/);
+      await visit.sees(/31 runs[\s\S]*and 21 more/);
       await visit.picture("backfill-new");
       await visit.page.fill('label:text-is("To") + input', "2026-01-03");
-      await visit.sees(/3 moments/);
+      await visit.sees(/3 runs/);
     });
 
-    it("show each moment, retry the failed ones, and are canceled", async () => {
+    it("show each run, retry the failed ones, and are canceled", async () => {
       await click("text=Start the backfill");
       await visit.page.waitForURL(/backfills\/\d+$/);
       const backfill_id = Number(visit.page.url().split("/").at(-1));
@@ -223,6 +229,10 @@ describe("schedules in a browser", { skip: noBrowser }, () => {
       await ended();
       await visit.page.reload();
       await visit.sees(/1 of 3 complete, 1 failed[\s\S]*Complete[\s\S]*Failed[\s\S]*Waiting/);
+      // The reason is there without the id of the job, which would hide it.
+      const reason = (await visit.page.textContent(".moments > li.failed .moment-error")) ?? "";
+      assert.match(reason, /final\.sh/);
+      assert.doesNotMatch(reason, /[0-9a-f]{8}-[0-9a-f]{4}/);
       await visit.picture("backfill-failed");
       await visit.page.selectOption('label:text-is("Show") + select', "FAILED");
       await visit.page.waitForURL(/status=FAILED/);

@@ -64,7 +64,7 @@ describe("settings in a browser", { skip: noBrowser }, () => {
   it("a token is shown once, works with its scopes only, and is revoked after a question", async () => {
     await settings("tokens");
     await fill("Name", "laptop <i>");
-    await visit.page.getByLabel("Scope DATASETS").selectOption("none");
+    await visit.page.getByLabel("Datasets", { exact: true }).selectOption("none");
     await press("Create the token");
     await visit.sees(/Copy it now/);
     const token = (await visit.page.textContent("main [role=status] code")) ?? "";
@@ -121,6 +121,8 @@ describe("settings in a browser", { skip: noBrowser }, () => {
     await until("ada has left", async () => (await roleOf("ada")) === undefined);
     // The form below the table moves up when the row goes.
     await visit.page.getByLabel("Role of ada").waitFor({ state: "detached" });
+    // The dialog closes after the row has gone; below it nothing can be typed.
+    await visit.page.waitForSelector("dialog", { state: "detached" });
     await fill("Username", "nobody-here");
     await press("Add");
     await visit.sees(/nobody-here/);
@@ -163,12 +165,12 @@ describe("settings in a browser", { skip: noBrowser }, () => {
     await press("New credentials of the team");
     await fill("Name", "bucket");
     await fill("Variables", "KEY=very-secret-value\nREGION=eu-1");
-    await fill("Not secret", "REGION");
+    await fill("Visible variables", "REGION");
     await visit.picture("settings-credentials-new");
     await confirm("Create");
     await visit.sees(/bucket[\s\S]*KEY, REGION=eu-1/);
-    await press("Make bucket the default");
-    await visit.page.getByRole("button", { name: "Remove bucket as the default" }).waitFor();
+    await press("Make default: bucket");
+    await visit.page.getByRole("button", { name: "Default: remove bucket" }).waitFor();
     await visit.picture("settings-credentials");
     assert.doesNotMatch(await visit.page.content(), /very-secret-value/);
     await press("Replace bucket");
@@ -177,7 +179,7 @@ describe("settings in a browser", { skip: noBrowser }, () => {
     await visit.page.waitForSelector("dialog [role=alert]");
     assert.equal(await visit.page.getByLabel("Variables", { exact: true }).inputValue(), "not a variable");
     await fill("Variables", "OTHER=x");
-    await fill("Not secret", "");
+    await fill("Visible variables", "");
     await confirm("Replace");
     await visit.sees(/bucket[\s\S]*OTHER/);
     await press("Delete bucket");
@@ -192,14 +194,14 @@ describe("settings in a browser", { skip: noBrowser }, () => {
     await press("New webhook");
     await fill("URL", `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`);
     await visit.picture("settings-webhook-new");
-    await confirm("Create and send a PING");
+    await confirm("Create and test");
     await visit.sees(/This secret signs its requests/);
     await until("the PING arrived", () => received > 0);
     await visit.page.reload();
     await visit.sees(/PING/);
-    await press("Send PING again");
+    await press("Send again: PING");
     await until("it arrived again", () => received > 1);
-    await visit.page.getByLabel("Deliveries shown").selectOption("delivered");
+    await visit.page.getByLabel("Show", { exact: true }).selectOption("delivered");
     await until("the filter is in the URL", () => /delivery=delivered/.test(visit.page.url()));
     await visit.page.reload();
     await visit.sees(/Delivered/);

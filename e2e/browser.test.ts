@@ -23,6 +23,7 @@ describe("pages without script in a browser", { skip: noBrowser }, () => {
     const login = await visit.client.call(routes.startDeviceLogin, { body: { client_name: "DataChain" } });
     await visit.page.goto(`${login.verification_uri}?code=${login.user_code}`);
     await visit.sees(new RegExp(`Sign in DataChain[\\s\\S]*${login.user_code}`));
+    await visit.sees(/It may use\s*(Everything|Jobs)/);
     await visit.picture("page-device-login");
     await visit.page.click('button:text("Approve")');
     await visit.sees(/Approved/);

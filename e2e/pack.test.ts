@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
+import { createClient, routes } from "@millrace/contract";
 import { repository } from "@millrace/testing/repository.ts";
 
 const run = promisify(execFile);
@@ -36,6 +37,11 @@ describe("the packages that npm pack creates", { timeout: 300_000 }, () => {
       const client = { ...env, DATACHAIN_STUDIO_URL: url, DATACHAIN_STUDIO_TOKEN: token.trim() };
       const { stdout } = await run(millrace, ["job", "run", join(folder, "job.sh")], { env: client });
       assert.equal(stdout, "packed\n");
+      // The web UI, and the doctor, which runs in a thread with a file of its own.
+      assert.match(await (await fetch(url, { headers: { accept: "text/html" } })).text(), /Millrace/);
+      const api = createClient({ url, token: token.trim() });
+      const findings = await api.call(routes.getDoctor, {});
+      assert.ok(JSON.stringify(findings).includes("isolation"), JSON.stringify(findings));
     } finally {
       server.kill();
       await once(server, "exit");

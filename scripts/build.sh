@@ -11,8 +11,8 @@ for tool in tsc esbuild; do
 done
 entry=src/main.ts
 [ -e "$entry" ] || entry=src/index.ts
-# Programs that are started as separate processes.
-children="src/warehouses/child.ts src/senders/storage-child.ts"
+# Programs that are started as separate processes or threads.
+children="src/warehouses/child.ts src/senders/storage-child.ts src/admin/doctor/doctor-thread.ts"
 [ -e src/warehouses/child.ts ] || children=
 
 # Our packages that this one imports must be built before its types can be.

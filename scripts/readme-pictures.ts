@@ -16,7 +16,7 @@ const { client, page } = visit;
 const picture = (name: string) => page.screenshot({ path: join(folder, `${name}.png`) });
 const jobs = () => client.call(routes.listJobs, { query: { limit: 50 } });
 
-await page.setViewportSize({ width: 1120, height: 620 });
+await page.setViewportSize({ width: 1280, height: 680 });
 await visit.open("/team/main");
 await page.click('button:text("Make the demo")');
 await visit.sees(/Remove the demo/, 60);

@@ -10,6 +10,27 @@ export type Scope = `${ScopeName}:${Level}`;
 
 export const allScopes: readonly Scope[] = scopeNames.flatMap((name) => [`${name}:read`, `${name}:write`] as const);
 
+/** What each scope is about, for people. */
+export const scopeTitles: Readonly<Record<ScopeName, string>> = {
+  JOB: "Jobs",
+  DATASETS: "Datasets",
+  PIPELINES: "Pipelines",
+  CLUSTERS: "Clusters",
+  ADMIN: "Administration",
+};
+
+/** Scopes in words: `Jobs, datasets (only reading)`. All of them are `everything you may do, also administration`. */
+export function scopesInWords(scopes: readonly string[]): string {
+  if (scopeNames.every((name) => scopes.includes(`${name}:write`))) return "Everything you may do, also administration";
+  const words = scopeNames.flatMap((name) => {
+    const title = scopeTitles[name].toLowerCase();
+    if (scopes.includes(`${name}:write`)) return [title];
+    return scopes.includes(`${name}:read`) ? [`${title} (only reading)`] : [];
+  });
+  const text = words.join(", ");
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 /** Who may call a route. `why` is the reason for the rule, which the OpenAPI document shows. */
 export type Access =
   | {

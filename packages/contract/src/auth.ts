@@ -82,8 +82,8 @@ export const deviceLogout = defineRoute({
   method: "POST",
   path: "/api/device-logout",
   tag: "Sign-in",
-  summary: "Revoke the token of this request",
-  access: { kind: "signed-in", people: true, why: "every token may revoke itself" },
+  summary: "Revoke the token of this request, or end the session of this browser",
+  access: { kind: "signed-in", people: true, why: "every token may revoke itself, and every session end itself" },
   response: ActionFeedback,
 });
 

@@ -45,7 +45,7 @@ export const errorCodes = {
   unavailable: {
     status: 503,
     meaning:
-      "The server is starting or stopping, its database is unreachable, or concurrent requests kept conflicting; Retry-After says when to try again.",
+      "The server is starting or stopping, its database is unreachable or locked, or concurrent requests kept conflicting; Retry-After says when to try again.",
   },
 } as const satisfies Record<string, { status: number; meaning: string }>;
 

@@ -160,7 +160,17 @@ export const routes = {
 } as const;
 
 export type { Access, Level, Role, Scope, ScopeName } from "./access.ts";
-export { allScopes, clientScopes, parseScope, permits, roleIncludes, roles, scopeNames } from "./access.ts";
+export {
+  allScopes,
+  clientScopes,
+  parseScope,
+  permits,
+  roleIncludes,
+  roles,
+  scopeNames,
+  scopesInWords,
+  scopeTitles,
+} from "./access.ts";
 export type { JobAttempt, JobAttempts } from "./attempts.ts";
 export type { AuditEntry } from "./audit.ts";
 export type { DeviceLogin, WhoAmI } from "./auth.ts";

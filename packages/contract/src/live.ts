@@ -79,6 +79,11 @@ const Notice = Type.Object({
       description: "notices were left out, because the caller did not read them in time: anything may have changed",
     }),
   ),
+  database: Type.Optional(
+    oneOf(["away", "back"], {
+      description: "the server lost its database, or reaches it again: read everything again",
+    }),
+  ),
 });
 export type Notice = Static<typeof Notice>;
 

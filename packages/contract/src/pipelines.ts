@@ -96,6 +96,7 @@ export const Pipeline = Type.Object(
     schedule_name: nullable(
       Type.String({ description: "the schedule that started the pipeline, or that has the pipeline as its template" }),
     ),
+    schedule_id: nullable(Type.Integer({ description: "id of that schedule" })),
     scheduled_at: nullable({
       ...Timestamp,
       description: "the scheduled time of the runs, even if they start later; null if a user started the pipeline",

@@ -62,14 +62,19 @@ export const App = () => (
   </QueryClientProvider>
 );
 
-/** The team that this browser showed last. */
 const lastTeam = "millrace.team";
 
-function FirstTeam() {
-  const { teams, username } = useSession();
+/** The team that this browser showed last, if it is one of the user's; otherwise the first of them. */
+function useLastTeam(): string | undefined {
+  const { teams } = useSession();
   const last = localStorage.getItem(lastTeam);
-  const team = teams.find(({ name }) => name === last) ?? teams[0];
-  if (team) return <Redirect to={teamPath(team.name)} replace />;
+  return (teams.find(({ name }) => name === last) ?? teams[0])?.name;
+}
+
+function FirstTeam() {
+  const { username } = useSession();
+  const team = useLastTeam();
+  if (team !== undefined) return <Redirect to={teamPath(team)} replace />;
   return (
     <Frame team={undefined}>
       <div className="screen">
@@ -105,13 +110,21 @@ function TeamPages({ team }: { team: string }) {
   );
 }
 
-const OutsideTeams = ({ children }: { children: ReactNode }) => (
-  <Frame team={undefined}>
-    <Crash>
-      <Suspense fallback={<FirstLoad />}>{children}</Suspense>
-    </Crash>
-  </Frame>
-);
+/** Pages of the whole server. The navigation is that of the last team, as the way back; the pages themselves belong to none. */
+function OutsideTeams({ children }: { children: ReactNode }) {
+  const team = useLastTeam();
+  return (
+    <TeamContext.Provider value={team}>
+      <Frame team={team}>
+        <Crash>
+          <Suspense fallback={<FirstLoad />}>
+            <TeamContext.Provider value={undefined}>{children}</TeamContext.Provider>
+          </Suspense>
+        </Crash>
+      </Frame>
+    </TeamContext.Provider>
+  );
+}
 
 const FirstLoad = () => (
   <div className="screen">

@@ -5,7 +5,7 @@ import { grouped } from "../src/graph/groups.ts";
 import { layout, nodeSize } from "../src/graph/layout.ts";
 import { type GraphEdge, type GraphNode, linksOf, related } from "../src/graph/nodes.ts";
 import { step } from "../src/graph/steps.ts";
-import { boxInView, contains, firstView, fitted, revealed, zoomed } from "../src/graph/view.ts";
+import { boxInView, carried, contains, firstView, fitted, revealed, zoomed } from "../src/graph/view.ts";
 
 /** Edges from a text such as `a>b b>c`. */
 const edgesOf = (text: string): GraphEdge[] =>
@@ -51,7 +51,7 @@ describe("the layout of a graph", () => {
     const { places, lines } = layout(["a", "b", "c"], edgesOf("a>b b>c c>a a>a a>nobody"));
     assert.equal(places.size, 3);
     assert.equal(lines.length, 3);
-    assert.deepEqual(layout([], []), { places: new Map(), lines: [], width: 0, height: 0 });
+    assert.deepEqual(layout([], []), { places: new Map(), lines: [], width: 0, height: 0, laidFor: 0 });
   });
 
   it("never puts two nodes on the same place", () => {
@@ -92,6 +92,33 @@ describe("the layout of a graph", () => {
     const [one, ten] = [fastest(some), fastest(many)];
     assert.ok(one < 100, `${one} ms`);
     assert.ok(ten < 30 * one, `${ten} ms, for a tenth ${one} ms`);
+  });
+
+  it("leaves everything where it was when a node is removed, and closes gaps when many are", () => {
+    const without = (gone: readonly string[], edges: readonly GraphEdge[]) =>
+      edges.filter(({ from, to }) => !gone.includes(from) && !gone.includes(to));
+    const edges = [...layered(10, 12), { from: "0.1", to: "9.1" }];
+    const ids = idsOf(edges);
+    const whole = layout(ids, edges);
+    const left = ids.filter((id) => id !== "4.4");
+    const less = layout(left, without(["4.4"], edges), whole);
+    const inPlace = left.filter((id) => less.places.get(id)?.column === whole.places.get(id)?.column);
+    assert.ok(inPlace.length > 110);
+    for (const id of inPlace) assert.deepEqual(less.places.get(id), whole.places.get(id));
+    const wayOf = ({ lines }: typeof whole) => lines.find(({ from, to }) => from === "0.1" && to === "9.1")?.points;
+    assert.deepEqual(wayOf(less), wayOf(whole));
+    const few = left.slice(0, 40);
+    const rest = edges.filter(({ from, to }) => few.includes(from) && few.includes(to));
+    assert.deepEqual(layout(few, rest, less), layout(few, rest));
+  });
+
+  it("puts a new node beside its neighbours, and nothing on the same place", () => {
+    const edges = layered(10, 12);
+    const more = [...edges, { from: "3.3", to: "new" }, { from: "new", to: "5.3" }];
+    const { places } = layout(idsOf(more), more, layout(idsOf(edges), edges));
+    const column = [...places.values()].filter((place) => place.column === places.get("new")?.column);
+    const heights = column.map(({ y }) => y).sort((a, b) => a - b);
+    for (const [index, y] of heights.slice(1).entries()) assert.ok(y - (heights[index] ?? 0) >= nodeSize.height);
   });
 
   it("holds on to long edges: a thousand edges over a thousand columns", () => {
@@ -160,6 +187,20 @@ describe("the view of a graph", () => {
     assert.deepEqual(view, { scale: 0.5, x: 50, y: 25 });
     const moved = revealed({ x: 0, y: 0, scale: 1 }, { x: 2000, y: 10, column: 8 }, frame);
     assert.ok(2000 + nodeSize.width + moved.x <= frame.width);
+  });
+});
+
+describe("the view of a changed graph", () => {
+  const frame = { width: 800, height: 400 };
+  const places = (at: Record<string, number>) =>
+    new Map(Object.entries(at).map(([id, y]) => [id, { x: 0, y, column: 0 }]));
+
+  it("keeps the node in the middle where it is, and begins anew if nothing in view is left", () => {
+    const view = { x: 10, y: 0, scale: 0.5 };
+    const before = places({ a: 0, b: 400, c: 5000 });
+    assert.deepEqual(carried(view, frame, before, places({ a: 0, b: 300, c: 5000 })), { x: 10, y: 50, scale: 0.5 });
+    assert.deepEqual(carried(view, frame, before, places({ a: 0, c: 4000 })), { x: 10, y: 0, scale: 0.5 });
+    assert.equal(carried(view, frame, before, places({ c: 0 })), undefined);
   });
 });
 

@@ -1,8 +1,10 @@
 /** The phases of a job, and the difference of two runs. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import type { Job } from "@millrace/contract";
 import { phasesOf, widthsOf } from "../src/jobs/job-phases.ts";
 import { diffLines, nearChanges } from "../src/jobs/line-diff.ts";
+import { usualPhases } from "../src/jobs/usual-phases.ts";
 
 const at = (second: number) => new Date(second * 1000).toISOString();
 const step = (name: string, from: number, to: number | null) => ({
@@ -12,6 +14,8 @@ const step = (name: string, from: number, to: number | null) => ({
   finished_at: to === null ? null : at(to),
 });
 
+const first = { query_type: "PYTHON", retried: 0 } as const;
+
 describe("the phases of a job", () => {
   it("begin with the queue, and end with the job", () => {
     const job = {
@@ -19,6 +23,7 @@ describe("the phases of a job", () => {
       started_at: at(4),
       finished_at: at(10),
       steps: [step("environment", 4, 6), step("query", 6, null)],
+      ...first,
     };
     const phases = phasesOf(job);
     assert.deepEqual(
@@ -33,8 +38,60 @@ describe("the phases of a job", () => {
   });
 
   it("a job that waits has only the queue, which goes on", () => {
-    const [queue] = phasesOf({ created_at: at(0), started_at: null, finished_at: null, steps: null });
-    assert.equal(queue?.to, undefined);
+    const phases = phasesOf({ created_at: at(0), started_at: null, finished_at: null, steps: null, ...first });
+    assert.deepEqual(
+      phases.map(({ name, to }) => [name, to]),
+      [["queue", undefined]],
+    );
+  });
+
+  it("add up to the whole time: what is before the first step and after the last has its own phase", () => {
+    const job = {
+      created_at: at(0),
+      started_at: at(1),
+      finished_at: at(9),
+      steps: [step("query", 3, 8)],
+      query_type: "SHELL" as const,
+      retried: 1,
+    };
+    const phases = phasesOf(job);
+    assert.deepEqual(
+      phases.map(({ label, from, to }) => [label, (to ?? 0) - from]),
+      [
+        ["Queue and earlier attempts", 1000],
+        ["Start", 2000],
+        ["Run the script", 5000],
+        ["Finish", 1000],
+      ],
+    );
+  });
+
+  it("a job that has begun, without a step yet, starts", () => {
+    const phases = phasesOf({ created_at: at(0), started_at: at(1), finished_at: null, steps: [], ...first });
+    assert.deepEqual(
+      phases.map(({ name, to }) => [name, to === undefined]),
+      [
+        ["queue", false],
+        ["start", true],
+      ],
+    );
+  });
+});
+
+describe("the usual duration of a phase", () => {
+  const complete = (seconds: number) =>
+    ({
+      created_at: at(0),
+      started_at: at(1),
+      finished_at: at(1 + seconds),
+      steps: [step("query", 1, null)],
+      ...first,
+    }) as unknown as Job;
+
+  it("is the middle of the recent runs; few or short ones say nothing", () => {
+    assert.deepEqual([...usualPhases([complete(2), complete(90), complete(5)])], [["query", 5000]]);
+    assert.equal(usualPhases([complete(2), complete(90)]).size, 0);
+    assert.equal(usualPhases([complete(0.1), complete(0.2), complete(0.1)]).size, 0);
   });
 });
 

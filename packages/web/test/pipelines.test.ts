@@ -5,7 +5,7 @@ import { type JobPipelineRun, type Pipeline, pipelineActions, pipelineStatuses }
 import { criticalPath } from "../src/pipelines/critical-path.ts";
 import { ganttOf, marksOf } from "../src/pipelines/gantt.ts";
 import { actionRefusal, removeRefusal, retryRefusal } from "../src/pipelines/pipeline-actions.ts";
-import { gridOf, isSame } from "../src/pipelines/run-grid.ts";
+import { columnsOf, gridOf, isSame } from "../src/pipelines/run-grid.ts";
 import { reasonNotRun } from "../src/pipelines/run-reasons.ts";
 import { changesOf, dotenv, settingsOf } from "../src/pipelines/settings.ts";
 
@@ -46,6 +46,7 @@ const pipeline = (status: Pipeline["status"], job_runs: JobPipelineRun[], more: 
   finished_at: null,
   is_template: false,
   schedule_name: null,
+  schedule_id: null,
   scheduled_at: null,
   scheduled_timezone: null,
   python_version: null,
@@ -137,7 +138,10 @@ describe("the timeline", () => {
         ["b", 0.5, 0.5],
       ],
     );
-    assert.equal(gantt.notStarted, 1);
+    assert.deepEqual(
+      gantt.notStarted.map(({ name }) => name),
+      ["c"],
+    );
   });
 
   it("has at most seven marks, on round numbers", () => {
@@ -156,6 +160,27 @@ describe("the grid of the last runs", () => {
         ["x", "COMPLETE", "FAILED"],
         ["x", undefined, "COMPLETE"],
         ["gone", "COMPLETE", undefined],
+      ],
+    );
+  });
+
+  it("has a column for each run, with its duration from the first start, and tells where a day begins", () => {
+    const created = (day: number) => new Date(2030, 0, day, 12).toISOString();
+    const runs = [run("a", "COMPLETE", [], [5, 8]), run("b", "COMPLETE", ["a"], [8, 10])];
+    const columns = columnsOf(
+      [
+        pipeline("COMPLETED", runs, { created_at: created(1), finished_at: at(10) }),
+        pipeline("RUNNING", runs, { created_at: created(1) }),
+        pipeline("PAUSED", [run("a", "PENDING")], { created_at: created(2) }),
+      ],
+      now,
+    );
+    assert.deepEqual(
+      columns.map(({ took, isNewDay }) => [took, isNewDay]),
+      [
+        [5000, true],
+        [55_000, false],
+        [undefined, true],
       ],
     );
   });

@@ -1,5 +1,5 @@
 /** Builds the context that all HTTP routes share. */
-import { diagnose } from "../admin/doctor/doctor.ts";
+import { diagnoseAside } from "../admin/doctor/diagnose-aside.ts";
 import { Callers } from "../http/connections/callers.ts";
 import type { HttpContext } from "../http/requests/context.ts";
 import { siteOf } from "../http/requests/site.ts";
@@ -18,7 +18,7 @@ export function httpContext({ config, machinery, exports, publicUrl, readiness }
     ...{ store, keys, engines, signals, clock, log, faults, metrics, disk, warehouses, measures },
     ...{ listening, requests, quotas, callers, exports, publicUrl, version },
     ...{ blobs, archive, runners },
-    diagnose: () => diagnose(config),
+    diagnose: () => diagnoseAside(config),
     site: siteOf(listening.publicUrl),
     sendsMail: config.mail.smtpUrl !== "",
     tidyHours: config.warehouses.tidyHours,

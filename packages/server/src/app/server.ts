@@ -82,7 +82,7 @@ async function startStore(parts: StartedParts, surroundings: Surroundings): Prom
   const { config, folder, log, metrics, changes } = surroundings;
   await parts.start(lockedFolder(folder));
   const location = folder.storeLocation(config.data);
-  const lock = await parts.start(databaseLock(location, log));
+  const lock = await parts.start(databaseLock(location, log, changes));
   const plain = await parts.start(database(location, lock));
   const timed = timedStore(plain, (seconds) => metrics.storeWrite.observe({}, seconds));
   const store = notedStore(timed, ({ team, kind, id }) => changes.note(team, kind, id));

@@ -184,7 +184,8 @@ function checkRequests(app: FastifyInstance, { listening, connections, site }: H
   const checkHost = hostCheck(listening);
   app.addHook("onRequest", ({ raw }, reply, done) => connections.onceItsTurn(raw, reply.raw, done));
   app.addHook("onRequest", (request, reply, done) => {
-    reply.header("x-request-id", request.id);
+    // No browser may take an answer for something else than its type says, such as a script.
+    reply.headers({ "x-request-id": request.id, "x-content-type-options": "nosniff" });
     checkHost(request.raw.headers.host);
     if (request.is404 && wantsPage(request)) return void sendNotFoundPage(request, reply, site);
     if (request.is404) throw nothingThere(request);

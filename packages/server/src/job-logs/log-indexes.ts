@@ -6,22 +6,34 @@ import type { Part } from "../logs/joined-log.ts";
 import { LineIndex } from "../logs/line-index.ts";
 import { nextLook } from "../turns/large-answers.ts";
 
-/** Maximum number of indexes. Each takes at most a megabyte, usually a few kilobytes. */
-const most = 32;
+/** Maximum number of indexes of all teams. Each takes at most a megabyte, usually a few kilobytes. */
+const most = 64;
 /** Number of bytes that are read at once: masking them takes about a millisecond. */
 const chunk = 256 * 1024;
 
 export class LogIndexes {
   /** The index that was not used for the longest time is the first one. */
-  readonly #kept = new Map<string, KeptIndex>();
+  readonly #kept = new Map<string, { readonly teamId: number; readonly index: KeptIndex }>();
 
   /** Returns the index of a log. `name` is the same for every request about the same bytes. */
-  of(name: string): KeptIndex {
-    const index = this.#kept.get(name) ?? new KeptIndex();
+  of(teamId: number, name: string): KeptIndex {
+    const { index } = this.#kept.get(name) ?? { index: new KeptIndex() };
     this.#kept.delete(name);
-    this.#kept.set(name, index);
-    for (const oldest of this.#kept.keys()) if (this.#kept.size > most) this.#kept.delete(oldest);
+    this.#kept.set(name, { teamId, index });
+    if (this.#kept.size > most) this.#dropOne();
     return index;
+  }
+
+  /**
+   * Drops the oldest index of the team that has the most of them. So a team that reads many logs drops its own, and
+   * logs of other teams need not be counted again.
+   */
+  #dropOne(): void {
+    const counts = new Map<number, number>();
+    for (const { teamId } of this.#kept.values()) counts.set(teamId, (counts.get(teamId) ?? 0) + 1);
+    const largest = Math.max(...counts.values());
+    for (const [name, { teamId }] of this.#kept)
+      if (counts.get(teamId) === largest) return void this.#kept.delete(name);
   }
 }
 

@@ -60,5 +60,5 @@ export async function lastLines(source: ByteSource, size: number, count: number)
   if (begin === 0 && start > 0) return undefined;
   const ready: ByteSource = { read: async (offset, length) => bytes.subarray(offset - start).subarray(0, length) };
   const { lines } = await new LineReader(ready, { line: 0, offset: start + begin }).next();
-  return lines.slice(-count);
+  return lines.slice(Math.max(0, lines.length - count));
 }

@@ -33,8 +33,11 @@ interface Found {
   readonly next: number | undefined;
 }
 
-/** Work between two calls of `mayGoOn`. */
+/** Work between two calls of `mayGoOn`, in steps of roughly a nanosecond each. */
 const stretch = 4_000_000;
+/** Work of reading one line, and of masking it once more, in the same steps. */
+const lineWork = 1000;
+const maskWork = 10_000;
 /** Maximum number of characters that are tested together. */
 const longStretch = 32 * 1024;
 /** Maximum number of characters of a hit that are kept. */
@@ -67,17 +70,20 @@ async function searchBatch(
 ): Promise<number | undefined> {
   if (!mayHaveHits(batch, matcher)) return undefined;
   let done = matcher.work;
+  let read = 0;
   for (const [index, { offset, bytes }] of batch.lines.entries()) {
     const line = batch.first + index;
     if (line < from) continue;
     if (hits.length >= limits.hits) return line;
-    if (matcher.work - done > stretch) {
+    if (matcher.work - done + read > stretch) {
       if (!(await limits.mayGoOn())) return line;
       done = matcher.work;
+      read = 0;
     }
     const shown = lineText(bytes);
     const plain = plainText(shown);
     const text = plain === shown ? plain : mask(plain);
+    read += plain === shown ? lineWork : maskWork + plain.length * 20;
     if (matcher.test(text)) hits.push({ line, offset, text: text.slice(0, hitLength) });
   }
   return undefined;

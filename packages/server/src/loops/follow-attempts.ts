@@ -1,5 +1,6 @@
 /** Follows open attempts. Records their steps and how they ended, and carries out cancellations. */
 
+import type { Step } from "@millrace/contract";
 import { withNamesakes } from "../domain/datasets/dataset-namesakes.ts";
 import { readSpec } from "../domain/lifecycle/job-documents.ts";
 import { overTime } from "../domain/lifecycle/retries.ts";
@@ -105,11 +106,22 @@ async function look(context: Observing, attempts: readonly OpenAttempt[]): Promi
   const seen = await observe(context, attempts);
   const ended: Ended[] = [];
   for (const attempt of attempts) {
-    const observation = seen.get(keyOf(attempt));
+    const observation = asLost(attempt, seen.get(keyOf(attempt)));
     if (observation?.state === "EXITED" || observation?.state === "LOST") ended.push({ attempt, observation });
     else if (observation) await tryProgress(context, attempt, observation, starting.has(keyOf(attempt)));
   }
   return ended;
+}
+
+/**
+ * An attempt that has begun and that the engine no longer knows is lost, for example because its folder was deleted. It
+ * must not be taken for one that never started: its job would run twice, or never end.
+ */
+function asLost({ status, steps }: OpenAttempt, observation: Observation | undefined): Observation | undefined {
+  if (observation?.state !== "ABSENT") return observation;
+  const begun = JSON.parse(steps ?? "[]") as Step[];
+  if (status !== "RUNNING" && begun.length === 0) return observation;
+  return { state: "LOST", steps: begun, why: "the engine no longer knows it; its files may have been deleted" };
 }
 
 /**

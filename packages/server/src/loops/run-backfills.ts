@@ -55,12 +55,13 @@ export function runBackfills(context: BackfillsContext): Loop {
  * Starts the next runs of a backfill. If a run is refused, the reason is stored for users. Any other error is logged.
  * In both cases the run is tried again later.
  */
-async function advance(context: BackfillsContext, id: number): Promise<"idle" | "more" | "refused"> {
+async function advance(context: BackfillsContext, id: number): Promise<"idle" | "advanced" | "more" | "refused"> {
   const { store, signals, clock, log } = context;
   try {
     const end = performance.now() + turnMs;
     for (let begun = 0; begun < atOnce && performance.now() < end; begun++) {
-      if (!(await store.write((db) => advanceBackfill(db, context, id, clock.now())))) return "idle";
+      if (!(await store.write((db) => advanceBackfill(db, context, id, clock.now()))))
+        return begun === 0 ? "idle" : "advanced";
       signals.dispatch.wake();
     }
     return "more";

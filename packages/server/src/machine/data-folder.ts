@@ -105,6 +105,7 @@ export class DataFolder {
       accounts: join(this.path, "accounts"),
       /** File that lists the control groups that the server created. */
       cgroups: join(this.path, "cgroups"),
+      isolation: join(this.path, "isolation"),
       /** Cache folder for pip and uv in jobs that run without isolation. */
       cache: join(this.path, "cache"),
       tools: join(this.path, "tools"),

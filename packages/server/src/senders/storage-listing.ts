@@ -29,18 +29,24 @@ export type ListingAnswer =
   /** Why the folder cannot be listed: a code of the storage library and a message. */
   | { readonly problem: string; readonly message: string };
 
-type ListStorage = (wish: Omit<StorageWish, "networks">) => Promise<unknown>;
+/** `unwanted` is aborted when nobody waits for the answer any more. */
+type ListStorage = (wish: Omit<StorageWish, "networks">, unwanted: AbortSignal) => Promise<unknown>;
 
 const fromSource = import.meta.filename.endsWith(".ts");
 const script = join(import.meta.dirname, fromSource ? "storage-child.ts" : "storage-child.js");
 const seconds = 30;
 /** Maximum size of the child's answer in bytes. */
 const answerBytes = 8 * 1024 * 1024;
+/**
+ * Command that limits the child's memory, in KiB, also outside of the heap of JavaScript: a store decides how large its
+ * answers are. About half of it is what Node reserves at its start.
+ */
+const withLimits = ["-c", 'ulimit -d 1000000; exec nice -n 5 "$@"', "sh"];
 
 /** Returns the function that lists folders. Its answer is untrusted: the store chose the names. */
 export function storageLister(networks: readonly string[]): ListStorage {
   const options = childOptions();
-  return (wish) => run(options, JSON.stringify({ ...wish, networks }));
+  return (wish, unwanted) => run(options, JSON.stringify({ ...wish, networks }), unwanted);
 }
 
 function childOptions(): string[] {
@@ -66,28 +72,38 @@ function codeFolders(): string[] {
   return [...new Set([...found, "/nonexistent"])];
 }
 
-function run(options: readonly string[], told: string): Promise<unknown> {
-  const child = spawn(process.execPath, options, {
+function start(options: readonly string[], told: string) {
+  const child = spawn("/bin/sh", [...withLimits, process.execPath, ...options], {
     env: { PATH: "/usr/bin:/bin", LANG: "C.UTF-8", HOME: "/nonexistent", AWS_EC2_METADATA_DISABLED: "true" },
     stdio: ["pipe", "pipe", "ignore"],
     cwd: "/",
     timeout: seconds * 1000,
     killSignal: "SIGKILL",
   });
+  child.stdin.on("error", () => {});
+  child.stdin.end(told);
+  return child;
+}
+
+function run(options: readonly string[], told: string, unwanted: AbortSignal): Promise<unknown> {
+  const child = start(options, told);
+  const kill = () => void child.kill("SIGKILL");
+  if (unwanted.aborted) kill();
+  unwanted.addEventListener("abort", kill);
   const parts: Buffer[] = [];
   let size = 0;
   child.stdout.on("data", (part: Buffer) => {
     size += part.length;
     if (size <= answerBytes) parts.push(part);
-    else child.kill("SIGKILL");
+    else kill();
   });
-  child.stdin.on("error", () => {});
-  child.stdin.end(told);
   return new Promise((resolve, reject) => {
     child.on("error", reject);
     // The storage decides what the child reads, so whatever its content causes is a problem of the storage.
     const problem = (message: string) => resolve({ problem: "network", message });
     child.on("close", (code, signal) => {
+      unwanted.removeEventListener("abort", kill);
+      if (unwanted.aborted) return problem("The listing was stopped, because nobody waits for it any more.");
       if (size > answerBytes) return problem("The names in this folder are too long to be listed.");
       if (signal === "SIGKILL") return problem(`The storage did not answer within ${seconds} seconds.`);
       if (code !== 0) return problem("The answer of the storage could not be read: it is too large or damaged.");

@@ -14,6 +14,9 @@ export interface Change {
 
 type Listener = (change: Change) => void;
 
+/** The database of the server cannot be reached, or can be reached again. */
+export type DatabaseState = "away" | "back";
+
 /** How long a change counts as recent, in milliseconds. */
 const recentMs = 5000;
 
@@ -21,6 +24,7 @@ export class Changes {
   readonly #listeners = new Map<number, Set<Listener>>();
   /** When something of a kind last changed, by team. */
   readonly #recent = new Map<number, Map<NoticeKind, number>>();
+  readonly #watchers = new Set<(state: DatabaseState) => void>();
   #tidied = performance.now();
 
   note(team: number, kind: NoticeKind, id?: string): void {
@@ -36,6 +40,15 @@ export class Changes {
       listeners.delete(listener);
       if (listeners.size === 0) this.#listeners.delete(team);
     };
+  }
+
+  noteDatabase(state: DatabaseState): void {
+    for (const watcher of this.#watchers) watcher(state);
+  }
+
+  /** Calls the watcher when the database goes and when it comes back. */
+  watchDatabase(watcher: (state: DatabaseState) => void): void {
+    this.#watchers.add(watcher);
   }
 
   /**

@@ -8,6 +8,8 @@ import { join } from "node:path";
 import { collectGarbage } from "../datachain/garbage-collection.ts";
 import { diskUsage } from "../engines/disk-usage.ts";
 import type { Python, WarehousePlace, WarehousePlaces } from "../engines/warehouse-view.ts";
+import { currentAsker, requireStillThere } from "../turns/asker.ts";
+import { Turns } from "../turns/turns.ts";
 import { Changes } from "./changes.ts";
 import { makeRoomFor } from "./copy-names.ts";
 import { lengthWithLog, slack } from "./file-length.ts";
@@ -44,6 +46,8 @@ export class Warehouses implements WarehousePlaces {
   readonly #confineStrangers: ConfineStrangers;
   readonly #changes = new Changes();
   readonly #reads = new Changes("requests for rows of the team's datasets");
+  /** Limits the processes that read rows, of all teams. */
+  readonly #readers = new Turns(8);
 
   constructor({ teams, compiled }: WarehouseFolders, { confine, confineStrangers }: Confinement) {
     this.#confineStrangers = confineStrangers;
@@ -108,7 +112,13 @@ export class Warehouses implements WarehousePlaces {
       throw new WarehouseUnusable(
         "The rows cannot be read: the team's warehouse is missing. An admin of the team can replace the warehouse with its newest daily copy.",
       );
-    return this.#reads.inTurn(teamId, () => this.#processes.ask(folder, task));
+    const asker = currentAsker();
+    return this.#reads.inTurn(teamId, () =>
+      this.#readers.run(async () => {
+        requireStillThere(asker);
+        return this.#processes.ask(folder, task);
+      }, teamId),
+    );
   }
 
   async editDataset(teamId: number, request: EditRequest): Promise<void> {

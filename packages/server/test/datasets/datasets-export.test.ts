@@ -196,7 +196,11 @@ describe("an export", { skip: await whyNoDatachain() }, () => {
     const { export_id, signed_urls } = await ask("many");
     await ended(export_id);
     const url = new URL(signed_urls[0] ?? "");
-    assert.equal((await fetch(url)).status, 200);
+    const { status, headers } = await fetch(url);
+    assert.deepEqual(
+      [status, headers.get("content-disposition"), headers.get("x-content-type-options")],
+      [200, "attachment", "nosniff"],
+    );
     const changed = (change: (copy: URL) => void) => {
       const copy = new URL(url);
       change(copy);

@@ -258,4 +258,17 @@ describe("lineage", () => {
     assert.equal(found.truncated, true);
     assert.equal(found.edges.length, 5000);
   });
+
+  it("with long URIs is truncated too: an answer is bounded in bytes", async () => {
+    const long = (part: number) =>
+      Array.from({ length: 1000 }, (_, index) => `s3://${part}-${index}-`.padEnd(990, "x"));
+    for (let part = 0; part < 3; part++) await register(`long-${part}`, { dependencies: long(part) });
+    await register("long", { dependencies: ["long-0", "long-1", "long-2"] });
+    const response = await server.fetch("/api/datachain/datasets/lineage?team_name=main&dataset=long");
+    const text = await response.text();
+    assert.ok(text.length < 4_000_000, `${text.length} bytes`);
+    const found = JSON.parse(text) as Lineage;
+    assert.equal(found.truncated, true);
+    assert.ok(found.edges.length > 1000);
+  });
 });

@@ -1,9 +1,15 @@
 /** Changes of teams' warehouses: concurrent requests of a team share one process. */
 import assert from "node:assert/strict";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
+import { unconfined } from "@millrace/testing/millrace/unconfined.ts";
+import { DataFolder } from "../../src/machine/data-folder.ts";
+import { askedBy } from "../../src/turns/asker.ts";
 import { Changes } from "../../src/warehouses/changes.ts";
-import { WarehouseBusy } from "../../src/warehouses/warehouses.ts";
+import { WarehouseBusy, Warehouses } from "../../src/warehouses/warehouses.ts";
 
 /** A change that ends when the test says so. */
 function change() {
@@ -15,6 +21,28 @@ function change() {
   };
   return Object.assign(work, { run });
 }
+
+it("rows are not read for a caller who has gone while the request was queued", async (t) => {
+  const dataDir = await mkdtemp(join(tmpdir(), "millrace-rows-"));
+  t.after(() => rm(dataDir, { recursive: true, force: true }));
+  let processes = 0;
+  const confine = () => {
+    processes++;
+    return ["/bin/sh", "-c", "sleep 0.2; exit 1"];
+  };
+  const warehouses = new Warehouses(new DataFolder(dataDir).warehouses, { ...unconfined, confine });
+  await mkdir(join(dataDir, "team-stores/1/data"), { recursive: true });
+  const page = { table: "t", columns: [], after: undefined, limit: 1, text: 1, bytes: 1 };
+  const callers = [1, 2, 3].map((caller) => ({ caller, isGone: false }));
+  const asked = callers.map((one) =>
+    askedBy({ caller: one.caller, hasGone: () => one.isGone }, () => warehouses.readRows(1, page)),
+  );
+  for (const one of callers.slice(0, 2)) one.isGone = true;
+  const messages = (await Promise.allSettled(asked)).map((one) => String((one as PromiseRejectedResult).reason));
+  assert.match(messages[1] ?? "", /closed the connection/);
+  assert.match(messages[2] ?? "", /child process/);
+  assert.equal(processes, 2);
+});
 
 describe("changes of a team's warehouse", () => {
   it("run one after another; changes of another team do not wait for them", async () => {

@@ -8,6 +8,15 @@ import { Check, Errors } from "typebox/schema";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 import { waitForPipelineEnd } from "../support/pipelines.ts";
 
+it("no browser takes an answer for something else than its type says", async () => {
+  const server = await startInProcess();
+  for (const path of ["/healthz", "/api/datachain/jobs/", "/api/nothing", "/auth/sign-in", "/assets/nothing.js"]) {
+    const { headers } = await server.fetch(path);
+    assert.equal(headers.get("x-content-type-options"), "nosniff", path);
+  }
+  await server.dispose();
+});
+
 describe("answers match their schemas", () => {
   let server: InProcessServer;
   let client: Client;

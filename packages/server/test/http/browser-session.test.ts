@@ -2,6 +2,10 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { routes } from "@millrace/contract";
+import { freePort } from "@millrace/testing/servers/server-process.ts";
+import { createSignInLink } from "../../src/domain/people/sessions.ts";
+import { sessionCookie } from "../../src/http/requests/authenticate.ts";
+import { siteOf } from "../../src/http/requests/site.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 import { addPerson, Visitor } from "../support/people.ts";
 import { upgradeStatus } from "../support/walk.ts";
@@ -69,11 +73,41 @@ describe("the session of a browser", () => {
     assert.equal((await call(routes.whoAmI.path, { authorization: "Bearer isat_wrong" })).status, 401);
   });
 
+  it("ends with the route that revokes tokens, too", async () => {
+    const other = new Visitor(server.url);
+    await other.post("/auth/sign-in", { username: "vi", password });
+    const headers = { cookie: other.cookie, origin: server.url };
+    const response = await fetch(server.url + routes.deviceLogout.path, { method: "POST", headers });
+    assert.match(await response.text(), /session of this browser is ended/);
+    assert.match(response.headers.getSetCookie().join(), /^millrace_session=; .*Max-Age=0/);
+    assert.equal((await fetch(server.url + routes.whoAmI.path, { headers })).status, 401);
+  });
+
   it("ends with the sign-out", async () => {
     const cookie = visitor.cookie;
     await visitor.post("/auth/sign-out", {});
     const response = await fetch(server.url + routes.whoAmI.path, { headers: { cookie } });
     assert.equal(response.status, 401);
     assert.match(await response.text(), /session of this browser has ended/);
+  });
+});
+
+describe("the session of a browser over HTTPS", () => {
+  it("has a cookie that no other host can set", async () => {
+    const port = await freePort();
+    const root = `http://127.0.0.1:${port}`;
+    const settings = { MILLRACE_PORT: String(port), MILLRACE_PUBLIC_URL: "https://millrace.example" };
+    const server = await startInProcess(settings);
+    const visitor = new Visitor(root);
+    await visitor.get(`/auth/sign-in?link=${await createSignInLink(server.store, "admin", Date.now())}`);
+    const [cookie = ""] = visitor.cookie.split("; ");
+    assert.match(cookie, /^__Host-millrace_session=/);
+    const status = async (cookie: string) => (await fetch(root + routes.whoAmI.path, { headers: { cookie } })).status;
+    assert.deepEqual([await status(cookie), await status(cookie.replace("__Host-", ""))], [200, 401]);
+    assert.match(
+      sessionCookie("x", 9, siteOf("https://millrace.example")),
+      /^__Host-millrace_session=x; Path=\/; .*; Secure$/,
+    );
+    await server.dispose();
   });
 });

@@ -1,5 +1,6 @@
 /** Answers are bounded in bytes, whatever is in the store, and clients get the rest page by page. */
 import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
 import { after, before, describe, it, type TestContext } from "node:test";
 import {
   answerLimits,
@@ -12,7 +13,9 @@ import {
 } from "@millrace/contract";
 import { createJob, python, runJob, shell } from "@millrace/testing/millrace/jobs.ts";
 import { makeDataset } from "@millrace/testing/millrace/lineage.ts";
+import type { KyselyPlugin } from "kysely";
 import { audit, operator } from "../../src/domain/access/audit.ts";
+import { showDataset } from "../../src/domain/datasets/datasets.ts";
 import type { JobsContext } from "../../src/domain/jobs/jobs.ts";
 import { newJobId } from "../../src/domain/lifecycle/job-ids.ts";
 import { readPipelines } from "../../src/domain/pipelines/pipelines.ts";
@@ -20,6 +23,7 @@ import { getJob, insertJobs, type JobRow } from "../../src/store/queries/jobs/jo
 import { BoundedList } from "../../src/turns/bounded-list.ts";
 import { answering, nextStretch, stretchBytes } from "../../src/turns/large-answers.ts";
 import { countStore } from "../support/counted-reads.ts";
+import { putVersion } from "../support/datasets.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 
 const later = "2040-01-01T00:00:00Z";
@@ -245,6 +249,42 @@ describe("large answers that are requested at once", () => {
     for (const shown of [answer, ...answer.versions]) assert.deepEqual(shown.schema, schema);
     assert.ok(count.bytes >= asked * versions * 240_000, `${count.bytes} bytes were read`);
     assert.ok(count.largest <= 2 * stretchBytes, `${count.largest} bytes in one round`);
+  });
+
+  it("of a dataset with many versions hold the rows of few requests at a time", async () => {
+    const uuid = await putVersion(server.store, "many");
+    await server.store.write(async (db) => {
+      const { id: _, ...row } = await db
+        .selectFrom("dataset_versions")
+        .selectAll()
+        .where("uuid", "=", uuid)
+        .executeTakeFirstOrThrow();
+      for (let patch = 1; patch <= 600; patch++)
+        await db
+          .insertInto("dataset_versions")
+          .values({ ...row, patch, version: `1.0.${patch}`, uuid: randomUUID() })
+          .execute();
+    });
+    let [holding, most] = [0, 0];
+    const plugin: KyselyPlugin = {
+      transformQuery: ({ node }) => node,
+      async transformResult({ result }) {
+        if (result.rows.length > 500 && "schema_bytes" in (result.rows[0] ?? {})) most = Math.max(most, ++holding);
+        return result;
+      },
+    };
+    const db = server.store.db.withPlugin(plugin);
+    const reference = { namespace: "@admin", project: "default", name: "many", version: undefined };
+    const team = { id: 1, name: "main", role: "viewer" } as const;
+    const ask = () =>
+      answering({ caller: "one", hasGone: () => false }, async () => {
+        const text = await showDataset(db, team, reference, false);
+        holding--;
+        return text.length;
+      });
+    const lengths = await Promise.all(Array.from({ length: 30 }, ask));
+    assert.equal(new Set(lengths).size, 1);
+    assert.ok(most >= 1 && most <= 2, `rows of ${most} requests at a time`);
   });
 
   it("that are lists are built in chunks, too, once they have started", async (t) => {

@@ -39,6 +39,29 @@ describe("a follower that does not read", () => {
     await until(async () => answer.text.includes("all"));
     assert.match(answer.text, /data: \{"all":true\}\n\n$/);
   });
+
+  it("is told afterwards whether the database is there", async () => {
+    const answer = new Answer();
+    const follower = new LiveFollower(answer as unknown as ServerResponse, allScopes, () => {});
+    follower.tellDatabase("away");
+    assert.match(answer.text, /data: \{"database":"away"\}\n\n$/);
+    answer.isRead = false;
+    for (let count = 0; count < 10_000; count++) follower.tell('{"changed":[{"kind":"jobs"}]}');
+    follower.tellDatabase("back");
+    answer.read();
+    await until(async () => answer.text.includes("back"));
+    assert.match(answer.text, /data: \{"all":true,"database":"back"\}\n\n$/);
+  });
+});
+
+describe("a stream that the server ends", () => {
+  it("is cut off if its caller does not read the rest", async () => {
+    const answer = new Answer();
+    answer.isRead = false;
+    const follower = new LiveFollower(answer as unknown as ServerResponse, allScopes, () => {});
+    follower.end();
+    await until(async () => answer.destroyed, 5);
+  });
 });
 
 describe("a feed", () => {
@@ -47,7 +70,12 @@ describe("a feed", () => {
     const feeds = new LiveFeeds(changes);
     const told: string[][] = Array.from({ length: 1000 }, () => []);
     const leaves = told.map((heard) =>
-      feeds.join(1, { hears: () => true, tell: (notice) => void heard.push(notice), check: () => {} }),
+      feeds.join(1, {
+        hears: () => true,
+        tell: (notice) => void heard.push(notice),
+        tellDatabase: () => {},
+        check: () => {},
+      }),
     );
     for (let count = 0; count < 10_000; count++) changes.note(1, "jobs", String(count));
     changes.note(2, "webhooks");

@@ -1,59 +1,14 @@
 /** The live stream: notices about changes in a team, for as long as the caller belongs to it. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { type Client, createClient, type Notice, type NoticeKind, readNotices, routes } from "@millrace/contract";
+import { type Client, createClient, routes } from "@millrace/contract";
 import { createJob, readJob, runJob, shell } from "@millrace/testing/millrace/jobs.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
+import { Listener } from "../support/live-listener.ts";
 import { addPerson, addTeam, refused, Visitor } from "../support/people.ts";
 import { until } from "../support/until.ts";
 
 const password = "correct horse battery";
-
-/** Follows a team until it is ended, and keeps what it hears. */
-class Listener {
-  readonly notices: Notice[] = [];
-  beats = 0;
-  isOver = false;
-  readonly #stop = new AbortController();
-
-  static async open(client: Client, headers: Record<string, string> = {}): Promise<Listener> {
-    const listener = new Listener();
-    const response = await client.request(
-      routes.followChanges,
-      { query: {} },
-      { headers, signal: listener.#stop.signal },
-    );
-    assert.equal(response.headers.get("content-type"), "text/event-stream");
-    void listener.#listen(response.body as ReadableStream<Uint8Array>);
-    return listener;
-  }
-
-  async #listen(stream: ReadableStream<Uint8Array>): Promise<void> {
-    try {
-      for await (const notice of readNotices(stream)) {
-        if (notice) this.notices.push(notice);
-        else this.beats++;
-      }
-    } catch {}
-    this.isOver = true;
-  }
-
-  kinds(): NoticeKind[] {
-    return this.notices.flatMap(({ changed = [] }) => changed.map(({ kind }) => kind));
-  }
-
-  ids(): string[] {
-    return this.notices.flatMap(({ changed = [] }) => changed.flatMap(({ ids = [] }) => ids));
-  }
-
-  async hears(kind: NoticeKind): Promise<void> {
-    await until(async () => this.kinds().includes(kind), 10);
-  }
-
-  close(): void {
-    this.#stop.abort();
-  }
-}
 
 describe("the live stream of a team", () => {
   let server: InProcessServer;

@@ -65,6 +65,14 @@ describe("a server below a path prefix", () => {
     );
   });
 
+  it("removes no second prefix behind a proxy that says that it has removed one", async () => {
+    const headers = { "x-forwarded-prefix": "/tools/millrace" };
+    const statuses = ["/readyz", "/tools/millrace/readyz"].map(
+      async (path) => (await fetch(root + path, { headers })).status,
+    );
+    assert.deepEqual(await Promise.all(statuses), [200, 404]);
+  });
+
   it("does not redirect to another site whatever `next` says", async () => {
     for (const next of ["//elsewhere.example", "https://elsewhere.example", "/\\elsewhere.example"]) {
       const response = await new Visitor(root).post("/auth/sign-in", { username: "ada", password, next });
@@ -79,7 +87,7 @@ describe("a server below a path prefix", () => {
       ["https://shared.example:8443", "https://shared.example", "https://shared.example:9443", "null"].map(from),
       [true, true, false, false],
     );
-    assert.match(sessionCookie("x", 9, site), /; Path=\/tools\/millrace; .*; Secure$/);
+    assert.match(sessionCookie("x", 9, site), /^millrace_session=x; Path=\/tools\/millrace; .*; Secure$/);
   });
 
   it("a prefix that is a path of the server itself is refused at the start", () => {

@@ -8,6 +8,7 @@ import { readConfig } from "../../src/configuration/config.ts";
 import { buildApp } from "../../src/http/app.ts";
 import type { HttpContext } from "../../src/http/requests/context.ts";
 import { siteOf } from "../../src/http/requests/site.ts";
+import { Changes } from "../../src/turns/changes.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 import { runningJob } from "../support/job-tokens.ts";
 import { addPerson, type Person } from "../support/people.ts";
@@ -336,12 +337,13 @@ interface Registered {
   routeId: string | undefined;
 }
 
-/** Builds the app again and records its registrations; nothing of the context is used before a request. */
+/** Builds the app again and records its registrations; nothing else of the context is used before a request. */
 async function registeredRoutes(): Promise<Registered[]> {
   const seen: Registered[] = [];
   const context = {
     ...readConfig({}, {}),
     limits: {},
+    changes: new Changes(),
     site: siteOf(""),
     log: pino({ level: "silent" }),
   } as unknown as HttpContext;

@@ -1,9 +1,11 @@
 /** Writes that the database rolls back for the sake of others: tried again, and then refused as something that passes. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { shell } from "@millrace/testing/millrace/jobs.ts";
+import { routes } from "@millrace/contract";
+import { runJob, shell } from "@millrace/testing/millrace/jobs.ts";
 import { startPostgres, type TestPostgres } from "@millrace/testing/servers/postgres.ts";
 import { sql } from "kysely";
+import pg from "pg";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 
 describe("a request whose write is rolled back for the sake of others", () => {
@@ -55,4 +57,33 @@ describe("a request whose write is rolled back for the sake of others", () => {
       assert.deepEqual([await tries(), await jobs()], [5, before]);
     });
   }
+});
+
+describe("while another session keeps a lock on a table", () => {
+  it("requests get 503 with the reason and the server is not ready; afterwards everything goes on", async (t) => {
+    const postgres = await startPostgres();
+    const databaseUrl = await postgres.createDatabase();
+    const settings = { MILLRACE_DATABASE_URL: databaseUrl, MILLRACE_DATABASE_TIMEOUT: "2" };
+    const server = await startInProcess(settings);
+    const operator = new pg.Client({ connectionString: databaseUrl });
+    await operator.connect();
+    t.after(async () => {
+      await operator.end();
+      await server.dispose();
+      await postgres.stop();
+    });
+    const client = await server.client();
+    const status = async (path: string) => (await server.fetch(path, { token: null })).status;
+    await operator.query("begin; lock table jobs");
+    const checks = Promise.all(Array.from({ length: 30 }, () => status("/readyz")));
+    const answer = await server.fetch(`${routes.listJobs.path}?team_name=main`);
+    assert.deepEqual([answer.status, answer.headers.get("retry-after")], [503, "2"]);
+    assert.match(await answer.text(), /Another session keeps a lock in the database.*Nothing was changed/);
+    assert.deepEqual(new Set(await checks), new Set([503]));
+    assert.equal(await status("/healthz"), 200);
+    assert.equal((await client.call(routes.whoAmI, {})).username, "admin", "other tables are read");
+    await operator.query("commit");
+    assert.equal((await runJob(client, shell("true"))).job.status, "COMPLETE");
+    assert.equal(await status("/readyz"), 200);
+  });
 });

@@ -5,6 +5,7 @@ import { Random } from "@millrace/testing/random.ts";
 import { LineCutter } from "../../src/logs/line-cutter.ts";
 import { LineIndex } from "../../src/logs/line-index.ts";
 import { LineReader, lastLines } from "../../src/logs/line-reader.ts";
+import { searchLines } from "../../src/logs/line-search.ts";
 import { lineText, plainText } from "../../src/logs/line-text.ts";
 import { LinearPattern, PatternTooLarge } from "../../src/logs/linear-pattern.ts";
 
@@ -79,6 +80,7 @@ describe("lines of a log", () => {
       lines?.map(({ bytes }) => lineText(bytes)),
       ["a line of text", "last", "open"],
     );
+    assert.equal((await lastLines(sourceOf(log), log.length, 0))?.length, 0);
     assert.equal(await lastLines(sourceOf(Buffer.alloc(1_000_000)), 1_000_000, 3), undefined);
   });
 
@@ -169,5 +171,35 @@ describe("regular expressions", () => {
     const pattern = new LinearPattern("a.{60}b.{60}a.{60}c");
     pattern.test(text);
     assert.ok(pattern.work > 3000 * 30, String(pattern.work));
+  });
+});
+
+describe("a search", () => {
+  it("pauses after a bounded number of lines, fewer if each must be masked again", async () => {
+    const longest = async (line: string) => {
+      const log = Buffer.from(line.repeat(40_000));
+      let since = 0;
+      let most = 0;
+      const looked = () => {
+        since++;
+        most = Math.max(most, since);
+      };
+      const matcher = {
+        work: 0,
+        test: (text: string) => {
+          if (text.length < 10) looked();
+          return text.length > 10;
+        },
+      };
+      const mayGoOn = async () => {
+        since = 0;
+        return true;
+      };
+      const mask = (text: string) => text;
+      await searchLines(sourceOf(log), { from: 0, place: { line: 0, offset: 0 }, matcher, mask }, { hits: 1, mayGoOn });
+      return most;
+    };
+    assert.ok((await longest("ab\n")) <= 5000);
+    assert.ok((await longest("\x1bM\n")) <= 500);
   });
 });

@@ -3,9 +3,11 @@ import assert from "node:assert/strict";
 import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, it } from "node:test";
 import { storeIn } from "@millrace/testing/millrace/store-in.ts";
 import { startPostgres, type TestPostgres } from "@millrace/testing/servers/postgres.ts";
+import { diagnoseAside } from "../../src/admin/doctor/diagnose-aside.ts";
 import { diagnose } from "../../src/admin/doctor/doctor.ts";
 import { describeInodes, describeKind, describeRoom } from "../../src/admin/doctor/file-system.ts";
 import { describeClock } from "../../src/admin/doctor/store.ts";
@@ -71,6 +73,31 @@ describe("doctor", () => {
     const absent = join(root, "absent");
     await diagnose(readConfig({}, { MILLRACE_DATA_DIR: absent }));
     await assert.rejects(readdir(absent));
+  });
+
+  it("inside a server, waits for locks in a thread of its own", async () => {
+    const { dataDir, store } = await makeStore("locked");
+    await store.close();
+    const holder = new DatabaseSync(join(dataDir, "millrace.db"));
+    holder.exec(
+      "pragma locking_mode = exclusive; begin immediate; update schema_version set version = version; commit",
+    );
+    let longest = 0;
+    let last = performance.now();
+    const watch = setInterval(() => {
+      longest = Math.max(longest, performance.now() - last);
+      last = performance.now();
+    }, 10);
+    const config = readConfig(
+      {},
+      { PATH: process.env["PATH"], MILLRACE_DATA_DIR: dataDir, MILLRACE_ISOLATION: "none" },
+    );
+    const findings = await diagnoseAside(config);
+    clearInterval(watch);
+    holder.close();
+    assert.match(findings.find(({ topic }) => topic === "store")?.message ?? "", /database is locked/);
+    assert.ok(findings.some(({ topic }) => topic === "isolation"));
+    assert.ok(longest < 2500, `${longest} ms`);
   });
 
   it("detects a store file that is not a database", async () => {

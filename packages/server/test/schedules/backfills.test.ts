@@ -7,10 +7,13 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { type Backfill, type Client, type CreateBackfillInput, routes } from "@millrace/contract";
 import { makeDataset } from "@millrace/testing/millrace/lineage.ts";
+import { previewTeamBackfill } from "../../src/domain/schedules/backfills.ts";
 import { day, iso } from "../../src/domain/time/clock.ts";
 import type { Store } from "../../src/store/drivers/store.ts";
+import { askedBy } from "../../src/turns/asker.ts";
 import { type FiringGround, type OpenGround, openGround } from "../support/firing-ground.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
+import { Listener } from "../support/live-listener.ts";
 import { chances, mortal } from "../support/mortal-servers.ts";
 import { refused } from "../support/people.ts";
 import { trigger, waitForPipeline } from "../support/pipelines.ts";
@@ -93,6 +96,22 @@ describe("a backfill", () => {
     await open();
     assert.equal((await end(id)).status, "COMPLETED");
     assert.deepEqual((await lines()).toSorted(), days("01", "02", "03", "04", "05").toSorted());
+  });
+
+  it("tells those who follow the team of its end", async () => {
+    const { start, open } = await world(gated);
+    const { id } = await start({ to: "2026-01-01" });
+    await until(id, ({ running }) => running === 1);
+    const listener = await Listener.open(client);
+    // Its start may still be told.
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    const told = () => listener.ids().filter((one) => one === String(id)).length;
+    const before = told();
+    await open();
+    await end(id);
+    for (const deadline = Date.now() + 10_000; told() === before; await new Promise((go) => setTimeout(go, 20)))
+      assert.ok(Date.now() < deadline, "its end is not told");
+    listener.close();
   });
 
   it("stops at a failure, and continues from there when it is retried: complete moments do not run again", async () => {
@@ -211,6 +230,15 @@ describe("a backfill", () => {
     await refused(attempt("2026-01-01", "2026-03-31", "hour"), "invalid", /more than 1000 moments/);
     await refused(attempt("2026-01-02", "2026-01-01"), "invalid", /^to: /);
     await refused(attempt("2026-01-01", "2999-01-01"), "invalid", /^to: expected a time in the past/);
+  });
+
+  it("is previewed in stretches, between which others run, and no longer than the caller is there", async () => {
+    const range = { from: "2026-01-01", to: "2026-01-31", every: "hour", timezone: "Europe/Berlin" };
+    let looks = 0;
+    const hasGone = () => ++looks > 2;
+    const preview = () => previewTeamBackfill(range, Date.UTC(2026, 5));
+    await assert.rejects(askedBy({ caller: "a viewer", hasGone }, preview), /closed the connection/);
+    assert.equal(looks, 3);
   });
 
   it("that is invalid is refused, and nothing is created", async () => {

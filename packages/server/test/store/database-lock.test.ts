@@ -14,7 +14,7 @@ import { sql } from "kysely";
 import pg from "pg";
 import type { DatabaseLock } from "../../src/store/drivers/database-lock.ts";
 import type { Store } from "../../src/store/drivers/store.ts";
-import { isUnavailable, StoreUnavailable, storeError } from "../../src/store/drivers/unavailable.ts";
+import { isUnavailable, StoreLocked, StoreUnavailable, storeError } from "../../src/store/drivers/unavailable.ts";
 import { lockDatabase, openStore } from "../../src/store/opening/open-store.ts";
 import { findUser, insertUser } from "../../src/store/queries/people/users.ts";
 import { head, openRaw } from "../support/raw-http.ts";
@@ -203,6 +203,50 @@ describe("the lock on a database", { timeout: 120_000 }, () => {
     assert.ok(await findUser(store.db, "kept"));
     await store.close();
     await lock.release();
+  });
+
+  it("fails what waits for the lock of another session, as if the database were away; and goes on afterwards", {
+    timeout: 30_000,
+  }, async (t) => {
+    const where = await location();
+    const lock = await take(where);
+    const store = await openStore(where, undefined, lock);
+    const operator = new pg.Client({ connectionString: where.databaseUrl });
+    await operator.connect();
+    t.after(async () => {
+      await operator.end();
+      await store.close();
+      await lock.release();
+    });
+    const isLocked = (error: unknown) => error instanceof StoreLocked && error.changed === "nothing";
+    const add = (name: string) => store.write((db) => insertUser(db, user(name)));
+    await operator.query("begin; lock table users");
+    const begun = performance.now();
+    await Promise.all([
+      assert.rejects(findUser(store.db, "ada"), isLocked, "a reading"),
+      assert.rejects(add("ada"), isLocked, "a write"),
+    ]);
+    assert.ok(performance.now() - begun < 5000);
+    await operator.query("commit");
+    await add("ada");
+    assert.ok(await findUser(store.db, "ada"));
+  });
+
+  it("lets a migration wait for whoever uses the tables", { timeout: 30_000 }, async (t) => {
+    const where = await location();
+    await (await openStore(where)).close();
+    const operator = new pg.Client({ connectionString: where.databaseUrl });
+    await operator.connect();
+    const lock = await take(where);
+    t.after(async () => {
+      await operator.end();
+      await lock.release();
+    });
+    await operator.query("begin; lock table schema_version");
+    const opening = openStore(where, undefined, lock);
+    await sleep(3000);
+    await operator.query("commit");
+    await (await opening).close();
   });
 
   it("does not interrupt compacting, however long it takes", { timeout: 30_000 }, async (t) => {

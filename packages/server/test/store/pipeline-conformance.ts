@@ -23,8 +23,10 @@ import { dequeue } from "../../src/store/queries/jobs/queue.ts";
 import { updateUser } from "../../src/store/queries/people/users.ts";
 import { makersOf } from "../../src/store/queries/pipelines/pipeline-sources.ts";
 import {
+  countEdges,
   deleteRun,
   edgesOf,
+  findRun,
   getPipeline,
   insertPipeline,
   listPipelines,
@@ -171,18 +173,34 @@ export function pipelineConformance(storeOf: () => Store): void {
   });
 
   it("gives a run's parents to its children when it is removed", async () => {
-    const built = await build({ a: [], b: [], middle: ["a", "b"], c: ["middle", "a"] }, "PAUSED");
-    const [, , middle] = await runsOf(storeOf().db, built.row.id);
-    await storeOf().write((db) => deleteRun(db, middle ?? assert.fail("no run")));
-    const edges = await edgesOf(storeOf().db, built.row.id);
-    const { a, b, c } = built.originals;
+    const built = await build({ a: [], b: [], middle: ["a", "b"], c: ["middle", "a"], d: ["middle"] }, "PAUSED");
+    const { db } = storeOf();
+    const { a, b, c, d, middle } = built.originals;
+    const run = (await findRun(db, built.row.id, middle ?? "")) ?? assert.fail("no run");
+    assert.deepEqual(await findRun(db, built.row.id, run.created_job_id ?? ""), run);
+    assert.deepEqual(await countEdges(db, run), { all: 5, above: 2, below: 2 });
+    await storeOf().write((write) => deleteRun(write, run));
+    const edges = await edgesOf(db, built.row.id);
     assert.deepEqual(
       edges.map(({ job_id, parent_job_id }) => [job_id, parent_job_id]).sort(),
       [
         [c, a],
         [c, b],
+        [d, a],
+        [d, b],
       ].sort(),
     );
+    const runs = await runsOf(db, built.row.id);
+    assert.deepEqual(
+      runs.map(({ job_id, waits_for }) => [job_id, waits_for]),
+      [
+        [a, 0],
+        [b, 0],
+        [c, 2],
+        [d, 2],
+      ],
+    );
+    assert.equal(await findRun(db, built.row.id, middle ?? ""), undefined);
   });
 
   it("changes the state of a pipeline only from the named states, along the edges of the contract", async () => {

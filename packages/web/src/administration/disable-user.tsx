@@ -33,7 +33,7 @@ export function DisableUser({ user, onClose }: { user: User; onClose: () => void
           </>
         )}
         <Problem error={change.error} />
-        <footer className="row">
+        <div className="foot row">
           <Button autoFocus onClick={onClose}>
             Cancel
           </Button>
@@ -44,7 +44,7 @@ export function DisableUser({ user, onClose }: { user: User; onClose: () => void
           >
             {isOff ? "Enable" : "Disable"}
           </Button>
-        </footer>
+        </div>
       </div>
     </Dialog>
   );

@@ -16,7 +16,7 @@ export function SystemTab() {
     <>
       <div className="row">
         <Button icon="again" busy={state.isFetching} onClick={() => void state.refetch()}>
-          Read again
+          Refresh
         </Button>
       </div>
       <Read from={state}>{(found) => <State state={found} />}</Read>

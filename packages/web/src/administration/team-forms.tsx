@@ -22,13 +22,21 @@ export function NewTeam({ onClose }: { onClose: () => void }) {
       >
         <TextField
           label="Name"
+          name="name"
           value={name}
           onText={setName}
           required
           maxLength={39}
           hint="Lower-case letters, digits, hyphens and underscores."
         />
-        <TextField label="First admin" value={admin} onText={setAdmin} maxLength={39} hint="A username. Empty: you." />
+        <TextField
+          label="First admin"
+          name="admin"
+          value={admin}
+          onText={setAdmin}
+          maxLength={39}
+          hint="A username. Empty: you."
+        />
       </Form>
     </Dialog>
   );
@@ -45,7 +53,7 @@ const sizes = {
   max_dataset_bytes: "Datasets",
   max_upload_bytes: "Uploaded files",
   max_log_bytes: "Logs of ended jobs",
-  max_text_bytes: "Long texts of jobs",
+  max_text_bytes: "Scripts and settings of jobs",
   max_export_bytes: "Exports",
   max_environment_bytes: "Virtualenvs",
 } as const;
@@ -85,6 +93,7 @@ export function QuotaForm({ team, onClose }: { team: Team; onClose: () => void }
           {quotas.map((quota) => (
             <TextField
               key={quota}
+              name={quota}
               label={isSize(quota) ? `${sizes[quota]} in GB` : counts[quota]}
               type="number"
               min={0}

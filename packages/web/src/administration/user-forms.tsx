@@ -35,6 +35,7 @@ export function NewUser({ onClose }: { onClose: () => void }) {
       >
         <TextField
           label="Username"
+          name="username"
           value={username}
           onText={setUsername}
           required
@@ -79,19 +80,29 @@ function PersonFields({ fields, onChange }: { fields: Fields; onChange: (fields:
     <>
       <TextField
         label="First name"
+        name="first_name"
         value={fields.first_name}
         onText={(first_name) => set({ first_name })}
         maxLength={100}
       />
       <TextField
         label="Last name"
+        name="last_name"
         value={fields.last_name}
         onText={(last_name) => set({ last_name })}
         maxLength={100}
       />
-      <TextField label="E-mail" type="email" value={fields.email} onText={(email) => set({ email })} maxLength={254} />
+      <TextField
+        label="E-mail"
+        name="email"
+        type="email"
+        value={fields.email}
+        onText={(email) => set({ email })}
+        maxLength={254}
+      />
       <TextField
         label="Password"
+        name="password"
         type="password"
         autoComplete="new-password"
         minLength={shortestPassword}

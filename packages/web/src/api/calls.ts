@@ -83,6 +83,10 @@ export function useApiPages<R extends Route, T>(
   });
 }
 
+/** Maximum number of milliseconds that an action waits until the lists are read again. */
+const patience = 5000;
+const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
 /**
  * Calls a route that changes something. Every list is read again after it. `onDone` is called before that, so that a page
  * can be left whose object no longer exists.
@@ -93,9 +97,11 @@ export function useAction<R extends Route>(route: R, onDone?: (output: RouteOutp
   return useMutation<RouteOutput<R>, Error, RouteInput<R>>({
     mutationFn: (input) => clientOf(team).call(route, input),
     onSuccess: (output) => onDone?.(output),
-    onSettled: async () => {
-      await new Promise((resolve) => setTimeout(resolve));
-      await cache.invalidateQueries();
+    onSettled: async (_output, error) => {
+      await sleep(0);
+      const reading = cache.invalidateQueries();
+      // If nothing can be read either, the error of the action must not wait for it.
+      if (!error) await Promise.race([reading, sleep(patience)]);
     },
   });
 }

@@ -18,8 +18,8 @@ const goodAfter = 10_000;
 /** Milliseconds until the next attempt, after this many in a row failed. */
 const delayAfter = (failures: number) => Math.min(30_000, 500 * 2 ** Math.min(failures, 10));
 
-/** Whether the page follows its team: `down` while it tries to connect again. */
-export type LiveState = "up" | "down";
+/** Whether the page follows its team: `down` while it tries to connect again, `away` while the server has no database. */
+export type LiveState = "up" | "down" | "away";
 
 class LiveStream {
   readonly #team: string;
@@ -93,6 +93,7 @@ class LiveStream {
         clearTimeout(watchdog);
         watchdog = setTimeout(() => open.abort(), silence);
         if (notice) this.#outdated.add(notice);
+        if (notice?.database) this.#onState(notice.database === "away" ? "away" : "up");
       }
     } catch (error) {
       this.#refused(error);

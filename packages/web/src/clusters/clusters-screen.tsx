@@ -6,6 +6,7 @@ import { useTeam } from "../api/team.tsx";
 import { Screen } from "../look/screen.tsx";
 import { Empty, Read } from "../look/states.tsx";
 import { Status } from "../look/status.tsx";
+import { exactTime } from "../look/time.tsx";
 import { jobsPath } from "../paths/job-paths.ts";
 import { Lines } from "../plots/lines.tsx";
 import "./clusters.css";
@@ -101,10 +102,8 @@ function QueueDepth({ name }: { name: string }) {
         label={`Waiting jobs on ${name}`}
         series={[{ name: "Waiting", points }]}
         format={(value) => String(Math.round(value))}
-        formatTime={(at) => moment.format(at)}
+        formatTime={exactTime}
       />
     </div>
   );
 }
-
-const moment = new Intl.DateTimeFormat(undefined, { dateStyle: "short", timeStyle: "medium" });

@@ -58,7 +58,7 @@ function Differences({ before, after }: Record<"before" | "after", DatasetVersio
     <>
       <dl className="dataset-facts">
         <Amounts title="Rows" before={before.num_objects} after={after.num_objects} text={countText} />
-        <Amounts title="Size of files" before={before.size} after={after.size} text={bytesText} />
+        <Amounts title="Files" before={before.size} after={after.size} text={bytesText} />
       </dl>
       {fields.length === 0 ? <p className="soft">Both have the same schema.</p> : <FieldTable fields={fields} />}
     </>

@@ -7,8 +7,10 @@ import { useRefusal } from "../api/session.tsx";
 import { teamPath, useTeam } from "../api/team.tsx";
 import { countOf } from "../look/amount.ts";
 import { Button } from "../look/button.tsx";
+import { CopyAs } from "../look/copy-as.tsx";
 import { AskFirst } from "../look/dialog.tsx";
 import { datasetPath, datasetsPath, fullNameOf } from "../paths/dataset-paths.ts";
+import { copyDataset } from "./copy-dataset.ts";
 import { EditDataset } from "./edit-dataset.tsx";
 import type { Shown } from "./shown.ts";
 
@@ -19,16 +21,19 @@ export function DatasetActions({ dataset, version }: Shown) {
   const [open, setOpen] = useState<"edit" | "remove">();
   const close = () => setOpen(undefined);
   const rebuild = teamPath(team, `/pipelines/new?dataset=${encodeURIComponent(fullNameOf(dataset))}`);
+  const unmade =
+    version.job_id === null ? "No job of this team made this version, so nothing can rebuild it." : undefined;
   const isGone = liveOf(dataset) === 0 ? "All versions were already removed." : undefined;
   return (
     <>
+      <CopyAs actions={copyDataset(fullNameOf(dataset), version)} />
       <Button icon="edit" refusal={refusal} onClick={() => setOpen("edit")}>
         Edit
       </Button>
       <Button icon="bin" kind="danger" refusal={refusal ?? isGone} onClick={() => setOpen("remove")}>
         Remove
       </Button>
-      <Button icon="again" kind="main" refusal={refusal} onClick={() => go(rebuild)}>
+      <Button icon="again" kind="main" refusal={refusal ?? unmade} onClick={() => go(rebuild)}>
         Rebuild
       </Button>
       {open === "edit" && <EditDataset dataset={dataset} onClose={close} />}
@@ -84,6 +89,6 @@ function RemoveDataset({ dataset, version, onClose }: Shown & { onClose: () => v
 }
 
 const oneGone =
-  "This deletes the rows of the version. They cannot be restored here. Its number is not used again, and the lineage keeps showing it. Exports of it stop.";
+  "This deletes the rows of the version. They cannot be restored here. Its number is not used again, and the lineage keeps showing it. Its download links stop working.";
 const allGone =
   "This deletes the rows of all versions. They cannot be restored here. Jobs that read this dataset will fail.";

@@ -1,7 +1,7 @@
 /** What is known about a dataset and one of its versions, in a few lines. */
 import { versionStatus } from "@millrace/contract";
 import type { ReactNode } from "react";
-import { bytesText, countText } from "../look/amount.ts";
+import { countText, filesText } from "../look/amount.ts";
 import { Time } from "../look/time.tsx";
 import { JobLink } from "./job-link.tsx";
 import type { Shown } from "./shown.ts";
@@ -16,12 +16,16 @@ export const DatasetFacts = ({ dataset, version }: Shown) => (
     )}
     <dl className="dataset-facts">
       <Fact title="Rows">{countText(version.num_objects)}</Fact>
-      <Fact title="Size of files">{bytesText(version.size)}</Fact>
+      <Fact title="Files">{filesText(version.size)}</Fact>
       <Fact title="Created">
         <Time at={version.created_at} />
       </Fact>
       <Fact title="Made by">
-        {version.job_id === null ? <span className="soft">no job of this team</span> : <JobLink id={version.job_id} />}
+        {version.job_id === null ? (
+          <span className="soft">saved outside of a job</span>
+        ) : (
+          <JobLink id={version.job_id} />
+        )}
       </Fact>
       {dataset.attrs.length > 0 && (
         <Fact title="Attributes">

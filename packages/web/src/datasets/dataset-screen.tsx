@@ -5,8 +5,8 @@ import { useTeam } from "../api/team.tsx";
 import { useLastPart, useUrlChange, useUrlState } from "../api/url-state.ts";
 import { CopyButton } from "../look/copy-button.tsx";
 import { Screen, Tabs } from "../look/screen.tsx";
-import { Read } from "../look/states.tsx";
-import { datasetPath, fullNameOf } from "../paths/dataset-paths.ts";
+import { NotRead } from "../look/states.tsx";
+import { datasetPath, datasetsPath, fullNameOf } from "../paths/dataset-paths.ts";
 import { DatasetActions } from "./dataset-actions.tsx";
 import { DatasetFacts } from "./dataset-facts.tsx";
 import { LineageView } from "./lineage-view.tsx";
@@ -19,13 +19,14 @@ import "./dataset.css";
 
 export default function DatasetScreen() {
   const name = useLastPart();
+  const team = useTeam();
   const [version] = useUrlState("version");
   const query = { name: version ? `${name}@${version}` : name, include_removed: true };
   const found = useApi(routes.getDataset, { query });
   if (found.data === undefined)
     return (
       <Screen title={name}>
-        <Read from={found}>{() => null}</Read>
+        <NotRead from={found} list={{ href: datasetsPath(team), title: "All datasets" }} />
       </Screen>
     );
   return <DatasetPage dataset={found.data} />;

@@ -3,7 +3,7 @@ import { type ListedDataset, versionStatus } from "@millrace/contract";
 import { Link } from "wouter";
 import { useTeam } from "../api/team.tsx";
 import { useUrlState } from "../api/url-state.ts";
-import { bytesText, countText } from "../look/amount.ts";
+import { countText, filesText } from "../look/amount.ts";
 import { type Column, Table } from "../look/table.tsx";
 import { Time } from "../look/time.tsx";
 import { datasetPath, fullNameOf, placeOf } from "../paths/dataset-paths.ts";
@@ -19,7 +19,7 @@ const columns: readonly Column<ListedDataset>[] = [
   { title: "Name", wide: true, cell: (dataset) => <Name dataset={dataset} /> },
   { title: "Project", optional: true, cell: (dataset) => <Place place={placeOf(dataset)} /> },
   {
-    title: "Version",
+    title: "Newest",
     cell: (dataset) => (
       <span className="mono">
         {newest(dataset)?.version}
@@ -29,7 +29,7 @@ const columns: readonly Column<ListedDataset>[] = [
   },
   { title: "Versions", number: true, optional: true, cell: ({ versions }) => countText(versions.length) },
   { title: "Rows", number: true, cell: (dataset) => countText(newest(dataset)?.num_objects) },
-  { title: "Size of files", number: true, optional: true, cell: (dataset) => bytesText(newest(dataset)?.size) },
+  { title: "Files", number: true, optional: true, cell: (dataset) => filesText(newest(dataset)?.size) },
   { title: "Made by", optional: true, cell: (dataset) => <JobLink id={newest(dataset)?.job_id ?? null} /> },
   { title: "Created", optional: true, cell: (dataset) => <Time at={newest(dataset)?.created_at} /> },
 ];

@@ -3,10 +3,13 @@ import { type ListedDataset, routes } from "@millrace/contract";
 import { useApiPages } from "../api/calls.ts";
 import { useUrlChange, useUrlState } from "../api/url-state.ts";
 import { Button } from "../look/button.tsx";
+import { CopyAs } from "../look/copy-as.tsx";
 import { Command } from "../look/copy-button.tsx";
-import { Check, TextField } from "../look/field.tsx";
+import { Check } from "../look/field.tsx";
 import { Screen } from "../look/screen.tsx";
+import { SearchField } from "../look/search-field.tsx";
 import { Empty, Read } from "../look/states.tsx";
+import { copyDatasets } from "./copy-dataset.ts";
 import { DatasetTable } from "./dataset-table.tsx";
 import "./datasets.css";
 
@@ -22,7 +25,7 @@ export default function DatasetsScreen() {
   };
   const datasets = useApiPages(routes.listDatasets, { query }, (list) => list);
   return (
-    <Screen title="Datasets">
+    <Screen title="Datasets" actions={<CopyAs actions={[copyDatasets(query)]} />}>
       <Filters />
       <Read from={datasets}>
         {({ pages }) => (
@@ -46,14 +49,12 @@ function Filters() {
   const [removed, setRemoved] = useUrlState("removed");
   return (
     <search className="dataset-filters row wrap">
-      <TextField
-        label="Search"
-        type="search"
-        placeholder="Part of a name"
+      <SearchField
+        label="Search names of datasets"
         value={search}
-        onText={(text) => setSearch(text, { replace: true })}
+        onSearch={(text) => setSearch(text, { replace: true })}
       />
-      <Check label="Show removed ones" checked={removed !== ""} onCheck={(is) => setRemoved(is ? "yes" : "")} />
+      <Check label="Also removed" checked={removed !== ""} onCheck={(is) => setRemoved(is ? "yes" : "")} />
       {place !== "" && (
         <Button icon="cross" onClick={() => setPlace("")} aria-label={`Show all projects, not only ${place}`}>
           Only in <span className="mono">{place}</span>

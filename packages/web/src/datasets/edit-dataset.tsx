@@ -59,12 +59,12 @@ export function EditDataset({ dataset, onClose }: { dataset: Dataset; onClose: (
           hint="One in each line: a word, or name=value."
         />
         <Problem error={edit.error} />
-        <footer className="row">
+        <div className="foot row">
+          <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" kind="main" busy={edit.isPending}>
             Save
           </Button>
-          <Button onClick={onClose}>Cancel</Button>
-        </footer>
+        </div>
       </form>
     </Dialog>
   );

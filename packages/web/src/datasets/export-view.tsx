@@ -13,7 +13,9 @@ export function ExportView({ dataset, version }: Shown) {
   return (
     <section className="stack tight">
       <h2>Download its rows</h2>
-      <p className="soft">As Parquet files, each in an LZ4 frame. The links work for some hours.</p>
+      <p className="soft">
+        Parquet files, compressed with LZ4 (unpack them with <code>lz4 -d</code>). The links work for some hours.
+      </p>
       {begin.data ? (
         <Files files={begin.data} name={`${name}-${version.version}`} />
       ) : (

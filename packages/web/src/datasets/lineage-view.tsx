@@ -1,17 +1,24 @@
 /** Where a version comes from and what was made from it: storages, jobs and datasets. */
-import { type Lineage, lineageDirections, routes } from "@millrace/contract";
+import { type Lineage, type LineageNode, lineageDirections, routes } from "@millrace/contract";
 import { useApi } from "../api/calls.ts";
 import { useTeam } from "../api/team.tsx";
 import { useUrlState } from "../api/url-state.ts";
 import { Graph } from "../graph/graph.tsx";
+import { countOf } from "../look/amount.ts";
+import { useNow } from "../look/clock.ts";
 import { Choice } from "../look/field.tsx";
 import { Empty, Read } from "../look/states.tsx";
+import { relativeTime } from "../look/time.tsx";
 import { nodePath } from "../paths/lineage-paths.ts";
 import { lineageEdges, lineageTitle } from "./lineage-graph.ts";
 import { LineageSelection } from "./lineage-selection.tsx";
 import type { Shown } from "./shown.ts";
 
-const words = { both: "both ways", upstream: "what it was made from", downstream: "what was made from it" } as const;
+const words = {
+  both: "inputs and outputs",
+  upstream: "what it was made from",
+  downstream: "what was made from it",
+} as const;
 
 type Direction = (typeof lineageDirections)[number];
 
@@ -37,9 +44,17 @@ export function LineageView({ version }: Shown) {
   );
 }
 
+/** How large and how old a version is, in the few words that a node has place for. */
+function factsOf({ id, removed, num_objects, created_at }: LineageNode, root: string, now: number): string {
+  const age = created_at == null ? "" : relativeTime(Date.parse(created_at), now);
+  const rows = num_objects == null ? "" : countOf(num_objects, "row");
+  return [id === root && "this version", removed && "removed", rows, id !== root && age].filter(Boolean).join(" · ");
+}
+
 function Picture({ lineage }: { lineage: Lineage }) {
   const team = useTeam();
   const [selected, select] = useUrlState("node");
+  const now = useNow(false);
   if (lineage.edges.length === 0)
     return (
       <Empty title="No lineage">
@@ -49,12 +64,12 @@ function Picture({ lineage }: { lineage: Lineage }) {
   const edges = lineageEdges(lineage);
   const nodes = lineage.nodes.map((node) => {
     const { title, detail } = lineageTitle(node);
-    const isHere = node.id === lineage.root;
+    const facts = factsOf(node, lineage.root, now);
     return {
       id: node.id,
       kind: node.kind,
       title,
-      detail: isHere ? "this version" : detail,
+      detail: facts || detail,
       href: nodePath(team, node),
     };
   });

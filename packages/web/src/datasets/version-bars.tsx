@@ -35,7 +35,7 @@ export function VersionBars({ dataset }: Pick<Shown, "dataset">) {
       )}
       {sizes.length > 1 && (
         <section className="card stack tight">
-          <h2>Size of files</h2>
+          <h2>Files</h2>
           <Bars label="Size of files per version" items={sizes} format={bytesText} titles={["Version", "Size"]} />
         </section>
       )}

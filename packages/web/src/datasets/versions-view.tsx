@@ -3,7 +3,7 @@ import { type DatasetVersion, versionStatus } from "@millrace/contract";
 import { Link } from "wouter";
 import { useTeam } from "../api/team.tsx";
 import { useUrlState } from "../api/url-state.ts";
-import { bytesText, countText } from "../look/amount.ts";
+import { countText, filesText } from "../look/amount.ts";
 import { Table } from "../look/table.tsx";
 import { Time } from "../look/time.tsx";
 import { datasetPath, fullNameOf } from "../paths/dataset-paths.ts";
@@ -31,7 +31,7 @@ export function VersionsView({ dataset, version }: Shown) {
         columns={[
           { title: "Version", wide: true, cell: (row) => <VersionLink row={row} href={href(row.version)} /> },
           { title: "Rows", number: true, cell: ({ num_objects }) => countText(num_objects) },
-          { title: "Size of files", number: true, optional: true, cell: ({ size }) => bytesText(size) },
+          { title: "Files", number: true, optional: true, cell: ({ size }) => filesText(size) },
           { title: "Made by", cell: ({ job_id }) => <JobLink id={job_id} /> },
           { title: "Created", optional: true, cell: ({ created_at }) => <Time at={created_at} /> },
         ]}

@@ -3,12 +3,12 @@ import { queryTypes, routes } from "@millrace/contract";
 import { useState } from "react";
 import { useAction } from "../api/calls.ts";
 import { useRefusal } from "../api/session.tsx";
-import { useTeam } from "../api/team.tsx";
 import { useUrlState } from "../api/url-state.ts";
 import { Button } from "../look/button.tsx";
-import { CopyAs } from "../look/copy-as.tsx";
+import { CopyAs, copyable } from "../look/copy-as.tsx";
 import { AskFirst } from "../look/dialog.tsx";
 import { Choice, TextField } from "../look/field.tsx";
+import { languages } from "../look/language.ts";
 import { Screen } from "../look/screen.tsx";
 import { LoadError, Loading, Problem } from "../look/states.tsx";
 import { CodeField } from "./code-field.tsx";
@@ -19,7 +19,8 @@ import { RunPanel } from "./run-panel.tsx";
 import { SettingsForm } from "./settings-form.tsx";
 import { type DraftState, useDraft } from "./use-draft.ts";
 
-const typeNames = { PYTHON: "Python", SHELL: "Shell", TYPESCRIPT: "TypeScript" } as const;
+/** No engine runs TypeScript yet, so it is not offered. */
+const offered = queryTypes.filter((type) => type !== "TYPESCRIPT");
 
 export default function EditorScreen() {
   const [from] = useUrlState("from");
@@ -44,7 +45,7 @@ function Editor() {
             onText={(query) => change({ query })}
             onRun={() => void runner.run()}
           />
-          <p className="small soft">Tab indents; press Escape first to leave the editor with it.</p>
+          <p className="small soft">Tab indents. Press Escape, then Tab, to leave the editor.</p>
           <Problem error={runner.error} />
         </div>
         <div className="editor-settings stack">
@@ -78,10 +79,10 @@ function useRun(draft: Draft | undefined, onCreated: (id: string) => void) {
 
 const Head = ({ draft, change }: { draft: Draft; change: DraftState["change"] }) => (
   <div className="editor-head">
-    <Choice label="Kind" value={draft.type} onText={(type) => change({ type: type as Draft["type"] })}>
-      {queryTypes.map((type) => (
+    <Choice label="Language" value={draft.type} onText={(type) => change({ type: type as Draft["type"] })}>
+      {offered.map((type) => (
         <option key={type} value={type}>
-          {typeNames[type]}
+          {languages[type]}
         </option>
       ))}
     </Choice>
@@ -89,15 +90,20 @@ const Head = ({ draft, change }: { draft: Draft; change: DraftState["change"] })
   </div>
 );
 
+const copyDraft = (draft: Draft) =>
+  copyable(
+    "Run",
+    routes.createJob,
+    () => ({ body: inputOf(draft) }),
+    (team) => runCommand(team, draft),
+  );
+
 function Actions({ state, runner }: { state: DraftState; runner: ReturnType<typeof useRun> }) {
   const [asked, setAsked] = useState(false);
-  const team = useTeam();
   const { draft, discard } = state;
   return (
     <>
-      {draft && (
-        <CopyAs route={routes.createJob} input={() => ({ body: inputOf(draft) })} cli={() => runCommand(team, draft)} />
-      )}
+      {draft && <CopyAs actions={[copyDraft(draft)]} />}
       <Button kind="bare" icon="bin" onClick={() => setAsked(true)}>
         Discard
       </Button>

@@ -9,6 +9,7 @@ import { Empty } from "../look/states.tsx";
 import { Status } from "../look/status.tsx";
 import { Time, Took } from "../look/time.tsx";
 import { jobPath } from "../paths/job-paths.ts";
+import { taskPath } from "../paths/schedule-paths.ts";
 
 export const RunPanel = ({ jobId }: { jobId: string }) => (
   <section className="run-panel stack tight" aria-label="Last run">
@@ -37,9 +38,15 @@ function Run({ jobId }: { jobId: string }) {
           <Status status={job?.status ?? "CREATED"} />
           {job && <Took from={job.started_at} to={job.finished_at} />}
         </div>
-        <ButtonLink icon="right" href={jobPath(team, jobId)}>
-          Open the job
-        </ButtonLink>
+        {job?.status === "TASK" ? (
+          <ButtonLink icon="right" href={taskPath(team, jobId)}>
+            Open the task
+          </ButtonLink>
+        ) : (
+          <ButtonLink icon="right" href={jobPath(team, jobId)}>
+            Open the job
+          </ButtonLink>
+        )}
       </header>
       {job && <Notes job={job} />}
       {job && job.status !== "TASK" && <LogViewer job={job} />}

@@ -2,12 +2,12 @@
 import { routes } from "@millrace/contract";
 import type { ReactNode } from "react";
 import { useApi } from "../api/calls.ts";
+import { PriorityField, SettingField } from "../jobs/setting-fields.tsx";
 import { Check, Choice, TextArea, TextField } from "../look/field.tsx";
+import { WhenFields } from "../schedules/when-fields.tsx";
+import { CredentialsField } from "./credentials-field.tsx";
 import type { Draft, DraftForm } from "./draft.ts";
 import { FilesField } from "./files-field.tsx";
-
-/** Priorities in words. All are before the default, which is last. */
-const priorities = ["Highest: before all others", "Very high", "High", "Raised", "Slightly raised", "Normal"];
 
 export const SettingsForm = (props: DraftForm) => (
   <div className="settings-form stack">
@@ -43,45 +43,24 @@ const Group = ({ title, open, children }: { title: string; open: boolean; childr
 
 const EnvironmentFields = ({ draft, change }: DraftForm) => (
   <>
-    <TextArea
-      label="Requirements"
-      hint="As in a requirements file, one package per line"
-      spellCheck={false}
-      value={draft.requirements}
-      onText={(requirements) => change({ requirements })}
-    />
-    <TextArea
-      label="Variables"
-      hint="NAME=VALUE lines. Secrets belong in credentials"
-      spellCheck={false}
-      value={draft.environment}
-      onText={(environment) => change({ environment })}
-    />
+    <SettingField of="requirements" value={draft.requirements} onText={(requirements) => change({ requirements })} />
+    <SettingField of="environment" value={draft.environment} onText={(environment) => change({ environment })} />
     <TextArea
       label="Parameters"
       hint="NAME=VALUE lines, or a JSON object"
+      className="mono"
       spellCheck={false}
       value={draft.params}
       onText={(params) => change({ params })}
     />
-    <TextField
-      label="Python version"
-      hint="Such as 3.12, or >=3.10,<3.13"
-      value={draft.python}
-      onText={(python) => change({ python })}
-    />
+    <SettingField of="python" value={draft.python} onText={(python) => change({ python })} />
   </>
 );
 
 const SourceFields = ({ draft, change }: DraftForm) => (
   <>
     <FilesField draft={draft} change={change} />
-    <TextField
-      label="Repository"
-      hint="Git URL, optionally with @revision"
-      value={draft.repository}
-      onText={(repository) => change({ repository })}
-    />
+    <SettingField of="repository" value={draft.repository} onText={(repository) => change({ repository })} />
     <TextField
       label="Script in the repository"
       hint="Path of a file that runs instead of the text of the editor"
@@ -101,49 +80,11 @@ function PlaceFields({ draft, change }: DraftForm) {
           <option key={name}>{name}</option>
         ))}
       </Choice>
-      <TextField
-        label="Slots"
-        type="number"
-        min={1}
-        value={draft.workers}
-        onText={(workers) => change({ workers })}
-        hint="Slots of the cluster that the job occupies"
-      />
-      <Choice label="Priority" value={draft.priority} onText={(priority) => change({ priority })}>
-        {priorities.map((words, priority) => (
-          <option key={words} value={String(priority)}>
-            {words}
-          </option>
-        ))}
-      </Choice>
+      <SettingField of="workers" value={draft.workers} onText={(workers) => change({ workers })} />
+      <PriorityField value={draft.priority} onText={(priority) => change({ priority })} />
       <CredentialsField draft={draft} change={change} />
       <TextField label="Tags" placeholder="nightly, gpu" value={draft.tags} onText={(tags) => change({ tags })} />
     </>
-  );
-}
-
-function CredentialsField({ draft: { credentials }, change }: DraftForm) {
-  const known = useApi(routes.listCredentials, { query: {} }).data ?? [];
-  const chosen = typeof credentials === "string" ? [] : credentials;
-  const names = [...new Set([...known.map(({ name }) => name), ...chosen])];
-  const usual = known.find((set) => set.default)?.name;
-  const toggle = (name: string, on: boolean) => {
-    const after = on ? [...chosen, name] : chosen.filter((other) => other !== name);
-    change({ credentials: after.length === 0 ? "default" : after });
-  };
-  return (
-    <fieldset className="credentials-field stack tight">
-      <legend>Credentials</legend>
-      <Check
-        label={`Default of the team${usual === undefined ? " (none)" : ` (${usual})`}`}
-        checked={credentials === "default"}
-        onCheck={() => change({ credentials: "default" })}
-      />
-      <Check label="None" checked={credentials === "none"} onCheck={() => change({ credentials: "none" })} />
-      {names.map((name) => (
-        <Check key={name} label={name} checked={chosen.includes(name)} onCheck={(on) => toggle(name, on)} />
-      ))}
-    </fieldset>
   );
 }
 
@@ -167,50 +108,20 @@ const TimeFields = ({ draft, change }: DraftForm) => (
 );
 
 const CronFields = ({ draft, change }: DraftForm) => (
-  <>
-    <TextField
-      label="Cron expression"
-      hint="Minute, hour, day, month, weekday; or @hourly, @daily, @weekly"
-      placeholder="0 3 * * *"
-      value={draft.cron}
-      onText={(cron) => change({ cron })}
+  <div className="whole-row">
+    <WhenFields
+      values={{ cron_expression: draft.cron, timezone: draft.timezone }}
+      onChange={({ cron_expression: cron = draft.cron, timezone = draft.timezone }) => change({ cron, timezone })}
+      error={undefined}
     />
-    <TextField
-      label="Time zone"
-      placeholder="UTC"
-      hint="Such as Europe/Berlin"
-      value={draft.timezone}
-      onText={(timezone) => change({ timezone })}
-    />
-  </>
+  </div>
 );
 
 const FailureFields = ({ draft, change }: DraftForm) => (
   <>
-    <TextField
-      label="Time limit in seconds"
-      type="number"
-      min={0}
-      value={draft.timeout}
-      onText={(timeout) => change({ timeout })}
-      hint="Empty: the default of the team. 0: no limit"
-    />
-    <TextField
-      label="Retries"
-      type="number"
-      min={0}
-      value={draft.retries}
-      onText={(retries) => change({ retries })}
-      hint="After a failure"
-    />
-    <TextField
-      label="Delay of retries in seconds"
-      type="number"
-      min={0}
-      value={draft.retryDelay}
-      onText={(retryDelay) => change({ retryDelay })}
-      hint="Doubles with each retry"
-    />
+    <SettingField of="timeout" value={draft.timeout} onText={(timeout) => change({ timeout })} />
+    <SettingField of="retries" value={draft.retries} onText={(retries) => change({ retries })} />
+    <SettingField of="retryDelay" value={draft.retryDelay} onText={(retryDelay) => change({ retryDelay })} />
     {draft.from !== "" && (
       <Check
         label="Start from scratch, ignoring checkpoints"

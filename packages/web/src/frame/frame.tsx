@@ -16,7 +16,7 @@ import { Reconnecting } from "./reconnecting.tsx";
 
 export function Frame({ team, children }: { team: string | undefined; children: ReactNode }) {
   return (
-    <div className="frame">
+    <div className={team === undefined ? "frame alone" : "frame"}>
       <button type="button" className="skip button" onClick={() => document.getElementById("main")?.focus()}>
         Skip to the content
       </button>
@@ -40,7 +40,8 @@ export function Frame({ team, children }: { team: string | undefined; children: 
 
 function Navigation({ team }: { team: string }) {
   const [path] = useLocation();
-  const rest = path.slice(teamPath(team).length);
+  // Pages of the whole server are at none of the places.
+  const rest = path.startsWith(teamPath(team)) ? path.slice(teamPath(team).length) : "outside";
   return (
     <nav className="places" aria-label="Main">
       {places.map((place) => (

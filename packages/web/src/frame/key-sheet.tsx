@@ -31,11 +31,11 @@ export default function KeySheet({ onClose }: { onClose: () => void }) {
           </Line>
         ))}
       </dl>
-      <footer className="row">
+      <div className="foot row">
         <Button autoFocus onClick={onClose}>
           Close
         </Button>
-      </footer>
+      </div>
     </Dialog>
   );
 }

@@ -21,7 +21,7 @@ export function Keyboard({ team }: { team: string }) {
   act.current = (action) => {
     if (action.do === "palette" || action.do === "sheet") setOpen(action.do);
     if (action.do === "new-job") go(teamPath(team, "/editor"));
-    if (action.do === "search") document.querySelector<HTMLElement>("[data-key='/'], main input[type=search]")?.focus();
+    if (action.do === "search") document.querySelector<HTMLElement>("main input[type=search]")?.focus();
     if (action.do !== "place") return;
     const place = places.find(({ title }) => placeLetters[title] === action.letter);
     if (place) go(teamPath(team, place.path));

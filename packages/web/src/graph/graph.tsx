@@ -4,7 +4,7 @@ import { Button } from "../look/button.tsx";
 import "./graph.css";
 import { GraphList } from "./graph-list.tsx";
 import type { GraphEdge, GraphNode } from "./nodes.ts";
-import { Lines, Nodes } from "./picture.tsx";
+import { Lines, Nodes, readable } from "./picture.tsx";
 import { useKeys } from "./use-keys.ts";
 import { usePicture } from "./use-picture.ts";
 import { useView, type Viewing } from "./use-view.ts";
@@ -26,16 +26,17 @@ export function Graph({ label, nodes, edges, selected = "", onSelect = () => {} 
   const [open, setOpen] = useState(none);
   const picture = usePicture(nodes, edges, open, selected);
   const [opened, setOpened] = useState("");
-  const viewing = useView(picture.laid, picture.laid.places.get(opened || picture.centre));
+  const viewing = useView(picture.laid, opened || picture.centre);
   const openGroup = (members: readonly GraphNode[]) => {
     setOpen(new Set([...open, ...members.map(({ id }) => id)]));
     setOpened(members[0]?.id ?? "");
   };
   const keys = useKeys(picture, viewing, { selected, onSelect, openGroup });
+  const { laid, near } = picture;
   const { x, y, scale } = viewing.view;
   return (
     <div>
-      <div className="graph" ref={viewing.frame} style={{ height: `${frameHeight(picture.laid.height)}px` }}>
+      <div className="graph" ref={viewing.frame} style={{ height: `${frameHeight(laid.height)}px` }}>
         {/* biome-ignore lint/a11y/useSemanticElements: a fieldset cannot hold a picture */}
         <svg
           role="group"
@@ -43,8 +44,16 @@ export function Graph({ label, nodes, edges, selected = "", onSelect = () => {} 
           {...keys.listeners}
         >
           <g transform={`translate(${x} ${y}) scale(${scale})`}>
-            <Lines picture={picture} viewing={viewing} />
-            <Nodes picture={picture} viewing={viewing} active={keys.active} selected={selected} />
+            <Lines laid={laid} near={near} drawn={viewing.drawn} scale={scale} />
+            <Nodes
+              nodes={picture.nodes}
+              laid={laid}
+              near={near}
+              drawn={viewing.drawn}
+              far={scale < readable}
+              active={keys.active}
+              selected={selected}
+            />
           </g>
         </svg>
       </div>
@@ -56,7 +65,7 @@ export function Graph({ label, nodes, edges, selected = "", onSelect = () => {} 
   );
 }
 
-const frameHeight = (graph: number) => Math.min(560, Math.max(120, graph + 60));
+const frameHeight = (graph: number) => Math.min(560, Math.max(220, graph + 60));
 
 const Tools = ({ viewing, regroup }: { viewing: Viewing; regroup: (() => void) | undefined }) => (
   <div className="tools row">

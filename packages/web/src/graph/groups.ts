@@ -22,8 +22,10 @@ interface Grouping {
 /** Groups a large graph. A group that contains a node of `open` is left out. */
 export function grouped(nodes: readonly GraphNode[], edges: readonly GraphEdge[], open: ReadonlySet<string>): Grouping {
   if (nodes.length <= mostSingle) return { nodes, edges };
-  const twins = collapse(nodes, edges, open, alike(nodes, linksOf(nodes, edges)));
-  return collapse(twins.nodes, twins.edges, open, chains(twins.nodes, linksOf(twins.nodes, twins.edges)));
+  const links = linksOf(nodes, edges);
+  const twins = collapse(nodes, edges, open, alike(nodes, links));
+  const left = twins.nodes === nodes ? links : linksOf(twins.nodes, twins.edges);
+  return collapse(twins.nodes, twins.edges, open, chains(twins.nodes, left));
 }
 
 /** With many failures, failed nodes are grouped too, but only with one another. */
@@ -32,8 +34,12 @@ const mostFailed = 20;
 function alike(nodes: readonly NodeOrGroup[], { before, after }: Links): NodeOrGroup[][] {
   const failed = nodes.filter(({ status }) => status === "FAILED").length;
   const sets = new Map<string, NodeOrGroup[]>();
+  // Without enough neighbours on the other side of each neighbour there cannot be enough nodes like this one.
+  const isCommon = (ids: readonly string[], back: Links["before"]) =>
+    ids.every((id) => (back.get(id)?.length ?? 0) >= least);
   for (const node of nodes) {
     if (node.status === "FAILED" && failed <= mostFailed) continue;
+    if (!isCommon(before.get(node.id) ?? [], after) || !isCommon(after.get(node.id) ?? [], before)) continue;
     const around = [before, after].map((side) => [...(side.get(node.id) ?? [])].sort());
     const key = JSON.stringify([node.kind, node.status === "FAILED", ...around]);
     const set = sets.get(key);

@@ -36,6 +36,20 @@ export function heightsOf(columns: Columns, order: readonly number[][], distance
   return heights.map((height) => height - top);
 }
 
+/** Heights as they were, but for points that would be too near to one another then. */
+export function keptHeights(
+  columns: Columns,
+  order: readonly number[][],
+  distances: Distances,
+  before: readonly number[],
+): number[] {
+  const heights = [...before];
+  for (const column of order)
+    settle(column, offsetsIn(column, columns.real, distances), heights, () => [], columns.real);
+  const top = heights.reduce((least, height) => Math.min(least, height), 0);
+  return top < 0 ? heights.map((height) => height - top) : heights;
+}
+
 function offsetsIn(column: readonly number[], real: number, { node, passed }: Distances): number[] {
   let offset = 0;
   return column.map((point, index) => {

@@ -3,7 +3,9 @@
  * Every step takes linear or n log n time: 1,000 nodes take milliseconds.
  */
 import { columnsOf, neighboursOf } from "./columns.ts";
-import { heightsOf } from "./heights.ts";
+import { heightsOf, keptHeights } from "./heights.ts";
+import { keptPlaces } from "./kept-places.ts";
+import type { Box, Layout, Point } from "./laid-out.ts";
 import type { GraphEdge } from "./nodes.ts";
 import { orderOf } from "./order.ts";
 import { ranksOf } from "./ranks.ts";
@@ -11,42 +13,17 @@ import { ranksOf } from "./ranks.ts";
 /** Size of a node, and the space between nodes. */
 export const nodeSize = { width: 208, height: 46, between: 56, below: 18 } as const;
 
-/** The upper left corner of a node, and its column. */
-export interface Place {
-  readonly x: number;
-  readonly y: number;
-  readonly column: number;
-}
-
-interface Line extends GraphEdge {
-  /** An SVG path. */
-  readonly path: string;
-  /** Its box, to leave out lines that are not in view. */
-  readonly box: Box;
-}
-
-export interface Box {
-  readonly left: number;
-  readonly top: number;
-  readonly right: number;
-  readonly bottom: number;
-}
-
-export interface Layout {
-  readonly places: ReadonlyMap<string, Place>;
-  readonly lines: readonly Line[];
-  readonly width: number;
-  readonly height: number;
-}
-
-export function layout(ids: readonly string[], edges: readonly GraphEdge[]): Layout {
+/** Lays a graph out. If it is much the same graph as `before`, it stays as much the same picture. */
+export function layout(ids: readonly string[], edges: readonly GraphEdge[], before?: Layout): Layout {
   const number = new Map(ids.map((id, index) => [id, index]));
   const drawn = edges.filter(({ from, to }) => from !== to && number.has(from) && number.has(to));
   const ends = drawn.map(({ from, to }) => [number.get(from) ?? 0, number.get(to) ?? 0] as const);
   const columns = columnsOf(ends, ranksOf(neighboursOf(ids.length, ends)));
-  const order = orderOf(columns);
   const { width, height, between, below } = nodeSize;
-  const middles = heightsOf(columns, order, { node: height + below, passed: height / 2 + below });
+  const distances = { node: height + below, passed: height / 2 + below };
+  const kept = before && keptPlaces(columns, { ids, edges: drawn, before });
+  const order = kept?.order ?? orderOf(columns);
+  const middles = kept ? keptHeights(columns, order, distances, kept.heights) : heightsOf(columns, order, distances);
   const left = (point: number) => (columns.ranks[point] ?? 0) * (width + between);
   const middle = (point: number) => Math.round(middles[point] ?? 0) + height / 2;
   const places = new Map(
@@ -57,23 +34,20 @@ export function layout(ids: readonly string[], edges: readonly GraphEdge[]): Lay
   );
   const lines = drawn.map((edge, index) => {
     const points = (columns.paths[index] ?? []).map((point) => ({ x: left(point), y: middle(point) }));
-    return { ...edge, path: pathThrough(points), box: boxAround(points) };
+    const passed = points.slice(1, -1).map(({ y }) => y - height / 2);
+    return { from: edge.from, to: edge.to, points, passed, box: boxAround(points) };
   });
   return {
     places,
     lines,
     width: Math.max(0, order.length * (width + between) - between),
     height: ids.length === 0 ? 0 : middles.reduce((most, y) => Math.max(most, y), 0) + height,
+    laidFor: kept && before ? before.laidFor : ids.length,
   };
 }
 
-interface Point {
-  readonly x: number;
-  readonly y: number;
-}
-
-/** Leaves each point at its right side, and enters the next one at its left side; both horizontally. */
-function pathThrough(points: readonly Point[]): string {
+/** The SVG path of a line. It leaves each point at its right side and enters the next one at its left side; both horizontally. */
+export function pathThrough(points: readonly Point[]): string {
   const { width, between } = nodeSize;
   let path = "";
   for (let step = 1; step < points.length; step++) {
@@ -86,9 +60,13 @@ function pathThrough(points: readonly Point[]): string {
   return path;
 }
 
-const boxAround = (points: readonly Point[]): Box => ({
-  left: Math.min(...points.map(({ x }) => x)),
-  right: Math.max(...points.map(({ x }) => x)) + nodeSize.width,
-  top: Math.min(...points.map(({ y }) => y)),
-  bottom: Math.max(...points.map(({ y }) => y)),
-});
+function boxAround(points: readonly Point[]): Box {
+  let [left, right, top, bottom] = [Infinity, -Infinity, Infinity, -Infinity];
+  for (const { x, y } of points) {
+    left = Math.min(left, x);
+    right = Math.max(right, x);
+    top = Math.min(top, y);
+    bottom = Math.max(bottom, y);
+  }
+  return { left, right: right + nodeSize.width, top, bottom };
+}

@@ -3,7 +3,8 @@ import { memo } from "react";
 import { StatusPath, toneOf, wordOf } from "../look/status.tsx";
 import { groupState } from "./group-state.ts";
 import type { NodeOrGroup } from "./groups.ts";
-import { nodeSize, type Place } from "./layout.ts";
+import type { Place } from "./laid-out.ts";
+import { nodeSize } from "./layout.ts";
 import type { NodeKind } from "./nodes.ts";
 import { shortTitle } from "./short-title.ts";
 
@@ -17,8 +18,7 @@ interface NodeShapeProps {
   readonly reachable: boolean;
 }
 
-/** Drawn again only when one of its properties changes: a live graph changes a few nodes at a time. */
-export const NodeShape = memo(function NodeShape({ node, place, selected, dim, far, reachable }: NodeShapeProps) {
+function Shape({ node, place, selected, dim, far, reachable }: NodeShapeProps) {
   const { status, detail } = node.members ? groupState(node.members) : node;
   const words = [status && wordOf(status), detail].filter(Boolean).join(" · ");
   const looks = `${node.kind} ${status ? toneOf(status) : ""} ${dim ? "dim" : ""} ${selected ? "selected" : ""} ${far ? "far" : ""}`;
@@ -40,7 +40,22 @@ export const NodeShape = memo(function NodeShape({ node, place, selected, dim, f
       {!far && <Words title={node.title} words={words} status={status} />}
     </g>
   );
-});
+}
+
+const isSame = <T extends object>(a: T, b: T) => {
+  const keys = Object.keys(b) as (keyof T)[];
+  return keys.length === Object.keys(a).length && keys.every((key) => Object.is(a[key], b[key]));
+};
+
+/**
+ * Drawn again only when something of it changes: a live graph changes a few nodes at a time, but every answer of the
+ * server makes all nodes and places anew.
+ */
+export const NodeShape = memo(
+  Shape,
+  ({ node, place, ...looks }, { node: nextNode, place: nextPlace, ...nextLooks }) =>
+    isSame(node, nextNode) && isSame(place, nextPlace) && isSame(looks, nextLooks),
+);
 
 const kindWord = { job: "Job", dataset: "Dataset", storage: "Storage" } as const;
 

@@ -1,6 +1,6 @@
 /** Where the arrow keys lead from a node. */
 
-import type { Layout } from "./layout.ts";
+import type { Layout } from "./laid-out.ts";
 import type { Links } from "./nodes.ts";
 
 export type Direction = "left" | "right" | "up" | "down";

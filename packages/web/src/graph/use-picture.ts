@@ -1,8 +1,9 @@
 /** What a graph draws: nodes or groups of nodes, their places, and what is related to the selected node. */
-import { useMemo } from "react";
+import { useMemo, useRef } from "react";
 import { toneOf } from "../look/status.tsx";
 import { grouped, type NodeOrGroup } from "./groups.ts";
-import { type Layout, layout } from "./layout.ts";
+import type { Layout } from "./laid-out.ts";
+import { layout } from "./layout.ts";
 import { type GraphEdge, type GraphNode, type Links, linksOf, related } from "./nodes.ts";
 
 export interface Picture {
@@ -34,17 +35,22 @@ export function usePicture(
 
 /** Lays the graph out anew only if its nodes or edges change, not when states do. */
 function useLayout(nodes: readonly NodeOrGroup[], edges: readonly GraphEdge[]): Layout {
-  const form = JSON.stringify([nodes.map(({ id }) => id), edges.map(({ from, to }) => [from, to])]);
-  // The text stands for both.
-  return useMemo(
-    () =>
-      layout(
-        nodes.map(({ id }) => id),
-        edges,
-      ),
-    [form],
-  );
+  const last = useRef<{ ids: readonly string[]; edges: readonly GraphEdge[]; laid: Layout } | undefined>(undefined);
+  return useMemo(() => {
+    const ids = nodes.map(({ id }) => id);
+    const before = last.current;
+    if (before && sameIds(before.ids, ids) && sameEdges(before.edges, edges)) return before.laid;
+    const laid = layout(ids, edges, before?.laid);
+    last.current = { ids, edges, laid };
+    return laid;
+  }, [nodes, edges]);
 }
+
+const sameIds = (a: readonly string[], b: readonly string[]) =>
+  a.length === b.length && a.every((id, index) => id === b[index]);
+
+const sameEdges = (a: readonly GraphEdge[], b: readonly GraphEdge[]) =>
+  a.length === b.length && a.every(({ from, to }, index) => from === b[index]?.from && to === b[index]?.to);
 
 const urgent = (nodes: readonly NodeOrGroup[]) =>
   (["bad", "run"] as const)

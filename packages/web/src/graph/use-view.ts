@@ -1,7 +1,18 @@
 /** The view of a graph as a hook: it measures its frame, and follows the pointer, the wheel and the buttons. */
 import { type RefObject, useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
-import type { Box, Layout, Place } from "./layout.ts";
-import { boxInView, contains, firstView, fitted, revealed, type Size, type View, zoomed } from "./view.ts";
+import type { Box, Layout, Place } from "./laid-out.ts";
+import {
+  boxInView,
+  carried,
+  contains,
+  firstView,
+  fits,
+  fitted,
+  revealed,
+  type Size,
+  type View,
+  zoomed,
+} from "./view.ts";
 
 export interface Viewing {
   readonly frame: RefObject<HTMLDivElement | null>;
@@ -15,25 +26,41 @@ export interface Viewing {
   readonly wasDragged: () => boolean;
 }
 
-export function useView(graph: Layout, centre: Place | undefined): Viewing {
+/** `centre` is the id of the node around which a large graph begins. */
+export function useView(graph: Layout, centre: string): Viewing {
   const frame = useRef<HTMLDivElement>(null);
   const [size, setSize] = useState<Size>({ width: 800, height: 400 });
-  const [view, setView] = useState<View>(() => firstView(graph, size, centre));
   const isMoved = useRef(false);
-  const begin = (width: number, height: number) => {
-    setSize({ width, height });
-    if (!isMoved.current) setView(firstView(graph, { width, height }, centre));
+  const first = (inSize: Size) => firstView(graph, inSize, graph.places.get(centre));
+  const [view, setView] = useState<View>(() => first(size));
+  const last = useRef(graph);
+  if (last.current !== graph) {
+    // What is looked at stays where it is, unless the graph was changed to show something new, or all of it is in view.
+    const isNew = graph.places.has(centre) && !last.current.places.has(centre);
+    const begins = isNew || (!isMoved.current && fits(graph, size));
+    const kept = begins ? undefined : carried(view, size, last.current.places, graph.places);
+    isMoved.current &&= kept !== undefined;
+    last.current = graph;
+    setView(kept ?? first(size));
+  }
+  const onSize = (next: Size) => {
+    if (next.width === size.width && next.height === size.height) return;
+    setSize(next);
+    if (isMoved.current) return;
+    const shown = graph.places.get(centre);
+    if (fits(graph, size) || fits(graph, next)) setView(first(next));
+    else if (shown) setView((before) => revealed(before, shown, next));
   };
+  useLayoutEffect(() => {
+    const measured = sizeOf(frame.current);
+    setSize(measured);
+    setView(first(measured));
+  }, []);
   const move: Change = useCallback((change) => {
     isMoved.current = true;
     setView(change);
   }, []);
-  // Only a changed graph begins anew: a selection must not move the view.
-  useLayoutEffect(() => {
-    isMoved.current = false;
-    begin(frame.current?.clientWidth ?? 800, frame.current?.clientHeight ?? 400);
-  }, [graph]);
-  useResize(frame, begin);
+  useResize(frame, onSize);
   useWheel(frame, move);
   const wasDragged = useDrag(frame, move);
   return {
@@ -47,13 +74,18 @@ export function useView(graph: Layout, centre: Place | undefined): Viewing {
   };
 }
 
-function useResize(frame: RefObject<HTMLDivElement | null>, onSize: (width: number, height: number) => void) {
+const sizeOf = (frame: HTMLDivElement | null): Size => ({
+  width: frame?.clientWidth ?? 800,
+  height: frame?.clientHeight ?? 400,
+});
+
+function useResize(frame: RefObject<HTMLDivElement | null>, onSize: (size: Size) => void) {
   const latest = useRef(onSize);
   latest.current = onSize;
   useEffect(() => {
     const element = frame.current;
     if (!element) return;
-    const observer = new ResizeObserver(() => latest.current(element.clientWidth, element.clientHeight));
+    const observer = new ResizeObserver(() => latest.current(sizeOf(element)));
     observer.observe(element);
     return () => observer.disconnect();
   }, [frame]);
@@ -65,7 +97,7 @@ function useDrawn(view: View, size: Size): Box {
   const seen = boxInView(view, size);
   const wide = (box: Box) => box.right - box.left;
   if (!drawn.current || !contains(drawn.current, seen) || wide(drawn.current) > 6 * wide(seen))
-    drawn.current = boxInView(view, size, 0.5);
+    drawn.current = boxInView(view, size, 0.25);
   return drawn.current;
 }
 

@@ -1,5 +1,6 @@
 /** What part of a graph is in view: a place on the screen is `place * scale + (x, y)`. */
-import { type Box, nodeSize, type Place } from "./layout.ts";
+import type { Box, Layout, Place } from "./laid-out.ts";
+import { nodeSize } from "./layout.ts";
 
 export interface View {
   readonly x: number;
@@ -13,7 +14,7 @@ export interface Size {
 }
 
 const margin = 14;
-const scales = { least: 0.02, most: 1.5, readable: 0.72 } as const;
+const scales = { least: 0.02, most: 1.5, readable: 0.8 } as const;
 
 const within = (value: number, least: number, most: number) => Math.min(most, Math.max(least, value));
 
@@ -25,10 +26,12 @@ export function fitted(graph: Size, frame: Size): View {
   return { scale, x: (frame.width - graph.width * scale) / 2, y: (frame.height - graph.height * scale) / 2 };
 }
 
+/** Tells whether the whole graph can be read in the frame. */
+export const fits = (graph: Size, frame: Size) => fitted(graph, frame).scale >= scales.readable;
+
 /** The view that a graph begins with: all of it if it can be read then, otherwise the part around `centre`. */
 export function firstView(graph: Size, frame: Size, centre: Place | undefined): View {
-  const whole = fitted(graph, frame);
-  if (whole.scale >= scales.readable) return whole;
+  if (fits(graph, frame)) return fitted(graph, frame);
   const scale = scales.readable;
   const middle = {
     x: centre ? centre.x + nodeSize.width / 2 : frame.width / 2 / scale - margin,
@@ -64,6 +67,29 @@ export function revealed(view: View, place: Place, frame: Size): View {
   const x = shift(place.x * view.scale + view.x, nodeSize.width * view.scale, frame.width);
   const y = shift(place.y * view.scale + view.y, nodeSize.height * view.scale, frame.height);
   return x === 0 && y === 0 ? view : { ...view, x: view.x + x, y: view.y + y };
+}
+
+type Places = Layout["places"];
+
+/**
+ * The view of a graph that has changed: of the nodes in view, the one that is nearest to the middle stays where it is.
+ * Undefined if no node in view is left.
+ */
+export function carried(view: View, frame: Size, before: Places, after: Places): View | undefined {
+  const seen = boxInView(view, frame);
+  const [middleX, middleY] = [(seen.left + seen.right) / 2, (seen.top + seen.bottom) / 2];
+  let nearest = Number.POSITIVE_INFINITY;
+  let result: View | undefined;
+  for (const [id, old] of before) {
+    const distance = Math.hypot(old.x + nodeSize.width / 2 - middleX, old.y + nodeSize.height / 2 - middleY);
+    if (distance >= nearest || !overlaps(boxOf(old), seen)) continue;
+    const place = after.get(id);
+    if (!place) continue;
+    nearest = distance;
+    const { x, y, scale } = view;
+    result = { scale, x: x + (old.x - place.x) * scale, y: y + (old.y - place.y) * scale };
+  }
+  return result;
 }
 
 /** The part of the graph that the frame shows, and `around` times the frame on each side. */

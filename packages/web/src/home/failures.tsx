@@ -2,6 +2,7 @@
 import { Link } from "wouter";
 import { useTeam } from "../api/team.tsx";
 import { Icon } from "../look/icon.tsx";
+import { withoutIds } from "../look/reason.ts";
 import { Status } from "../look/status.tsx";
 import { Time } from "../look/time.tsx";
 import { jobPath } from "../paths/job-paths.ts";
@@ -39,7 +40,7 @@ function OneFailure({ failure: { kind, id, name, reason, at, isMended } }: { fai
           <Time at={at} />
         </span>
       </div>
-      {reason !== null && <p className="reason small">{reason}</p>}
+      {reason !== null && <p className="reason small">{withoutIds(reason)}</p>}
     </li>
   );
 }

@@ -72,14 +72,14 @@ function Night({ since, running, upcoming, ...facts }: NightProps) {
       </p>
       <div className="home-parts">
         <div className="stack">
-          <Part title="Failed since yesterday" more={[`${jobsPath(team)}?status=FAILED`, "All failed jobs"]}>
+          <Part title="Failed today and yesterday" more={[`${jobsPath(team)}?status=FAILED`, "All failed jobs"]}>
             <Failures failures={failuresOf(facts, since)} />
           </Part>
           <Part title="Running and waiting" more={[jobsPath(team), "All jobs"]}>
             {running.length > 0 ? (
               <JobTable jobs={running} label="Running and waiting jobs" />
             ) : (
-              <p className="soft">Nothing runs now.</p>
+              <p className="soft">Nothing is running.</p>
             )}
           </Part>
         </div>

@@ -7,7 +7,7 @@ import { schedulePath, taskPath } from "../paths/schedule-paths.ts";
 
 export function NextRuns({ upcoming }: { upcoming: readonly Upcoming[] }) {
   const team = useTeam();
-  if (upcoming.length === 0) return <p className="soft">Nothing is planned.</p>;
+  if (upcoming.length === 0) return <p className="soft">Nothing is scheduled.</p>;
   return (
     <ul className="next-runs card">
       {upcoming.map(({ kind, id, name, at }) => (

@@ -2,6 +2,7 @@
 import type { Pipeline, PipelineScheduleItem } from "@millrace/contract";
 import { Link } from "wouter";
 import { useTeam } from "../api/team.tsx";
+import { withoutIds } from "../look/reason.ts";
 import { Status, StatusShape, toneOf, wordOf } from "../look/status.tsx";
 import { pipelinePath } from "../paths/pipeline-paths.ts";
 import { newSchedulePath, schedulePath } from "../paths/schedule-paths.ts";
@@ -56,7 +57,7 @@ function OneSchedule({ schedule, runs }: { schedule: PipelineScheduleItem; runs:
         </span>
         <LastRuns runs={runs} />
       </div>
-      {health_reason !== null && health !== "paused" && <p className="reason small">{health_reason}</p>}
+      {health_reason !== null && health !== "paused" && <p className="reason small">{withoutIds(health_reason)}</p>}
     </li>
   );
 }
@@ -64,10 +65,17 @@ function OneSchedule({ schedule, runs }: { schedule: PipelineScheduleItem; runs:
 /** The last runs, oldest first, each a link. */
 function LastRuns({ runs }: { runs: readonly Pipeline[] }) {
   const team = useTeam();
+  if (runs.length === 0) return null;
   return (
     <span className="row last-runs">
+      <span>Last runs</span>
       {runs.toReversed().map(({ pipeline_id, name, status }) => (
-        <Link key={pipeline_id} href={pipelinePath(team, pipeline_id)} title={`${name}: ${wordOf(status)}`}>
+        <Link
+          key={pipeline_id}
+          href={pipelinePath(team, pipeline_id)}
+          className={toneOf(status)}
+          title={`${name}: ${wordOf(status)}`}
+        >
           <StatusShape tone={toneOf(status)} />
           <span className="hidden-text">{`${name}: ${wordOf(status)}`}</span>
         </Link>

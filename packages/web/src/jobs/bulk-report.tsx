@@ -21,11 +21,11 @@ export function BulkReport({ report, onClose }: { report: Report; onClose: () =>
             <Line key={outcome.job.id} outcome={outcome} />
           ))}
         </ul>
-        <footer className="row">
+        <div className="foot row">
           <Button autoFocus onClick={onClose}>
             Close
           </Button>
-        </footer>
+        </div>
       </div>
     </Dialog>
   );

@@ -7,6 +7,7 @@ import { Button } from "../look/button.tsx";
 import { Problem } from "../look/states.tsx";
 import "./job.css";
 import { jobPath } from "../paths/job-paths.ts";
+import { FailureText } from "./failure-text.tsx";
 
 export function ErrorPanel({ job }: { job: Job }) {
   const [, go] = useLocation();
@@ -29,28 +30,9 @@ export function ErrorPanel({ job }: { job: Job }) {
           Show in the log
         </Button>
       </div>
-      {job.error_message !== null && <p>{job.error_message}</p>}
-      <Stack job={job} />
+      <FailureText message={job.error_message} stack={job.error_stack} />
       <Problem error={problem} />
     </section>
-  );
-}
-
-/** The traceback; or, folded, the last lines of the log, which the log below has as well. */
-function Stack({ job: { error_stack, error_message } }: { job: Job }) {
-  if (error_stack === null || error_message?.endsWith(error_stack)) return null;
-  const text = (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a long traceback is scrolled with the keyboard
-    <pre className="code" tabIndex={0}>
-      {error_stack}
-    </pre>
-  );
-  if (error_stack.includes("Traceback")) return text;
-  return (
-    <details>
-      <summary>Last lines of the log</summary>
-      {text}
-    </details>
   );
 }
 

@@ -3,26 +3,32 @@ import { routes } from "@millrace/contract";
 import { useEffect, useState } from "react";
 import { useApi } from "../api/calls.ts";
 import { Button } from "../look/button.tsx";
+import { Chips } from "../look/chips.tsx";
 import { Choice, TextField } from "../look/field.tsx";
-import { Icon } from "../look/icon.tsx";
-import { StatusShape } from "../look/status.tsx";
+import { SearchField } from "../look/search-field.tsx";
 import "./filter-bar.css";
 import { chipNames, chipsOf, type FilterName, isFiltered, spanTitles, statusChips, toggleChip } from "./job-filters.ts";
-import "../look/chips.css";
 import { useFilters } from "./use-filters.ts";
 
 /** Filters that are folded away until they are used. */
 const rare: readonly FilterName[] = ["by", "tag", "cluster", "name", "since", "from", "to"];
 
+const chips = chipNames.map((value) => ({ value, ...statusChips[value] }));
+
 export function FilterBar() {
-  const { filters, clear } = useFilters();
+  const { filters, change, clear } = useFilters();
   const used = rare.filter((name) => filters[name] !== "").length;
   const [open, setOpen] = useState(used > 0);
   return (
     <search className="filter-bar stack tight">
       <div className="row wrap">
-        <SearchField />
-        <Chips />
+        <SearchField label="Search names and scripts" value={filters.q} onSearch={(q) => change({ q }, true)} />
+        <Chips
+          label="States"
+          options={chips}
+          value={chipsOf(filters)}
+          onChoose={(chip) => change({ status: toggleChip(filters, chip) })}
+        />
         <Button kind="bare" icon="down" aria-expanded={open} onClick={() => setOpen(!open)}>
           {used > 0 ? `Filters (${used})` : "Filters"}
         </Button>
@@ -53,45 +59,6 @@ function useTyped(name: FilterName): [string, (text: string) => void] {
     // `change` is new at every drawing, and the URL must not undo what is being typed.
   }, [typed]);
   return [typed, setTyped];
-}
-
-function SearchField() {
-  const [typed, setTyped] = useTyped("q");
-  return (
-    <span className="search-field">
-      <Icon name="search" />
-      <input
-        type="search"
-        aria-label="Search names and scripts"
-        placeholder="Search names and scripts"
-        data-key="/"
-        value={typed}
-        onInput={(event) => setTyped(event.currentTarget.value)}
-      />
-    </span>
-  );
-}
-
-function Chips() {
-  const { filters, change } = useFilters();
-  const chosen = chipsOf(filters);
-  return (
-    <fieldset className="chips row wrap">
-      <legend className="hidden-text">States</legend>
-      {chipNames.map((chip) => (
-        <button
-          key={chip}
-          type="button"
-          className="chip"
-          aria-pressed={chosen.includes(chip)}
-          onClick={() => change({ status: toggleChip(filters, chip) })}
-        >
-          <StatusShape tone={statusChips[chip].tone} still />
-          {statusChips[chip].title}
-        </button>
-      ))}
-    </fieldset>
-  );
 }
 
 function MoreFilters() {

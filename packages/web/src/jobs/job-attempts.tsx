@@ -7,6 +7,7 @@ import { Status } from "../look/status.tsx";
 import { Time, Took } from "../look/time.tsx";
 import "./job.css";
 import { jobPath } from "../paths/job-paths.ts";
+import { FailureText } from "./failure-text.tsx";
 
 export function JobAttemptCards({ job }: { job: Job }) {
   const found = useApi(routes.getJobAttempts, { params: { job_id: job.id }, query: {} });
@@ -53,8 +54,7 @@ const Attempt = ({ job, attempt }: { job: Job; attempt: JobAttempt }) => (
         </>
       )}
     </dl>
-    {attempt.error_message !== null && <p className="bad">{attempt.error_message}</p>}
-    {attempt.error_stack !== null && <pre className="code">{attempt.error_stack}</pre>}
+    <FailureText message={attempt.error_message} stack={attempt.error_stack} />
     <p>
       <Link href={`${jobPath(job.team, job.id)}?attempt=${attempt.number}`}>Log of this attempt</Link>
     </p>

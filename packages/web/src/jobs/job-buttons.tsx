@@ -6,10 +6,12 @@ import { useAction } from "../api/calls.ts";
 import { useRefusal } from "../api/session.tsx";
 import { teamPath } from "../api/team.tsx";
 import { Button, ButtonLink } from "../look/button.tsx";
+import { CopyAs } from "../look/copy-as.tsx";
 import { AskFirst } from "../look/dialog.tsx";
 import { Problem } from "../look/states.tsx";
 import { wordOf } from "../look/status.tsx";
 import { jobPath } from "../paths/job-paths.ts";
+import { copyJob } from "./copy-job.ts";
 
 export function JobButtons({ job }: { job: Job }) {
   const refusal = useRefusal("editor");
@@ -45,6 +47,7 @@ export function JobButtons({ job }: { job: Job }) {
         Edit and rerun
       </ButtonLink>
       <CancelButton job={job} refusal={refusal} />
+      <CopyAs actions={copyJob(job)} />
       <Problem error={rerun.error} />
     </>
   );

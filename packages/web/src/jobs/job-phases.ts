@@ -11,23 +11,37 @@ export interface Phase {
 
 const moment = (text: string | null | undefined) => (text == null ? undefined : Date.parse(text));
 
-/** Returns the phases in order: the queue, then the steps of the newest attempt. */
-export function phasesOf(job: Pick<Job, "created_at" | "started_at" | "finished_at" | "steps">): Phase[] {
+/** A gap that is shorter than this many milliseconds is no phase of its own. */
+const noticed = 50;
+
+type PhasedJob = Pick<Job, "created_at" | "started_at" | "finished_at" | "steps" | "query_type" | "retried">;
+
+/**
+ * Returns the phases in order: the queue, then the steps of the newest attempt. The time before the first step and
+ * after the last one has its own phases, so that all of them together are the whole time of the job.
+ */
+export function phasesOf(job: PhasedJob): Phase[] {
+  const ended = moment(job.finished_at);
   const steps = (job.steps ?? []).map(({ name, label, started_at, finished_at }) => ({
     name,
-    label,
+    label: name === "query" && job.query_type === "SHELL" ? "Run the script" : label,
     from: Date.parse(started_at),
-    to: moment(finished_at) ?? moment(job.finished_at),
+    to: moment(finished_at) ?? ended,
   }));
   const began = moment(job.started_at) ?? steps[0]?.from;
   const queue = {
     name: "queue",
-    label: "Queue",
+    label: job.retried > 0 ? "Queue and earlier attempts" : "Queue",
     from: Date.parse(job.created_at),
-    to: began ?? moment(job.finished_at),
+    to: began ?? ended,
   };
-  return [queue, ...steps];
+  const before = gap("start", "Start", began, steps[0]?.from ?? ended);
+  const after = gap("finish", "Finish", steps.at(-1)?.to, ended);
+  return [queue, ...before, ...steps, ...after];
 }
+
+const gap = (name: string, label: string, from: number | undefined, to: number | undefined): Phase[] =>
+  from !== undefined && (to === undefined || to - from > noticed) ? [{ name, label, from, to }] : [];
 
 /** Widths of the phases in percent. A short phase stays visible. */
 export function widthsOf(phases: readonly Phase[], now: number): number[] {

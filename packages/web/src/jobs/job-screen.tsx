@@ -3,6 +3,7 @@ import { ApiError, type Job, routes } from "@millrace/contract";
 import type { ReactNode } from "react";
 import { useParams } from "wouter";
 import { useApi } from "../api/calls.ts";
+import { useTeam } from "../api/team.tsx";
 import { useUrlState } from "../api/url-state.ts";
 import { LogViewer } from "../logs/log-viewer.tsx";
 import { useFavicon } from "../look/favicon.ts";
@@ -11,7 +12,7 @@ import { LoadError, Loading, Read } from "../look/states.tsx";
 import { Status, toneOf, wordOf } from "../look/status.tsx";
 import { ErrorPanel } from "./error-panel.tsx";
 import "./job.css";
-import { jobPath } from "../paths/job-paths.ts";
+import { jobPath, jobsPath } from "../paths/job-paths.ts";
 import { JobAttemptCards } from "./job-attempts.tsx";
 import { JobButtons } from "./job-buttons.tsx";
 import { JobDatasets } from "./job-datasets.tsx";
@@ -37,7 +38,10 @@ export default function JobScreen() {
 }
 
 const NoJob = ({ id }: { id: string }) => (
-  <LoadError error={new ApiError("not_found", `There is no job ${id} in this team.`)} />
+  <LoadError
+    error={new ApiError("not_found", `There is no job ${id} in this team.`)}
+    list={{ href: jobsPath(useTeam()), title: "All jobs" }}
+  />
 );
 
 function JobPage({ job }: { job: Job }) {
@@ -99,7 +103,7 @@ const EarlierRuns = ({ job }: { job: Job }) => (
   <div className="stack">
     {job.name !== null && <RecentRuns name={job.name} />}
     <section className="stack tight">
-      <h2>Difference to the last success</h2>
+      <h2>What changed since the last success</h2>
       <LastSuccess job={job} />
     </section>
   </div>

@@ -1,6 +1,7 @@
 /** A job at a glance: who, when, where, and what it belongs to. */
-import type { Job } from "@millrace/contract";
+import { isIn, type Job, routes } from "@millrace/contract";
 import { Link } from "wouter";
+import { useApi } from "../api/calls.ts";
 import { CopyButton } from "../look/copy-button.tsx";
 import { Time, Took } from "../look/time.tsx";
 import { jobPath, pipelineOfJob } from "../paths/job-paths.ts";
@@ -18,16 +19,28 @@ export const JobSummary = ({ job }: { job: Job }) => (
     </span>
     {job.started_at !== null && (
       <span>
-        Took <Took from={job.started_at} to={job.finished_at} />
+        {isIn("final", job.status) ? "Took " : "Running for "}
+        <Took from={job.started_at} to={job.finished_at} />
       </span>
     )}
-    {job.compute_cluster_name !== null && <span>on {job.compute_cluster_name}</span>}
+    {job.compute_cluster_name !== null && <span>on the cluster {job.compute_cluster_name}</span>}
     {job.exit_code !== null && <span>Exit code {job.exit_code}</span>}
-    {job.pipeline_id !== null && <Link href={pipelineOfJob(job.team, job.pipeline_id)}>Pipeline</Link>}
-    {job.parent_job_id !== null && <Link href={jobPath(job.team, job.parent_job_id)}>Started by a job</Link>}
-    {job.rerun_from_job_id !== null && <Link href={jobPath(job.team, job.rerun_from_job_id)}>Rerun of a job</Link>}
+    {job.pipeline_id !== null && <Link href={pipelineOfJob(job.team, job.pipeline_id)}>Part of a pipeline</Link>}
+    {job.parent_job_id !== null && <Related id={job.parent_job_id} words="Started by" job={job} />}
+    {job.rerun_from_job_id !== null && <Related id={job.rerun_from_job_id} words="Rerun of" job={job} />}
     {job.tags.map((tag) => (
       <span key={tag} className="mono">{`#${tag}`}</span>
     ))}
   </div>
 );
+
+/** A link to another job. One of the same name, as a rerun has, is named by its id. */
+function Related({ id, words, job }: { id: string; words: string; job: Job }) {
+  const name = useApi(routes.listJobs, { query: { job_id: id } }).data?.[0]?.name;
+  const shown = name == null || name === job.name ? id.slice(0, 8) : name;
+  return (
+    <span>
+      {words} <Link href={jobPath(job.team, id)}>{shown}</Link>
+    </span>
+  );
+}

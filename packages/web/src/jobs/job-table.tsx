@@ -1,10 +1,9 @@
 /** A table of jobs: the same on every screen that lists jobs. */
 import type { Job } from "@millrace/contract";
-import { Link } from "wouter";
 import { Status } from "../look/status.tsx";
 import { type Column, Table } from "../look/table.tsx";
 import { Time, Took } from "../look/time.tsx";
-import { jobPath } from "../paths/job-paths.ts";
+import { JobName } from "./job-name.tsx";
 import { WhyButton, waits } from "./why-queued.tsx";
 
 export const jobColumns: readonly Column<Job>[] = [
@@ -17,9 +16,9 @@ export const jobColumns: readonly Column<Job>[] = [
       </>
     ),
   },
-  { title: "Name", wide: true, cell: (job) => <Link href={jobPath(job.team, job.id)}>{job.name ?? job.id}</Link> },
+  { title: "Name", wide: true, cell: (job) => <JobName job={job} /> },
   { title: "Created by", optional: true, cell: ({ created_by }) => created_by },
-  { title: "Created", cell: ({ created_at }) => <Time at={created_at} /> },
+  { title: "Created", optional: true, cell: ({ created_at }) => <Time at={created_at} /> },
   { title: "Took", number: true, cell: (job) => <Took from={job.started_at} to={job.finished_at} /> },
 ];
 

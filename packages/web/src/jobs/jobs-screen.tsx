@@ -5,7 +5,7 @@ import { useApiPages } from "../api/calls.ts";
 import { useRefusal } from "../api/session.tsx";
 import { teamPath, useTeam } from "../api/team.tsx";
 import { Button, ButtonLink } from "../look/button.tsx";
-import { CopyAs } from "../look/copy-as.tsx";
+import { CopyAs, copyable } from "../look/copy-as.tsx";
 import { Command } from "../look/copy-button.tsx";
 import { Screen } from "../look/screen.tsx";
 import { Empty, Read } from "../look/states.tsx";
@@ -64,12 +64,12 @@ interface FoundProps {
 }
 
 const Found = ({ items, selected, select, more }: FoundProps) => (
-  <>
+  <div className="found-jobs">
     <BulkBar jobs={items.filter(({ id }) => selected.has(id))} onDone={() => select(new Set())} />
     <ListedRuns jobs={items} />
     <SelectableJobs jobs={items} selected={selected} onSelect={select} />
     {more}
-  </>
+  </div>
 );
 
 /**
@@ -99,10 +99,15 @@ function More({ jobs, found }: { jobs: ReturnType<typeof useFilteredJobs>; found
 }
 
 function CopyList() {
-  const team = useTeam();
   const { filters } = useFilters();
   const query = () => jobsQuery(filters, Date.now());
-  return <CopyAs route={routes.listJobs} input={() => ({ query: query() })} cli={() => listCommand(team, query())} />;
+  const list = copyable(
+    "List",
+    routes.listJobs,
+    () => ({ query: query() }),
+    (team) => listCommand(team, query()),
+  );
+  return <CopyAs actions={[list]} />;
 }
 
 function NewJob() {

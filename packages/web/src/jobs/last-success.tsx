@@ -54,7 +54,11 @@ function Difference({ before, job }: { before: Job; job: Job }) {
         <Time at={before.created_at} />.
       </p>
       {changed.length === 0 && !hasOtherScript && (
-        <p>Script, requirements and settings are the same. The data, or what the script reads, has changed.</p>
+        <p>
+          {job.status === "FAILED"
+            ? "Script, requirements and settings are the same, so the difference is in the data or the surroundings."
+            : "Script, requirements and settings are the same."}
+        </p>
       )}
       {hasOtherScript && <DiffOf title="Script" before={before.query} after={job.query} />}
       {long.map((one) => (

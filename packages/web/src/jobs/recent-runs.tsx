@@ -2,11 +2,9 @@
 import { isIn, type Job, routes } from "@millrace/contract";
 import { useApi } from "../api/calls.ts";
 import { toneOf, wordOf } from "../look/status.tsx";
-import { duration } from "../look/time.tsx";
+import { duration, exactTime } from "../look/time.tsx";
 import { jobPath } from "../paths/job-paths.ts";
 import { type Bar, Bars } from "../plots/bars.tsx";
-
-const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 
 /** The bars of runs that have begun, oldest first. With `named`, each bar says the name of its job. */
 const barsOf = (jobs: readonly Job[], named = false): Bar[] =>
@@ -18,7 +16,7 @@ const barsOf = (jobs: readonly Job[], named = false): Bar[] =>
 function barOf(job: Job, name: string): Bar {
   const began = Date.parse(job.started_at ?? "");
   const value = (job.finished_at === null ? Date.now() : Date.parse(job.finished_at)) - began;
-  const label = name + exact.format(began);
+  const label = name + exactTime(began);
   return {
     key: job.id,
     label: `${label} (${wordOf(job.status)})`,
@@ -47,6 +45,13 @@ export function ListedRuns({ jobs }: { jobs: readonly Job[] }) {
   const bars = barsOf(jobs.slice(0, 40), true);
   if (bars.length < 2) return null;
   return (
-    <Bars label="Durations of the newest jobs" titles={["Job", "Took"]} items={bars} format={duration} height={48} />
+    <Bars
+      label="Durations of the newest jobs"
+      hint="Durations of the newest jobs"
+      titles={["Job", "Took"]}
+      items={bars}
+      format={duration}
+      height={36}
+    />
   );
 }

@@ -1,5 +1,7 @@
 /** The settings of a job as names and texts, in the order in which they are shown and compared. */
 import { durationWords, type Job } from "@millrace/contract";
+import { languages } from "../look/language.ts";
+import { priorities } from "../look/priority.ts";
 
 const lines = (values: Readonly<Record<string, unknown>>) =>
   Object.entries(values)
@@ -11,14 +13,14 @@ const words = (seconds: number | null | undefined) => (seconds ? durationWords(s
 
 export function settingsOf(job: Job): (readonly [string, string])[] {
   return [
-    ["Type", job.query_type],
+    ["Language", languages[job.query_type]],
     ["Repository", job.repository ?? ""],
     ["Script", job.script ?? ""],
     ["Python", job.python_version ?? ""],
     ["Requirements", job.requirements ?? ""],
     ["Cluster", job.compute_cluster_name ?? ""],
     ["Slots", String(job.workers)],
-    ["Priority", job.priority === 5 ? "5 (normal)" : job.priority === 0 ? "0 (first)" : String(job.priority)],
+    ["Priority", priorities[job.priority] ?? String(job.priority)],
     ["Credentials", (job.credentials_names ?? [job.credentials_name ?? ""]).join(", ")],
     ["Environment", lines(job.environment)],
     ["Parameters", lines(job.params as Record<string, unknown>)],

@@ -55,7 +55,11 @@ const skipped = {
 } as const;
 
 const act = {
-  cancel: (client: Client, { id }: Job) => client.call(routes.cancelJob, { params: { job_id: id }, body: {} }),
+  async cancel(client: Client, { id }: Job) {
+    const { message } = await client.call(routes.cancelJob, { params: { job_id: id }, body: {} });
+    // The report has the name of the job already.
+    return { message: message.replace(`Job ${id}`, "It") };
+  },
   async rerun(client: Client, { id }: Job) {
     const whole = await wholeJob(client, id);
     return { message: "Created a new job.", created: await client.call(routes.createJob, { body: rerunInput(whole) }) };

@@ -38,11 +38,11 @@ export function WhyButton({ job }: { job: Waiting }) {
       {open && (
         <Dialog title={`Why ${job.name ?? "the job"} waits`} onClose={() => setOpen(false)}>
           <Answer id={job.id} />
-          <footer className="row">
+          <div className="foot row">
             <Button autoFocus onClick={() => setOpen(false)}>
               Close
             </Button>
-          </footer>
+          </div>
         </Dialog>
       )}
     </>

@@ -42,7 +42,7 @@ export function LogRow({ number, line, withTime, find, mark, onNumber }: RowProp
   );
 }
 
-const timeOfDay = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
+const timeOfDay = new Intl.DateTimeFormat(undefined, { timeStyle: "medium", hourCycle: "h23" });
 
 function LineTime({ line }: { line: ShownLine | undefined }) {
   const written = timeOf(plainOf((line?.text ?? "").slice(0, 80)));

@@ -1,6 +1,6 @@
 /** The tools above a log: search, errors, wrapping, times, download. */
 import type { Job } from "@millrace/contract";
-import { type FormEvent, useState } from "react";
+import { type FormEvent, type ReactNode, useState } from "react";
 import { serverPath } from "../api/base.ts";
 import { Button } from "../look/button.tsx";
 import "../look/field.css";
@@ -33,17 +33,23 @@ interface ToolsProps {
   readonly onHit: (line: number) => void;
   readonly onError: () => void;
   readonly notice: string;
+  /** What leads to the end of the log, or follows it. */
+  readonly end: ReactNode;
 }
 
-export function LogTools({ job, attempt, search, toggles, onHit, onError, notice }: ToolsProps) {
+export function LogTools({ job, attempt, search, toggles, onHit, onError, notice, end }: ToolsProps) {
   return (
     <div className="log-tools stack tight">
       <div className="row wrap">
         <SearchForm search={search} onHit={onHit} />
         <span className="log-space-between" />
+        <span className="log-notice small soft" role="status">
+          {notice}
+        </span>
         <Button kind="bare" icon="warning" onClick={onError}>
           Next error
         </Button>
+        {end}
         <Button kind="bare" aria-pressed={toggles.wraps} onClick={toggles.toggleWrap}>
           Wrap
         </Button>
@@ -52,12 +58,9 @@ export function LogTools({ job, attempt, search, toggles, onHit, onError, notice
         </Button>
         <a className="button bare" href={downloadPath(job, attempt)} download={`${job.id}.log`}>
           <Icon name="download" />
-          Download
+          <span className="log-word">Download</span>
         </a>
       </div>
-      <span className="hidden-text" role="status">
-        {notice}
-      </span>
       <Problem error={search.found.error} />
     </div>
   );

@@ -82,6 +82,7 @@ function Viewer({ job, attempt }: { job: Job; attempt: number | undefined }) {
         onHit={goTo}
         onError={() => void error()}
         notice={notice}
+        end={<LogEnd isLive={log.isLive} view={view} />}
       />
       <LogNow log={log} />
       <LogList
@@ -109,7 +110,7 @@ function Viewer({ job, attempt }: { job: Job; attempt: number | undefined }) {
           );
         }}
       />
-      <LogFoot log={log} view={view} />
+      <LogFoot log={log} />
     </section>
   );
 }
@@ -207,7 +208,7 @@ function LogNow({ log: { lines, isLive } }: { log: OpenLog }) {
 
 const count = new Intl.NumberFormat("en");
 
-const LogFoot = ({ log: { lines, isLive, isConnected }, view }: { log: OpenLog; view: LogWindow }) => (
+const LogFoot = ({ log: { lines, isLive, isConnected } }: { log: OpenLog }) => (
   <footer className="log-foot row apart small soft">
     <span>
       {lines.total === undefined
@@ -216,19 +217,32 @@ const LogFoot = ({ log: { lines, isLive, isConnected }, view }: { log: OpenLog; 
           : "\u00a0"
         : `${count.format(lines.total)} ${lines.total === 1 ? "line" : "lines"}, ${bytes(lines.size)}`}
     </span>
-    <span className="row">
-      {lines.error !== undefined || (isLive && !isConnected) ? (
-        <span className="warn" role="status">
-          Connection lost; trying again
-        </span>
-      ) : (
-        isLive && <span>{view.isAtEnd ? "Following" : "Live"}</span>
-      )}
-      {!view.isAtEnd && (
-        <Button kind="bare" icon="down" onClick={view.goToEnd}>
-          {isLive ? "Follow the end" : "Go to the end"}
-        </Button>
-      )}
-    </span>
+    {(lines.error !== undefined || (isLive && !isConnected)) && (
+      <span className="warn" role="status">
+        Connection lost; trying again
+      </span>
+    )}
   </footer>
 );
+
+/** A live log is followed or not; an ended one has a way to its end. */
+function LogEnd({ isLive, view }: { isLive: boolean; view: LogWindow }) {
+  if (isLive)
+    return (
+      <Button
+        kind="bare"
+        icon="down"
+        aria-pressed={view.isAtEnd}
+        title="Shows new lines as they are written"
+        onClick={view.isAtEnd ? view.stay : view.goToEnd}
+      >
+        Follow
+      </Button>
+    );
+  if (view.isAtEnd) return null;
+  return (
+    <Button kind="bare" icon="down" onClick={view.goToEnd}>
+      Go to the end
+    </Button>
+  );
+}

@@ -13,6 +13,8 @@ export interface LogWindow {
   readonly isAtEnd: boolean;
   goTo(row: number): void;
   goToEnd(): void;
+  /** Stops following the end: the lines in view stay. */
+  stay(): void;
   onScroll(): void;
   onKey(key: string): boolean;
 }
@@ -69,6 +71,7 @@ export function useLogWindow(rows: number, wraps: boolean): LogWindow {
       setTop(Math.max(0, Math.min(row - Math.floor(height / rowHeight / 3), lastTop(extent))));
     },
     goToEnd: () => setAtEnd(true),
+    stay: () => setAtEnd(false),
     onScroll: () => {
       const at = frame.current?.scrollTop ?? 0;
       if (Math.abs(at - expected.current) > 1) move(topOf(latest.current, at));

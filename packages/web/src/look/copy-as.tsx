@@ -1,5 +1,5 @@
-/** Copies an action as a command of curl, of the command line, or as Python, for scripts that do the same. */
-import type { Route, RouteInput } from "@millrace/contract";
+/** Copies actions as commands of curl, of the command line, or as Python, for scripts that do the same. */
+import type { PlainRequest, Route, RouteInput } from "@millrace/contract";
 import { type SyntheticEvent, useContext, useRef, useState } from "react";
 import { prefix } from "../api/base.ts";
 import { TeamContext } from "../api/team.tsx";
@@ -8,27 +8,28 @@ import { writeText } from "./copy-button.tsx";
 import { Icon } from "./icon.tsx";
 import { curlOf, pythonOf, shownRequest } from "./request-code.ts";
 
-interface CopyAsProps<R extends Route> {
-  readonly route: R;
-  /** Returns the input of the call; it is asked for when something is copied. May throw what is wrong with it. */
-  readonly input: () => RouteInput<R>;
-  /** The command of the command line that does the same, if there is one. */
-  readonly cli?: () => string;
+/** An action or a list that can be copied. */
+export interface Copyable {
+  readonly title: string;
+  readonly request: (place: { readonly url: string; readonly team: string | undefined }) => PlainRequest;
+  readonly cli: ((team: string) => string) | undefined;
 }
 
-export function CopyAs<R extends Route>({ route, input, cli }: CopyAsProps<R>) {
-  const team = useContext(TeamContext);
+/**
+ * Returns what can be copied of a call. `input` is asked for when something is copied, and may throw what is wrong with
+ * it. `cli` is the command of the command line that does the same, if there is one.
+ */
+export const copyable = <R extends Route>(
+  title: string,
+  route: R,
+  input: () => RouteInput<R>,
+  cli?: (team: string) => string,
+): Copyable => ({ title, cli, request: (place) => shownRequest(place, route, input()) });
+
+/** A menu for one action, or for several, each with its title. */
+export function CopyAs({ actions }: { actions: readonly Copyable[] }) {
   const menu = useRef<HTMLDetailsElement>(null);
   const [said, setSaid] = useState("");
-  const request = () => shownRequest({ url: window.location.origin + prefix, team }, route, input());
-  const copy = async (name: string, text: () => string) => {
-    try {
-      await writeText(text());
-      setSaid(`Copied as ${name}`);
-    } catch (error) {
-      setSaid(error instanceof Error ? error.message : String(error));
-    }
-  };
   return (
     <details
       ref={menu}
@@ -40,16 +41,44 @@ export function CopyAs<R extends Route>({ route, input, cli }: CopyAsProps<R>) {
       <summary className="button bare">
         <Icon name="copy" />
         Copy as
+        <Icon name="down" size={12} />
       </summary>
       <div className="copy-menu">
-        <Entry name="curl" onClick={() => void copy("curl", () => curlOf(request()))} />
-        {cli && <Entry name="CLI" onClick={() => void copy("CLI", cli)} />}
-        <Entry name="Python" onClick={() => void copy("Python", () => pythonOf(request()))} />
+        {actions.map((action) => (
+          <Entries key={action.title} action={action} isOnly={actions.length === 1} say={setSaid} />
+        ))}
         <p role="status" className="small soft">
           {said || "The token is read from $MILLRACE_TOKEN"}
         </p>
       </div>
     </details>
+  );
+}
+
+interface EntriesProps {
+  readonly action: Copyable;
+  readonly isOnly: boolean;
+  readonly say: (text: string) => void;
+}
+
+function Entries({ action: { title, request, cli }, isOnly, say }: EntriesProps) {
+  const team = useContext(TeamContext);
+  const place = { url: window.location.origin + prefix, team };
+  const copy = async (name: string, text: () => string) => {
+    try {
+      await writeText(text());
+      say(isOnly ? `Copied as ${name}` : `Copied ${title.toLowerCase()} as ${name}`);
+    } catch (error) {
+      say(error instanceof Error ? error.message : String(error));
+    }
+  };
+  return (
+    <fieldset aria-label={title} className={isOnly ? "copy-only" : "copy-group"}>
+      {!isOnly && <span className="copy-title">{title}</span>}
+      <Entry name="curl" onClick={() => void copy("curl", () => curlOf(request(place)))} />
+      {cli && <Entry name="CLI" onClick={() => void copy("CLI", () => cli(team ?? ""))} />}
+      <Entry name="Python" onClick={() => void copy("Python", () => pythonOf(request(place)))} />
+    </fieldset>
   );
 }
 

@@ -32,10 +32,10 @@ export function Dialog({ title, onClose, children }: DialogProps) {
         onClose();
       }}
     >
-      <header className="row apart">
+      <div className="head row apart">
         <h2 id={heading}>{title}</h2>
         <Button kind="bare" icon="cross" aria-label="Close" onClick={onClose} />
-      </header>
+      </div>
       {children}
     </dialog>
   );
@@ -63,14 +63,14 @@ export const AskFirst = ({ keep = "Keep it", kind = "danger", ...ask }: AskProps
     <div className="stack">
       <div className="prose">{ask.children}</div>
       <Problem error={ask.error} />
-      <footer className="row">
+      <div className="foot row">
         <Button autoFocus onClick={ask.onClose}>
           {keep}
         </Button>
         <Button kind={kind} busy={ask.busy} onClick={ask.onConfirm}>
           {ask.action}
         </Button>
-      </footer>
+      </div>
     </div>
   </Dialog>
 );

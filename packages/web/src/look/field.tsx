@@ -4,15 +4,24 @@ import {
   type ReactNode,
   type SelectHTMLAttributes,
   type TextareaHTMLAttributes,
+  useContext,
   useId,
 } from "react";
 import "./field.css";
+import { errorOf } from "./field-errors.ts";
+import { FormError } from "./form-error.ts";
 
 interface Labelled {
   readonly label: string;
   readonly hint?: ReactNode;
-  /** Why the value is refused. */
+  /** Why the value is refused. A field with the name that the API has for it finds this in the error of its form. */
   readonly error?: string | undefined;
+}
+
+/** Returns what is wrong with the value: what the caller says, or what the server said about the field of this name. */
+function useFieldError(error: string | undefined, name: string | undefined): string | undefined {
+  const submitted = useContext(FormError);
+  return error ?? (name === undefined ? undefined : errorOf(submitted, name));
 }
 
 function Field({ label, hint, error, id, children }: Labelled & { id: string; children: ReactNode }) {
@@ -43,11 +52,12 @@ function describedBy(id: string, { hint, error }: Pick<Labelled, "hint" | "error
 export function TextField({
   label,
   hint,
-  error,
+  error: given,
   onText,
   ...rest
 }: Labelled & InputHTMLAttributes<HTMLInputElement> & { onText?: (text: string) => void }) {
   const id = useId();
+  const error = useFieldError(given, rest.name);
   return (
     <Field label={label} hint={hint} error={error} id={id}>
       <input
@@ -63,11 +73,12 @@ export function TextField({
 export function TextArea({
   label,
   hint,
-  error,
+  error: given,
   onText,
   ...rest
 }: Labelled & TextareaHTMLAttributes<HTMLTextAreaElement> & { onText?: (text: string) => void }) {
   const id = useId();
+  const error = useFieldError(given, rest.name);
   return (
     <Field label={label} hint={hint} error={error} id={id}>
       <textarea
@@ -83,12 +94,13 @@ export function TextArea({
 export function Choice({
   label,
   hint,
-  error,
+  error: given,
   onText,
   children,
   ...rest
 }: Labelled & SelectHTMLAttributes<HTMLSelectElement> & { onText?: (text: string) => void }) {
   const id = useId();
+  const error = useFieldError(given, rest.name);
   return (
     <Field label={label} hint={hint} error={error} id={id}>
       <select

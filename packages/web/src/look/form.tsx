@@ -1,6 +1,11 @@
-/** A form: its fields, the error of the last submission, and its button. What was typed stays after an error. */
-import type { ReactNode } from "react";
+/**
+ * A form: its fields, the error of the last submission, and its button. What was typed stays after an error. An error
+ * about a field stands beside the field.
+ */
+import { type ReactNode, useRef } from "react";
 import { Button } from "./button.tsx";
+import { fieldOf } from "./field-errors.ts";
+import { FormError } from "./form-error.ts";
 import { Problem } from "./states.tsx";
 
 interface FormProps {
@@ -19,35 +24,39 @@ interface FormProps {
   readonly children: ReactNode;
 }
 
-export const Form = ({
-  action,
-  onSubmit,
-  busy,
-  error,
-  done,
-  refusal,
-  onCancel,
-  isMain = true,
-  children,
-}: FormProps) => (
-  <form
-    className="stack"
-    onSubmit={(event) => {
-      event.preventDefault();
-      if (!busy && refusal === undefined) onSubmit();
-    }}
-  >
-    {children}
-    <Problem error={error} />
-    <footer className="row wrap">
-      <Button type="submit" kind={isMain ? "main" : "plain"} busy={busy} refusal={refusal}>
-        {action}
-      </Button>
-      {onCancel && <Button onClick={onCancel}>Cancel</Button>}
+export function Form({ onSubmit, busy, error, refusal, children, ...foot }: FormProps) {
+  const form = useRef<HTMLFormElement>(null);
+  const field = fieldOf(error);
+  const isBesideField = field !== undefined && form.current?.elements.namedItem(field) != null;
+  return (
+    <form
+      ref={form}
+      className="stack"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (!busy && refusal === undefined) onSubmit();
+      }}
+    >
+      <FormError.Provider value={error}>{children}</FormError.Provider>
+      <Problem error={isBesideField ? undefined : error} />
+      <Foot busy={busy} refusal={refusal} {...foot} />
+      {refusal !== undefined && <p className="small soft">{refusal}</p>}
+    </form>
+  );
+}
+
+type FootProps = Omit<FormProps, "onSubmit" | "error" | "children">;
+
+const Foot = ({ action, busy, refusal, isMain = true, done, onCancel }: FootProps) => (
+  <div className="foot row wrap">
+    {onCancel && <Button onClick={onCancel}>Cancel</Button>}
+    <Button type="submit" kind={isMain ? "main" : "plain"} busy={busy} refusal={refusal}>
+      {action}
+    </Button>
+    {!onCancel && (
       <span role="status" className="good">
         {done || ""}
       </span>
-    </footer>
-    {refusal !== undefined && <p className="small soft">{refusal}</p>}
-  </form>
+    )}
+  </div>
 );

@@ -18,7 +18,7 @@ export function shownRequest<R extends Route>(
     Object.fromEntries(
       Object.entries(request.body)
         .filter(([, value]) => value !== null && value !== undefined)
-        .map(([name, value]) => [name, isSecret(name) ? hidden : value]),
+        .map(([name, value]) => [name, isSecret(name) && value !== "" ? hidden : value]),
     );
   return { ...request, body };
 }

@@ -1,5 +1,5 @@
 /** The top of a screen: its title, which is also the title of the tab, and its actions. */
-import { type ReactNode, useEffect, useRef } from "react";
+import { Fragment, type ReactNode, useEffect, useRef } from "react";
 import { Link } from "wouter";
 import "./screen.css";
 
@@ -34,6 +34,8 @@ export function Screen({ title, beside, actions, tab = title, children }: Screen
 interface Tab {
   readonly href: string;
   readonly title: string;
+  /** What this tab and those after it are about. */
+  readonly group?: string | undefined;
 }
 
 interface TabsProps {
@@ -51,10 +53,13 @@ export function Tabs({ label, tabs, current }: TabsProps) {
   }, [current]);
   return (
     <nav ref={row} className="tabs row" aria-label={label}>
-      {tabs.map(({ href, title }) => (
-        <Link key={href} href={href} aria-current={href === current ? "page" : undefined}>
-          {title}
-        </Link>
+      {tabs.map(({ href, title, group }) => (
+        <Fragment key={href}>
+          {group !== undefined && <span className="tab-group">{group}</span>}
+          <Link href={href} aria-current={href === current ? "page" : undefined}>
+            {title}
+          </Link>
+        </Fragment>
       ))}
     </nav>
   );

@@ -1,6 +1,7 @@
 /** A field that searches when the user stops typing. */
 import { useEffect, useState } from "react";
 import "./field.css";
+import { Icon } from "./icon.tsx";
 
 interface SearchFieldProps {
   readonly label: string;
@@ -20,14 +21,16 @@ export function SearchField({ label, value, onSearch }: SearchFieldProps) {
     return () => clearTimeout(timer);
   }, [text, value, onSearch]);
   return (
-    <input
-      type="search"
-      className="search-field"
-      aria-label={label}
-      placeholder={label}
-      value={text}
-      onInput={(event) => setText(event.currentTarget.value)}
-      onKeyDown={(event) => event.key === "Enter" && onSearch(text)}
-    />
+    <span className="search-box">
+      <Icon name="search" />
+      <input
+        type="search"
+        aria-label={label}
+        placeholder={label}
+        value={text}
+        onInput={(event) => setText(event.currentTarget.value)}
+        onKeyDown={(event) => event.key === "Enter" && onSearch(text)}
+      />
+    </span>
   );
 }

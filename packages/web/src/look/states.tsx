@@ -2,7 +2,7 @@
 import { ApiError } from "@millrace/contract";
 import type { ReactNode } from "react";
 import { Offline } from "../api/client.ts";
-import { Button } from "./button.tsx";
+import { Button, ButtonLink } from "./button.tsx";
 import { Icon } from "./icon.tsx";
 import "./states.css";
 
@@ -30,17 +30,33 @@ const titles: Partial<Record<string, string>> = {
   unavailable: "The server is not available",
 };
 
-/** An error in the place of the content. */
-export function LoadError({ error, retry }: { error: unknown; retry?: () => void }) {
-  const title =
-    error instanceof Offline
-      ? "No connection to the server"
-      : ((error instanceof ApiError && titles[error.code]) ?? "This could not be loaded");
+/** The list in which what was not found would be. */
+interface ListLink {
+  readonly href: string;
+  /** Such as "All schedules". */
+  readonly title: string;
+}
+
+interface LoadErrorProps {
+  readonly error: unknown;
+  readonly retry?: () => void;
+  readonly list?: ListLink | undefined;
+}
+
+/** An error in the place of the content. What was not found is offered as a list; a second try would not find it. */
+export function LoadError({ error, retry, list }: LoadErrorProps) {
+  const code = error instanceof ApiError ? error.code : "";
+  const known = error instanceof Offline ? "No connection to the server" : titles[code];
   return (
     <div className="empty stack tight" role="alert">
-      <h2>{title || "This could not be loaded"}</h2>
+      <h2>{known ?? "This could not be loaded"}</h2>
       <p>{messageOf(error)}</p>
-      {retry && (
+      {code === "not_found" && list && (
+        <p>
+          <ButtonLink href={list.href}>{list.title}</ButtonLink>
+        </p>
+      )}
+      {code !== "not_found" && retry && (
         <p>
           <Button icon="again" onClick={retry}>
             Try again
@@ -65,12 +81,26 @@ export const messageOf = (error: unknown) => (error instanceof Error ? error.mes
 interface Reading<T> {
   readonly data: T | undefined;
   readonly error: unknown;
+  /** Why the last attempt failed, and how many did, while it is repeated. */
+  readonly failureReason?: unknown;
+  readonly failureCount?: number;
   readonly refetch: () => unknown;
 }
 
+interface ReadProps<T> {
+  readonly from: Reading<T>;
+  readonly list?: ListLink | undefined;
+  readonly children: (data: T) => ReactNode;
+}
+
 /** Shows what was read; until then that it loads, or why it cannot be read. An old answer stays during an error. */
-export function Read<T>({ from, children }: { from: Reading<T>; children: (data: T) => ReactNode }) {
-  if (from.data !== undefined) return <>{children(from.data)}</>;
-  if (from.error) return <LoadError error={from.error} retry={() => void from.refetch()} />;
-  return <Loading />;
+export function Read<T>({ from, list, children }: ReadProps<T>) {
+  if (from.data === undefined) return <NotRead from={from} list={list} />;
+  return children(from.data);
+}
+
+/** In the place of something that is being read for the first time, or that cannot be read. */
+export function NotRead({ from, list }: Omit<ReadProps<unknown>, "children">) {
+  const error = from.error || ((from.failureCount ?? 0) > 1 && from.failureReason);
+  return error ? <LoadError error={error} retry={() => void from.refetch()} list={list} /> : <Loading />;
 }

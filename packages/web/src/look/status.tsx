@@ -8,7 +8,7 @@ const states: Readonly<Record<string, readonly [Tone, string]>> = {
   CREATED: ["wait", "Created"],
   SCHEDULED: ["wait", "Scheduled"],
   QUEUED: ["wait", "Queued"],
-  PENDING: ["wait", "Pending"],
+  PENDING: ["wait", "Waiting"],
   PROVISIONING: ["run", "Starting"],
   INIT: ["run", "Preparing"],
   RUNNING: ["run", "Running"],
@@ -27,8 +27,8 @@ const states: Readonly<Record<string, readonly [Tone, string]>> = {
   skipping: ["warn", "Skipping"],
   overdue: ["bad", "Overdue"],
   paused: ["warn", "Paused"],
-  // Outcomes of a schedule's ticks.
-  fired: ["good", "Fired"],
+  // What a schedule did when it was due.
+  fired: ["good", "Started"],
   failed: ["bad", "Failed"],
   skipped: ["off", "Skipped"],
   missed: ["off", "Missed"],

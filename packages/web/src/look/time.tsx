@@ -22,14 +22,17 @@ export function relativeTime(moment: number, now: number): string {
     : relative.format(Math.trunc(distance / 1000), "second");
 }
 
-const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" });
+
+/** A moment as date and time, the same on every screen: `Nov 17, 2026, 11:38:29`. */
+export const exactTime = (at: number | string | Date) => exact.format(new Date(at));
 
 /** A moment relative to now; the exact time is its title, and what screen readers say. */
 export function Time({ at }: { at: string | null | undefined }) {
   const now = useNow(at != null);
   if (at == null) return <span className="soft">–</span>;
   const moment = Date.parse(at);
-  const whole = exact.format(moment);
+  const whole = exactTime(moment);
   return (
     <time dateTime={at} title={whole} className="nowrap">
       {relativeTime(moment, now)}
@@ -38,9 +41,10 @@ export function Time({ at }: { at: string | null | undefined }) {
   );
 }
 
-/** A duration in milliseconds, in at most two units: `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`, `3 d 4 h`. */
+/** A duration in milliseconds, in at most two units: `< 0.1 s`, `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`, `3 d 4 h`. */
 export function duration(milliseconds: number): string {
   const seconds = Math.max(0, milliseconds) / 1000;
+  if (seconds < 0.05) return "< 0.1 s";
   if (seconds < 10) return `${seconds.toFixed(1)} s`;
   if (seconds < 60) return `${Math.round(seconds)} s`;
   const whole = Math.round(seconds);

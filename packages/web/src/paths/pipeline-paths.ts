@@ -1,7 +1,7 @@
 /** Paths of the pages of pipelines. */
 import { teamPath } from "../api/team.tsx";
 
-const pipelinesPath = (team: string) => teamPath(team, "/pipelines");
+export const pipelinesPath = (team: string) => teamPath(team, "/pipelines");
 export const pipelinePath = (team: string, id: string) => `${pipelinesPath(team)}/${id}`;
 
 /** The form for a new pipeline, with these datasets chosen. Names of datasets contain no spaces. */

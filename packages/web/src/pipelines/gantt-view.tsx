@@ -1,5 +1,5 @@
 /** The jobs of a pipeline on a line of time; those of the critical path are marked. */
-import { isUnfinished, type Pipeline } from "@millrace/contract";
+import { isUnfinished, type JobPipelineRun, type Pipeline } from "@millrace/contract";
 import { useState } from "react";
 import { Link } from "wouter";
 import { useTeam } from "../api/team.tsx";
@@ -12,6 +12,7 @@ import { jobPath } from "../paths/job-paths.ts";
 import { criticalPath, tookOf } from "./critical-path.ts";
 import "./gantt.css";
 import { type Bar, ganttOf, marksOf } from "./gantt.ts";
+import { reasonNotRun } from "./run-reasons.ts";
 
 const step = 200;
 
@@ -25,6 +26,7 @@ export function GanttView({ pipeline }: { pipeline: Pipeline }) {
         <p>The timeline shows when each job ran, and how long.</p>
       </Empty>
     );
+  const rest = bars.length + notStarted.length - most;
   const critical = new Set(criticalPath(pipeline.job_runs, now).map(({ job_id }) => job_id));
   return (
     <div className="stack tight">
@@ -37,14 +39,14 @@ export function GanttView({ pipeline }: { pipeline: Pipeline }) {
           {bars.slice(0, most).map((bar) => (
             <GanttRow key={bar.run.job_id} bar={bar} now={now} critical={critical.has(bar.run.job_id)} />
           ))}
+          {notStarted.slice(0, Math.max(0, most - bars.length)).map((run) => (
+            <EmptyRow key={run.job_id} pipeline={pipeline} run={run} />
+          ))}
         </ul>
       </div>
-      {notStarted > 0 && (
-        <p className="small soft">{`${notStarted.toLocaleString("en")} more ${notStarted === 1 ? "job has" : "jobs have"} not started.`}</p>
-      )}
-      {bars.length > most && (
+      {rest > 0 && (
         <div>
-          <Button onClick={() => setMost(most + step)}>{`Show ${Math.min(step, bars.length - most)} more jobs`}</Button>
+          <Button onClick={() => setMost(most + step)}>{`Show ${Math.min(step, rest)} more jobs`}</Button>
         </div>
       )}
     </div>
@@ -62,29 +64,48 @@ const Axis = ({ span }: { span: number }) => (
 );
 
 function GanttRow({ bar: { run, from, length }, now, critical }: { bar: Bar; now: number; critical: boolean }) {
-  const team = useTeam();
-  const took = duration(tookOf(run, now));
   const tone = toneOf(run.status);
   return (
     <li>
-      <span className="who row">
-        <StatusShape tone={tone} />
-        <span className="hidden-text">{`${wordOf(run.status)}${critical ? ", on the critical path" : ""}: `}</span>
-        {run.created_job_id === null ? (
-          <span className="cut">{run.name}</span>
-        ) : (
-          <Link className="cut" href={jobPath(team, run.created_job_id)} title={run.name}>
-            {run.name}
-          </Link>
-        )}
-      </span>
+      <Who run={run} note={critical ? ", on the critical path" : ""} />
       <span className="lane">
         <span
           className={`bar ${tone} ${critical ? "critical" : ""}`}
           style={{ left: `${from * 100}%`, width: `${length * 100}%` }}
         />
       </span>
-      <span className="number soft small nowrap">{took}</span>
+      <span className="number soft small nowrap">{duration(tookOf(run, now))}</span>
     </li>
+  );
+}
+
+/** A job that has not started has no bar; it says why. */
+function EmptyRow({ pipeline, run }: { pipeline: Pipeline; run: JobPipelineRun }) {
+  const words = reasonNotRun(pipeline, run) ?? `${wordOf(run.status)}.`;
+  return (
+    <li>
+      <Who run={run} />
+      <span className="lane small soft cut" title={words}>
+        {words}
+      </span>
+      <span className="number soft small">–</span>
+    </li>
+  );
+}
+
+function Who({ run, note = "" }: { run: JobPipelineRun; note?: string }) {
+  const team = useTeam();
+  return (
+    <span className="who row">
+      <StatusShape tone={toneOf(run.status)} />
+      <span className="hidden-text">{`${wordOf(run.status)}${note}: `}</span>
+      {run.created_job_id === null ? (
+        <span className="cut">{run.name}</span>
+      ) : (
+        <Link className="cut" href={jobPath(team, run.created_job_id)} title={run.name}>
+          {run.name}
+        </Link>
+      )}
+    </span>
   );
 }

@@ -14,7 +14,8 @@ export interface Gantt {
   readonly span: number;
   /** In the order of their start. */
   readonly bars: readonly Bar[];
-  readonly notStarted: number;
+  /** Those without a bar. */
+  readonly notStarted: readonly JobPipelineRun[];
 }
 
 export function ganttOf(runs: readonly JobPipelineRun[], now: number): Gantt {
@@ -26,7 +27,7 @@ export function ganttOf(runs: readonly JobPipelineRun[], now: number): Gantt {
   const bars = started
     .map((run) => ({ run, from: (start(run) - begin) / span, length: Math.max(0, end(run) - start(run)) / span }))
     .sort((a, b) => a.from - b.from);
-  return { begin, span, bars, notStarted: runs.length - started.length };
+  return { begin, span, bars, notStarted: runs.filter(({ started_at }) => started_at === null) };
 }
 
 const steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 28_800, 43_200, 86_400];

@@ -33,7 +33,7 @@ export function GraphView({ pipeline }: { pipeline: Pipeline }) {
   );
   const shown = runs.find(({ job_id }) => job_id === selected) ?? runs.find(({ status }) => status === "FAILED");
   return (
-    <div className={shown ? "pipeline-split" : ""}>
+    <div className={shown ? "pipeline-split" : "stack"}>
       <Graph label={`Jobs of ${pipeline.name}`} nodes={nodes} edges={edges} selected={selected} onSelect={select} />
       {shown && <RunPanel key={shown.job_id} pipeline={pipeline} run={shown} />}
       <CriticalPath pipeline={pipeline} onSelect={select} />

@@ -7,12 +7,14 @@ import { useRefusal } from "../api/session.tsx";
 import { useTeam } from "../api/team.tsx";
 import { useUrlState } from "../api/url-state.ts";
 import { Button } from "../look/button.tsx";
+import { CopyAs } from "../look/copy-as.tsx";
 import { Check } from "../look/field.tsx";
 import { Screen } from "../look/screen.tsx";
 import { SearchField } from "../look/search-field.tsx";
 import { Empty, Problem, Read } from "../look/states.tsx";
 import "./new-pipeline.css";
 import { pipelinePath } from "../paths/pipeline-paths.ts";
+import { copyTrigger } from "./copy-pipeline.ts";
 
 export default function NewPipelineScreen() {
   const [text, setText] = useUrlState("dataset");
@@ -126,6 +128,7 @@ function Chosen({ chosen, choose }: ChoiceProps) {
       >
         {review ? "Create for review" : "Create and start"}
       </Button>
+      <CopyAs actions={[copyTrigger(chosen, review)]} />
     </section>
   );
 }

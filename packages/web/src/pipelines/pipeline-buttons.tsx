@@ -1,10 +1,14 @@
-/** The actions of a pipeline. An action that is not allowed now stays, and says why. */
-import type { Pipeline } from "@millrace/contract";
+/** The actions of a pipeline: those that its state allows. One that the role forbids stays, and says why. */
+import { isUnfinished, type Pipeline } from "@millrace/contract";
 import { useState } from "react";
 import { useRefusal } from "../api/session.tsx";
-import { Button } from "../look/button.tsx";
+import { useTeam } from "../api/team.tsx";
+import { Button, ButtonLink } from "../look/button.tsx";
+import { CopyAs } from "../look/copy-as.tsx";
 import { AskFirst } from "../look/dialog.tsx";
 import { Problem } from "../look/states.tsx";
+import { newPipelinePath } from "../paths/pipeline-paths.ts";
+import { copyPipeline } from "./copy-pipeline.ts";
 import { actionRefusal } from "./pipeline-actions.ts";
 import { isDraft } from "./pipeline-drafts.ts";
 import { usePipelineChange } from "./use-pipeline-change.ts";
@@ -22,38 +26,50 @@ export function PipelineActions({ pipeline }: { pipeline: Pipeline }) {
   const resume = usePipelineAction("resumePipeline", pipeline);
   const rerun = usePipelineAction("rerunPipeline", pipeline);
   const { status } = pipeline;
-  const refusal = (action: Parameters<typeof actionRefusal>[0]) => role ?? actionRefusal(action, status);
+  const may = (action: Parameters<typeof actionRefusal>[0]) => actionRefusal(action, status) === undefined;
   return (
     <>
-      {status === "RUNNING" ? (
-        <Button icon="pause" refusal={refusal("pause")} busy={pause.busy} onClick={() => pause.act()}>
+      {may("pause") && (
+        <Button icon="pause" refusal={role} busy={pause.busy} onClick={() => pause.act()}>
           Pause
         </Button>
-      ) : (
-        <Button
-          icon="play"
-          kind={status === "PAUSED" ? "main" : "plain"}
-          refusal={refusal("resume")}
-          busy={resume.busy}
-          onClick={() => resume.act()}
-        >
+      )}
+      {may("resume") && (
+        <Button icon="play" kind="main" refusal={role} busy={resume.busy} onClick={() => resume.act()}>
           {isDraft(pipeline) ? "Start" : "Resume"}
         </Button>
       )}
-      <Button
-        icon="again"
-        kind={refusal("rerun") === undefined ? "main" : "plain"}
-        refusal={refusal("rerun")}
-        busy={rerun.busy}
-        onClick={() => rerun.act()}
-      >
-        Rerun from failed
-      </Button>
-      <CancelButton pipeline={pipeline} refusal={refusal("cancel")} />
+      {may("rerun") && (
+        <Button
+          icon="again"
+          kind={status === "FAILED" ? "main" : "plain"}
+          refusal={role}
+          busy={rerun.busy}
+          title="Runs the jobs that are not complete again; results of complete jobs stay"
+          onClick={() => rerun.act()}
+        >
+          Rerun from failed
+        </Button>
+      )}
+      {!isUnfinished(status) && <RunAgain pipeline={pipeline} refusal={role} />}
+      {may("cancel") && <CancelButton pipeline={pipeline} refusal={role} />}
+      <CopyAs actions={copyPipeline(pipeline)} />
       <Problem error={pause.error ?? resume.error ?? rerun.error} />
     </>
   );
 }
+
+/** Leads to the form for a new pipeline, with the same datasets chosen. */
+const RunAgain = ({ pipeline, refusal }: { pipeline: Pipeline; refusal: string | undefined }) => (
+  <ButtonLink
+    icon="again"
+    kind={pipeline.status === "FAILED" ? "plain" : "main"}
+    href={newPipelinePath(useTeam(), pipeline.datasets)}
+    refusal={refusal}
+  >
+    Run again
+  </ButtonLink>
+);
 
 function CancelButton({ pipeline, refusal }: { pipeline: Pipeline; refusal: string | undefined }) {
   const [asks, setAsks] = useState(false);

@@ -5,7 +5,7 @@ import { Link } from "wouter";
 import { useTeam } from "../api/team.tsx";
 import { Time } from "../look/time.tsx";
 import { datasetPath } from "../paths/dataset-paths.ts";
-import { newBackfillPath, newSchedulePath, schedulesPath } from "../paths/schedule-paths.ts";
+import { newBackfillPath, newSchedulePath, schedulePath } from "../paths/schedule-paths.ts";
 import { PipelineTook } from "./pipeline-table.tsx";
 import { Progress } from "./progress.tsx";
 
@@ -34,14 +34,18 @@ export const PipelineFacts = ({ pipeline }: { pipeline: Pipeline }) => (
   </div>
 );
 
-function Origin({ pipeline: { schedule_name, created_at, created_by } }: { pipeline: Pipeline }) {
+function Origin({ pipeline: { schedule_id, schedule_name, created_at, created_by } }: { pipeline: Pipeline }) {
   const team = useTeam();
   return (
     <span>
       {"Created "}
       <Time at={created_at} />
       {" by "}
-      {schedule_name === null ? created_by : <Link href={schedulesPath(team)}>{`the schedule ${schedule_name}`}</Link>}
+      {schedule_id === null ? (
+        created_by
+      ) : (
+        <Link href={schedulePath(team, schedule_id)}>{`the schedule ${schedule_name}`}</Link>
+      )}
     </span>
   );
 }
@@ -82,6 +86,7 @@ function Moment({ at, zone }: { at: string; zone: string | null }) {
   const format = new Intl.DateTimeFormat(undefined, {
     dateStyle: "medium",
     timeStyle: "short",
+    hourCycle: "h23",
     timeZone: zone ?? "UTC",
   });
   return <time dateTime={at}>{`${format.format(Date.parse(at))} ${zone ?? "UTC"}`}</time>;

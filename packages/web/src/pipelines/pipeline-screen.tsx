@@ -6,9 +6,9 @@ import { useApi } from "../api/calls.ts";
 import { useTeam } from "../api/team.tsx";
 import { useUrlState } from "../api/url-state.ts";
 import { Screen, Tabs } from "../look/screen.tsx";
-import { LoadError, Loading } from "../look/states.tsx";
+import { NotRead } from "../look/states.tsx";
 import { Status, wordOf } from "../look/status.tsx";
-import { pipelinePath } from "../paths/pipeline-paths.ts";
+import { pipelinePath, pipelinesPath } from "../paths/pipeline-paths.ts";
 import { GanttView } from "./gantt-view.tsx";
 import { GraphView } from "./graph-view.tsx";
 import { PipelineActions } from "./pipeline-buttons.tsx";
@@ -23,6 +23,7 @@ const isId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 export default function PipelineScreen() {
   const { id = "" } = useParams();
+  const team = useTeam();
   const key = decodeURIComponent(id);
   const found = useApi(routes.getPipeline, { query: isId.test(key) ? { pipeline_id: key } : { name: key } });
   const { pipeline_id, name } = found.data ?? {};
@@ -30,7 +31,7 @@ export default function PipelineScreen() {
   if (found.data && (pipeline_id === key || name === key)) return <PipelinePage pipeline={found.data} />;
   return (
     <Screen title="Pipeline">
-      {found.error ? <LoadError error={found.error} retry={() => void found.refetch()} /> : <Loading />}
+      <NotRead from={found} list={{ href: pipelinesPath(team), title: "All pipelines" }} />
     </Screen>
   );
 }

@@ -6,6 +6,7 @@ import { Status } from "../look/status.tsx";
 import { type Column, Table } from "../look/table.tsx";
 import { Time, Took } from "../look/time.tsx";
 import { pipelinePath } from "../paths/pipeline-paths.ts";
+import { startOf } from "./pipeline-time.ts";
 import { Progress } from "./progress.tsx";
 import { datasetsInWords, Trigger } from "./trigger.tsx";
 
@@ -38,11 +39,6 @@ export function PipelineTable({ pipelines }: { pipelines: readonly Pipeline[] })
   );
 }
 
-/** From the first start of a job: a pipeline may wait for its review for days. */
-export function PipelineTook({ pipeline }: { pipeline: Pipeline }) {
-  const first = pipeline.job_runs.reduce<string | null>(
-    (least, { started_at }) => (started_at !== null && (least === null || started_at < least) ? started_at : least),
-    null,
-  );
-  return <Took from={first} to={pipeline.finished_at} />;
-}
+export const PipelineTook = ({ pipeline }: { pipeline: Pipeline }) => (
+  <Took from={startOf(pipeline)} to={pipeline.finished_at} />
+);

@@ -6,19 +6,23 @@ import { useTeam } from "../api/team.tsx";
 import { useUrlState } from "../api/url-state.ts";
 import { Button } from "../look/button.tsx";
 import { Chips } from "../look/chips.tsx";
+import { CopyAs } from "../look/copy-as.tsx";
 import { Command } from "../look/copy-button.tsx";
 import { GoButton } from "../look/go-button.tsx";
 import { Screen } from "../look/screen.tsx";
 import { SearchField } from "../look/search-field.tsx";
 import { Empty, Read } from "../look/states.tsx";
-import { wordOf } from "../look/status.tsx";
+import { toneOf, wordOf } from "../look/status.tsx";
 import { newPipelinePath } from "../paths/pipeline-paths.ts";
+import { copyPipelines } from "./copy-pipeline.ts";
 import { PipelineTable } from "./pipeline-table.tsx";
 
 /** The templates of schedules, which are PENDING, are in no list. */
 const states = [
   { value: "", title: "All" },
-  ...pipelineStatuses.filter((state) => state !== "PENDING").map((value) => ({ value, title: wordOf(value) })),
+  ...pipelineStatuses
+    .filter((state) => state !== "PENDING")
+    .map((value) => ({ value, title: wordOf(value), tone: toneOf(value) })),
 ];
 
 export default function PipelinesScreen() {
@@ -27,7 +31,15 @@ export default function PipelinesScreen() {
   const query = { limit: 30, ...(status ? { status: [status] } : {}), ...(search ? { search } : {}) };
   const found = useApiPages(routes.listPipelines, { query }, (list) => list);
   return (
-    <Screen title="Pipelines" actions={<NewPipeline />}>
+    <Screen
+      title="Pipelines"
+      actions={
+        <>
+          <CopyAs actions={[copyPipelines(query)]} />
+          <NewPipeline />
+        </>
+      }
+    >
       <div className="row wrap apart">
         <Chips label="Status" options={states} value={status} onChoose={setStatus} />
         <SearchField label="Search pipelines and datasets" value={search} onSearch={setSearch} />

@@ -7,7 +7,7 @@ import { isDraft } from "./pipeline-drafts.ts";
 export function ReviewNotice({ pipeline }: { pipeline: Pipeline }) {
   if (isDraft(pipeline))
     return (
-      <p className="notice row">
+      <p className="review-notice row">
         <Icon name="pause" />
         <span>
           {`Nothing runs yet. Review the ${pipeline.total === 1 ? "job" : `${pipeline.total.toLocaleString("en")} jobs`}: select a job to remove it, change the settings, then start the pipeline.`}
@@ -16,7 +16,7 @@ export function ReviewNotice({ pipeline }: { pipeline: Pipeline }) {
     );
   if (pipeline.is_template)
     return (
-      <p className="notice row">
+      <p className="review-notice row">
         <Icon name="schedules" />
         <span>
           This is the template from which a schedule or backfill creates its pipelines. It never runs itself; its

@@ -1,5 +1,6 @@
 /** The last runs of a pipeline, job by job: which job fails every night, and since when. */
 import type { JobPipelineRun, Pipeline } from "@millrace/contract";
+import { startOf } from "./pipeline-time.ts";
 
 export interface GridRow {
   readonly key: string;
@@ -32,4 +33,25 @@ export function gridOf(pipelines: readonly Pipeline[]): GridRow[] {
     }
   }
   return [...rows].map(([key, row]) => ({ key, ...row }));
+}
+
+export interface GridColumn {
+  readonly pipeline: Pipeline;
+  /** Milliseconds that the pipeline took, or takes so far; undefined if none of its jobs has started. */
+  readonly took: number | undefined;
+  /** True if it was created on another day than the column before it. */
+  readonly isNewDay: boolean;
+}
+
+export function columnsOf(pipelines: readonly Pipeline[], now: number): GridColumn[] {
+  const day = (pipeline: Pipeline | undefined) => pipeline && new Date(pipeline.created_at).toDateString();
+  return pipelines.map((pipeline, index) => {
+    const start = startOf(pipeline);
+    const end = pipeline.finished_at === null ? now : Date.parse(pipeline.finished_at);
+    return {
+      pipeline,
+      took: start === null ? undefined : Math.max(0, end - Date.parse(start)),
+      isNewDay: day(pipeline) !== day(pipelines[index - 1]),
+    };
+  });
 }

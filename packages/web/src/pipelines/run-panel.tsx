@@ -1,7 +1,8 @@
 /** One job of a pipeline, beside the graph: its state, why it failed or waits, and what can be done. */
-import { type Job, type JobPipelineRun, type Pipeline, routes } from "@millrace/contract";
+import { type JobPipelineRun, type Pipeline, routes } from "@millrace/contract";
 import { useApi } from "../api/calls.ts";
 import { useTeam } from "../api/team.tsx";
+import { FailureText } from "../jobs/failure-text.tsx";
 import { ButtonLink } from "../look/button.tsx";
 import { Status } from "../look/status.tsx";
 import { Time, Took } from "../look/time.tsx";
@@ -17,10 +18,10 @@ export function RunPanel({ pipeline, run }: { pipeline: Pipeline; run: JobPipeli
   const job = found.data?.find((one) => one.id === id);
   const reason = reasonNotRun(pipeline, run);
   return (
-    <aside className="card stack tight run-panel" aria-label={`Job ${run.name}`}>
+    <aside className="card stack tight run-beside" aria-label={`Job ${run.name}`}>
       <h2>{run.name}</h2>
       <Status status={run.status} />
-      {job && <JobError job={job} />}
+      {job && <FailureText message={job.error_message} stack={job.error_stack} />}
       {reason !== undefined && <p>{reason}</p>}
       <RunFacts pipeline={pipeline} run={run} />
       <div className="row wrap">
@@ -35,18 +36,6 @@ export function RunPanel({ pipeline, run }: { pipeline: Pipeline; run: JobPipeli
     </aside>
   );
 }
-
-const JobError = ({ job: { error_message, error_stack } }: { job: Job }) => (
-  <>
-    {error_message !== null && <p className="problem">{error_message}</p>}
-    {error_stack !== null && error_stack !== "" && (
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: a long traceback is scrolled with the keyboard
-      <pre className="code traceback" tabIndex={0}>
-        {error_stack}
-      </pre>
-    )}
-  </>
-);
 
 function RunFacts({ pipeline, run }: { pipeline: Pipeline; run: JobPipelineRun }) {
   const parents = parentsOf(pipeline, run);

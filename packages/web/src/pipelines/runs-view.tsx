@@ -1,14 +1,16 @@
 /** The last runs of the same pipeline as a grid: a row for each job, a column for each run, the newest at the right. */
-import { type JobPipelineRun, type Pipeline, routes } from "@millrace/contract";
+import { isUnfinished, type JobPipelineRun, type Pipeline, routes } from "@millrace/contract";
 import { Link } from "wouter";
 import { useApi } from "../api/calls.ts";
 import { useTeam } from "../api/team.tsx";
+import { useNow } from "../look/clock.ts";
 import { Empty, Read } from "../look/states.tsx";
 import { StatusShape, toneOf, wordOf } from "../look/status.tsx";
+import { duration, exactTime } from "../look/time.tsx";
 import { jobPath } from "../paths/job-paths.ts";
 import { pipelinePath } from "../paths/pipeline-paths.ts";
 import "./run-grid.css";
-import { gridOf, isSame } from "./run-grid.ts";
+import { columnsOf, type GridColumn, gridOf, isSame } from "./run-grid.ts";
 
 const most = 20;
 const mostRows = 300;
@@ -32,22 +34,27 @@ export function RunsView({ pipeline }: { pipeline: Pipeline }) {
 }
 
 function Grid({ pipelines, current }: { pipelines: readonly Pipeline[]; current: Pipeline }) {
-  const team = useTeam();
   const rows = gridOf(pipelines);
+  const columns = columnsOf(pipelines, useNow(pipelines.some(({ status }) => isUnfinished(status))));
+  const longest = Math.max(1, ...columns.map(({ took = 0 }) => took));
   const what =
     current.schedule_name === null ? `for ${current.triggered_from}` : `of the schedule ${current.schedule_name}`;
   return (
     <div className="stack tight">
-      <p className="small soft">{`The last ${pipelines.length === 1 ? "pipeline" : `${pipelines.length} pipelines`} ${what}, the newest at the right.`}</p>
+      <p className="small soft">{`The last ${pipelines.length === 1 ? "pipeline" : `${pipelines.length} pipelines`} ${what}, the newest at the right. The bars above are how long each took.`}</p>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a table that is wider than the screen is scrolled with the keyboard */}
       <section className="table-frame" aria-label="Last runs" tabIndex={0}>
         <table className="run-grid">
           <thead>
             <tr>
               <th scope="col">Job</th>
-              {pipelines.map((one) => (
-                <th key={one.pipeline_id} scope="col" className={one.pipeline_id === current.pipeline_id ? "here" : ""}>
-                  <Cell href={pipelinePath(team, one.pipeline_id)} status={one.status} what={headOf(one)} />
+              {columns.map((column) => (
+                <th
+                  key={column.pipeline.pipeline_id}
+                  scope="col"
+                  className={column.pipeline.pipeline_id === current.pipeline_id ? "here" : ""}
+                >
+                  <Head column={column} longest={longest} />
                 </th>
               ))}
             </tr>
@@ -69,7 +76,26 @@ function Grid({ pipelines, current }: { pipelines: readonly Pipeline[]; current:
   );
 }
 
-const headOf = ({ name, created_at }: Pipeline) => `${name}, ${new Date(created_at).toLocaleString()}`;
+const day = new Intl.DateTimeFormat("en", { month: "short", day: "numeric" });
+const clock = new Intl.DateTimeFormat("en", { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+
+/** The head of a column: a bar of the duration, the date or, on the same day, the time, and the state. */
+function Head({ column: { pipeline, took, isNewDay }, longest }: { column: GridColumn; longest: number }) {
+  const team = useTeam();
+  const { pipeline_id, name, status, created_at } = pipeline;
+  const words = took === undefined ? "" : `, took ${duration(took)}`;
+  return (
+    <>
+      <span className="took" aria-hidden="true">
+        <span className={toneOf(status)} style={{ height: `${(100 * (took ?? 0)) / longest}%` }} />
+      </span>
+      <span className="when" aria-hidden="true">
+        {(isNewDay ? day : clock).format(Date.parse(created_at))}
+      </span>
+      <Cell href={pipelinePath(team, pipeline_id)} status={status} what={`${name}, ${exactTime(created_at)}${words}`} />
+    </>
+  );
+}
 
 function RunCell({ run: { created_job_id, status, name } }: { run: JobPipelineRun }) {
   const team = useTeam();

@@ -3,8 +3,9 @@ import { type Pipeline, routes } from "@millrace/contract";
 import { type FormEvent, useState } from "react";
 import { useApi } from "../api/calls.ts";
 import { useRefusal } from "../api/session.tsx";
+import { PriorityField, SettingField } from "../jobs/setting-fields.tsx";
 import { Button } from "../look/button.tsx";
-import { Check, Choice, TextArea, TextField } from "../look/field.tsx";
+import { Check } from "../look/field.tsx";
 import { Problem } from "../look/states.tsx";
 import { actionRefusal } from "./pipeline-actions.ts";
 import { changesOf, type Settings, settingsOf } from "./settings.ts";
@@ -28,9 +29,7 @@ export function SettingsView({ pipeline }: { pipeline: Pipeline }) {
   const isChanged = Object.keys(changes).length > 0;
   return (
     <form className="stack pipeline-settings" onSubmit={save}>
-      <p className="soft">
-        Settings apply to every job that has not started. An empty field leaves each job as its original was.
-      </p>
+      <p className="soft">Settings apply to every job that has not started. An empty field changes nothing.</p>
       <Environment settings={after} change={change} />
       <Resources settings={after} change={change} />
       <Secrets settings={after} change={change} mayList={role === undefined} />
@@ -58,28 +57,11 @@ interface PartProps {
 const Environment = ({ settings, change }: PartProps) => (
   <fieldset className="card">
     <legend>Code</legend>
-    <TextField
-      label="Python version"
-      placeholder="3.12"
-      value={settings.python_version}
-      onText={(python_version) => change({ python_version })}
-    />
-    <TextField
-      label="Repository"
-      placeholder="https://github.com/org/repo@main"
-      value={settings.repository}
-      onText={(repository) => change({ repository })}
-    />
-    <TextArea
-      label="Requirements"
-      className="mono"
-      placeholder="pandas==2.2"
-      value={settings.requirements}
-      onText={(requirements) => change({ requirements })}
-    />
-    <TextArea
-      label="Environment variables"
-      className="mono"
+    <SettingField of="python" value={settings.python_version} onText={(python_version) => change({ python_version })} />
+    <SettingField of="repository" value={settings.repository} onText={(repository) => change({ repository })} />
+    <SettingField of="requirements" value={settings.requirements} onText={(requirements) => change({ requirements })} />
+    <SettingField
+      of="environment"
       hint="NAME=VALUE lines, added to the variables of each job"
       value={settings.environment}
       onText={(environment) => change({ environment })}
@@ -87,47 +69,34 @@ const Environment = ({ settings, change }: PartProps) => (
   </fieldset>
 );
 
-const priorities = ["0, first", "1", "2", "3", "4", "5, last"];
+/** What an empty field does. */
+const empty = "unchanged";
 
 const Resources = ({ settings, change }: PartProps) => (
   <fieldset className="card">
     <legend>Resources and retries</legend>
-    <Choice label="Priority" value={settings.priority} onText={(priority) => change({ priority })}>
-      <option value="">as each job</option>
-      {priorities.map((words, priority) => (
-        <option key={words} value={priority}>
-          {words}
-        </option>
-      ))}
-    </Choice>
-    <Amount label="Workers" name="workers" settings={settings} change={change} />
-    <Amount label="Time limit in seconds" hint="0 means no limit" name="timeout" settings={settings} change={change} />
-    <Amount label="Retries after a failure" name="retries" settings={settings} change={change} />
-    <Amount label="Seconds before the first retry" name="retry_delay" settings={settings} change={change} />
+    <PriorityField value={settings.priority} onText={(priority) => change({ priority })} empty={empty} />
+    <SettingField of="workers" placeholder={empty} value={settings.workers} onText={(workers) => change({ workers })} />
+    <SettingField
+      of="timeout"
+      hint="0: no limit"
+      placeholder={empty}
+      value={settings.timeout}
+      onText={(timeout) => change({ timeout })}
+    />
+    <SettingField of="retries" placeholder={empty} value={settings.retries} onText={(retries) => change({ retries })} />
+    <SettingField
+      of="retryDelay"
+      placeholder={empty}
+      value={settings.retry_delay}
+      onText={(retry_delay) => change({ retry_delay })}
+    />
     <Check
       label="Reuse listings of storages that are at most four hours old"
       checked={settings.reuse_listings}
       onCheck={(reuse_listings) => change({ reuse_listings })}
     />
   </fieldset>
-);
-
-type AmountName = "workers" | "timeout" | "retries" | "retry_delay";
-
-const Amount = ({
-  settings,
-  change,
-  name,
-  ...rest
-}: PartProps & { name: AmountName; label: string; hint?: string }) => (
-  <TextField
-    {...rest}
-    type="number"
-    min={0}
-    placeholder="as each job"
-    value={settings[name]}
-    onText={(text) => change({ [name]: text })}
-  />
 );
 
 /** Viewers may not list credentials; they see the names that are set. */

@@ -7,7 +7,7 @@ import { useUrlState } from "../api/url-state.ts";
 import { Button } from "../look/button.tsx";
 import { Chips } from "../look/chips.tsx";
 import { Empty } from "../look/states.tsx";
-import { Status, wordOf } from "../look/status.tsx";
+import { Status, toneOf, wordOf } from "../look/status.tsx";
 import { type Column, Table } from "../look/table.tsx";
 import { Time, Took } from "../look/time.tsx";
 import { jobPath } from "../paths/job-paths.ts";
@@ -48,7 +48,7 @@ function statesOf(runs: readonly JobPipelineRun[]) {
   for (const { status } of runs) counts.set(status, (counts.get(status) ?? 0) + 1);
   return [
     { value: "", title: "All", count: runs.length },
-    ...[...counts].map(([value, count]) => ({ value, title: wordOf(value), count })),
+    ...[...counts].map(([value, count]) => ({ value, title: wordOf(value), tone: toneOf(value), count })),
   ];
 }
 

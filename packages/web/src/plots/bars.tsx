@@ -23,12 +23,14 @@ interface BarsProps {
   /** What the labels of the bars are, and what their values are: the head of the table of numbers. */
   readonly titles?: readonly [string, string];
   readonly height?: number;
+  /** Shown in the place of the words about a bar while none is pointed at, such as a title. */
+  readonly hint?: string;
 }
 
 /** Fewer bars than this are drawn as wide as if there were so many. */
 const fewest = 20;
 
-export function Bars({ label, items, format, titles = ["Run", label], height = 72 }: BarsProps) {
+export function Bars({ label, items, format, titles = ["Run", label], height = 72, hint = " " }: BarsProps) {
   const [shown, setShown] = useState<string>();
   const top = roundUp(Math.max(0, ...items.map(({ value }) => value)));
   const width = 100 / Math.max(fewest, items.length);
@@ -38,7 +40,7 @@ export function Bars({ label, items, format, titles = ["Run", label], height = 7
       <div className="plot-body">
         <div className="plot-axis small soft" aria-hidden="true">
           <span>{format(top)}</span>
-          <span>{format(0)}</span>
+          <span>0</span>
         </div>
         {/* biome-ignore lint/a11y/useSemanticElements: a fieldset cannot be a part of a picture */}
         <svg className="plot-area" height={height} role="group" aria-label={label} onKeyDown={moveFocus}>
@@ -58,12 +60,14 @@ export function Bars({ label, items, format, titles = ["Run", label], height = 7
           ))}
         </svg>
       </div>
-      <p className="plot-readout small soft">{items.find(({ key }) => key === shown)?.title ?? " "}</p>
-      <Numbers
-        label={label}
-        titles={titles}
-        rows={items.map(({ key, label: name, value }) => ({ key, label: name, values: [format(value)] }))}
-      />
+      <div className="plot-foot">
+        <p className="plot-readout small soft">{items.find(({ key }) => key === shown)?.title ?? hint}</p>
+        <Numbers
+          label={label}
+          titles={titles}
+          rows={items.map(({ key, label: name, value }) => ({ key, label: name, values: [format(value)] }))}
+        />
+      </div>
     </figure>
   );
 }

@@ -24,7 +24,7 @@ interface LinesProps {
   readonly height?: number;
 }
 
-const timeOfDay = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
+const timeOfDay = new Intl.DateTimeFormat(undefined, { timeStyle: "medium", hourCycle: "h23" });
 const mostPoints = 400;
 const mostRows = 200;
 

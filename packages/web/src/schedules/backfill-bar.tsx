@@ -1,4 +1,4 @@
-/** The progress of a backfill, by the states of its moments. */
+/** The progress of a backfill, by the states of its runs. */
 import type { BackfillItem } from "@millrace/contract";
 import "./backfills.css";
 

@@ -51,7 +51,7 @@ const columnsOf = (team: string): readonly Column<BackfillItem>[] => [
 
 const NoBackfills = () => (
   <Empty title="No backfills yet">
-    <p>A backfill runs a pipeline for moments in the past, such as each day of last month. From a terminal:</p>
+    <p>A backfill runs a pipeline for times in the past, such as each day of last month. From a terminal:</p>
     <Command text="millrace pipeline backfill PIPELINE --from 2026-01-01 --to 2026-01-31 --every day" />
   </Empty>
 );

@@ -1,4 +1,4 @@
-/** The page of a backfill: its progress, moment by moment. */
+/** The page of a backfill: its progress, run by run. Each run is for one moment in the past. */
 import { type Backfill, type BackfillMoment, routes } from "@millrace/contract";
 import { useState } from "react";
 import { Link, useParams } from "wouter";
@@ -6,27 +6,33 @@ import { useAction, useApi } from "../api/calls.ts";
 import { useRefusal } from "../api/session.tsx";
 import { useTeam } from "../api/team.tsx";
 import { useUrlState } from "../api/url-state.ts";
+import { countOf, countText } from "../look/amount.ts";
 import { Button } from "../look/button.tsx";
+import { CopyAs } from "../look/copy-as.tsx";
 import { AskFirst } from "../look/dialog.tsx";
 import { Choice } from "../look/field.tsx";
+import { withoutIds } from "../look/reason.ts";
 import { Screen } from "../look/screen.tsx";
-import { LoadError, Loading, Problem } from "../look/states.tsx";
+import { NotRead, Problem } from "../look/states.tsx";
 import { Status, toneOf, wordOf } from "../look/status.tsx";
 import { Time } from "../look/time.tsx";
 import { BackfillBar } from "./backfill-bar.tsx";
 import "./backfills.css";
 import { pipelinePath } from "../paths/pipeline-paths.ts";
+import { schedulesPath } from "../paths/schedule-paths.ts";
+import { copyBackfill } from "./copy-schedule.ts";
 import { cronInWords } from "./cron-words.ts";
 import { inZone } from "./zoned-time.ts";
 
 export default function BackfillScreen() {
   const { id = "" } = useParams();
+  const team = useTeam();
   const found = useApi(routes.getBackfill, { query: { backfill_id: Number(id) } });
   // The page of another backfill must not stay while this one is read.
   if (found.data && String(found.data.id) === id) return <BackfillPage backfill={found.data} />;
   return (
     <Screen title="Backfill">
-      {found.error ? <LoadError error={found.error} retry={() => void found.refetch()} /> : <Loading />}
+      <NotRead from={found} list={{ href: schedulesPath(team, "backfills"), title: "All backfills" }} />
     </Screen>
   );
 }
@@ -40,6 +46,7 @@ const BackfillPage = ({ backfill }: { backfill: Backfill }) => (
       <>
         <Retry backfill={backfill} />
         <Cancel backfill={backfill} />
+        <CopyAs actions={copyBackfill(backfill)} />
       </>
     }
   >
@@ -53,11 +60,11 @@ const BackfillPage = ({ backfill }: { backfill: Backfill }) => (
       <dd>
         {inZone(backfill.from, backfill.timezone)} to {inZone(backfill.to, backfill.timezone)} ({backfill.timezone})
       </dd>
-      <dt>Moments</dt>
+      <dt>Runs</dt>
       <dd>
         {cronInWords(backfill.cron_expression) ?? backfill.cron_expression}, {backfill.total} in all
       </dd>
-      <dt>Runs</dt>
+      <dt>Order</dt>
       <dd>
         {backfill.parallel === 1 ? "One after another" : `Up to ${backfill.parallel} at a time`};{" "}
         {backfill.on_failure === "stop" ? "stops at a failure" : "continues after a failure"}
@@ -78,7 +85,7 @@ function Moments({ backfill: { moments, timezone } }: { backfill: Backfill }) {
   return (
     <section className="stack tight">
       <div className="row wrap apart">
-        <h2>Moments</h2>
+        <h2>Runs</h2>
         <div>
           <Choice label="Show" value={status} onText={setStatus}>
             <option value="">All ({moments.length})</option>
@@ -90,7 +97,7 @@ function Moments({ backfill: { moments, timezone } }: { backfill: Backfill }) {
           </Choice>
         </div>
       </div>
-      <ol className="moments" aria-label="Moments">
+      <ol className="moments" aria-label="Runs">
         {shown.map((moment) => (
           <Moment key={moment.moment} moment={moment} timezone={timezone} />
         ))}
@@ -110,7 +117,9 @@ function Moment({ moment, timezone }: { moment: BackfillMoment; timezone: string
           {moment.pipeline_name}
         </Link>
       )}
-      {moment.error_message !== null && <span className="small bad">{moment.error_message}</span>}
+      {moment.error_message !== null && (
+        <span className="small bad moment-error">{withoutIds(moment.error_message)}</span>
+      )}
     </li>
   );
 }
@@ -119,14 +128,14 @@ function Retry({ backfill: { id, status, failed } }: { backfill: Backfill }) {
   const retry = useAction(routes.retryBackfill);
   const role = useRefusal("editor");
   const nothing =
-    failed > 0 || status === "FAILED" || status === "CANCELED" ? undefined : "No moment has failed or was canceled.";
+    failed > 0 || status === "FAILED" || status === "CANCELED" ? undefined : "No run has failed or was canceled.";
   return (
     <>
       <Button
         icon="again"
         busy={retry.isPending}
         refusal={role ?? nothing}
-        title="Runs failed and canceled moments again, then those that have not run"
+        title="Repeats failed and canceled runs, then starts those that have not run"
         onClick={() => retry.mutate({ body: { backfill_id: id } })}
       >
         Retry failed
@@ -162,8 +171,9 @@ function Cancel({ backfill: { id, status, running, waiting } }: { backfill: Back
           onConfirm={() => cancel.mutate({ body: { backfill_id: id } }, { onSuccess: close })}
         >
           <p>
-            {running} active runs are canceled, and {waiting} moments that have not run do not start. Complete runs stay
-            as they are. You can retry the backfill later.
+            {countOf(running, "active run")} {running === 1 ? "is" : "are"} canceled, and {countText(waiting)} that{" "}
+            {waiting === 1 ? "waits does" : "wait do"} not start. Complete runs stay as they are. You can retry the
+            backfill later.
           </p>
         </AskFirst>
       )}

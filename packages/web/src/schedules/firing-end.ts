@@ -1,6 +1,6 @@
-/** The state in which a tick of a schedule ended. */
+/** How it ended when a schedule was due. */
 import type { ScheduleFiring } from "@millrace/contract";
 
-/** Returns the state of the pipeline that the tick started, or why it started none. */
+/** Returns the state of the pipeline that was started, or why none was. */
 export const endOf = ({ outcome, pipeline_status }: ScheduleFiring): string =>
   outcome === "fired" && pipeline_status !== null ? pipeline_status : outcome;

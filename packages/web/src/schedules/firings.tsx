@@ -1,4 +1,4 @@
-/** The history of a schedule: what each of its ticks did. */
+/** The history of a schedule: what it did each time that it was due. */
 import { mostFirings, type PipelineSchedule, type ScheduleFiring } from "@millrace/contract";
 import { Link } from "wouter";
 import { useTeam } from "../api/team.tsx";
@@ -7,6 +7,7 @@ import { Status } from "../look/status.tsx";
 import { type Column, Table } from "../look/table.tsx";
 import { duration, Took } from "../look/time.tsx";
 import { pipelinePath } from "../paths/pipeline-paths.ts";
+import { endOf } from "./firing-end.ts";
 import { inZone } from "./zoned-time.ts";
 
 export function Firings({ schedule }: { schedule: PipelineSchedule }) {
@@ -14,7 +15,7 @@ export function Firings({ schedule }: { schedule: PipelineSchedule }) {
   if (schedule.firings.length === 0)
     return (
       <Empty title="Nothing has happened yet">
-        <p>Each tick of the schedule appears here with what it did.</p>
+        <p>Each time that the schedule is due appears here, with what it did.</p>
       </Empty>
     );
   return (
@@ -31,10 +32,10 @@ export function Firings({ schedule }: { schedule: PipelineSchedule }) {
 }
 
 const columnsOf = (team: string, timezone: string): readonly Column<ScheduleFiring>[] => [
-  { title: "Outcome", cell: (firing) => <Status status={firing.outcome} /> },
+  { title: "Outcome", cell: (firing) => <Status status={endOf(firing)} /> },
   {
-    title: `Tick (${timezone})`,
-    cell: ({ tick, ticks }) => inZone(tick, timezone) + (ticks > 1 ? ` (${ticks} ticks)` : ""),
+    title: `Due (${timezone})`,
+    cell: ({ tick, ticks }) => inZone(tick, timezone) + (ticks > 1 ? ` (${ticks} times)` : ""),
   },
   {
     title: "Run or reason",
@@ -44,7 +45,6 @@ const columnsOf = (team: string, timezone: string): readonly Column<ScheduleFiri
         <span className="reason">{firing.reason}</span>
       ) : (
         <span className="row">
-          {firing.pipeline_status !== null && <Status status={firing.pipeline_status} />}
           <Link href={pipelinePath(team, firing.pipeline_name)}>{firing.pipeline_name}</Link>
           {firing.reason !== null && <span className="soft cut">{firing.reason}</span>}
         </span>
@@ -60,6 +60,7 @@ const columnsOf = (team: string, timezone: string): readonly Column<ScheduleFiri
   {
     title: "Took",
     number: true,
+    optional: true,
     cell: ({ pipeline_name, at, finished_at }) => <Took from={pipeline_name === null ? null : at} to={finished_at} />,
   },
 ];

@@ -7,12 +7,15 @@ import { useDelayed } from "../api/delayed.ts";
 import { useRefusal } from "../api/session.tsx";
 import { useTeam } from "../api/team.tsx";
 import { useUrlState } from "../api/url-state.ts";
+import { countOf } from "../look/amount.ts";
 import { Button, ButtonLink } from "../look/button.tsx";
+import { CopyAs } from "../look/copy-as.tsx";
 import { Choice, TextField } from "../look/field.tsx";
+import { errorOf, otherError } from "../look/field-errors.ts";
 import { Screen } from "../look/screen.tsx";
 import { messageOf, Problem } from "../look/states.tsx";
 import { backfillPath, schedulesPath } from "../paths/schedule-paths.ts";
-import { errorOf, otherError } from "./field-errors.ts";
+import { copyNewBackfill } from "./copy-schedule.ts";
 import { PipelineField } from "./new-schedule-screen.tsx";
 import "./schedules.css";
 import { ZoneField } from "./when-fields.tsx";
@@ -46,7 +49,9 @@ export default function NewBackfillScreen() {
     create.mutate({ body: bodyOf(fields) }, { onSuccess: ({ backfill }) => go(backfillPath(team, backfill.id)) });
   return (
     <Screen title="New backfill">
-      <p className="soft">A backfill runs a copy of a pipeline for each moment of a range in the past.</p>
+      <p className="soft">
+        A backfill runs copies of a pipeline for a range in the past, such as one for each day of last month.
+      </p>
       <form
         className="stack"
         onSubmit={(event) => {
@@ -61,6 +66,7 @@ export default function NewBackfillScreen() {
             Start the backfill
           </Button>
           <ButtonLink href={schedulesPath(team, "backfills")}>Back to the list</ButtonLink>
+          <CopyAs actions={[copyNewBackfill(bodyOf(fields))]} />
         </div>
       </form>
     </Screen>
@@ -134,7 +140,7 @@ const RunFields = ({ fields, onChange }: Omit<RangeProps, "error">) => (
       onText={(on_failure) => onChange({ on_failure: on_failure as Fields["on_failure"] })}
     >
       <option value="stop">Stop</option>
-      <option value="continue">Continue with the other moments</option>
+      <option value="continue">Continue with the other runs</option>
     </Choice>
   </div>
 );
@@ -156,8 +162,8 @@ function Preview({ fields, preview }: { fields: Fields; preview: ReturnType<type
   const tail = moments.slice(head.length).slice(-atEachEnd);
   return (
     <section className="card stack tight" aria-label="Preview" aria-live="polite">
-      <h2>{isWhole && preview.data ? `${moments.length} moments` : "Moments"}</h2>
-      {!isWhole && <p className="soft">Type the range to see its moments.</p>}
+      <h2>{isWhole && preview.data ? countOf(moments.length, "run") : "Runs"}</h2>
+      {!isWhole && <p className="soft">Type the range to see its runs.</p>}
       {isWhole && preview.data && (
         <ul className="plain-list">
           {head.map((at) => (

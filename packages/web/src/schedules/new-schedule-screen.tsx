@@ -7,10 +7,12 @@ import { useRefusal } from "../api/session.tsx";
 import { useTeam } from "../api/team.tsx";
 import { useUrlState } from "../api/url-state.ts";
 import { Button, ButtonLink } from "../look/button.tsx";
+import { CopyAs } from "../look/copy-as.tsx";
 import { TextField } from "../look/field.tsx";
+import { errorOf } from "../look/field-errors.ts";
 import { Screen } from "../look/screen.tsx";
 import { schedulePath, schedulesPath } from "../paths/schedule-paths.ts";
-import { errorOf } from "./field-errors.ts";
+import { copyNewSchedule } from "./copy-schedule.ts";
 import { creationOf, emptyFields } from "./schedule-fields.ts";
 import { ScheduleForm } from "./schedule-form.tsx";
 import { ownZone } from "./zoned-time.ts";
@@ -43,6 +45,7 @@ export default function NewScheduleScreen() {
           Create the schedule
         </Button>
         <ButtonLink href={schedulesPath(team)}>Back to the list</ButtonLink>
+        <CopyAs actions={[copyNewSchedule(creationOf(fields, pipeline))]} />
       </ScheduleForm>
     </Screen>
   );

@@ -50,12 +50,12 @@ function Question({ schedule, onClose }: { schedule: PipelineScheduleItem; onClo
       {pause_pipeline ? (
         <p>
           The schedule starts no more runs. Its running pipelines are paused, too: jobs that run now finish, and nothing
-          new starts. A tick that waits for the last run is dropped.
+          new starts. A run that waits for the last one to end is dropped.
         </p>
       ) : (
         <p>
-          The schedule starts runs again from its next tick on; ticks during the pause are not made up. Its paused
-          pipelines resume, too, even those that somebody paused separately.
+          The schedule starts runs again; those that were due during the pause are not made up. Its paused pipelines
+          resume, too, even those that somebody paused separately.
         </p>
       )}
     </AskFirst>

@@ -18,7 +18,7 @@ export function PauseTask({ task, isSmall = false }: { task: TaskItem; isSmall?:
         busy={update.isPending}
         title={
           task.is_paused
-            ? "Creates jobs again from the next tick on. Ticks during the pause are not made up."
+            ? "Creates jobs again. Those that were due during the pause are not made up."
             : "Creates no more jobs. Jobs that run now continue."
         }
         aria-label={isSmall ? `${word} ${task.name ?? task.id}` : undefined}

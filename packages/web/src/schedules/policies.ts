@@ -5,18 +5,18 @@ import { type CatchUpPolicy, type FollowPolicy, mostCaughtUp, type OverlapPolicy
 type Told<P extends string> = Readonly<Record<P, readonly [string, string]>>;
 
 export const overlaps: Told<OverlapPolicy> = {
-  skip: ["Skip", "A tick that is due while the last run is still active starts no run."],
+  skip: ["Skip", "A run that is due while the last one is still active is left out."],
   wait: [
     "Wait",
-    "A tick that is due while the last run is still active starts a run when it has ended. At most one tick waits.",
+    "A run that is due while the last one is still active starts when that has ended. At most one run waits.",
   ],
-  allow: ["Run at the same time", "Every tick starts a run, even if the last run is still active."],
+  allow: ["Run at the same time", "Every run starts when it is due, even if the last one is still active."],
 };
 
 export const catchUps: Told<CatchUpPolicy> = {
-  one: ["One run", "After an outage, one run makes up for all ticks that were missed."],
-  none: ["None", "Ticks that were missed during an outage start no run."],
-  all: ["All", `After an outage, every missed tick gets a run, at most the newest ${mostCaughtUp}.`],
+  one: ["One run", "One run makes up for all that were missed."],
+  none: ["None", "Missed runs are left out."],
+  all: ["All", `Every missed run is made up, at most the newest ${mostCaughtUp}.`],
 };
 
 export const follows: Told<FollowPolicy> = {

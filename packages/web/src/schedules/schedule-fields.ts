@@ -9,7 +9,7 @@ import type {
 } from "@millrace/contract";
 import type { WhenValues } from "./when-fields.tsx";
 
-export interface ScheduleFields extends WhenValues {
+export interface ScheduleFields extends Required<WhenValues> {
   readonly schedule_name: string;
   readonly trigger_dataset: string;
   readonly quiet_seconds: string;

@@ -2,8 +2,8 @@
 import { catchUpPolicies, followPolicies, overlapPolicies } from "@millrace/contract";
 import type { ReactNode } from "react";
 import { Choice, TextField } from "../look/field.tsx";
+import { errorOf, otherError } from "../look/field-errors.ts";
 import { Problem } from "../look/states.tsx";
-import { errorOf, otherError } from "./field-errors.ts";
 import { catchUps, follows, overlaps } from "./policies.ts";
 import type { ScheduleFields } from "./schedule-fields.ts";
 import "./schedules.css";
@@ -56,21 +56,21 @@ type PartProps = Pick<FormProps, "fields" | "onChange">;
 const TriggerFields = ({ fields, onChange, error }: PartProps & { error: unknown }) => (
   <div className="form-row">
     <TextField
-      label="Dataset that fires it"
+      label="Also run when this dataset changes"
       value={fields.trigger_dataset}
       error={errorOf(error, "trigger_dataset")}
       onText={(trigger_dataset) => onChange({ trigger_dataset })}
-      hint="Optional. The schedule also runs when this dataset has a new version."
+      hint="Optional. The full name of a dataset; a new version of it starts a run."
     />
     <TextField
-      label="Quiet seconds"
+      label="Wait until it is quiet for (seconds)"
       type="number"
       min={0}
       max={604_800}
       value={fields.quiet_seconds}
       error={errorOf(error, "quiet_seconds")}
       onText={(quiet_seconds) => onChange({ quiet_seconds })}
-      hint="It runs when the dataset has had no new version for this long."
+      hint="The run starts when the dataset has had no new version for this long."
     />
   </div>
 );
@@ -78,7 +78,7 @@ const TriggerFields = ({ fields, onChange, error }: PartProps & { error: unknown
 const PolicyFields = ({ fields, onChange }: PartProps) => (
   <div className="form-row">
     <Choice
-      label="While the last run is active"
+      label="If the last run is still active"
       value={fields.overlap}
       hint={overlaps[fields.overlap][1]}
       onText={(overlap) => onChange({ overlap: overlap as typeof fields.overlap })}

@@ -12,6 +12,7 @@ import { Time } from "../look/time.tsx";
 import { pipelinePath } from "../paths/pipeline-paths.ts";
 import { schedulePath } from "../paths/schedule-paths.ts";
 import { endOf } from "./firing-end.ts";
+import { healthOf } from "./health.ts";
 import { PauseSchedule } from "./pause-schedule.tsx";
 import "./schedules.css";
 import { When } from "./when.tsx";
@@ -42,7 +43,7 @@ const columnsOf = (team: string): readonly Column<PipelineScheduleItem>[] => [
     wide: true,
     cell: (schedule) => <Link href={schedulePath(team, schedule.id)}>{schedule.schedule_name}</Link>,
   },
-  { title: "Last tick", optional: true, cell: (schedule) => <LastTick team={team} schedule={schedule} /> },
+  { title: "Last run", optional: true, cell: (schedule) => <LastRun team={team} schedule={schedule} /> },
   { title: "When", optional: true, cell: (schedule) => <When times={schedule} /> },
   { title: "Next run", cell: ({ next_run }) => <Time at={next_run} /> },
   { title: "Runs", number: true, optional: true, cell: ({ fired }) => fired },
@@ -51,8 +52,8 @@ const columnsOf = (team: string): readonly Column<PipelineScheduleItem>[] => [
   { title: "Action", optional: true, cell: (schedule) => <PauseSchedule schedule={schedule} isSmall /> },
 ];
 
-/** What the newest tick did: the state of its run, or why there was none. */
-function LastTick({ team, schedule: { last_firing: firing } }: { team: string; schedule: PipelineScheduleItem }) {
+/** What the schedule did when it was due last: the state of the run, or why there was none. */
+function LastRun({ team, schedule: { last_firing: firing } }: { team: string; schedule: PipelineScheduleItem }) {
   if (firing === null) return <span className="soft">–</span>;
   const state = <Status status={endOf(firing)} />;
   return (
@@ -64,12 +65,14 @@ function LastTick({ team, schedule: { last_firing: firing } }: { team: string; s
 }
 
 /** The health; the reason is its title, and what screen readers say. */
-export const Health = ({ schedule: { health, health_reason } }: { schedule: PipelineScheduleItem }) => (
-  <span title={health_reason ?? undefined}>
-    <Status status={health} />
-    {health_reason !== null && <span className="hidden-text">{`: ${health_reason}`}</span>}
-  </span>
-);
+export function Health({ schedule }: { schedule: PipelineScheduleItem }) {
+  return (
+    <span title={schedule.health_reason ?? undefined}>
+      <Status {...healthOf(schedule)} />
+      {schedule.health_reason !== null && <span className="hidden-text">{`: ${schedule.health_reason}`}</span>}
+    </span>
+  );
+}
 
 const NoSchedules = () => (
   <Empty title="No schedules yet">

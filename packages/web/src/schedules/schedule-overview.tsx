@@ -24,29 +24,31 @@ export const ScheduleOverview = ({ schedule }: { schedule: PipelineSchedule }) =
     )}
     <NewerScripts schedule={schedule} />
     <div className="two-columns">
-      <section className="card stack tight">
-        <h2>Next runs</h2>
-        <NextRuns runs={schedule.next_runs} timezone={schedule.timezone} />
-        {schedule.waiting_since !== null && (
-          <p>
-            The tick of <Time at={schedule.waiting_since} /> waits for the last run to end.
-          </p>
-        )}
-        {schedule.trigger_due_at !== null && (
-          <p>
-            Version {schedule.trigger_version} of {schedule.trigger_dataset} starts a run{" "}
-            <Time at={schedule.trigger_due_at} />, unless a newer one arrives.
-          </p>
-        )}
-      </section>
-      <section className="card stack tight">
-        <h2>About</h2>
-        <Facts schedule={schedule} />
-      </section>
-    </div>
-    <div className="two-columns">
-      <FiringCalendar schedule={schedule} />
-      <FiringDurations schedule={schedule} />
+      <div className="stack">
+        <section className="card stack tight">
+          <h2>Next runs</h2>
+          <NextRuns runs={schedule.next_runs} timezone={schedule.timezone} />
+          {schedule.waiting_since !== null && (
+            <p>
+              The run that was due <Time at={schedule.waiting_since} /> waits for the last one to end.
+            </p>
+          )}
+          {schedule.trigger_due_at !== null && (
+            <p>
+              Version {schedule.trigger_version} of {schedule.trigger_dataset} starts a run{" "}
+              <Time at={schedule.trigger_due_at} />, unless a newer one arrives.
+            </p>
+          )}
+        </section>
+        <FiringCalendar schedule={schedule} />
+      </div>
+      <div className="stack">
+        <section className="card stack tight">
+          <h2>About</h2>
+          <Facts schedule={schedule} />
+        </section>
+        <FiringDurations schedule={schedule} />
+      </div>
     </div>
   </>
 );
@@ -87,10 +89,12 @@ function Facts({ schedule }: { schedule: PipelineSchedule }) {
         <Link href={pipelinePath(team, schedule.pipeline.name)}>{schedule.pipeline.name}</Link>
         <span className="soft"> (every run copies it, with its settings)</span>
       </dd>
-      <dt>Policies</dt>
-      <dd>
-        {overlaps[schedule.overlap][1]} {catchUps[schedule.catch_up][1]} {follows[schedule.follow][1]}
-      </dd>
+      <dt>If still running</dt>
+      <dd>{overlaps[schedule.overlap][1]}</dd>
+      <dt>After an outage</dt>
+      <dd>{catchUps[schedule.catch_up][1]}</dd>
+      <dt>Scripts</dt>
+      <dd>{follows[schedule.follow][1]}</dd>
       <dt>Owner</dt>
       <dd>
         {owner.username}

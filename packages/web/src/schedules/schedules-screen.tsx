@@ -4,9 +4,11 @@ import { useRefusal } from "../api/session.tsx";
 import { useTeam } from "../api/team.tsx";
 import { useUrlState } from "../api/url-state.ts";
 import { ButtonLink } from "../look/button.tsx";
+import { CopyAs } from "../look/copy-as.tsx";
 import { Screen, Tabs } from "../look/screen.tsx";
 import { newBackfillPath, newSchedulePath, schedulesPath } from "../paths/schedule-paths.ts";
 import { BackfillList } from "./backfill-list.tsx";
+import { copyLists } from "./copy-schedule.ts";
 import { ScheduleList } from "./schedule-list.tsx";
 import { TaskList } from "./task-list.tsx";
 import { UpcomingList } from "./upcoming-list.tsx";
@@ -29,9 +31,12 @@ export default function SchedulesScreen() {
     <Screen
       title="Schedules"
       actions={
-        <ButtonLink kind="main" icon="plus" href={href} refusal={refusal}>
-          {title}
-        </ButtonLink>
+        <>
+          <CopyAs actions={[copyLists[tab] ?? copyLists[""]].filter((one) => one !== undefined)} />
+          <ButtonLink kind="main" icon="plus" href={href} refusal={refusal}>
+            {title}
+          </ButtonLink>
+        </>
       }
     >
       <Tabs

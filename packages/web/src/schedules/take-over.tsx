@@ -85,12 +85,12 @@ function OwnerDialog({ name, owner, busy, error, onGive, onClose }: OwnerProps &
         <TextField label="New owner" required value={next} onText={setNext} hint={`You are ${username}.`} />
         <Check label="Also if the new owner lacks credentials that the runs name" checked={force} onCheck={setForce} />
         <Problem error={error} />
-        <footer className="row">
+        <div className="foot row">
           <Button onClick={onClose}>Cancel</Button>
           <Button kind="main" type="submit" busy={busy}>
             Change the owner
           </Button>
-        </footer>
+        </div>
       </form>
     </Dialog>
   );

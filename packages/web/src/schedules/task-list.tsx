@@ -10,6 +10,7 @@ import { Status } from "../look/status.tsx";
 import { type Column, Table } from "../look/table.tsx";
 import { Time } from "../look/time.tsx";
 import { taskPath } from "../paths/schedule-paths.ts";
+import { taskHealthOf } from "./health.ts";
 import { PauseTask } from "./pause-task.tsx";
 import { When } from "./when.tsx";
 
@@ -33,7 +34,7 @@ export function TaskList() {
 }
 
 const columnsOf = (team: string): readonly Column<TaskItem>[] => [
-  { title: "State", cell: (task) => <TaskHealth task={task} /> },
+  { title: "Health", cell: (task) => <TaskHealth task={task} /> },
   { title: "Name", wide: true, cell: (task) => <Link href={taskPath(team, task.id)}>{task.name ?? task.id}</Link> },
   { title: "When", optional: true, cell: (task) => <When times={task} /> },
   { title: "Next run", cell: ({ next_run }) => <Time at={next_run} /> },
@@ -43,13 +44,15 @@ const columnsOf = (team: string): readonly Column<TaskItem>[] => [
   { title: "Action", optional: true, cell: (task) => <PauseTask task={task} isSmall /> },
 ];
 
-/** Whether the task fires: it is paused, its newest tick created no job, or all is well. */
-export const TaskHealth = ({ task }: { task: TaskItem }) => (
-  <span title={task.last_error ?? undefined}>
-    <Status status={task.is_paused ? "paused" : task.last_error !== null ? "failing" : "ok"} />
-    {task.last_error !== null && <span className="hidden-text">{`: ${task.last_error}`}</span>}
-  </span>
-);
+/** The health; the reason is its title, and what screen readers say. */
+export function TaskHealth({ task }: { task: TaskItem }) {
+  return (
+    <span title={task.last_error ?? undefined}>
+      <Status {...taskHealthOf(task)} />
+      {task.last_error !== null && <span className="hidden-text">{`: ${task.last_error}`}</span>}
+    </span>
+  );
+}
 
 const NoTasks = () => (
   <Empty title="No tasks yet">

@@ -7,14 +7,16 @@ import { useRefusal } from "../api/session.tsx";
 import { useTeam } from "../api/team.tsx";
 import { JobTable } from "../jobs/job-table.tsx";
 import { Button } from "../look/button.tsx";
+import { CopyAs } from "../look/copy-as.tsx";
 import { AskFirst } from "../look/dialog.tsx";
 import { Icon } from "../look/icon.tsx";
 import { More } from "../look/more.tsx";
 import { Screen } from "../look/screen.tsx";
-import { Empty, LoadError, Loading, Read } from "../look/states.tsx";
+import { Empty, NotRead, Read } from "../look/states.tsx";
 import { jobPath } from "../paths/job-paths.ts";
 import "./firing-calendar.css";
 import { schedulesPath } from "../paths/schedule-paths.ts";
+import { copyTask } from "./copy-schedule.ts";
 import { NextRuns } from "./next-runs.tsx";
 import { PauseTask } from "./pause-task.tsx";
 import "./schedules.css";
@@ -25,12 +27,13 @@ import { When } from "./when.tsx";
 
 export default function TaskScreen() {
   const { id = "" } = useParams();
+  const team = useTeam();
   const found = useApi(routes.getTask, { params: { job_id: id }, query: {} });
   // The page of another task must not stay while this one is read.
   if (found.data?.id === id) return <TaskPage task={found.data} />;
   return (
     <Screen title="Task">
-      {found.error ? <LoadError error={found.error} retry={() => void found.refetch()} /> : <Loading />}
+      <NotRead from={found} list={{ href: schedulesPath(team, "tasks"), title: "All tasks" }} />
     </Screen>
   );
 }
@@ -50,13 +53,14 @@ function TaskPage({ task }: { task: Task }) {
           </Button>
           <TakeOverTask task={task} />
           <CancelTask task={task} />
+          <CopyAs actions={copyTask(task)} />
         </>
       }
     >
       {task.last_error !== null && (
         <p className="notice failing row">
           <Icon name="warning" />
-          <span>The newest tick created no job: {task.last_error}</span>
+          <span>The task was due, but created no job: {task.last_error}</span>
         </p>
       )}
       {edits && <TaskSettings task={task} onClose={() => setEdits(false)} />}
@@ -87,7 +91,7 @@ function Facts({ task }: { task: Task }) {
       </dd>
       <dt>Jobs</dt>
       <dd>
-        {task.fired} created, {task.skipped} ticks skipped
+        {task.fired} created, {task.skipped} skipped
       </dd>
       <dt>Owner</dt>
       <dd>{task.owner}</dd>

@@ -4,8 +4,8 @@ import { useState } from "react";
 import { useAction } from "../api/calls.ts";
 import { Button } from "../look/button.tsx";
 import { TextField } from "../look/field.tsx";
+import { errorOf, otherError } from "../look/field-errors.ts";
 import { Problem } from "../look/states.tsx";
-import { errorOf, otherError } from "./field-errors.ts";
 import { WhenFields } from "./when-fields.tsx";
 
 const fieldsOf = (task: Task) => ({

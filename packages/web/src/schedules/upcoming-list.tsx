@@ -22,7 +22,7 @@ export function UpcomingList() {
         const items = pages.flatMap((page) => page.items);
         if (items.length === 0)
           return (
-            <Empty title="Nothing is planned">
+            <Empty title="Nothing is scheduled">
               <p>Schedules and tasks that are not paused appear here, with their next run.</p>
             </Empty>
           );

@@ -5,16 +5,18 @@ import { useApi } from "../api/calls.ts";
 import { useDelayed } from "../api/delayed.ts";
 import { Button } from "../look/button.tsx";
 import { TextField } from "../look/field.tsx";
+import { errorOf } from "../look/field-errors.ts";
 import { messageOf } from "../look/states.tsx";
 import { cronInWords } from "./cron-words.ts";
-import { errorOf } from "./field-errors.ts";
 import { NextRuns } from "./next-runs.tsx";
+import "./schedules.css";
 import { allZones, ownZone } from "./zoned-time.ts";
 
 export interface WhenValues {
   readonly cron_expression: string;
   readonly timezone: string;
-  readonly start_after: string;
+  /** Undefined if the form has no such field. */
+  readonly start_after?: string;
 }
 
 interface WhenFieldsProps {
@@ -44,15 +46,17 @@ export function WhenFields({ values, onChange, error }: WhenFieldsProps) {
           onText={(cron_expression) => onChange({ cron_expression })}
         />
         <ZoneField value={values.timezone} error={problem("timezone")} onText={(timezone) => onChange({ timezone })} />
-        <TextField
-          label="Not before"
-          className="mono"
-          placeholder="2026-12-01T08:00"
-          value={values.start_after}
-          error={problem("start_after")}
-          onText={(start_after) => onChange({ start_after })}
-          hint="Optional. Without cron it is the time of the only run. A time without an offset is in the time zone above."
-        />
+        {values.start_after !== undefined && (
+          <TextField
+            label="Not before"
+            className="mono"
+            placeholder="2026-12-01T08:00"
+            value={values.start_after}
+            error={problem("start_after")}
+            onText={(start_after) => onChange({ start_after })}
+            hint="Optional. Without cron it is the time of the only run. A time without an offset is in the time zone above."
+          />
+        )}
       </div>
       <Preview values={values} preview={preview} />
     </div>
@@ -60,15 +64,21 @@ export function WhenFields({ values, onChange, error }: WhenFieldsProps) {
 }
 
 /** Reads the next runs for the typed times. */
-function usePreview({ cron_expression, timezone, start_after }: WhenValues) {
+function usePreview({ cron_expression, timezone, start_after = "" }: WhenValues) {
   const typed = JSON.stringify({ cron_expression, timezone, start_after });
-  const query = JSON.parse(useDelayed(typed)) as WhenValues;
-  const hasTime = query.cron_expression.trim() !== "" || query.start_after.trim() !== "";
-  return useApi(routes.previewSchedule, { query: query as never }, { enabled: hasTime });
+  const asked = useDelayed(typed);
+  const query = JSON.parse(asked) as WhenValues;
+  const hasTime = isTimed(query);
+  const preview = useApi(routes.previewSchedule, { query: query as never }, { enabled: hasTime });
+  // The runs of before stay until those of the typed times are there.
+  return { ...preview, isOld: asked !== typed || preview.isPlaceholderData };
 }
 
+const isTimed = ({ cron_expression, start_after = "" }: WhenValues) =>
+  cron_expression.trim() !== "" || start_after.trim() !== "";
+
 function Preview({ values, preview }: { values: WhenValues; preview: ReturnType<typeof usePreview> }) {
-  const hasTime = values.cron_expression.trim() !== "" || values.start_after.trim() !== "";
+  const hasTime = isTimed(values);
   const isAtField = (["cron_expression", "timezone", "start_after"] as const).some((field) =>
     errorOf(preview.error, field),
   );
@@ -76,7 +86,11 @@ function Preview({ values, preview }: { values: WhenValues; preview: ReturnType<
     <section className="card stack tight" aria-label="Preview" aria-live="polite">
       <h2>Next runs</h2>
       {!hasTime && <p className="soft">Type a cron expression or a time to see the next runs.</p>}
-      {hasTime && preview.data && <NextRuns runs={preview.data.next_runs} timezone={preview.data.timezone} />}
+      {hasTime && preview.data && (
+        <div className={preview.isOld ? "old-preview" : undefined} aria-busy={preview.isOld || undefined}>
+          <NextRuns runs={preview.data.next_runs} timezone={preview.data.timezone} label="Next runs as typed" />
+        </div>
+      )}
       {hasTime && !preview.data && preview.error && (
         <p className="soft">{isAtField ? "None: see the field that is marked." : messageOf(preview.error)}</p>
       )}

@@ -5,23 +5,28 @@ export const ownZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 const formats = new Map<string, Intl.DateTimeFormat>();
 
-function formatOf(zone: string): Intl.DateTimeFormat {
+function formatOf(zone: string, withYear: boolean): Intl.DateTimeFormat {
+  const key = `${zone} ${withYear}`;
   const known =
-    formats.get(zone) ??
+    formats.get(key) ??
     new Intl.DateTimeFormat(undefined, {
-      ...{ weekday: "short", day: "numeric", month: "short", year: "numeric" },
+      ...{ weekday: "short", day: "numeric", month: "short", ...(withYear ? { year: "numeric" } : {}) },
       ...{ hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZone: zone },
     });
-  formats.set(zone, known);
+  formats.set(key, known);
   return known;
 }
 
-/** Returns a moment as people of the zone read it. A zone that this browser does not know is shown as UTC. */
-export function inZone(at: string, zone: string): string {
+/**
+ * Returns a moment as people of the zone read it, with the year if it is not the present one. A zone that this browser
+ * does not know is shown as UTC.
+ */
+export function inZone(at: string, zone: string, now = new Date()): string {
+  const withYear = dateInZone(at, zone).slice(0, 4) !== dateInZone(now.toISOString(), zone).slice(0, 4);
   try {
-    return formatOf(zone).format(Date.parse(at));
+    return formatOf(zone, withYear).format(Date.parse(at));
   } catch {
-    return `${formatOf("UTC").format(Date.parse(at))} UTC`;
+    return `${formatOf("UTC", withYear).format(Date.parse(at))} UTC`;
   }
 }
 

@@ -20,12 +20,9 @@ export function CredentialsForm({ editing, onClose }: { editing: Editing; onClos
   const [dotenv, setDotenv] = useState("");
   const [plain, setPlain] = useState(Object.keys(existing?.plain ?? {}).join(" "));
   const body = { name: name.trim(), dotenv, plain: words(plain) };
-  const whose = editing.owner === "team" ? "the team" : "your own";
+  const fresh = editing.owner === "team" ? "New credentials of the team" : "New personal credentials";
   return (
-    <Dialog
-      title={existing ? `Replace the values of ${existing.name}` : `New credentials of ${whose}`}
-      onClose={onClose}
-    >
+    <Dialog title={existing ? `Replace the values of ${existing.name}` : fresh} onClose={onClose}>
       <Form
         action={existing ? "Replace" : "Create"}
         onSubmit={() => save.mutate({ body }, { onSuccess: onClose })}
@@ -33,9 +30,10 @@ export function CredentialsForm({ editing, onClose }: { editing: Editing; onClos
         error={save.error}
         onCancel={onClose}
       >
-        {!existing && <TextField label="Name" value={name} onText={setName} required maxLength={64} />}
+        {!existing && <TextField label="Name" name="name" value={name} onText={setName} required maxLength={64} />}
         <TextArea
           label="Variables"
+          name="dotenv"
           className="mono"
           rows={6}
           required
@@ -51,7 +49,8 @@ export function CredentialsForm({ editing, onClose }: { editing: Editing; onClos
           }
         />
         <TextField
-          label="Not secret"
+          label="Visible variables"
+          name="plain"
           value={plain}
           onText={setPlain}
           placeholder="AWS_REGION"

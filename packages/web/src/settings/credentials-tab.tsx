@@ -36,7 +36,7 @@ function CredentialsOfJobs() {
           New credentials of the team
         </Button>
         <Button icon="plus" onClick={() => setEditing({ owner: "user" })}>
-          New credentials of your own
+          New personal credentials
         </Button>
       </div>
       <Problem error={setDefault.error} />
@@ -70,7 +70,7 @@ interface Actions {
 
 const columns = ({ admin, edit, remove, setDefault }: Actions): readonly Column<Credentials>[] => [
   { title: "Name", cell: ({ name }) => name },
-  { title: "Of", cell: ({ owner }) => (owner === "team" ? "the team" : "you") },
+  { title: "Owner", cell: ({ owner }) => (owner === "team" ? "the team" : "you") },
   {
     title: "Variables",
     wide: true,
@@ -90,7 +90,7 @@ const columns = ({ admin, edit, remove, setDefault }: Actions): readonly Column<
         <Button
           kind="bare"
           refusal={admin}
-          aria-label={one.default ? `Remove ${one.name} as the default` : `Make ${one.name} the default`}
+          aria-label={one.default ? `Default: remove ${one.name}` : `Make default: ${one.name}`}
           onClick={() => setDefault(one.default ? null : one.name)}
         >
           {one.default ? "Default" : "Make default"}

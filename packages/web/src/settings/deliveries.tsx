@@ -8,6 +8,7 @@ import { Empty, Problem, Read } from "../look/states.tsx";
 import { Status } from "../look/status.tsx";
 import { type Column, Table } from "../look/table.tsx";
 import { Time } from "../look/time.tsx";
+import { EventName } from "./event-choice.tsx";
 
 const shown: Readonly<Record<DeliveryStatus, readonly [string, string]>> = {
   pending: ["QUEUED", "Waiting"],
@@ -24,7 +25,7 @@ export function Deliveries() {
   return (
     <>
       <div className="row">
-        <Choice label="Deliveries shown" value={chosen ?? ""} onText={setStatus}>
+        <Choice label="Show" value={chosen ?? ""} onText={setStatus}>
           <option value="">all</option>
           {deliveryStatuses.map((one) => (
             <option key={one} value={one}>
@@ -53,7 +54,7 @@ export function Deliveries() {
 
 const columns = (resend: (id: string) => void): readonly Column<Delivery>[] => [
   { title: "State", cell: ({ status }) => <Status status={shown[status][0]} word={shown[status][1]} /> },
-  { title: "Event", cell: ({ event }) => event },
+  { title: "Event", cell: ({ event }) => <EventName event={event} /> },
   {
     title: "Answer",
     wide: true,
@@ -69,7 +70,7 @@ const columns = (resend: (id: string) => void): readonly Column<Delivery>[] => [
   {
     title: "Actions",
     cell: ({ id, event }) => (
-      <Button aria-label={`Send ${event} again`} onClick={() => resend(id)}>
+      <Button aria-label={`Send again: ${event}`} onClick={() => resend(id)}>
         Send again
       </Button>
     ),

@@ -1,6 +1,28 @@
-/** Chooses the events that a webhook or an e-mail address gets. */
+/** The events that a webhook or an e-mail address gets, in words, and their choice. */
 import { type ToldEvent, toldEvents } from "@millrace/contract";
 import { Check } from "../look/field.tsx";
+
+const words: Readonly<Record<ToldEvent, string>> = {
+  "job.failure": "A job fails",
+  "job.recovery": "A job recovers",
+  "pipeline.failure": "A pipeline fails",
+  "pipeline.recovery": "A pipeline recovers",
+  "schedule.failure": "A schedule fails",
+  "schedule.recovery": "A schedule recovers",
+  "schedule.skip": "A schedule skips a run",
+  "schedule.overdue": "A schedule is overdue",
+};
+
+/** An event in words; the name that the API has for it is the title. */
+export const EventName = ({ event }: { event: string }) => (
+  <span title={event}>{(words as Readonly<Record<string, string>>)[event] ?? event}</span>
+);
+
+/** Events in a list: `A job fails, a job recovers`. */
+export const eventsText = (events: readonly ToldEvent[]) => {
+  const text = events.map((event) => words[event].toLowerCase()).join(", ");
+  return text.charAt(0).toUpperCase() + text.slice(1);
+};
 
 interface EventChoiceProps {
   readonly value: readonly ToldEvent[];
@@ -14,7 +36,7 @@ export const EventChoice = ({ value, onChange }: EventChoiceProps) => (
       {toldEvents.map((event) => (
         <Check
           key={event}
-          label={event}
+          label={<EventName event={event} />}
           checked={value.includes(event)}
           onCheck={(checked) => onChange(toldEvents.filter((one) => (one === event ? checked : value.includes(one))))}
         />

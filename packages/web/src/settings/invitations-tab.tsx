@@ -11,6 +11,7 @@ import { ShownOnce } from "../look/shown-once.tsx";
 import { Empty, Problem, Read } from "../look/states.tsx";
 import { type Column, Table } from "../look/table.tsx";
 import { Time } from "../look/time.tsx";
+import { ExpiryField } from "./expiry-field.tsx";
 import { NotAllowed } from "./not-allowed.tsx";
 import { RoleChoice } from "./role-choice.tsx";
 
@@ -83,21 +84,14 @@ function NewInvitation() {
           <RoleChoice value={role} onChange={setRole} />
           <TextField
             label="E-mail"
+            name="email"
             type="email"
             value={email}
             onText={setEmail}
             maxLength={254}
             hint="A note for this list. Millrace sends nothing."
           />
-          <TextField
-            label="Days until it expires"
-            type="number"
-            min={1}
-            max={3650}
-            required
-            value={days}
-            onText={setDays}
-          />
+          <ExpiryField days={days} onDays={setDays} required />
         </div>
       </Form>
     </>

@@ -36,13 +36,17 @@ export function MembersTab() {
         )}
       </Read>
       {leaving && <RemoveMember member={leaving} onClose={() => setLeaving(undefined)} />}
-      <section className="card stack">
-        <h2>Add a user</h2>
-        <p className="soft">
-          For a person without an account, create an <Link href={settingsPath(team, "invitations")}>invitation</Link>.
-        </p>
-        <AddMember />
-      </section>
+      {refusal !== undefined ? (
+        <p className="soft">{refusal}</p>
+      ) : (
+        <section className="card stack">
+          <h2>Add a user</h2>
+          <p className="soft">
+            For a person without an account, create an <Link href={settingsPath(team, "invitations")}>invitation</Link>.
+          </p>
+          <AddMember />
+        </section>
+      )}
     </>
   );
 }
@@ -93,7 +97,6 @@ const columns = ({ refusal, setRole, remove }: Actions): readonly Column<Member>
 function AddMember() {
   const team = useTeam();
   const add = useAction(routes.addMember);
-  const refusal = useManageRefusal();
   const [username, setUsername] = useState("");
   const [role, setRole] = useState<Role>("editor");
   const submit = () =>
@@ -107,11 +110,10 @@ function AddMember() {
       onSubmit={submit}
       busy={add.isPending}
       error={add.error}
-      refusal={refusal}
       done={add.isSuccess && `Added ${add.data.username}`}
     >
       <div className="settings-columns">
-        <TextField label="Username" value={username} onText={setUsername} required maxLength={39} />
+        <TextField label="Username" name="username" value={username} onText={setUsername} required maxLength={39} />
         <RoleChoice value={role} onChange={setRole} />
       </div>
     </Form>

@@ -8,7 +8,7 @@ import { TextField } from "../look/field.tsx";
 import { Form } from "../look/form.tsx";
 import { Empty, Problem, Read } from "../look/states.tsx";
 import { type Column, Table } from "../look/table.tsx";
-import { EventChoice } from "./event-choice.tsx";
+import { EventChoice, eventsText } from "./event-choice.tsx";
 import { NotAllowed } from "./not-allowed.tsx";
 import { ReceiverState } from "./receiver-state.tsx";
 
@@ -37,12 +37,12 @@ function Addresses() {
     {
       title: "Events",
       optional: true,
-      cell: ({ events }) => (events.length === toldEvents.length ? "all" : events.join(", ")),
+      cell: ({ events }) => (events.length === toldEvents.length ? "all" : eventsText(events)),
     },
     {
       title: "Actions",
       cell: ({ address, enabled }) => (
-        <span className="row">
+        <span className="row table-actions">
           <Button onClick={() => test.mutate({ body: { address } })}>Test</Button>
           <Button onClick={() => change.mutate({ body: { address, enabled: !enabled } })}>
             {enabled ? "Disable" : "Enable"}
@@ -88,7 +88,15 @@ function AddressForm() {
       done={save.isSuccess && `Saved ${save.data.address}`}
       refusal={events.length === 0 ? "Choose at least one event." : undefined}
     >
-      <TextField label="E-mail address" type="email" required maxLength={254} value={address} onText={setAddress} />
+      <TextField
+        label="E-mail address"
+        name="address"
+        type="email"
+        required
+        maxLength={254}
+        value={address}
+        onText={setAddress}
+      />
       <EventChoice value={events} onChange={setEvents} />
     </Form>
   );

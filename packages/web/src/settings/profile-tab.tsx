@@ -45,9 +45,31 @@ function ProfileForm() {
       done={save.isSuccess && "Saved"}
     >
       <TextField label="Username" value={me.username} readOnly hint="An administrator of the server chose it." />
-      <TextField label="First name" value={first} onText={setFirst} autoComplete="given-name" maxLength={100} />
-      <TextField label="Last name" value={last} onText={setLast} autoComplete="family-name" maxLength={100} />
-      <TextField label="E-mail" type="email" value={email} onText={setEmail} autoComplete="email" maxLength={254} />
+      <TextField
+        label="First name"
+        name="first_name"
+        value={first}
+        onText={setFirst}
+        autoComplete="given-name"
+        maxLength={100}
+      />
+      <TextField
+        label="Last name"
+        name="last_name"
+        value={last}
+        onText={setLast}
+        autoComplete="family-name"
+        maxLength={100}
+      />
+      <TextField
+        label="E-mail"
+        name="email"
+        type="email"
+        value={email}
+        onText={setEmail}
+        autoComplete="email"
+        maxLength={254}
+      />
       <Choice label="Time zone" value={timezone} onText={setTimezone} hint="The command line shows times in this zone.">
         <option value="">The zone of the machine</option>
         {zones.map((zone) => (
@@ -86,6 +108,7 @@ function PasswordForm() {
       {me.has_password && (
         <TextField
           label="Current password"
+          name="current_password"
           type="password"
           autoComplete="current-password"
           value={current}
@@ -95,6 +118,7 @@ function PasswordForm() {
       )}
       <TextField
         label="New password"
+        name="password"
         type="password"
         autoComplete="new-password"
         value={password}

@@ -34,14 +34,14 @@ export function RemoveMember({ member: { username }, onClose }: { member: Member
           />
         )}
         <Problem error={remove.error ?? (work.data?.transfer_refused && new Error(work.data.transfer_refused))} />
-        <footer className="row">
+        <div className="foot row">
           <Button autoFocus onClick={onClose}>
             Keep the member
           </Button>
           <Button kind="danger" busy={remove.isPending} onClick={submit}>
             {heir === "" ? "Remove" : "Hand over and remove"}
           </Button>
-        </footer>
+        </div>
       </div>
     </Dialog>
   );

@@ -1,12 +1,12 @@
 /** Chooses the scopes of a token: for each noun nothing, reading, or reading and writing. */
-import { type Scope, type ScopeName, scopeNames } from "@millrace/contract";
+import { type Scope, type ScopeName, scopeNames, scopeTitles } from "@millrace/contract";
 import { Fragment, useId } from "react";
 
 const words: Readonly<Record<ScopeName, string>> = {
-  JOB: "Jobs, logs, files, own credentials",
-  DATASETS: "Datasets",
-  PIPELINES: "Pipelines and schedules",
-  CLUSTERS: "Clusters",
+  JOB: "Also their logs, files, and your own credentials",
+  DATASETS: "Also their rows and exports",
+  PIPELINES: "Also schedules and backfills",
+  CLUSTERS: "Where jobs run",
   ADMIN: "Settings, members and tokens",
 };
 
@@ -36,14 +36,16 @@ export function ScopeChoice({ value, onChange, names = scopeNames }: ScopeChoice
       <div className="scopes">
         {names.map((name) => (
           <Fragment key={name}>
-            <code>{name}</code>
+            <label htmlFor={`${id}-${name}-level`} title={name}>
+              {scopeTitles[name]}
+            </label>
             <select
-              aria-label={`Scope ${name}`}
+              id={`${id}-${name}-level`}
               aria-describedby={`${id}-${name}`}
               value={value[name] ?? "none"}
               onChange={(event) => onChange({ ...value, [name]: event.currentTarget.value as Level })}
             >
-              <option value="none">nothing</option>
+              <option value="none">no access</option>
               <option value="read">read</option>
               <option value="write">read and write</option>
             </select>
@@ -56,12 +58,3 @@ export function ScopeChoice({ value, onChange, names = scopeNames }: ScopeChoice
     </fieldset>
   );
 }
-
-/** Scopes in few words: `JOB, DATASETS:read`. */
-export const scopeText = (scopes: readonly string[]) =>
-  scopeNames
-    .flatMap((name) => {
-      if (scopes.includes(`${name}:write`)) return [name];
-      return scopes.includes(`${name}:read`) ? [`${name}:read`] : [];
-    })
-    .join(", ");

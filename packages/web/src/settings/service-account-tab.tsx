@@ -8,6 +8,7 @@ import { TextField } from "../look/field.tsx";
 import { Form } from "../look/form.tsx";
 import { ShownOnce } from "../look/shown-once.tsx";
 import { Empty, Read } from "../look/states.tsx";
+import { ExpiryField, expiryOf } from "./expiry-field.tsx";
 import { NotAllowed } from "./not-allowed.tsx";
 import { RoleChoice } from "./role-choice.tsx";
 import { type Levels, ScopeChoice, scopesOf } from "./scope-choice.tsx";
@@ -105,7 +106,7 @@ function NewServiceToken() {
         body: {
           token_name: name.trim(),
           scopes: scopesOf(levels),
-          expires_in_days: days === "" ? null : Number(days),
+          expires_in_days: expiryOf(days),
         },
       },
       { onSuccess: () => setName("") },
@@ -116,16 +117,8 @@ function NewServiceToken() {
       <Form action="Create the token" onSubmit={submit} busy={create.isPending} error={create.error}>
         <div className="settings-columns">
           <div className="stack">
-            <TextField label="Name" value={name} onText={setName} required maxLength={255} />
-            <TextField
-              label="Days until it expires"
-              type="number"
-              min={1}
-              max={3650}
-              value={days}
-              onText={setDays}
-              hint="Empty: it does not expire."
-            />
+            <TextField label="Name" name="token_name" value={name} onText={setName} required maxLength={255} />
+            <ExpiryField days={days} onDays={setDays} />
           </div>
           <ScopeChoice value={levels} onChange={setLevels} names={names} />
         </div>

@@ -44,7 +44,7 @@ const Limits = ({ team }: { team: Team }) => (
     ).map(([name, limit]) => (
       <div key={name} className="contents">
         <dt>{name}</dt>
-        <dd>{limit ?? "the server's default"}</dd>
+        <dd>{limit ?? "default of the server"}</dd>
       </div>
     ))}
   </dl>
@@ -88,6 +88,7 @@ function TeamForm({ team }: { team: Team }) {
     >
       <TextField
         label="Name of the team"
+        name="name"
         value={name}
         onText={setName}
         required
@@ -96,6 +97,7 @@ function TeamForm({ team }: { team: Team }) {
       />
       <TextField
         label="Version of datachain"
+        name="library_version"
         value={version}
         onText={setVersion}
         placeholder="0.62.0"
@@ -104,6 +106,7 @@ function TeamForm({ team }: { team: Team }) {
       />
       <TextField
         label="Time limit in seconds"
+        name="job_timeout"
         type="number"
         min={0}
         value={timeout}
@@ -112,6 +115,7 @@ function TeamForm({ team }: { team: Team }) {
       />
       <TextField
         label="Retries"
+        name="job_retries"
         type="number"
         min={0}
         max={retryLimits.retries}
@@ -121,6 +125,7 @@ function TeamForm({ team }: { team: Team }) {
       />
       <TextField
         label="Seconds before the first retry"
+        name="job_retry_delay"
         type="number"
         min={0}
         max={retryLimits.delay}

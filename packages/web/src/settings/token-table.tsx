@@ -1,11 +1,10 @@
 /** A table of tokens, each with a button that revokes it. Values of tokens are never shown. */
-import type { Token } from "@millrace/contract";
+import { scopesInWords, type Token } from "@millrace/contract";
 import { useState } from "react";
 import { Button } from "../look/button.tsx";
 import { AskFirst } from "../look/dialog.tsx";
 import { type Column, Table } from "../look/table.tsx";
 import { Time } from "../look/time.tsx";
-import { scopeText } from "./scope-choice.tsx";
 
 interface Revoking {
   readonly mutate: (id: string, options: { onSuccess: () => void }) => void;
@@ -15,7 +14,7 @@ interface Revoking {
 
 const columns: readonly Column<Token>[] = [
   { title: "Name", wide: true, cell: ({ name }) => name },
-  { title: "Scopes", optional: true, cell: ({ scopes }) => <span className="mono">{scopeText(scopes)}</span> },
+  { title: "May use", optional: true, cell: ({ scopes }) => scopesInWords(scopes) },
   { title: "Teams", optional: true, cell: ({ team_names }) => team_names?.join(", ") ?? "all" },
   { title: "Last used", optional: true, cell: ({ last_used_at }) => <Time at={last_used_at} /> },
   { title: "Expires", cell: ({ expires_at }) => (expires_at === null ? "never" : <Time at={expires_at} />) },

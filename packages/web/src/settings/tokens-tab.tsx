@@ -8,6 +8,7 @@ import { Choice, TextField } from "../look/field.tsx";
 import { Form } from "../look/form.tsx";
 import { ShownOnce } from "../look/shown-once.tsx";
 import { Empty, Read } from "../look/states.tsx";
+import { ExpiryField, expiryOf } from "./expiry-field.tsx";
 import { type Levels, ScopeChoice, scopesOf } from "./scope-choice.tsx";
 import { TokenTable } from "./token-table.tsx";
 
@@ -71,7 +72,7 @@ function NewToken() {
           name: name.trim(),
           scopes: scopesOf(levels),
           team_names: team === "" ? null : [team],
-          expires_in_days: days === "" ? null : Number(days),
+          expires_in_days: expiryOf(days),
         },
       },
       { onSuccess: () => setName("") },
@@ -88,22 +89,22 @@ function NewToken() {
       >
         <div className="settings-columns">
           <div className="stack">
-            <TextField label="Name" value={name} onText={setName} required maxLength={255} hint="Where it is used." />
+            <TextField
+              label="Name"
+              name="name"
+              value={name}
+              onText={setName}
+              required
+              maxLength={255}
+              hint="Where it is used."
+            />
             <Choice label="Team" value={team} onText={setTeam}>
               <option value="">All teams, including those you join later</option>
               {teams.map((one) => (
                 <option key={one.name} value={one.name}>{`Only ${one.name}`}</option>
               ))}
             </Choice>
-            <TextField
-              label="Days until it expires"
-              type="number"
-              min={1}
-              max={3650}
-              value={days}
-              onText={setDays}
-              hint="Empty: it does not expire."
-            />
+            <ExpiryField days={days} onDays={setDays} />
           </div>
           <ScopeChoice value={levels} onChange={setLevels} />
         </div>

@@ -7,7 +7,7 @@ const kinds: Readonly<Record<keyof TeamUsage, string>> = {
   datasets: "Datasets",
   uploads: "Uploaded files",
   logs: "Logs of ended jobs",
-  texts: "Long texts of jobs",
+  texts: "Scripts and settings of jobs",
   exports: "Exports",
   environments: "Virtualenvs",
 };

@@ -60,7 +60,7 @@ export function WebhookForm({ webhook, onCreated, onClose }: WebhookFormProps) {
   return (
     <Dialog title={webhook ? "Edit the webhook" : "New webhook"} onClose={onClose}>
       <Form
-        action={webhook ? "Save" : "Create and send a PING"}
+        action={webhook ? "Save" : "Create and test"}
         onSubmit={submit}
         busy={create.isPending || change.isPending}
         error={create.error ?? change.error}
@@ -68,6 +68,7 @@ export function WebhookForm({ webhook, onCreated, onClose }: WebhookFormProps) {
       >
         <TextField
           label="URL"
+          name="url"
           type="url"
           required
           maxLength={2048}

@@ -100,7 +100,7 @@ const columns = ({ edit, remove, test, enable }: Actions): readonly Column<Webho
   { title: "URL", wide: true, cell: ({ url }) => <span title={url}>{url}</span> },
   { title: "Format", optional: true, cell: ({ format }) => format },
   {
-    title: "Sends",
+    title: "Events",
     optional: true,
     cell: ({ events, job_statuses }) => [...events, ...job_statuses.map((status) => `job ${status}`)].length,
     number: true,
@@ -108,7 +108,7 @@ const columns = ({ edit, remove, test, enable }: Actions): readonly Column<Webho
   {
     title: "Actions",
     cell: (webhook) => (
-      <span className="row">
+      <span className="row table-actions">
         <Button onClick={() => test(webhook.id)}>Test</Button>
         <Button onClick={() => edit(webhook)}>Edit</Button>
         <Button onClick={() => enable(webhook.id, !webhook.enabled)}>{webhook.enabled ? "Disable" : "Enable"}</Button>

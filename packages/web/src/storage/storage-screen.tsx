@@ -7,6 +7,7 @@ import { useRefusal } from "../api/session.tsx";
 import { teamPath, useTeam } from "../api/team.tsx";
 import { useUrlChange, useUrlState } from "../api/url-state.ts";
 import { Button } from "../look/button.tsx";
+import { CopyAs, copyable } from "../look/copy-as.tsx";
 import { Command } from "../look/copy-button.tsx";
 import { Choice, TextField } from "../look/field.tsx";
 import { Screen } from "../look/screen.tsx";
@@ -112,6 +113,9 @@ function Folder({ uri }: { uri: string }) {
             <div className="row">
               {cursor !== "" && <Button onClick={() => setCursor("")}>First page</Button>}
               {next_cursor !== null && <Button onClick={() => setCursor(next_cursor)}>Next page</Button>}
+            </div>
+            <div>
+              <CopyAs actions={[copyable("List", routes.browseStorage, () => ({ body }))]} />
             </div>
             <details>
               <summary>Use it in code</summary>

@@ -10,7 +10,10 @@ import { checkStore } from "./store.ts";
 
 export type { Finding } from "./finding.ts";
 
-export const diagnose = async (config: Config): Promise<Finding[]> =>
+/** The settings that are checked. */
+export type DoctorSettings = Pick<Config, "data" | "localEngine" | "limits" | "jobEnvironment">;
+
+export const diagnose = async (config: DoctorSettings): Promise<Finding[]> =>
   (
     await Promise.all([
       checkRuntime(),
@@ -58,7 +61,7 @@ async function checkDataFolder({ dataDir }: DataSettings): Promise<Finding> {
 }
 
 /** Checks what jobs need on this machine (programs, Python, isolation), as a start of the server does. */
-async function checkJobs(config: Config): Promise<Finding[]> {
+async function checkJobs(config: DoctorSettings): Promise<Finding[]> {
   const facts = await inspectMachine({
     ...config.localEngine,
     foldersIn: (folder) => new DataFolder(folder).engine,

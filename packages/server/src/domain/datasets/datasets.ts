@@ -4,11 +4,13 @@ import { isInternal, isReserved, reservedBeginnings } from "../../datachain/name
 import type { Db } from "../../store/drivers/store.ts";
 import {
   countVersions,
+  findVersion,
   type ListedVersionRow,
   listedVersionsOf,
   listVersions,
   markVersionsRemoved,
   mostVersions,
+  newestNumbers,
   setRowsTable,
   sizedVersionsOf,
   versionsOfJob,
@@ -24,7 +26,7 @@ import {
   updateDataset,
 } from "../../store/queries/datasets/datasets.ts";
 import { BoundedList } from "../../turns/bounded-list.ts";
-import { nextStretch } from "../../turns/large-answers.ts";
+import { nextLook, nextStretch } from "../../turns/large-answers.ts";
 import { audit } from "../access/audit.ts";
 import type { Edit } from "../access/edit.ts";
 import type { Team } from "../access/principals.ts";
@@ -91,9 +93,9 @@ const sameNumber = (version: Version) => (row: Version) =>
  * such version, or if the version was removed.
  */
 export async function getLiveVersion(db: Db, team: Team, reference: Reference): Promise<ListedVersionRow> {
-  const versions = await listedVersionsOf(db, (await getDataset(db, team, reference)).id);
+  const { id } = await getDataset(db, team, reference);
   const { version } = reference;
-  const found = version ? versions.find(sameNumber(version)) : versions.findLast(isLive);
+  const found = await findVersion(db, id, version);
   if (found && isLive(found)) return found;
   const name = fullName(reference);
   if (found)
@@ -101,10 +103,9 @@ export async function getLiveVersion(db: Db, team: Team, reference: Reference): 
       "not_found",
       `${name}@${found.version} no longer exists: it was removed at ${found.removed_at}.`,
     );
-  const numbers = versions.filter(isLive).map((row) => row.version);
+  const numbers = await newestNumbers(db, id, 10);
   const wanted = version ? `${name}@${writeVersion(version)}` : `version of ${name}`;
-  const others =
-    numbers.length > 0 ? `Newest versions: ${numbers.slice(-10).join(", ")}.` : "All its versions were removed.";
+  const others = numbers.length > 0 ? `Newest versions: ${numbers.join(", ")}.` : "All its versions were removed.";
   throw new ApiError("not_found", `There is no ${wanted} in the team ${team.name}. ${others}`);
 }
 
@@ -188,12 +189,18 @@ async function smallParts(db: Db, datasets: readonly PlacedDataset[], includeRem
   return found;
 }
 
+/** A dataset with more versions takes one of the slots for large answers. */
+const fewVersions = 500;
+
 /**
  * Returns the JSON of a dataset with all its versions. The version that the reference names always has its schemas,
  * first rows and script. The other versions have theirs as far as they fit into the answer.
  */
 export async function showDataset(db: Db, team: Team, reference: Reference, includeRemoved: boolean): Promise<string> {
   const { id } = await getDataset(db, team, reference);
+  await nextLook();
+  // Many rows are read only when one of the slots for large answers is free: they are held until the answer is built.
+  if (((await countVersions(db, [id], includeRemoved)).get(id) ?? 0) > fewVersions) await nextStretch();
   const versions = await sizedVersionsOf(db, id, includeRemoved);
   const dataset = await placedDataset(db, id);
   if (dataset && versions.length > 0) {

@@ -8,6 +8,7 @@ import type { Db } from "../../store/drivers/store.ts";
 import { getVersion, type ListedVersionRow } from "../../store/queries/datasets/dataset-versions.ts";
 import type { FullName } from "../../store/queries/datasets/datasets.ts";
 import { type ExportRow, findExport, findUsableExport, insertExport } from "../../store/queries/datasets/exports.ts";
+import { nextStretch } from "../../turns/large-answers.ts";
 import { audit } from "../access/audit.ts";
 import type { Edit } from "../access/edit.ts";
 import type { Team } from "../access/principals.ts";
@@ -118,14 +119,26 @@ const label = "export url";
 const sign = (key: Buffer, id: string, file: number, expires: number) =>
   createHmac("sha256", key).update(`${id} ${file} ${expires}`).digest("base64url");
 
+/** Number of URLs that are signed without a pause for other requests. */
+const signedAtOnce = 500;
+
 /** Returns the signed URLs of the files of an export. They expire when the files are deleted. */
-export function exportUrls(keys: KeyRing, publicUrl: string, row: ExportRow, { life }: ExportRules): string[] {
+export async function exportUrls(
+  keys: KeyRing,
+  publicUrl: string,
+  row: ExportRow,
+  { life }: ExportRules,
+): Promise<string[]> {
   const expires = Math.floor((Date.parse(row.created_at) + life) / 1000);
   const [key = Buffer.alloc(0)] = keys.derive(label);
-  return Array.from({ length: row.num_files }, (_, file) => {
-    const query = new URLSearchParams({ expires: String(expires), signature: sign(key, row.id, file, expires) });
-    return `${publicUrl}/api/datachain/datasets/export-files/${row.id}/${file}?${query}`;
-  });
+  const urls: string[] = [];
+  while (urls.length < row.num_files) {
+    if (urls.length % signedAtOnce === 0 && row.num_files > signedAtOnce) await nextStretch();
+    const file = urls.length;
+    const query = `expires=${expires}&signature=${sign(key, row.id, file, expires)}`;
+    urls.push(`${publicUrl}/api/datachain/datasets/export-files/${row.id}/${file}?${query}`);
+  }
+  return urls;
 }
 
 interface SignedFile {

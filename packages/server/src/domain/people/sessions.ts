@@ -11,6 +11,7 @@ import {
 } from "../../store/queries/people/sessions.ts";
 import { findUser, getUser, type UserRow, updateUser } from "../../store/queries/people/users.ts";
 import { type Actor, audit, operator } from "../access/audit.ts";
+import type { Principal } from "../access/principals.ts";
 import { hashSecret, newSecret } from "../secrets/random-secrets.ts";
 import { day, iso } from "../time/clock.ts";
 import { rememberBrowser } from "./browsers.ts";
@@ -129,8 +130,10 @@ const triedName = (text: string) => {
   return /^[a-z0-9][a-z0-9_-]{0,38}$/.test(name) ? name : "(no username)";
 };
 
-export async function endSession(store: Store, cookie: string, address: string, now: number): Promise<void> {
-  const hash = hashSecret(cookie);
+/** Ends the session through which the caller is signed in. */
+export async function endSession(store: Store, { via }: Principal, address: string, now: number): Promise<void> {
+  if (via.kind !== "session") return;
+  const { hash } = via;
   await store.write(async (db) => {
     const session = await findSession(db, hash, iso(now));
     await deleteSession(db, hash);

@@ -43,6 +43,7 @@ export async function pipelineDocument(db: Db, row: ShownPipeline, frame: Pipeli
     finished_at: row.finished_at,
     is_template: row.is_template === 1,
     schedule_name: row.schedule_id === null ? null : await scheduleNameOf(db, row.schedule_id),
+    schedule_id: row.schedule_id,
     scheduled_at: row.scheduled_at,
     scheduled_timezone: row.scheduled_timezone,
     ...readSettings(row),

@@ -16,9 +16,11 @@ import type { Db } from "../../store/drivers/store.ts";
 import { chainOfJob } from "../../store/queries/jobs/chains.ts";
 import { getShortJobs, type ShortJob } from "../../store/queries/jobs/jobs.ts";
 import {
+  countEdges,
+  countEndedRun,
   deleteRun,
-  edgesOf,
   findPipeline,
+  findRun,
   getPipeline,
   listPipelines,
   lockPipeline,
@@ -308,10 +310,8 @@ async function originalsOf(db: Db, pipeline: PipelineRow, runs: readonly RunStat
 type JobInPipeline = PipelineInput & { readonly job_id: string };
 
 /** Finds a run by the id of its own job or of the job that it repeats. Throws if there is none. */
-async function findRun(db: Db, pipeline: PipelineRow, jobId: string): Promise<RunState> {
-  const id = jobId.trim().toLowerCase();
-  const runs = await runsOf(db, pipeline.id);
-  const run = runs.find((one) => one.created_job_id === id) ?? runs.find((one) => one.job_id === id);
+async function requireRun(db: Db, pipeline: PipelineRow, jobId: string): Promise<RunState> {
+  const run = await findRun(db, pipeline.id, jobId.trim().toLowerCase());
   if (run) return run;
   throw new ApiError("not_found", `The pipeline ${pipeline.name} has no run of a job ${jobId}.`, { hint: "list_runs" });
 }
@@ -321,16 +321,17 @@ async function findRun(db: Db, pipeline: PipelineRow, jobId: string): Promise<Ru
  */
 export const removeJob = (context: JobsContext, call: Call, input: JobInPipeline, now: number) =>
   changePipeline(context, call, { action: "remove-job", input, now }, async ({ db, pipeline }) => {
-    const run = await findRun(db, pipeline, input.job_id);
+    const run = await requireRun(db, pipeline, input.job_id);
     const id = run.created_job_id as string;
     if ((await cancelDrafts(db, [id], now)) === 0)
       throw new ApiError(
         "wrong_state",
         `${run.name} (job ${id}) is ${run.status}; only a run that is PENDING can be removed.`,
       );
-    await requireFewNeeds(db, pipeline, run);
+    await requireFewNeeds(db, run);
     await deleteRun(db, run);
-    await recount(db, pipeline, now);
+    const counted = await countEndedRun(db, pipeline.id, iso(now));
+    if (counted) await settle(db, counted, now);
     return `${run.name} (job ${id})`;
   });
 
@@ -338,11 +339,9 @@ export const removeJob = (context: JobsContext, call: Call, input: JobInPipeline
  * Throws if the pipeline would have too many dependencies after a run is removed. Each child of the removed run then
  * depends on each parent of that run.
  */
-async function requireFewNeeds(db: Db, { id }: PipelineRow, run: RunState): Promise<void> {
-  const edges = await edgesOf(db, id);
-  const above = edges.filter(({ job_id }) => job_id === run.job_id).length;
-  const below = edges.filter(({ parent_job_id }) => parent_job_id === run.job_id).length;
-  if (above * below === 0 || edges.length - above - below + above * below <= mostNeeds) return;
+async function requireFewNeeds(db: Db, run: RunState): Promise<void> {
+  const { all, above, below } = await countEdges(db, run);
+  if (above * below === 0 || all - above - below + above * below <= mostNeeds) return;
   throw new ApiError(
     "wrong_state",
     `${run.name} cannot be removed: each of its ${below} children would have to wait for each of its ${above} parents, and a pipeline has at most ${mostNeeds} dependencies.`,
@@ -389,7 +388,7 @@ export const rerunPipeline = (context: JobsContext, call: Call, input: PipelineI
 export const retryJob = (context: JobsContext, call: Call, input: JobInPipeline, now: number) =>
   changePipeline(context, call, { action: "retry-job", input, now }, async (edit) => {
     const { db, pipeline } = edit;
-    const run = await findRun(db, pipeline, input.job_id);
+    const run = await requireRun(db, pipeline, input.job_id);
     const what = `${run.name} (job ${run.created_job_id})`;
     if (!isOver(run))
       throw new ApiError(

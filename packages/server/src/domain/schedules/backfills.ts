@@ -29,6 +29,7 @@ import {
   stateOf,
   updateBackfill,
 } from "../../store/queries/schedules/backfills.ts";
+import { nextLook } from "../../turns/large-answers.ts";
 import type { Signals } from "../../turns/signals.ts";
 import { audit } from "../access/audit.ts";
 import type { Call } from "../access/call.ts";
@@ -38,7 +39,7 @@ import { cancelPipelineRuns } from "../lifecycle/end-job.ts";
 import { makeTemplate } from "../pipelines/new-pipeline.ts";
 import type { KeyRing } from "../secrets/key-ring.ts";
 import { iso } from "../time/clock.ts";
-import { checkCron, firstTicks, readTime } from "../time/ticks.ts";
+import { checkCron, readTime, ticksIn } from "../time/ticks.ts";
 import { checkTimezone } from "../time/time-zones.ts";
 import { backfillDocument, backfillItem } from "./backfill-documents.ts";
 import { requirePipeline } from "./schedules.ts";
@@ -57,19 +58,24 @@ const intervals: Readonly<Record<string, string>> = {
   month: "@monthly",
 };
 
+/** Number of ticks that are computed before other requests get a chance to run. */
+const ticksAtOnce = 100;
+
 type RangeInput = Pick<CreateBackfillInput, "from" | "to" | "every" | "timezone">;
 
 /**
  * Returns the moments (scheduled times) of a backfill, with the cron expression and the time zone that they are
  * computed from.
  */
-function readMoments({ from, to, every, timezone }: RangeInput, now: number) {
+async function readMoments({ from, to, every, timezone }: RangeInput, now: number) {
   const zone = timezone?.trim() ? checkTimezone(timezone) : "UTC";
   const cron = checkEvery(every?.trim() || "day");
   const span = { from: Date.parse(readTime(from, zone, "from")), to: Date.parse(readTime(to, zone, "to")) };
   if (span.to > now) throw invalid("to", "a time in the past (for times in the future, create a schedule)", to);
   if (span.to < span.from) throw invalid("to", `a time that is not before \`from\` (${from})`, to);
-  const ticks = firstTicks(cron, zone, span, backfillLimits.moments + 1);
+  const ticks: number[] = [];
+  for (const tick of ticksIn(cron, zone, span).take(backfillLimits.moments + 1))
+    if (ticks.push(tick) % ticksAtOnce === 0) await nextLook();
   if (ticks.length === 0)
     throw invalid("every", `an interval or a cron expression with at least one tick between ${from} and ${to}`, every);
   if (ticks.length > backfillLimits.moments)
@@ -81,8 +87,8 @@ function readMoments({ from, to, every, timezone }: RangeInput, now: number) {
 }
 
 /** Returns the moments that a backfill of this range would have. */
-export function previewTeamBackfill(input: RangeInput, now: number): BackfillPreview {
-  const { cron, zone, moments } = readMoments(input, now);
+export async function previewTeamBackfill(input: RangeInput, now: number): Promise<BackfillPreview> {
+  const { cron, zone, moments } = await readMoments(input, now);
   return { cron_expression: cron, timezone: zone, moments };
 }
 
@@ -104,7 +110,7 @@ export async function createTeamBackfill(
   input: CreateBackfillInput,
   now: number,
 ): Promise<Backfill> {
-  const { cron, zone, moments } = readMoments(input, now);
+  const { cron, zone, moments } = await readMoments(input, now);
   const row = {
     team_id: team.id,
     user_id: principal.userId,

@@ -123,13 +123,16 @@ export function newestTicks(expression: string, timezone: string, span: Span, co
 
 /** Returns the oldest ticks in a span of time: at most `count`, oldest first. */
 export function firstTicks(expression: string, timezone: string, { from, to }: Span, count: number): number[] {
-  const ticks: number[] = [];
+  return [...ticksIn(expression, timezone, { from, to }).take(count)];
+}
+
+/** Yields the ticks in a span of time, oldest first. */
+export function* ticksIn(expression: string, timezone: string, { from, to }: Span): Generator<number, undefined> {
   let tick = nextTick(expression, timezone, from - 1);
-  while (tick !== undefined && tick <= to && ticks.length < count) {
-    ticks.push(tick);
+  while (tick !== undefined && tick <= to) {
+    yield tick;
     tick = nextTick(expression, timezone, tick);
   }
-  return ticks;
 }
 
 /** Parses an ISO 8601 time and returns it in UTC. A time without an offset is a wall-clock time in the given zone. */

@@ -6,6 +6,8 @@ export interface EngineFolders {
   readonly environments: string;
   readonly accounts: string;
   readonly cgroups: string;
+  /** File with the isolation level at which jobs ran last. */
+  readonly isolation: string;
   readonly cache: string;
   readonly tools: string;
 }

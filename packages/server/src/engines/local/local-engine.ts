@@ -121,6 +121,8 @@ export class LocalEngine implements Engine {
   readonly #ages = new Ages();
   readonly #logs = new LogMarks();
   readonly #uncleaned = new Set<string>();
+  /** Keys of attempts of which a supervisor has said that it runs them. */
+  readonly #begun = new Set<string>();
   readonly #submitting = new Map<string, Promise<null>>();
   /** When this process submitted each attempt, in milliseconds of the monotonic clock, by attempt key. */
   readonly #started = new Map<string, number>();
@@ -179,6 +181,7 @@ export class LocalEngine implements Engine {
       args: [options.bootId, options.claimDelay],
       startWith: isolation.startWith,
       onChange: (folder, what) => {
+        this.#begun.add(basename(folder));
         if (what === "query") this.#compile(folder);
         options.onChange(basename(folder), what);
       },
@@ -421,7 +424,10 @@ export class LocalEngine implements Engine {
     const folder = this.#folder(key);
     const sameBoot = epoch === this.epoch;
     // After a reboot it is unknown whether an attempt of the earlier boot had started, so it must never be started again.
-    if (sameBoot && folder.claim() !== "supervisor") return { state: this.#mayBegin(folder) ? "SUBMITTED" : "ABSENT" };
+    const claim = folder.claim();
+    if (sameBoot && claim === "none" && this.#begun.has(key))
+      return { state: "LOST", steps: [], why: "its folder was deleted while it ran" };
+    if (sameBoot && claim !== "supervisor") return { state: this.#mayBegin(folder) ? "SUBMITTED" : "ABSENT" };
     const supervisor = folder.supervisor();
     // Check the process before reading the exit record: a supervisor that ends in between has written the record.
     const alive = sameBoot && supervisor !== undefined && isAlive(supervisor);
@@ -702,6 +708,7 @@ export class LocalEngine implements Engine {
     this.#asked.delete(key);
     this.#sampled.delete(key);
     this.#started.delete(key);
+    this.#begun.delete(key);
     this.#ages.forget(key);
     this.#disk.forget(key);
     this.#logs.forget(key);

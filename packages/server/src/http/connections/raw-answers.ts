@@ -16,6 +16,7 @@ export function answerAndClose(socket: Duplex, error: ApiError): void {
   const head = [
     `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,
     "Content-Type: application/json; charset=utf-8",
+    "X-Content-Type-Options: nosniff",
     `Content-Length: ${Buffer.byteLength(body)}`,
     ...(error.retryAfter === undefined ? [] : [`Retry-After: ${error.retryAfter}`]),
     "Connection: close",

@@ -93,7 +93,7 @@ export function datasetRoutes(app: FastifyInstance, context: DatasetContext): vo
     const { direction = "both", depth = 10 } = query;
     const rootId = await rootOf(context, team, principal, query);
     const directions = direction === "both" ? (["upstream", "downstream"] as const) : ([direction] as const);
-    return readLineage(store.db, team, rootId, { directions, depth });
+    return new JsonText(await readLineage(store.db, team, rootId, { directions, depth }));
   });
 }
 

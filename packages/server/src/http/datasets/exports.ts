@@ -20,7 +20,7 @@ export function exportRoutes(app: FastifyInstance, context: DatasetContext): voi
       wantExport({ db, actor, now: clock.now() }, { team, dataset, version }, rules, quotas),
     );
     signals.exports.wake();
-    return { export_id: row.id, signed_urls: exportUrls(keys, context.publicUrl(), row, rules) };
+    return { export_id: row.id, signed_urls: await exportUrls(keys, context.publicUrl(), row, rules) };
   });
 
   register(app, context, routes.exportStatus, async ({ team, query }) => {
@@ -39,7 +39,9 @@ export function exportRoutes(app: FastifyInstance, context: DatasetContext): voi
         `The export ${id} ${row.status === "failed" ? `failed: ${row.error}` : "was deleted. Request a new export."}`,
       );
     const opened = await context.blobs.open(exportName(id, file)).catch(notReady);
-    reply.type("application/octet-stream").header("content-length", opened.size);
+    reply
+      .type("application/octet-stream")
+      .headers({ "content-length": opened.size, "content-disposition": "attachment" });
     await reply.send(opened.stream());
     return undefined;
   });

@@ -4,6 +4,7 @@ import { type FileHandle, lstat, open, opendir, readlink, realpath } from "node:
 import { basename, join } from "node:path";
 import { ApiError, invalid, routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
+import { Turns } from "../../turns/turns.ts";
 import type { DatasetContext } from "../requests/context.ts";
 import { packedTime } from "../requests/message-pack.ts";
 import { MessagePack, register } from "../requests/route.ts";
@@ -11,11 +12,19 @@ import { MessagePack, register } from "../requests/route.ts";
 /** Maximum number of entries in one answer. */
 const most = 10_000;
 
+/**
+ * Listings under way, at most two of one caller, because each holds all its entries in memory. One that takes long waits
+ * for a slow disk, and others need not wait with it.
+ */
+const listings = new Turns(4, 2, 10_000);
+
 export function sourceRoutes(app: FastifyInstance, context: DatasetContext): void {
-  register(app, context, routes.listSource, async ({ body }) => {
-    const entries = await listFolderOf("source", body.source, context.jobPaths);
-    return new MessagePack({ data: entries.map(packed) });
-  });
+  register(app, context, routes.listSource, ({ body, principal }) =>
+    listings.run(async () => {
+      const entries = await listFolderOf("source", body.source, context.jobPaths);
+      return new MessagePack({ data: entries.map(packed) });
+    }, principal.userId),
+  );
 }
 
 const packed = ({ name, modified, size }: FoundEntry) => ({

@@ -1,4 +1,5 @@
 /** HTTP route that lists folders of storages with a team's credentials. */
+import type { Socket } from "node:net";
 import { ApiError, routes, type StorageListing, storagePage } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import type { Principal, Team } from "../../domain/access/principals.ts";
@@ -19,7 +20,7 @@ interface Running {
 export function storageRoutes(app: FastifyInstance, context: DatasetContext): void {
   const running = new Set<Running>();
 
-  register(app, context, routes.browseStorage, async ({ principal, team, body }) => {
+  register(app, context, routes.browseStorage, async ({ principal, team, body, request }) => {
     const { uri, cursor } = body;
     const scheme = schemeOf(uri);
     if (scheme === "file") return localListing(uri, Number(cursor ?? 0), context.jobPaths);
@@ -28,12 +29,33 @@ export function storageRoutes(app: FastifyInstance, context: DatasetContext): vo
     requireTurn(running, own);
     running.add(own);
     try {
-      const answer = await context.listStorage(wishFor(scheme, uri, credentials, cursor ?? undefined));
+      const wish = wishFor(scheme, uri, credentials, cursor ?? undefined);
+      const answer = await whileWanted(request.raw.socket, context.stopping, (unwanted) =>
+        context.listStorage(wish, unwanted),
+      );
+      if (context.stopping.aborted) throw new ApiError("unavailable", "The server is stopping. Try again in a moment.");
       return readListing(uri, answer, credentials);
     } finally {
       running.delete(own);
     }
   });
+}
+
+/** Runs work with a signal that is aborted when the caller has gone or the server stops. */
+async function whileWanted<T>(
+  socket: Socket,
+  stopping: AbortSignal,
+  work: (unwanted: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const gone = new AbortController();
+  const leave = () => gone.abort();
+  if (socket.destroyed) leave();
+  socket.once("close", leave);
+  try {
+    return await work(AbortSignal.any([gone.signal, stopping]));
+  } finally {
+    socket.off("close", leave);
+  }
 }
 
 function requireTurn(running: ReadonlySet<Running>, { userId, teamId }: Running): void {

@@ -140,7 +140,7 @@ const outOfTurn = () =>
 
 /** Refuses an upgrade. Statuses 401 and 403 end the client's command; after any other status the client tries again. */
 function refuse(socket: Duplex, error: unknown): void {
-  const known = isUnavailable(error) ? unavailable() : error;
+  const known = isUnavailable(error) ? unavailable(undefined, error) : error;
   answerAndClose(
     socket,
     known instanceof ApiError ? known : new ApiError("internal", "The server failed; its log has the details."),

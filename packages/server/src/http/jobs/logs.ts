@@ -62,7 +62,7 @@ async function withLines<T>(
   const { log, ended } = await (attempt === undefined ? openJobLog(context, id) : openAttemptLog(context, id, attempt));
   try {
     const mask = await maskerOf(context, id);
-    return await use({ log, ended, mask, index: indexes.of(`${id} ${attempt ?? "all"}`) });
+    return await use({ log, ended, mask, index: indexes.of(team.id, `${id} ${attempt ?? "all"}`) });
   } finally {
     await log.close();
   }
@@ -102,7 +102,6 @@ async function sendLog(request: FastifyRequest, reply: FastifyReply, source: Log
   reply
     .header("accept-ranges", "bytes")
     .header("content-length", end - start)
-    .header("x-content-type-options", "nosniff")
     .type("text/plain; charset=utf-8");
   const body = Readable.from(chunks(source, start, end), { objectMode: false });
   body.once("close", () => void source.close());

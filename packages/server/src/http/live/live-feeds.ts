@@ -3,7 +3,7 @@
  * rest together. All followers of a team share one feed, and mostly the same text.
  */
 import type { Notice, NoticeKind } from "@millrace/contract";
-import type { Change, Changes } from "../../turns/changes.ts";
+import type { Change, Changes, DatabaseState } from "../../turns/changes.ts";
 
 /** Milliseconds for which changes are collected before the first of them is told. */
 const gatherMs = 30;
@@ -19,6 +19,8 @@ export interface FeedReader {
   /** Whether the reader gets notices of this kind. */
   hears(kind: NoticeKind): boolean;
   tell(notice: string): void;
+  /** Called when the database of the server goes and when it comes back. */
+  tellDatabase(state: DatabaseState): void;
   /** Called when the team or its members changed. */
   check(): void;
 }
@@ -29,6 +31,9 @@ export class LiveFeeds {
 
   constructor(changes: Changes) {
     this.#changes = changes;
+    changes.watchDatabase((state) => {
+      for (const { readers } of this.#feeds.values()) for (const reader of readers) reader.tellDatabase(state);
+    });
   }
 
   /** Adds a reader to the feed of a team, and tells it what changed recently. Returns a function that removes it. */

@@ -69,7 +69,8 @@ function begin(reply: FastifyReply): ServerResponse {
     "content-type": "text/event-stream",
     "cache-control": "no-store",
     "x-accel-buffering": "no",
-    "x-content-type-options": "nosniff",
+    // The connection ends with the stream. Otherwise a stop of the server would wait for its next request.
+    connection: "close",
   });
 }
 

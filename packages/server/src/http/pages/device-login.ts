@@ -1,4 +1,5 @@
 /** Pages on which a signed-in user confirms or denies device logins. */
+import { scopesInWords } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import { actorOf } from "../../domain/access/audit.ts";
 import { approveLogin, denyLogin, pendingLogin } from "../../domain/people/device-logins.ts";
@@ -43,7 +44,7 @@ async function showLogin({ store, clock }: RequestContext, code: string): Promis
 <p class="code big-code">${login.user_code}</p>
 <dl class="facts">
 <dt>Token</dt><dd>${login.token_name}</dd>
-<dt>Scopes</dt><dd>${login.scopes.join(", ")}</dd>
+<dt>It may use</dt><dd>${scopesInWords(login.scopes)}</dd>
 <dt>Teams</dt><dd>${login.teamNames?.join(", ") ?? "all of yours"}</dd>
 <dt>Valid</dt><dd>${login.expires_in_days} days</dd>
 </dl>

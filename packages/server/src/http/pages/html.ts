@@ -64,7 +64,6 @@ export function sendPage(reply: FastifyReply, site: Site, page: Page): FastifyRe
     .code(status)
     .headers({
       "content-security-policy": policy,
-      "x-content-type-options": "nosniff",
       "referrer-policy": "same-origin",
       "cache-control": "no-store",
     })

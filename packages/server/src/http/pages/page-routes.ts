@@ -67,8 +67,8 @@ export function publicPage(
 }
 
 /** Returns the principal of the session; undefined if the visitor is not signed in. */
-export async function visitor({ store, clock, connections }: RequestContext, { headers, raw }: FastifyRequest) {
-  const principal = await principalOfSession(store.db, sessionCookieOf(headers), clock.now());
+export async function visitor({ store, clock, connections, site }: RequestContext, { headers, raw }: FastifyRequest) {
+  const principal = await principalOfSession(store.db, sessionCookieOf(headers, site), clock.now());
   if (principal) connections.know(raw.socket, principal);
   return principal;
 }

@@ -27,6 +27,7 @@ form.card .button { justify-self: start; }
 .said.good { background: var(--good-soft); }
 .said.bad { background: var(--bad-soft); }
 .big-code { font: 600 22px var(--mono); letter-spacing: 0.08em; text-align: center; }
+.whole { user-select: all; }
 .lines { display: grid; gap: var(--s2); margin: 0; padding: 0; list-style: none; }
 .lines form { display: flex; flex-wrap: wrap; gap: var(--s2); align-items: center; justify-content: space-between; }
 .scroll { overflow-x: auto; }

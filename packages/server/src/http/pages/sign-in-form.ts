@@ -23,7 +23,7 @@ export const signInPage = (next: string, attempt?: Attempt): Page => ({
 ${attempt && html`<p class="said bad" role="alert">${attempt.problem}</p>`}
 <form class="card" method="post" action="/auth/sign-in">
 <input type="hidden" name="next" value="${ownPath(next)}">
-<label>Username <input name="username" autocomplete="username" autocapitalize="none" spellcheck="false" required maxlength="39" value="${attempt?.username}"></label>
+<label>Username <input name="username" autocomplete="username" autocapitalize="none" spellcheck="false" required maxlength="39" autofocus value="${attempt?.username}"></label>
 <label>Password <input name="password" type="password" autocomplete="current-password" required></label>
 <button class="button main">Sign in</button>
 </form>

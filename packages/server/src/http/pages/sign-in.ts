@@ -12,7 +12,7 @@ import {
   signIn,
 } from "../../domain/people/sessions.ts";
 import { hashSecret } from "../../domain/secrets/random-secrets.ts";
-import { browserCookie, browserCookieOf, sessionCookie, sessionCookieOf } from "../requests/authenticate.ts";
+import { browserCookie, browserCookieOf, sessionCookie } from "../requests/authenticate.ts";
 import type { PeopleContext } from "../requests/context.ts";
 import type { Page } from "./html.ts";
 import { field, privatePage, publicPage } from "./page-routes.ts";
@@ -59,8 +59,8 @@ export function signInPages(app: FastifyInstance, context: PeopleContext): void 
     ({ request, reply }) => answerPassword(context, request, reply),
   );
 
-  privatePage(app, context, { method: "POST", url: "/auth/sign-out" }, async ({ request, reply }) => {
-    await endSession(store, sessionCookieOf(request.headers) ?? "", request.ip, clock.now());
+  privatePage(app, context, { method: "POST", url: "/auth/sign-out" }, async ({ request, reply, principal }) => {
+    await endSession(store, principal, request.ip, clock.now());
     reply.header("set-cookie", sessionCookie("", 0, site)).redirect(`${site.prefix}/`, 303);
     return undefined;
   });

@@ -1,6 +1,5 @@
 /** Serves the web UI: its page at every path that the app shows, and its assets. */
 import { randomBytes } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { RequestContext } from "../requests/context.ts";
 import { nothingThere } from "../requests/errors.ts";
@@ -51,7 +50,6 @@ function sendApp(reply: FastifyReply, page: string, { prefix }: Site): void {
   reply
     .headers({
       "content-security-policy": policy,
-      "x-content-type-options": "nosniff",
       "referrer-policy": "same-origin",
       "cache-control": "no-store",
     })
@@ -64,18 +62,17 @@ function sendApp(reply: FastifyReply, page: string, { prefix }: Site): void {
 }
 
 /** Names of assets contain a hash of their content, so browsers keep them for ever. */
-async function sendAsset(request: FastifyRequest, reply: FastifyReply, { type, encodings }: WebFile) {
+function sendAsset(request: FastifyRequest, reply: FastifyReply, { type, encodings }: WebFile) {
   const accepted = (request.headers["accept-encoding"] ?? "").split(",").map((word) => word.split(";")[0]?.trim());
   const encoding = ["br", "gzip"].find((name) => accepted.includes(name) && encodings.has(name)) ?? "identity";
   if (encoding !== "identity") reply.header("content-encoding", encoding);
   return reply
     .headers({
       "cache-control": "public, max-age=31536000, immutable",
-      "x-content-type-options": "nosniff",
       vary: "accept-encoding",
     })
     .type(type)
-    .send(await readFile(encodings.get(encoding) ?? ""));
+    .send(encodings.get(encoding));
 }
 
 const notBuilt: Page = {

@@ -4,11 +4,14 @@ import { join } from "node:path";
 
 const folders = [join(import.meta.dirname, "web"), join(import.meta.dirname, "../../../../web/dist")];
 
-/** An asset, in each encoding that the build has written. */
+/**
+ * An asset, in each encoding that the build has written. It is kept in memory (all together have about two megabytes),
+ * because the page names its assets: those of a new build on the disk would not fit to it.
+ */
 export interface WebFile {
   readonly type: string;
-  /** Paths by content encoding; `identity` is the file itself. */
-  readonly encodings: ReadonlyMap<string, string>;
+  /** Contents by content encoding; `identity` is the file itself. */
+  readonly encodings: ReadonlyMap<string, Buffer>;
 }
 
 export interface WebFiles {
@@ -28,8 +31,8 @@ const types: Readonly<Record<string, string>> = {
 /** Compressed copies that the build writes beside each asset, by the ending of their names. */
 const compressed: Readonly<Record<string, string>> = { br: "br", gz: "gzip" };
 
-export async function findWebFiles(): Promise<WebFiles> {
-  for (const folder of folders) {
+export async function findWebFiles(places: readonly string[] = folders): Promise<WebFiles> {
+  for (const folder of places) {
     const page = await readFile(join(folder, "index.html"), "utf8").catch(() => undefined);
     if (page !== undefined) return { page, assets: await readAssets(join(folder, "assets")) };
   }
@@ -42,9 +45,9 @@ async function readAssets(folder: string): Promise<Map<string, WebFile>> {
   for (const name of names) {
     const type = types[name.split(".").at(-1) ?? ""];
     if (type === undefined) continue;
-    const encodings = new Map([["identity", join(folder, name)]]);
+    const encodings = new Map([["identity", await readFile(join(folder, name))]]);
     for (const [ending, encoding] of Object.entries(compressed))
-      if (names.has(`${name}.${ending}`)) encodings.set(encoding, join(folder, `${name}.${ending}`));
+      if (names.has(`${name}.${ending}`)) encodings.set(encoding, await readFile(join(folder, `${name}.${ending}`)));
     assets.set(name, { type, encodings });
   }
   return assets;

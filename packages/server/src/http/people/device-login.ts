@@ -9,13 +9,15 @@ import {
   loginMinutes,
   startDeviceLogin,
 } from "../../domain/people/device-logins.ts";
+import { endSession } from "../../domain/people/sessions.ts";
 import { endToken } from "../../domain/people/tokens.ts";
 import { hashSecret } from "../../domain/secrets/random-secrets.ts";
+import { sessionCookie } from "../requests/authenticate.ts";
 import type { PeopleContext } from "../requests/context.ts";
 import { register } from "../requests/route.ts";
 
 export function deviceLoginRoutes(app: FastifyInstance, context: PeopleContext): void {
-  const { store, clock, limits, callers, publicUrl } = context;
+  const { store, clock, limits, callers, publicUrl, site } = context;
 
   register(app, context, routes.startDeviceLogin, async ({ body }) => {
     const asked = {
@@ -57,8 +59,13 @@ export function deviceLoginRoutes(app: FastifyInstance, context: PeopleContext):
     return { message: "The login is denied." };
   });
 
-  register(app, context, routes.deviceLogout, async ({ principal, actor }) => {
-    if (principal.via.kind === "token") await endToken(store, { principal, actor }, principal.via.id, clock.now());
-    return { message: "The token is revoked." };
+  register(app, context, routes.deviceLogout, async ({ principal, actor, request, reply }) => {
+    if (principal.via.kind === "token") {
+      await endToken(store, { principal, actor }, principal.via.id, clock.now());
+      return { message: "The token is revoked." };
+    }
+    await endSession(store, principal, request.ip, clock.now());
+    reply.header("set-cookie", sessionCookie("", 0, site));
+    return { message: "The session of this browser is ended." };
   });
 }

@@ -30,7 +30,8 @@ export async function authenticate(
 ): Promise<Principal> {
   const { store, keys, clock, limits } = context;
   const { headers } = asking;
-  if (headers.authorization === undefined && sessionCookieOf(headers)) return authenticateSession(context, asking);
+  if (headers.authorization === undefined && sessionCookieOf(headers, context.site))
+    return authenticateSession(context, asking);
   try {
     return await principalOfToken(store, keys, tokenOf(headers), clock.now());
   } catch (error) {
@@ -46,18 +47,24 @@ async function authenticateSession({ store, clock, site }: RequestContext, askin
       "forbidden",
       "A page of another site sent this request, so it was refused. Send a token instead.",
     );
-  const principal = await principalOfSession(store.db, sessionCookieOf(asking.headers), clock.now());
+  const principal = await principalOfSession(store.db, sessionCookieOf(asking.headers, site), clock.now());
   if (!principal) throw new ApiError("unauthorized", "The session of this browser has ended. Sign in again.");
   return principal;
 }
 
-const sessionName = "millrace_session";
+/**
+ * Name of the session cookie. Browsers accept a name with `__Host-` only over HTTPS, from this very host, and for all of
+ * its paths, so neither a subdomain nor somebody in the network can set a session of their own. A server below a path
+ * prefix limits its cookie to the prefix instead.
+ */
+const sessionName = ({ isSecure, prefix }: Site) =>
+  isSecure && prefix === "" ? "__Host-millrace_session" : "millrace_session";
 const browserName = "millrace_browser";
 
 const cookieOf = (name: string, { cookie = "" }: IncomingHttpHeaders) =>
   new RegExp(`(?:^|;\\s*)${name}=([\\w-]+)`).exec(cookie)?.[1];
 
-export const sessionCookieOf = (headers: IncomingHttpHeaders) => cookieOf(sessionName, headers);
+export const sessionCookieOf = (headers: IncomingHttpHeaders, site: Site) => cookieOf(sessionName(site), headers);
 
 /** Returns the cookie that identifies a browser which has signed in before. */
 export const browserCookieOf = (headers: IncomingHttpHeaders) => cookieOf(browserName, headers);
@@ -66,11 +73,9 @@ export const browserCookieOf = (headers: IncomingHttpHeaders) => cookieOf(browse
  * Builds a cookie that scripts cannot read and that browsers do not send with requests from other sites. Other services
  * on the same host do not get it if the server has a path prefix.
  */
-const cookieMaker =
-  (name: string, path: string) =>
-  (value: string, maxAge: number, { isSecure, prefix }: Site) =>
-    `${name}=${value}; Path=${prefix + path || "/"}; Max-Age=${maxAge}; HttpOnly; SameSite=Lax${isSecure ? "; Secure" : ""}`;
+const cookieMaker = (nameOf: (site: Site) => string, path: string) => (value: string, maxAge: number, site: Site) =>
+  `${nameOf(site)}=${value}; Path=${site.prefix + path || "/"}; Max-Age=${maxAge}; HttpOnly; SameSite=Lax${site.isSecure ? "; Secure" : ""}`;
 
 export const sessionCookie = cookieMaker(sessionName, "");
 
-export const browserCookie = cookieMaker(browserName, "/auth");
+export const browserCookie = cookieMaker(() => browserName, "/auth");

@@ -74,8 +74,10 @@ export interface DatasetContext
   /** Hours between garbage collections of a warehouse; 0 disables them. */
   readonly tidyHours: number;
   readonly warehouses: Warehouses;
-  /** Lists a folder of an object store. The answer is untrusted. */
-  readonly listStorage: (wish: StorageWish) => Promise<unknown>;
+  /**
+   * Lists a folder of an object store. The answer is untrusted. `unwanted` is aborted when nobody waits for it any more.
+   */
+  readonly listStorage: (wish: StorageWish, unwanted: AbortSignal) => Promise<unknown>;
 }
 
 /** Context for routes of webhooks and notifications. */

@@ -4,7 +4,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import type { FastifySchemaValidationError } from "fastify/types/schema.js";
 import { BlobsUnavailable } from "../../blobs/blobs.ts";
 import { isDiskFull } from "../../machine/disk.ts";
-import { isUnavailable, WriteConflict } from "../../store/drivers/unavailable.ts";
+import { isUnavailable, StoreLocked, type StoreUnavailable, WriteConflict } from "../../store/drivers/unavailable.ts";
 import { tooLarge } from "./json-bodies.ts";
 import { messagePack } from "./message-pack.ts";
 
@@ -35,7 +35,7 @@ export function installErrors(app: FastifyInstance): void {
  * should know about.
  */
 export function refusalOf(error: FastifyError, request: FastifyRequest): ApiError {
-  if (isUnavailable(error)) return unavailable(fateOf(error, request));
+  if (isUnavailable(error)) return unavailable(fateOf(error, request), error);
   if (isDiskFull(error)) request.log.error({ err: error }, "the disk is full");
   if (error instanceof BlobsUnavailable) return filesUnavailable(error, request);
   if (error instanceof WriteConflict) return conflicting(error, request);
@@ -53,11 +53,14 @@ const retryAfter = 2;
 
 const nothingChanged = "Nothing was changed. Try again in a moment.";
 
-/** Returns the error for an unreachable database. The server logs the reason once. */
-export const unavailable = (fate = nothingChanged) =>
-  new ApiError("unavailable", `The database of the server is unreachable; running jobs continue. ${fate}`, {
-    retryAfter,
-  });
+/** Returns the error for a database that cannot be used. The server logs the reason once. */
+export function unavailable(fate = nothingChanged, error?: StoreUnavailable): ApiError {
+  const why =
+    error instanceof StoreLocked
+      ? "Another session keeps a lock in the database of the server"
+      : "The database of the server is unreachable";
+  return new ApiError("unavailable", `${why}; running jobs continue. ${fate}`, { retryAfter });
+}
 
 /**
  * Returns the error for a blob storage that is unreachable, full or misconfigured. The reason is only logged, because

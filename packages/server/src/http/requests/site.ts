@@ -18,11 +18,13 @@ export function siteOf(publicUrl: string): Site {
 
 /**
  * Removes the prefix from the paths of requests. Most proxies have removed it already; those that pass it on work as
- * well, and so does a browser on the machine of the server that needs no proxy.
+ * well, and so does a browser on the machine of the server that needs no proxy. If the proxy says that it has removed
+ * the prefix, another one is not removed: the path would get past a rule of the proxy about the path without it.
  */
 export function dropPrefix(server: Server, { prefix }: Site): void {
   if (prefix === "") return;
   const drop = (request: IncomingMessage) => {
+    if (request.headers["x-forwarded-prefix"] !== undefined) return;
     const url = request.url ?? "";
     const rest = url.slice(prefix.length);
     if (url.startsWith(prefix) && /^([/?]|$)/.test(rest)) request.url = rest.startsWith("/") ? rest : `/${rest}`;

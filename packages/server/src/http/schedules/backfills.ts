@@ -32,5 +32,5 @@ export function backfillRoutes(app: FastifyInstance, context: WorkContext): void
   register(app, context, routes.retryBackfill, async ({ body, ...call }) =>
     done(await retryTeamBackfill(context, call, body.backfill_id, clock.now())),
   );
-  register(app, context, routes.previewBackfill, async ({ query }) => previewTeamBackfill(query, clock.now()));
+  register(app, context, routes.previewBackfill, ({ query }) => previewTeamBackfill(query, clock.now()));
 }

@@ -13,25 +13,45 @@ import { readState } from "./state.ts";
 /** Milliseconds that a health check waits for the database. */
 const patience = 1000;
 
-/** Tells whether the database answers in time. */
-async function answers(store: Store): Promise<boolean> {
-  if (!store.isReachable()) return false;
-  const late = new AbortController();
-  const asked = sql`select 1`.execute(store.db).then(
-    () => true,
-    () => false,
-  );
-  const expired = sleep(patience, false, { signal: late.signal }).catch(() => false);
-  return Promise.race([asked, expired]).finally(() => late.abort());
+/** Finds out whether the database answers. */
+class Probe {
+  readonly #store: Store;
+  /** The question that is not answered yet. Health checks share it, so that they take one connection at most. */
+  #asked: Promise<boolean> | undefined;
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  /** Tells whether the database answers in time. */
+  async answers(): Promise<boolean> {
+    const late = new AbortController();
+    this.#asked ??= this.#ask().finally(() => {
+      this.#asked = undefined;
+    });
+    const expired = sleep(patience, false, { signal: late.signal }).catch(() => false);
+    return Promise.race([this.#asked, expired]).finally(() => late.abort());
+  }
+
+  /** Reads no rows, but waits if somebody has locked one of the tables that almost every request needs. */
+  #ask(): Promise<boolean> {
+    return sql`select 1 from users, teams, jobs, queue, attempts where 1 = 0`.execute(this.#store.db).then(
+      () => true,
+      () => false,
+    );
+  }
 }
 
 export function systemRoutes(app: FastifyInstance, context: SystemContext): void {
   register(app, context, routes.healthz, async () => ({ status: "ok" }));
 
+  const probe = new Probe(context.store);
   register(app, context, routes.readyz, async () => {
     if (!context.ready())
       throw new ApiError("unavailable", "The server is starting or stopping. Try again in a moment.");
-    if (!(await answers(context.store))) throw unavailable();
+    if (!context.store.isReachable()) throw unavailable();
+    if (!(await probe.answers()))
+      throw unavailable("It did not answer within a second. If it runs, another session may have locked its tables.");
     return { status: "ready" };
   });
 

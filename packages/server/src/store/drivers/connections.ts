@@ -31,7 +31,8 @@ export class Connections implements PostgresPool {
     this.#pool = new pg.Pool({
       ...sessionOptions(url, timeout),
       max: most,
-      ...(lock ? { idle_in_transaction_session_timeout: longestUse * timeout } : {}),
+      // Another session that keeps a lock, such as that of an operator, costs a server no more than a hanging database.
+      ...(lock ? { idle_in_transaction_session_timeout: longestUse * timeout, lock_timeout: timeout } : {}),
     });
     // Node.js ends the process on an unhandled `error` event, so both the pool and each connection get a listener.
     this.#pool.on("error", () => {});
@@ -74,16 +75,18 @@ export class Connections implements PostgresPool {
   }
 
   /**
-   * Runs a statement that may take hours. The limit on the use of a connection does not apply; the statement is only
-   * ended early if the server loses its database lock.
+   * Runs a statement that may take hours. The limits on the use of a connection and on the wait for a lock do not apply;
+   * the statement is only ended early if the server loses its database lock.
    */
   async queryAtLength(text: string): Promise<void> {
     const client = (await this.connect()) as unknown as pg.PoolClient;
     this.#spare(client);
     try {
+      await client.query("set lock_timeout = 0");
       await client.query(text);
     } finally {
-      client.release();
+      // Closed, because its limit is gone.
+      client.release(true);
     }
   }
 

@@ -51,6 +51,8 @@ export async function openPostgres({ databaseUrl, timeout, prepare, lock }: Post
     await Promise.all([readers.closing(() => db.destroy()), writers.closing(() => writing.destroy())]);
   };
   const preparing = write(async (transaction) => {
+    // A migration waits for whoever uses the tables.
+    await sql`set local lock_timeout = 0`.execute(transaction);
     await sql`select pg_advisory_xact_lock(${migrationLock})`.execute(transaction);
     await prepare(transaction, dialect);
   });

@@ -17,6 +17,15 @@ export class StoreUnavailable extends Error {
   }
 }
 
+/** Thrown if another session, such as that of an operator, has kept a lock for too long. Nothing was changed. */
+export class StoreLocked extends StoreUnavailable {
+  constructor(cause: Error) {
+    super("nothing", cause);
+    this.name = "StoreLocked";
+    this.message = `another session of the database keeps a lock: ${cause.message}`;
+  }
+}
+
 /**
  * Error of a write that was rolled back on every try, because other writes changed the same rows at the same time.
  * Nothing was changed, and the write can be retried unchanged.
@@ -58,6 +67,9 @@ const network = new Set([
  */
 const postgres = /^(08...|57P0[1235]|57014|25P03|53300|25006)$/;
 
+/** PostgreSQL error code of a statement that has waited for a lock for too long. */
+const lockTimeout = "55P03";
+
 /** Messages of errors without a code, from the driver and from Node.js sockets. */
 const messages =
   /^(Client network socket disconnected before secure TLS|This socket has been ended|Connection terminated|Client has encountered a connection error|Client was closed and is not queryable|timeout expired|timeout exceeded when trying to connect|Cannot use a pool after calling end)/;
@@ -72,7 +84,10 @@ export const isUnavailable = (error: unknown): error is StoreUnavailable => erro
  * Converts a driver error to StoreUnavailable if it means that the store cannot be reached; returns any other error
  * unchanged.
  */
-export const storeError = (error: unknown): unknown => (isAway(error) ? new StoreUnavailable("nothing", error) : error);
+export function storeError(error: unknown): unknown {
+  if (error instanceof Error && (error as { code?: string }).code === lockTimeout) return new StoreLocked(error);
+  return isAway(error) ? new StoreUnavailable("nothing", error) : error;
+}
 
 /** Whether a driver error means that the store cannot be reached. A full disk does not count: see `isDiskFull`. */
 function isAway(error: unknown): boolean {

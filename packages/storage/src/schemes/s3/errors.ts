@@ -12,6 +12,8 @@ const codes: Readonly<Record<string, ErrorCode>> = {
   NoSuchUpload: "not_found",
   AccessDenied: "permission",
   InvalidAccessKeyId: "permission",
+  // The word of versitygw for an unknown key. Its status says that something was not found.
+  XAdminUserNotFound: "permission",
   SignatureDoesNotMatch: "permission",
   ExpiredToken: "permission",
   ExpiredTokenException: "permission",

@@ -1,6 +1,17 @@
 /** Opens the isolation level for jobs. It runs a test command to find out whether a level works on this machine. */
 import { execFile } from "node:child_process";
-import { chmodSync, mkdirSync, readdirSync, realpathSync, renameSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { IsolationLevel } from "../../engine.ts";
@@ -15,6 +26,7 @@ import {
   UserIsolation,
   type UserOptions,
 } from "./isolation.ts";
+import { isPassing, keepLevel, readKeptLevel } from "./kept-level.ts";
 import { findProgram } from "./programs.ts";
 import { closedFolder } from "./reveal.ts";
 import { type JobPath, Sandbox } from "./sandbox.ts";
@@ -45,40 +57,70 @@ export interface OpenedIsolation {
 
 /**
  * Opens the requested isolation level or, for `auto`, the strongest level that works. Throws if a requested level does
- * not work.
+ * not work, or if the level at which jobs ran last no longer works.
  */
 export async function openIsolation(options: IsolationOptions, programs: Programs): Promise<OpenedIsolation> {
-  if (options.wanted === "auto" || options.wanted === "bwrap") checkPaths(options);
+  const { wanted, folders, isTemporary } = options;
+  if (wanted === "auto" || wanted === "bwrap") checkPaths(options);
+  const kept = wanted === "auto" ? readKeptLevel(folders.isolation) : undefined;
+  const opened = await openStrongest(options, programs, kept);
+  if (!isTemporary) keepLevel(folders.isolation, opened.isolation.level);
+  return opened;
+}
+
+/** Opens the strongest level that works. `kept` is the level at which jobs ran last; none below it is opened. */
+async function openStrongest(
+  options: IsolationOptions,
+  programs: Programs,
+  kept: IsolationLevel | undefined,
+): Promise<OpenedIsolation> {
+  const { wanted } = options;
   const missing: string[] = [];
-  const levels = options.wanted === "auto" ? (["bwrap", "uid"] as const) : ([options.wanted] as const);
+  const levels = wanted === "auto" ? (["bwrap", "uid", "none"] as const) : ([wanted] as const);
   for (const level of levels) {
-    if (level === "none") break;
     try {
-      return { isolation: await open(level, options, programs), missing };
+      return { isolation: await open(level, options, programs, level === kept), missing };
     } catch (error) {
       // The level itself works on this machine, so a temporary problem must not lead to a weaker level.
       if (error instanceof NoFreeUser || error instanceof CannotClear) throw error;
-      missing.push(`${level}: ${(error as Error).message}`);
+      const why = (error as Error).message;
+      if (level === kept || isPassing(error)) throw new Error(noWeaker(level, why), { cause: error });
+      missing.push(`${level}: ${why}`);
     }
   }
-  if (options.wanted === "auto" || options.wanted === "none") return { isolation: new NoIsolation(programs), missing };
-  throw new Error(`MILLRACE_ISOLATION=${options.wanted} does not work on this machine. ${missing.join(" ")}`);
+  throw new Error(`MILLRACE_ISOLATION=${wanted} does not work on this machine. ${missing.join(" ")}`);
 }
+
+const noWeaker = (level: IsolationLevel, why: string) =>
+  `The isolation level ${level} does not work at the moment. ${why} The server does not start, because jobs would run with weaker isolation. Remove the cause and start the server again, or choose a weaker level with MILLRACE_ISOLATION.`;
 
 /** Thrown if the server cannot find out which files earlier jobs left in shared folders. */
 class CannotClear extends Error {}
 
 const isRoot = process.getuid?.() === 0;
 
-async function open(level: "uid" | "bwrap", options: IsolationOptions, programs: Programs): Promise<Isolation> {
+/** Opens a level. `hasWorked`: jobs ran at this level before, so that a full disk is no reason to doubt it. */
+async function open(
+  level: IsolationLevel,
+  options: IsolationOptions,
+  programs: Programs,
+  hasWorked: boolean,
+): Promise<Isolation> {
+  if (level === "none") return new NoIsolation(programs);
   const isolation = level === "uid" ? await openUsers(options, programs) : await openSandbox(options, programs);
   try {
-    await tryOut(isolation, options.folders.root);
+    if (!hasWorked || hasRoom(options.folders.root)) await tryOut(isolation, options.folders.root);
     return isolation;
   } catch (error) {
     isolation.close();
     throw error;
   }
+}
+
+/** Whether the disk has room for the few files of a test command. On a full disk the command would hang. */
+function hasRoom(folder: string): boolean {
+  const { bavail, bsize } = statfsSync(folder);
+  return bavail * bsize > 1024 * 1024;
 }
 
 async function openUsers(options: IsolationOptions, programs: Programs): Promise<Isolation> {
@@ -185,10 +227,22 @@ function filterFile(accounts: string, countsMemory: boolean): string | undefined
   const filter = callFilter(process.arch, countsMemory);
   if (!filter) return undefined;
   const path = join(accounts, "calls.bpf");
-  const draft = `${path}.${process.pid}`;
-  writeFileSync(draft, filter, { mode: 0o600 });
-  renameSync(draft, path);
+  writeAnew(path, filter, 0o600);
   return path;
+}
+
+/** Writes a file, unless it has this content already: so an existing file can be used on a full disk, too. */
+function writeAnew(path: string, content: Uint8Array, mode: number): void {
+  if (existsSync(path) && readFileSync(path).equals(content)) return;
+  const draft = `${path}.${process.pid}`;
+  try {
+    writeFileSync(draft, content, { mode });
+    chmodSync(draft, mode);
+    renameSync(draft, path);
+  } catch (error) {
+    rmSync(draft, { force: true });
+    throw error;
+  }
 }
 
 /**
@@ -219,9 +273,9 @@ function accountFiles(folder: string) {
       files = { passwd: join(folder, `${uid}.passwd`), group: join(folder, `${uid}.group`) };
       const nobody = "nobody:x:65534:65534:nobody:/:/bin/false\n";
       const account = uid === 0 ? "" : `job:x:${uid}:${uid}:job:/tmp:/bin/sh\n`;
-      writeFileSync(files.passwd, `root:x:0:0:root:/root:/bin/sh\n${account}${nobody}`, { mode: 0o644 });
-      writeFileSync(files.group, `root:x:0:\n${uid === 0 ? "" : `job:x:${uid}:\n`}nogroup:x:65534:\n`, { mode: 0o644 });
-      for (const file of Object.values(files)) chmodSync(file, 0o644);
+      const group = `root:x:0:\n${uid === 0 ? "" : `job:x:${uid}:\n`}nogroup:x:65534:\n`;
+      writeAnew(files.passwd, Buffer.from(`root:x:0:0:root:/root:/bin/sh\n${account}${nobody}`), 0o644);
+      writeAnew(files.group, Buffer.from(group), 0o644);
       written.set(uid, files);
     }
     return files;
@@ -240,7 +294,9 @@ async function tryOut(isolation: Isolation, root: string): Promise<void> {
     await promisify(execFile)("/bin/sh", ["-c", `MILLRACE_VENV=\n${lines}`], { cwd: folder.path, timeout: 20_000 });
   } catch (error) {
     const { stderr, message } = error as { stderr?: string; message: string };
-    throw new Error(`A test command could not run at this isolation level: ${stderr?.trim() || message}`);
+    throw new Error(`A test command could not run at this isolation level: ${stderr?.trim() || message}`, {
+      cause: error,
+    });
   } finally {
     await folder.remove();
     if (uid !== undefined) isolation.freeUser(uid, folder);

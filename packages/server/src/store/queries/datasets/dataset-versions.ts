@@ -271,6 +271,29 @@ async function largeOf<Row extends { readonly id: number }>(
   return found;
 }
 
+/** Returns the version with this number, even if it was removed; without a number, the newest live version. */
+export const findVersion = (
+  db: Db,
+  datasetId: number,
+  number: Pick<DatasetVersionRow, "major" | "minor" | "patch"> | undefined,
+): Promise<ListedVersionRow | undefined> => {
+  const all = newestFirst(db.selectFrom("dataset_versions").where("dataset_id", "=", datasetId).select(listed));
+  const wanted = number
+    ? all.where("major", "=", number.major).where("minor", "=", number.minor).where("patch", "=", number.patch)
+    : all.where("status", "=", versionStatus.complete);
+  return wanted.limit(1).executeTakeFirst();
+};
+
+/** Returns the numbers of the newest live versions, oldest first. */
+export const newestNumbers = async (db: Db, datasetId: number, limit: number): Promise<string[]> =>
+  (
+    await newestFirst(shownVersions(db, [datasetId], false).select("version"))
+      .limit(limit)
+      .execute()
+  )
+    .map(({ version }) => version)
+    .reverse();
+
 /** Lists all versions of a dataset, oldest first, without large texts and their sizes. */
 export const listedVersionsOf = (db: Db, datasetId: number): Promise<ListedVersionRow[]> =>
   inOrder(db, datasetId).select(listed).execute();

@@ -1,4 +1,5 @@
 /** Lineage queries: edges from versions to their dependencies and to their dependents. */
+import { setImmediate as others } from "node:timers/promises";
 import { sql } from "kysely";
 import type { Db } from "../../drivers/store.ts";
 import { parts } from "../batches.ts";
@@ -9,20 +10,22 @@ export interface LineageStep {
   readonly needs_uri: string | null;
 }
 
-type Direction = "upstream" | "downstream";
+export type Direction = "upstream" | "downstream";
 
 /**
  * Returns at most `limit` lineage edges of these versions, upstream (their dependencies) or downstream (their
- * dependents).
+ * dependents). `nextLook` is awaited before each statement, so that other requests can run.
  */
 export async function stepsFrom(
   db: Db,
   ids: readonly number[],
   direction: Direction,
   limit: number,
+  nextLook: () => Promise<void> = others,
 ): Promise<LineageStep[]> {
   const steps: LineageStep[] = [];
   for (const part of parts([...ids].sort((a, b) => a - b))) {
+    await nextLook();
     steps.push(...(await stepsQuery(db, part, direction, limit - steps.length).execute()));
     if (steps.length >= limit) break;
   }
@@ -46,9 +49,15 @@ const stepsQuery = (db: Db, ids: readonly number[], direction: Direction, limit:
     .limit(limit);
 
 /** Returns the columns of versions that lineage shows, with the names of the jobs that created them. */
-export async function lineageVersions(db: Db, teamId: number, ids: readonly number[]) {
+export async function lineageVersions(
+  db: Db,
+  teamId: number,
+  ids: readonly number[],
+  nextLook: () => Promise<void> = others,
+) {
   const found = [];
   for (const part of parts(ids)) {
+    await nextLook();
     const query = db
       .selectFrom("dataset_versions")
       .innerJoin("datasets", "datasets.id", "dataset_versions.dataset_id")

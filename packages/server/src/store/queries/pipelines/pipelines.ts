@@ -138,11 +138,51 @@ const allRuns = prepared<{ pipelineId: string }>()((db, value) =>
 export const runsOf = async (db: Db, pipelineId: string): Promise<RunState[]> =>
   (await allRuns(db, { pipelineId })).rows;
 
-const allEdges = prepared<{ pipelineId: string }>()((db, value) =>
-  db.selectFrom("pipeline_edges").selectAll().where("pipeline_id", "=", value("pipelineId")),
+const runsWithJob = prepared<{ pipelineId: string; jobId: string }>()((db, value) =>
+  db
+    .selectFrom("pipeline_runs")
+    .leftJoin("jobs", "jobs.id", "pipeline_runs.created_job_id")
+    .selectAll("pipeline_runs")
+    .select(["jobs.status", "jobs.started_at", "jobs.finished_at"])
+    .where("pipeline_runs.pipeline_id", "=", value("pipelineId"))
+    .where((eb) =>
+      eb.or([eb("pipeline_runs.created_job_id", "=", value("jobId")), eb("pipeline_runs.job_id", "=", value("jobId"))]),
+    ),
 );
-export const edgesOf = async (db: Db, pipelineId: string): Promise<EdgeRow[]> =>
+/** Returns the run whose own job has this id, or else the one that repeats the job with this id. */
+export async function findRun(db: Db, pipelineId: string, jobId: string): Promise<RunState | undefined> {
+  const { rows } = await runsWithJob(db, { pipelineId, jobId });
+  return rows.find(({ created_job_id }) => created_job_id === jobId) ?? rows[0];
+}
+
+const allEdges = prepared<{ pipelineId: string }>()((db, value) =>
+  db.selectFrom("pipeline_edges").select(["job_id", "parent_job_id"]).where("pipeline_id", "=", value("pipelineId")),
+);
+export const edgesOf = async (db: Db, pipelineId: string): Promise<Omit<EdgeRow, "pipeline_id">[]> =>
   (await allEdges(db, { pipelineId })).rows;
+
+/** The number of edges of a pipeline, and how many of them lead to and from one of its runs. */
+interface EdgeCounts {
+  readonly all: number;
+  readonly above: number;
+  readonly below: number;
+}
+
+const edgeCounts = prepared<{ pipelineId: string; jobId: string }>()((db, value) => {
+  const edges = db
+    .selectFrom("pipeline_edges")
+    .select((eb) => eb.fn.countAll<number>().as("count"))
+    .where("pipeline_id", "=", value("pipelineId"));
+  return db.selectNoFrom([
+    edges.as("all"),
+    edges.where("job_id", "=", value("jobId")).as("above"),
+    edges.where("parent_job_id", "=", value("jobId")).as("below"),
+  ]);
+});
+export async function countEdges(db: Db, { pipeline_id, job_id }: RunRow): Promise<EdgeCounts> {
+  const [row] = (await edgeCounts(db, { pipelineId: pipeline_id, jobId: job_id })).rows;
+  return { all: Number(row?.all), above: Number(row?.above), below: Number(row?.below) };
+}
 
 const ended = prepared<{ id: string; now: string }>()((db, value) =>
   db
@@ -205,8 +245,41 @@ export const replaceDrafts = (db: Db, pipelineId: string, drafts: ReadonlyMap<st
       where pipeline_id = ${pipelineId} and job_id = job`.execute(db);
   });
 
-/** Deletes a run; its children become children of its parents. */
+/**
+ * Counts again how many parents these runs wait for: those that are not complete. `jobIds` are the jobs that the runs
+ * repeat.
+ */
+const recountWaits = (db: Db, pipelineId: string, jobIds: readonly string[]): Promise<void> =>
+  eachPart(jobIds, (part) =>
+    db
+      .updateTable("pipeline_runs")
+      .set((eb) => ({
+        waits_for: eb
+          .selectFrom("pipeline_edges")
+          .innerJoin("pipeline_runs as parent", (join) =>
+            join
+              .onRef("parent.pipeline_id", "=", "pipeline_edges.pipeline_id")
+              .onRef("parent.job_id", "=", "pipeline_edges.parent_job_id"),
+          )
+          .leftJoin("jobs", "jobs.id", "parent.created_job_id")
+          .select((of) => of.fn.countAll<number>().as("count"))
+          .whereRef("pipeline_edges.pipeline_id", "=", "pipeline_runs.pipeline_id")
+          .whereRef("pipeline_edges.job_id", "=", "pipeline_runs.job_id")
+          .where((of) => of.or([of("jobs.status", "is", null), of("jobs.status", "!=", "COMPLETE")])),
+      }))
+      .where("pipeline_id", "=", pipelineId)
+      .where("job_id", "in", part)
+      .execute(),
+  );
+
+/** Deletes a run; its children become children of its parents, and wait for those that are not complete. */
 export async function deleteRun(db: Db, { pipeline_id, job_id }: RunRow): Promise<void> {
+  const children = await db
+    .selectFrom("pipeline_edges")
+    .select("job_id")
+    .where("pipeline_id", "=", pipeline_id)
+    .where("parent_job_id", "=", job_id)
+    .execute();
   const inherited = db
     .selectFrom("pipeline_edges as below")
     .innerJoin("pipeline_edges as above", (join) =>
@@ -227,6 +300,8 @@ export async function deleteRun(db: Db, { pipeline_id, job_id }: RunRow): Promis
     .where((eb) => eb.or([eb("job_id", "=", job_id), eb("parent_job_id", "=", job_id)]))
     .execute();
   await db.deleteFrom("pipeline_runs").where("pipeline_id", "=", pipeline_id).where("job_id", "=", job_id).execute();
+  const ids = children.map((child) => child.job_id);
+  await recountWaits(db, pipeline_id, ids);
 }
 
 export interface PipelineFilter {

@@ -1,0 +1,41 @@
+/**
+ * Remembers in the data folder at which isolation level jobs ran last. With `auto`, a level that worked before and fails
+ * now has a temporary cause, such as a full disk, and must not lead to a weaker level.
+ */
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import { isolationLevels } from "@millrace/contract";
+import type { IsolationLevel } from "../../engine.ts";
+
+/** Returns the level at which jobs ran last; undefined if that is not known. */
+export function readKeptLevel(file: string): IsolationLevel | undefined {
+  try {
+    const text = readFileSync(file, "utf8").trim();
+    return isolationLevels.find((level) => level === text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Remembers the level. On a full disk it does nothing: the next start tries again. */
+export function keepLevel(file: string, level: IsolationLevel): void {
+  if (readKeptLevel(file) === level) return;
+  try {
+    writeFileSync(`${file}.draft`, `${level}\n`, { mode: 0o600 });
+    renameSync(`${file}.draft`, file);
+  } catch (error) {
+    if (!isFull(error)) throw error;
+  }
+}
+
+/** Whether an error says that the disk is full. Programs say it in their message. */
+const isFull = (error: unknown): boolean =>
+  /^(ENOSPC|EDQUOT)$/.test(codeOf(error)) || /No space left on device|Disk quota exceeded/.test(messageOf(error));
+
+/** Whether an error says nothing about the machine: a full disk, no free process, file or memory, or a time limit. */
+export const isPassing = (error: unknown): boolean =>
+  isFull(error) || /^(EAGAIN|EMFILE|ENFILE|ENOMEM)$/.test(codeOf(error)) || causeOf(error).killed === true;
+
+const causeOf = (error: unknown) =>
+  ((error as Error).cause ?? error) as NodeJS.ErrnoException & { readonly killed?: boolean };
+const codeOf = (error: unknown) => String(causeOf(error).code ?? "");
+const messageOf = (error: unknown) => (error as Error).message;
