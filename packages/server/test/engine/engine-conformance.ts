@@ -5,6 +5,7 @@ import { attemptKey, CannotStart, type Engine, type JobSpec, type Observation } 
 import { openLog } from "../../src/engines/registry.ts";
 import { fileAt } from "../../src/execution/job-file.ts";
 import { attemptNamed, observeOne } from "../support/attempts.ts";
+import { jobSpec } from "../support/job-spec.ts";
 
 export interface EngineFixture {
   /** An engine on the fixture's folder; a second one represents a restarted server. */
@@ -19,27 +20,8 @@ export interface EngineFixture {
 }
 
 let counter = 0;
-const spec = (query: string, rest: Partial<JobSpec> = {}): JobSpec => {
-  const jobId = `job-${++counter}`;
-  return {
-    key: attemptKey(jobId, 1),
-    jobId,
-    teamId: 1,
-    person: null,
-    name: "job.sh",
-    query,
-    queryType: "SHELL",
-    environment: {},
-    params: {},
-    pythonVersion: null,
-    requirements: null,
-    datasets: null,
-    repository: null,
-    reset: false,
-    files: [],
-    ...rest,
-  };
-};
+const spec = (query: string, rest: Partial<JobSpec> = {}): JobSpec =>
+  jobSpec({ jobId: `job-${++counter}`, name: "job.sh", query, ...rest });
 
 /** `skip`: why this machine or user cannot run the suite. */
 export function engineConformance(

@@ -12,6 +12,8 @@ export interface Placement {
   readonly variables: Readonly<Record<string, string>>;
   /** Number of slots that the job occupies. */
   readonly workers: number;
+  /** Priority of the job: 0 runs first, 5 last. */
+  readonly priority: number;
 }
 
 /** A runner that has been placed and has not ended, as the engine lists it. */

@@ -82,8 +82,8 @@ export class RunnerEngine implements Engine {
       MILLRACE_RUNNER_KEY: spec.key,
       MILLRACE_RUNNER_CODE: runners.offer(spec.key),
     };
-    const workers = 1;
-    const handle = await placer.place({ key: spec.key, runner: this.#runner, variables, workers });
+    const { key, workers, priority } = spec;
+    const handle = await placer.place({ key, runner: this.#runner, variables, workers, priority });
     folder.write("placed", handle);
     return handle;
   }
