@@ -96,8 +96,8 @@ export class SlurmPlacer implements Placer {
   /** Runs a command of Slurm. Its refusals concern the job; everything else means that Slurm cannot be reached. */
   async #run(program: string, words: readonly string[], input = ""): Promise<string> {
     const { configuration } = this.#options;
-    const env = { ...process.env, ...(configuration === "" ? {} : { SLURM_CONF: configuration }) };
-    const child = spawn(program, words, { env, timeout: patienceMs });
+    const set = configuration === "" ? [] : [`SLURM_CONF=${configuration}`];
+    const child = spawn("env", [...set, program, ...words], { timeout: patienceMs });
     child.stdin.on("error", () => {});
     child.stdin.end(input);
     const ended = new Promise<number | null>((resolve, reject) => {
