@@ -161,9 +161,8 @@ const http: Floors = {
   ],
 };
 
-/** What every engine may use, and what every engine whose jobs run elsewhere may use. */
+/** What every engine may use. */
 const everyEngine = ["engine.ts", "log-file.ts", "phases"];
-const elsewhere = [...everyEngine, "runners"];
 
 const engines: Floors = {
   "engine.ts": [],
@@ -173,7 +172,6 @@ const engines: Floors = {
   "warehouse-view.ts": ["disk-usage.ts"],
   phases: ["engine.ts"],
   runners: everyEngine,
-  slurm: elsewhere,
   local: [...everyEngine, "disk-usage.ts", "nobodys-user.ts", "warehouse-view.ts"],
   "registry.ts": ["engine.ts", "runners"],
 };
