@@ -7,7 +7,11 @@ import { after, before, describe, it } from "node:test";
 import { routes } from "@millrace/contract";
 import { readRunner } from "../../../src/engines/runners/runner-text.ts";
 import { attemptNamed, observeOne } from "../../support/attempts.ts";
+import { until } from "../../support/until.ts";
 import { type RunnerGround, runnerGround, untilState } from "./runner-ground.ts";
+
+/** The most connections of one address without a valid secret. */
+const strangers = 12;
 
 const runner = (instance: string) => ({ instance, host: "node", python: "3.11.2" });
 const beat = { steps: [], age: 1, orders: { cancel: false, force: false }, usage: null };
@@ -20,7 +24,8 @@ describe("the runner protocol", () => {
   let ground: RunnerGround;
   let placements: { key: string; code: string }[] = [];
   before(async () => {
-    ground = await runnerGround({}, { MILLRACE_LOGIN_RATE: "10" });
+    const settings = { MILLRACE_LOGIN_RATE: "10", MILLRACE_ADDRESS_CONNECTIONS: String(strangers) };
+    ground = await runnerGround({}, settings);
   });
   after(() => ground.stop());
 
@@ -143,6 +148,19 @@ describe("the runner protocol", () => {
     const next = ground.call(routes.runnerBeat, key, token, known);
     await engine.cancel(attemptNamed(key), true);
     assert.deepEqual(await (await next).json(), { cancel: true, force: true });
+  });
+
+  it("lets many runners behind one address wait at the same time, beyond its limit for strangers", async () => {
+    const attempts = [];
+    for (let index = 0; index < strangers * 3; index++) attempts.push(await claimed());
+    const asking = [];
+    for (const [index, { key, token }] of attempts.entries()) {
+      asking.push(ground.call(routes.runnerBeat, key, token, { ...beat, age: 100 + index }));
+      await until(async () => ground.server.runners.heard(key)?.age === 1000 * (100 + index));
+    }
+    for (const { engine, key } of attempts) await engine.cancel(attemptNamed(key), false);
+    const statuses = (await Promise.all(asking)).map(({ status }) => status);
+    assert.deepEqual(new Set(statuses), new Set([200]));
   });
 
   it("refuses wrong secrets, keys that are paths, and files that the job does not have", async () => {
