@@ -1,64 +1,71 @@
 /**
- * Places runners with Slurm, by its commands: sbatch, squeue and scancel. A job's name is the key of its attempt, so
- * that a job whose submission was interrupted is found again.
+ * Places runners with Slurm, by its commands: sbatch, squeue and scancel. The name of a Slurm job holds the key of its
+ * attempt, so a job whose submission was interrupted is found again. Jobs are never looked up by their number, which
+ * Slurm uses again.
  */
-import { spawn } from "node:child_process";
-import { text } from "node:stream/consumers";
-import { CannotStart, EngineUnreachable } from "../engine.ts";
+import type { SlurmOptions } from "@millrace/contract";
+import { EngineUnreachable } from "../engine.ts";
 import type { Placed, Placement, Placer } from "../runners/placer.ts";
+import { SlurmCommands } from "./slurm-commands.ts";
+import { endInWords, isOver, isWaiting, reasonInWords } from "./slurm-states.ts";
 
-export interface SlurmOptions {
-  /** Path of slurm.conf; empty for the default of the machine. */
-  readonly configuration: string;
-  readonly partition: string;
-  readonly account: string;
-  /** Time limit as Slurm writes it, such as `2-00:00:00`; empty for the partition's own. */
-  readonly time: string;
-  /** Memory of each worker as Slurm writes it, such as `4G`. */
-  readonly memory: string;
-  /** Generic resources of each job, such as `gpu:1`. */
-  readonly resources: string;
-  /** Further words for sbatch. */
-  readonly extra: readonly string[];
-  /** The interpreter that runs the runner on a node. */
-  readonly python: string;
-}
-
-/** Jobs of Millrace have this name before their key. */
+/** The name of a job is this and the key of its attempt. */
 const prefix = "millrace-";
 
-/** Milliseconds that one command may take. */
-const patienceMs = 30_000;
+/** What squeue prints of a job, each followed by a separator that no field contains. */
+const fields = ["Name", "JobID", "State", "Reason", "exit_code"] as const;
+const separator = "\x1f";
+const format = fields.map((field) => `${field}:${separator}`).join(",");
 
-/** States of a job that has not started yet. */
-const waiting = new Set(["PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"]);
+interface SlurmJob {
+  readonly key: string;
+  readonly id: string;
+  readonly state: string;
+  readonly reason: string;
+  /** Exit status of its batch script, as wait(2) returns it. */
+  readonly status: number;
+}
 
 export class SlurmPlacer implements Placer {
+  readonly absentMs: number;
+  readonly leavesNothing = true;
   readonly #options: SlurmOptions;
+  readonly #commands: SlurmCommands;
 
-  constructor(options: SlurmOptions) {
+  /** By default a job counts as forgotten after five minutes: controllers are restarted, and backups take over. */
+  constructor(options: SlurmOptions, absentMs = 300_000) {
     this.#options = options;
+    this.absentMs = absentMs;
+    this.#commands = new SlurmCommands(options);
   }
 
-  async place({ key, runner, variables, workers }: Placement): Promise<string> {
-    const known = (await this.#jobs()).find((job) => job.key === key);
+  async place({ key, runner, variables, workers, priority, isRepeated }: Placement): Promise<string> {
+    const known = isRepeated ? (await this.#jobs()).find((job) => job.key === key) : undefined;
     if (known) return known.id;
-    const script = this.#script(runner, variables);
-    return (await this.#run("sbatch", this.#words(key, workers), script)).trim().split(";")[0] ?? "";
+    const words = this.#words(key, workers, priority);
+    const answer = await this.#commands.run("sbatch", words, this.#script(runner, variables));
+    // The number of the job, with `;` and the name of its cluster if there are several.
+    const [id = ""] = answer.trim().split(";");
+    if (!/^\d+$/.test(id)) throw new EngineUnreachable(`sbatch answered ${JSON.stringify(answer.slice(0, 200))}.`);
+    return id;
   }
 
-  #words(key: string, workers: number): string[] {
-    const { partition, account, time, memory, resources, extra } = this.#options;
-    const given = { partition, account, time, "mem-per-cpu": memory, gres: resources };
+  /** Flags of sbatch. Of two equal flags the last one counts, so the administrator's cannot replace ours. */
+  #words(key: string, workers: number, priority: number): string[] {
+    const { partition, account, time, memory, gpus, extra_flags, nice_step, runner_output } = this.#options;
+    const given = { partition, account, time, "mem-per-cpu": memory, gres: gpus === "" ? "" : `gpu:${gpus}` };
     return [
-      ...["--parsable", "--no-requeue", "--export=NONE", "--input=/dev/null", "--output=/dev/null"],
-      ...[`--job-name=${prefix}${key}`, `--comment=${prefix}${key}`, `--cpus-per-task=${workers}`],
+      ...extra_flags.split(/\s+/).filter((word) => word !== ""),
       ...Object.entries(given).flatMap(([name, value]) => (value === "" ? [] : `--${name}=${value}`)),
-      ...extra,
+      // A worker is a task of its own, so that a job may also start its workers with srun; all on one node.
+      ...["--nodes=1", `--ntasks=${workers}`, `--nice=${priority * nice_step}`],
+      // Without a requeue: the runner of an attempt starts once, and retries are the server's.
+      ...["--parsable", "--no-requeue", "--export=ALL", "--chdir=/", "--input=/dev/null", `--output=${runner_output}`],
+      ...[`--job-name=${prefix}${key}`, `--comment=${prefix}${key}`],
     ];
   }
 
-  /** The batch script. The code in it works once, and Slurm shows the script to its owner alone. */
+  /** The batch script. Slurm shows it to its owner and to administrators, and the code in it works once. */
   #script(runner: string, variables: Placement["variables"]): string {
     const exports = Object.entries(variables).map(([name, value]) => `export ${name}=${quote(value)}\n`);
     const body = Buffer.from(runner).toString("base64").replace(/.{76}/g, "$&\n");
@@ -66,7 +73,8 @@ export class SlurmPlacer implements Placer {
     return [
       "#!/bin/sh\n",
       ...exports,
-      `exec ${quote(this.#options.python)} -c ${quote(start)} <<'END'\n${body}\nEND\n`,
+      // Isolated: the current folder and the user's packages must not stand in for the standard library.
+      `exec ${quote(this.#options.python)} -I -c ${quote(start)} <<'END'\n${body}\nEND\n`,
     ].join("");
   }
 
@@ -74,51 +82,36 @@ export class SlurmPlacer implements Placer {
     return new Map(
       (await this.#jobs()).map(({ key, state, reason }) => [
         key,
-        { isRunning: !waiting.has(state), reason: waiting.has(state) ? `Slurm: ${reason}` : "" },
+        { isRunning: !isWaiting(state), reason: isWaiting(state) ? reasonInWords(reason) : "" },
       ]),
     );
   }
 
-  async #jobs() {
-    const lines = (await this.#run("squeue", ["--noheader", "--format=%i|%T|%r|%j"])).split("\n");
-    return lines.flatMap((line) => {
-      const [id = "", state = "", reason = "", name = ""] = line.split("|");
-      return name.startsWith(prefix) ? [{ id, state, reason, key: name.slice(prefix.length) }] : [];
+  /** Slurm remembers an ended job for some minutes (MinJobAge). */
+  async ended(keys: readonly string[]): Promise<Map<string, string>> {
+    const names = keys.map((key) => prefix + key).join(",");
+    const jobs = await this.#jobs("--states=all", `--name=${names}`);
+    const open = new Set(jobs.filter(({ state }) => !isOver(state)).map(({ key }) => key));
+    const over = jobs.filter(({ key }) => !open.has(key));
+    return new Map(over.map(({ key, ...job }) => [key, endInWords(job)]));
+  }
+
+  /** Lists jobs of this user. Others may choose the names of their jobs as they like. */
+  async #jobs(...words: readonly string[]): Promise<SlurmJob[]> {
+    const answer = await this.#commands.run("squeue", ["--me", "--noheader", `--Format=${format}`, ...words]);
+    return answer.split("\n").flatMap((line) => {
+      const [name = "", id = "", state = "", reason = "", status = ""] = line.split(separator).map((f) => f.trim());
+      return name.startsWith(prefix)
+        ? [{ key: name.slice(prefix.length), id, state, reason, status: Number(status) }]
+        : [];
     });
   }
 
   async remove(key: string): Promise<void> {
-    await this.#run("scancel", [`--name=${prefix}${key}`]);
+    await this.#commands.run("scancel", ["--quiet", "--me", `--name=${prefix}${key}`]);
   }
 
   close = async () => {};
-
-  /** Runs a command of Slurm. Its refusals concern the job; everything else means that Slurm cannot be reached. */
-  async #run(program: string, words: readonly string[], input = ""): Promise<string> {
-    const { configuration } = this.#options;
-    const env = { ...process.env, ...(configuration === "" ? {} : { SLURM_CONF: configuration }) };
-    const child = spawn(program, words, { env, timeout: patienceMs });
-    child.stdin.on("error", () => {});
-    child.stdin.end(input);
-    const ended = new Promise<number | null>((resolve, reject) => {
-      child.once("error", reject);
-      child.once("close", resolve);
-    });
-    const [code, said, complained] = await Promise.all([ended, text(child.stdout), text(child.stderr)]).catch(
-      (error: Error) => {
-        throw new EngineUnreachable(`The command ${program} cannot be run: ${error.message}`, { cause: error });
-      },
-    );
-    if (code === 0) return said;
-    const why = `${program}: ${complained.trim() || `exit code ${code}`}`;
-    if (program === "sbatch" && isRefusal(complained)) throw new CannotStart(`Slurm refuses the job. ${why}`);
-    throw new EngineUnreachable(why);
-  }
 }
-
-/** Whether sbatch refuses this job, and would refuse it again. */
-const isRefusal = (message: string) =>
-  /invalid|not available|violates|exceeds|not permitted|unrecognized/i.test(message) &&
-  !/unable to contact|connection|timed out|socket/i.test(message);
 
 const quote = (value: string) => `'${value.replaceAll("'", `'\\''`)}'`;
