@@ -1,0 +1,35 @@
+/**
+ * The interface of a placer: the part of an engine that brings a runner to a machine. Everything else, from the claim to
+ * the result, is between the runner and the server, and the same for all engines.
+ */
+
+/** What a placer starts: the runner, with the variables that it needs. */
+export interface Placement {
+  /** Key of the attempt. A placer that is asked twice for one key places one runner, if it can tell. */
+  readonly key: string;
+  /** The text of the runner's Python file. */
+  readonly runner: string;
+  readonly variables: Readonly<Record<string, string>>;
+  /** Number of slots that the job occupies. */
+  readonly workers: number;
+  /** Priority of the job: 0 runs first, 5 last. */
+  readonly priority: number;
+}
+
+/** A runner that has been placed and has not ended, as the engine lists it. */
+export interface Placed {
+  /** Whether the runner has been started. */
+  readonly isRunning: boolean;
+  /** Why the runner has not been started yet, for the job's owner; empty if the engine says nothing. */
+  readonly reason: string;
+}
+
+export interface Placer {
+  /** Returns a handle to store. Throws CannotStart or EngineUnreachable like `Engine.submit`. */
+  place(placement: Placement): Promise<string>;
+  /** Lists all runners that have been placed and have not ended, by key. Throws EngineUnreachable if it cannot. */
+  list(): Promise<ReadonlyMap<string, Placed>>;
+  /** Removes a runner, whether it waits or runs. Does nothing if there is none. */
+  remove(key: string, handle: string | null): Promise<void>;
+  close(): Promise<void>;
+}
