@@ -167,7 +167,9 @@ export class RunnerEngine implements Engine {
     const isGone = this.#isGone(key, placed) || ended !== undefined;
     if (claim === undefined) return this.#unclaimed(folder, handle, { placed, ended }, isGone);
     const steps = stepsOf(begunPhases(folder.steps()), undefined);
-    if (!isGone || !this.#isSilent(key, this.#silenceMs + (folder.has("lease") ? 1000 * this.#terms.leaseSeconds : 0)))
+    // If the engine knows that the runner has ended, nobody has to wait for its lease.
+    const lease = ended === undefined && folder.has("lease") ? 1000 * this.#terms.leaseSeconds : 0;
+    if (!isGone || !this.#isSilent(key, this.#silenceMs + lease))
       return { state: "RUNNING", steps, querying: steps.at(-1)?.name === "query" };
     return {
       state: "LOST",

@@ -72,6 +72,6 @@ export async function untilState<S extends Observation["state"]>(engine: Engine,
   await until(async () => {
     seen = await observeOne(engine, key);
     return seen.state === state;
-  });
+  }, 300);
   return seen as Observation & { state: S };
 }
