@@ -7,13 +7,14 @@ import { ApiError, invalid, parseExactly, type RouteInput, type routes, versionS
 import { reservedNamespaces } from "../../datachain/names.ts";
 import type { Db, Store } from "../../store/drivers/store.ts";
 import {
+  findVersion,
   getVersion,
   insertVersion,
-  type ListedVersionRow,
   linkJob,
-  listedVersionsOf,
   type Need,
+  newestVersion,
   putDependencies,
+  storedVersion,
   textBytesOf,
   versionIdOf,
 } from "../../store/queries/datasets/dataset-versions.ts";
@@ -72,7 +73,7 @@ async function register(
   if (known !== undefined) return answerOf(db, known, reference);
   const job = await jobOf(db, registration);
   const datasetId = await datasetOf(db, registration, reference, now);
-  const numbers = chooseVersion(await listedVersionsOf(db, datasetId), reference);
+  const numbers = await chooseVersion(db, datasetId, reference);
   const row = {
     ...rowOf(registration, numbers, now),
     dataset_id: datasetId,
@@ -184,17 +185,19 @@ async function datasetOf(db: Db, { team, input }: Registration, reference: Refer
  * Returns the number of the new version: the requested number, or the next free one if none is requested. Numbers of
  * removed versions are not free.
  */
-function chooseVersion(versions: readonly ListedVersionRow[], reference: Reference): Version {
+async function chooseVersion(db: Db, datasetId: number, reference: Reference): Promise<Version> {
   const name = fullName(reference);
-  if (versions.some(({ rows_table }) => rows_table !== null))
+  if (await storedVersion(db, datasetId))
     throw new ApiError(
       "wrong_state",
       `The versions of ${name} are created by jobs on this server, so none can be registered. Choose another name.`,
     );
   const { version } = reference;
-  const newest = versions.at(-1);
-  if (!version) return newest ? next(newest) : { major: 1, minor: 0, patch: 0 };
-  const taken = versions.find((row) => row.version === writeVersion(version));
+  if (!version) {
+    const newest = await newestVersion(db, datasetId);
+    return newest ? next(newest) : { major: 1, minor: 0, patch: 0 };
+  }
+  const taken = await findVersion(db, datasetId, version);
   if (!taken) return version;
   const why = taken.removed_at ? "was removed, and its number stays taken" : "already exists";
   throw new ApiError(

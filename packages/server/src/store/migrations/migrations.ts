@@ -11,6 +11,7 @@ import { momentsAndTriggers } from "./moments-and-triggers.ts";
 import { scheduleHealth } from "./schedule-health.ts";
 import { timeLimitsAndRetries } from "./time-limits-and-retries.ts";
 import { toldSkips } from "./told-skips.ts";
+import { versionIndexes } from "./version-indexes.ts";
 import { waitsForFiles } from "./waits-for-files.ts";
 import { webhooks } from "./webhooks.ts";
 
@@ -37,6 +38,7 @@ const migrations: readonly Migration[] = [
   countedVariables,
   attemptHandles,
   waitsForFiles,
+  versionIndexes,
 ];
 
 /** The schema version that this program writes. */
