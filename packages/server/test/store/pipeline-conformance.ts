@@ -21,6 +21,7 @@ import { newestMade } from "../../src/store/queries/datasets/newest-made.ts";
 import { getJob } from "../../src/store/queries/jobs/jobs.ts";
 import { dequeue } from "../../src/store/queries/jobs/queue.ts";
 import { updateUser } from "../../src/store/queries/people/users.ts";
+import { listPipelines } from "../../src/store/queries/pipelines/pipeline-lists.ts";
 import { makersOf } from "../../src/store/queries/pipelines/pipeline-sources.ts";
 import {
   countEdges,
@@ -29,7 +30,6 @@ import {
   findRun,
   getPipeline,
   insertPipeline,
-  listPipelines,
   movePipeline,
   type PipelineRow,
   runsOf,
@@ -239,13 +239,54 @@ export function pipelineConformance(storeOf: () => Store): void {
     await put("stone-gate", { status: "FAILED" });
     await put("amber-wheel", { is_template: 1, status: "PENDING" });
     const list = async (statuses?: PipelineStatus[], text?: string, limit = 10) =>
-      (await listPipelines(storeOf().db, { teamId, statuses, text, before: undefined, limit })).map(({ name }) => name);
+      (await listPipelines(storeOf().db, { teamId, statuses, text, before: undefined, limit })).rows.map(
+        ({ name }) => name,
+      );
     assert.deepEqual(await list(), ["stone-gate", "river-mill"]);
     assert.deepEqual(await list(undefined, undefined, 1), ["stone-gate"]);
     assert.deepEqual(await list(["FAILED", "PAUSED"]), ["stone-gate"]);
     assert.deepEqual(await list(undefined, "äpfel"), ["river-mill"]);
     assert.deepEqual(await list(undefined, "RIVER"), ["river-mill"]);
     assert.deepEqual(await list(undefined, "%"), []);
+  });
+
+  it("searches pipelines in batches of limited size, gives way before each, and goes on where a page ended", async () => {
+    const { id: teamId } = await storeOf().write((db) =>
+      db
+        .insertInto("teams")
+        .values({ name: "searched", created_at: iso(now) })
+        .returning("id")
+        .executeTakeFirstOrThrow(),
+    );
+    const put = (names: readonly string[], datasets: string) =>
+      storeOf().write(async (db) => {
+        for (const name of names)
+          await insertPipeline(db, {
+            ...blankPipeline,
+            ...{ id: newJobId(now), team_id: teamId, name, status: "RUNNING", open_runs: 0, datasets },
+          });
+      });
+    await put(["oldest"], '["needle"]');
+    await put(["large-0", "large-1", "large-2", "large-3"], JSON.stringify(["d".repeat(400_000), "needle"]));
+    await put(
+      Array.from({ length: 300 }, (_, index) => `small-${index}`),
+      '["a.b.c"]',
+    );
+    let looks = 0;
+    const search = (text: string, limit: number, before?: string) => {
+      looks = 0;
+      const filter = { teamId, statuses: undefined, text, before, limit };
+      return listPipelines(storeOf().db, filter, async () => void looks++);
+    };
+    assert.deepEqual(await search("nothing", 10), { rows: [], next: undefined });
+    assert.ok(looks >= 5, `${looks} batches: 300 small pipelines in two, each large one in its own`);
+    const first = await search("NEEDLE", 2);
+    const second = await search("needle", 10, first.next);
+    assert.deepEqual(
+      [...first.rows, ...second.rows].map(({ name }) => name),
+      ["large-3", "large-2", "large-1", "large-0", "oldest"],
+    );
+    assert.equal(second.next, undefined);
   });
 
   it("finds everything upstream of some versions, once, even if lineage has a cycle", async () => {

@@ -813,7 +813,7 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
     );
     registerConformance(() => store);
     outboxConformance(() => store);
-    versionConformance(() => store);
+    versionConformance(() => store, job);
   });
 }
 

@@ -6,7 +6,14 @@ import { versionStatus } from "@millrace/contract";
 import { rowsTable } from "../../src/datachain/rows-table.ts";
 import { operator } from "../../src/domain/access/audit.ts";
 import type { Principal, Team } from "../../src/domain/access/principals.ts";
-import { applyEdit, applyRemoval, getLiveVersion, planEdit, planRemoval } from "../../src/domain/datasets/datasets.ts";
+import {
+  applyEdit,
+  applyRemoval,
+  getLiveVersion,
+  listJobVersions,
+  planEdit,
+  planRemoval,
+} from "../../src/domain/datasets/datasets.ts";
 import { registerVersion } from "../../src/domain/datasets/register-version.ts";
 import type { Db, Store } from "../../src/store/drivers/store.ts";
 import { eachPart } from "../../src/store/queries/batches.ts";
@@ -22,7 +29,7 @@ const principal: Principal = { userId: 1, username: "admin", isAdmin: true, via,
 /** Number of additional versions: six batches. */
 const many = 3000;
 
-export function versionConformance(storeOf: () => Store): void {
+export function versionConformance(storeOf: () => Store, newJob: () => Promise<string>): void {
   const place = (name: string) => ({ namespace: "@admin", project: "default", name, version: undefined });
   const edit = (db: Db) => ({ db, actor: operator, now });
 
@@ -149,5 +156,41 @@ export function versionConformance(storeOf: () => Store): void {
       .where("status", "=", versionStatus.complete)
       .execute();
     assert.deepEqual(left, []);
+  });
+
+  it("a job has at most 2,000 versions: more are not registered, and the list of more reads the first 4,000", async () => {
+    await make("of-a-job", false);
+    const store = storeOf();
+    const jobId = await newJob();
+    const ids = (await planRemoval(store.db, team, place("of-a-job"), true)).versions.map(({ id }) => id);
+    const link = (some: readonly number[]) =>
+      store.write((db) =>
+        eachPart(some, (part) =>
+          db
+            .insertInto("dataset_version_jobs")
+            .values(part.map((version_id) => ({ job_id: jobId, version_id, is_creator: 1 })))
+            .execute(),
+        ),
+      );
+    const register = () => {
+      const input = { name: "one-more", job_id: jobId };
+      return registerVersion(store, { team, principal, actor: operator, input, text: "{}" }, noQuotas, now);
+    };
+    await link(ids.slice(0, 1999));
+    await register();
+    await assert.rejects(register(), {
+      code: "wrong_state",
+      message: /^job_id: the job .* already has 2000 versions of datasets, which is the limit for one job\./,
+    });
+    await link(ids.slice(1999));
+    await make("of-a-job-too", false);
+    await link((await planRemoval(store.db, team, place("of-a-job-too"), true)).versions.map(({ id }) => id));
+    const counted = countReads(store.db);
+    const { dataset_versions } = JSON.parse(await listJobVersions(counted.db, team, jobId));
+    assert.deepEqual(
+      [dataset_versions.length, dataset_versions[0]],
+      [4000, { dataset_name: "@admin.default.of-a-job", version: "1.0.0" }],
+    );
+    assert.equal(counted.statements(), 8, "batches of 500");
   });
 }

@@ -218,9 +218,23 @@ export async function showDataset(db: Db, team: Team, reference: Reference, incl
   throw new ApiError("not_found", `All versions of ${fullName(reference)} were removed.`);
 }
 
-export async function listJobVersions(db: Db, team: Team, jobId: string) {
-  const versions = (await versionsOfJob(db, team.id, jobId)).filter((row) => !isInternal(row));
-  return versions.map((row) => ({ dataset_name: fullName(row), version: row.version }));
+/** Number of versions of a job that one statement reads. */
+const jobPart = 500;
+/** Largest number of versions of a job that an answer has; the first ones are shown. */
+export const mostShownOfJob = 4000;
+
+/** Returns the JSON of the list of versions that a job created or reused. */
+export async function listJobVersions(db: Db, team: Team, jobId: string): Promise<string> {
+  const list = new BoundedList();
+  for (let after = 0, read = 0; read < mostShownOfJob; read += jobPart) {
+    if (read > 0) await nextStretch();
+    const rows = await versionsOfJob(db, team.id, jobId, after, jobPart);
+    for (const row of rows)
+      if (!isInternal(row)) await list.add(JSON.stringify({ dataset_name: fullName(row), version: row.version }));
+    if (rows.length < jobPart) break;
+    after = rows.at(-1)?.version_id ?? 0;
+  }
+  return `{"dataset_versions":[${list.texts.join(",")}]}`;
 }
 
 interface Changes {

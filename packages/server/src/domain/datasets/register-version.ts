@@ -9,6 +9,7 @@ import type { Db, Store } from "../../store/drivers/store.ts";
 import {
   findVersion,
   getVersion,
+  hasManyVersions,
   insertVersion,
   linkJob,
   type Need,
@@ -36,6 +37,7 @@ import { readSpec } from "../lifecycle/job-documents.ts";
 import { iso } from "../time/clock.ts";
 import { canBeKept, fullName, type Reference, readReference, type Version, writeVersion } from "./dataset-names.ts";
 import { checkName, getLiveVersion, readNamed } from "./datasets.ts";
+import { mostOfJob } from "./parse-collected.ts";
 import { noticeVersions } from "./version-notices.ts";
 
 type Input = RouteInput<typeof routes.registerVersion>["body"];
@@ -72,6 +74,7 @@ async function register(
   const known = await knownVersion(db, registration);
   if (known !== undefined) return answerOf(db, known, reference);
   const job = await jobOf(db, registration);
+  if (job) await requireFewVersions(db, job.id);
   const datasetId = await datasetOf(db, registration, reference, now);
   const numbers = await chooseVersion(db, datasetId, reference);
   const row = {
@@ -142,6 +145,15 @@ async function jobOf(db: Db, { team, principal: { userId, via }, input }: Regist
     );
   const isWhole = !job.cut.includes('"query"');
   return { id, query: isWhole ? readSpec(job).query : "" };
+}
+
+/** Throws if the job has as many versions as a job may have. */
+async function requireFewVersions(db: Db, jobId: string): Promise<void> {
+  if (!(await hasManyVersions(db, jobId, mostOfJob))) return;
+  throw new ApiError(
+    "wrong_state",
+    `job_id: the job ${jobId} already has ${mostOfJob} versions of datasets, which is the limit for one job. Register further versions for another job, or without a job.`,
+  );
 }
 
 /** Converts the dependencies in a request to versions and storage URIs. Throws if a version does not exist. */

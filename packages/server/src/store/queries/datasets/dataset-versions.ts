@@ -355,8 +355,25 @@ export async function markVersionsRemoved(db: Db, ids: readonly number[], now: s
   return count;
 }
 
-/** Lists the complete versions that a job created or reused, with dataset names and version numbers. */
-export const versionsOfJob = (db: Db, teamId: number, jobId: string) =>
+/** Whether a job is linked to this many versions or more. Reads no more of the links than needed to tell. */
+export const hasManyVersions = async (db: Db, jobId: string, count: number): Promise<boolean> => {
+  const links = db.selectFrom("dataset_version_jobs").select("version_id").where("job_id", "=", jobId);
+  return (
+    (
+      await links
+        .orderBy("version_id")
+        .offset(count - 1)
+        .limit(1)
+        .execute()
+    ).length > 0
+  );
+};
+
+/**
+ * Lists complete versions that a job created or reused, with dataset names and version numbers, in the order of their
+ * ids and after this id.
+ */
+export const versionsOfJob = (db: Db, teamId: number, jobId: string, after: number, limit: number) =>
   db
     .selectFrom("dataset_version_jobs")
     .innerJoin("dataset_versions", "dataset_versions.id", "dataset_version_jobs.version_id")
@@ -364,8 +381,11 @@ export const versionsOfJob = (db: Db, teamId: number, jobId: string) =>
     .innerJoin("projects", "projects.id", "datasets.project_id")
     .innerJoin("namespaces", "namespaces.id", "projects.namespace_id")
     .select(["namespaces.name as namespace", "projects.name as project", "datasets.name", "dataset_versions.version"])
+    .select("dataset_version_jobs.version_id")
     .where("dataset_version_jobs.job_id", "=", jobId)
+    .where("dataset_version_jobs.version_id", ">", after)
     .where("dataset_versions.team_id", "=", teamId)
     .where("dataset_versions.status", "=", versionStatus.complete)
-    .orderBy("dataset_versions.id")
+    .orderBy("dataset_version_jobs.version_id")
+    .limit(limit)
     .execute();
