@@ -8,6 +8,7 @@ import type { Call } from "../../src/domain/access/call.ts";
 import type { JobsContext } from "../../src/domain/jobs/jobs.ts";
 import { cancelPipelineRuns, endJob } from "../../src/domain/lifecycle/end-job.ts";
 import { newJobId } from "../../src/domain/lifecycle/job-ids.ts";
+import { findWork } from "../../src/domain/ownership/work.ts";
 import { makeTemplate, runTemplate } from "../../src/domain/pipelines/new-pipeline.ts";
 import { newerScripts } from "../../src/domain/pipelines/newer-scripts.ts";
 import { pipelineDocument } from "../../src/domain/pipelines/pipeline-documents.ts";
@@ -44,7 +45,7 @@ import {
   now,
   type Shape,
 } from "../support/built-pipelines.ts";
-import { countStore } from "../support/counted-reads.ts";
+import { countReads, countStore } from "../support/counted-reads.ts";
 import { noQuotas } from "../support/quotas.ts";
 
 export function pipelineConformance(storeOf: () => Store): void {
@@ -248,6 +249,22 @@ export function pipelineConformance(storeOf: () => Store): void {
     assert.deepEqual(await list(undefined, "äpfel"), ["river-mill"]);
     assert.deepEqual(await list(undefined, "RIVER"), ["river-mill"]);
     assert.deepEqual(await list(undefined, "%"), []);
+  });
+
+  it("finds the work of a user in pipelines of many long scripts without reading the scripts, and gives way before each batch", async () => {
+    const names = Array.from({ length: 450 }, (_, index) => `script-${index}`);
+    const query = "x".repeat(8000);
+    const sets = (index: number) => (index === 7 ? { credentials_names: ["a", "b"] } : { credentials_name: "c" });
+    const specs = Object.fromEntries(names.map((name, index) => [name, { query, ...sets(index) }]));
+    const built = await buildPipeline(storeOf(), Object.fromEntries(names.map((name) => [name, []])), { specs });
+    const counted = countReads(storeOf().db);
+    let pauses = 0;
+    const found = await findWork(counted.db, { userId: 1, teamId: 1 }, async () => void pauses++);
+    const one = found.pipelines.find(({ row }) => row.id === built.row.id);
+    assert.deepEqual([one?.runs, [...(one?.credentials ?? [])].sort()], [450, ["a", "b", "c"]]);
+    assert.ok(pauses >= 3, `${pauses} batches`);
+    assert.ok(counted.bytes() < 450 * 1000, `${counted.bytes()} bytes`);
+    await storeOf().write((db) => cancelPipelineRuns(db, built.row.id, now));
   });
 
   it("searches pipelines in batches of limited size, gives way before each, and goes on where a page ended", async () => {

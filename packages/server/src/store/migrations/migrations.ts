@@ -6,12 +6,12 @@ import type { Dialect } from "../drivers/prepare.ts";
 import { shareSpecs } from "../queries/jobs/job-texts.ts";
 import type { Tables } from "../schema/tables.ts";
 import { attemptHandles } from "./attempt-handles.ts";
+import { boundedReads } from "./bounded-reads.ts";
 import { countedVariables } from "./counted-variables.ts";
 import { momentsAndTriggers } from "./moments-and-triggers.ts";
 import { scheduleHealth } from "./schedule-health.ts";
 import { timeLimitsAndRetries } from "./time-limits-and-retries.ts";
 import { toldSkips } from "./told-skips.ts";
-import { versionIndexes } from "./version-indexes.ts";
 import { waitsForFiles } from "./waits-for-files.ts";
 import { webhooks } from "./webhooks.ts";
 
@@ -38,7 +38,7 @@ const migrations: readonly Migration[] = [
   countedVariables,
   attemptHandles,
   waitsForFiles,
-  versionIndexes,
+  boundedReads,
 ];
 
 /** The schema version that this program writes. */
