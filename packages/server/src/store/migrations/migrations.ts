@@ -6,6 +6,7 @@ import type { Dialect } from "../drivers/prepare.ts";
 import { shareSpecs } from "../queries/jobs/job-texts.ts";
 import type { Tables } from "../schema/tables.ts";
 import { attemptHandles } from "./attempt-handles.ts";
+import { boundedReads } from "./bounded-reads.ts";
 import { countedVariables } from "./counted-variables.ts";
 import { momentsAndTriggers } from "./moments-and-triggers.ts";
 import { scheduleHealth } from "./schedule-health.ts";
@@ -37,6 +38,7 @@ const migrations: readonly Migration[] = [
   countedVariables,
   attemptHandles,
   waitsForFiles,
+  boundedReads,
 ];
 
 /** The schema version that this program writes. */
