@@ -46,7 +46,7 @@ export async function newJob(context: JobInputContext, { principal, team, input 
   const query = input.query ?? "";
   const found = runtime.readMetadata(query);
   const workers = Math.max(1, input.workers ?? found.workers ?? 1);
-  const cluster = await resolveCluster(context.store.db, input, workers);
+  const cluster = await resolveCluster(context.store.db, team.id, input, workers);
   const { startAfter, cron, timezone } = readTimes(input, context.timezone);
   if (startAfter || cron)
     requirePerson(
