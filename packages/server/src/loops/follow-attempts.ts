@@ -172,6 +172,7 @@ async function progress(
   const isCanceling = attempt.status === "CANCELING";
   if (observation.state === "RUNNING")
     return isCanceling ? cancel(context, attempt) : noteSteps(context, attempt, observation);
+  if (observation.state === "WAITING" && !isCanceling) return noteWaiting(context, attempt);
   // The attempt has not started. While it is being submitted, the loop `dispatch-jobs` decides about it.
   if (isCanceling || (observation.state === "ABSENT" && !isStarting)) await takeBack(context, attempt);
 }
@@ -181,21 +182,29 @@ async function noteSteps(
   attempt: OpenAttempt,
   { querying, steps: seen }: Observation & { state: "RUNNING" },
 ): Promise<void> {
-  if (attempt.status !== "INIT") return;
+  const { status, job_id: id, attempt: fence } = attempt;
+  if (status !== "INIT" && status !== "PROVISIONING") return;
   const steps = JSON.stringify(seen);
-  if (!querying && steps === attempt.steps) return;
+  if (!querying && status === "INIT" && steps === attempt.steps) return;
   await context.store.write(async (db) => {
-    if (!querying) return setSteps(db, attempt.job_id, attempt.attempt, steps);
-    return moveJob(db, {
-      id: attempt.job_id,
-      from: ["INIT"],
-      to: "RUNNING",
-      fence: attempt.attempt,
-      changes: { steps },
-    });
+    if (!querying && status === "INIT") return setSteps(db, id, fence, steps);
+    const to = querying ? "RUNNING" : "INIT";
+    return moveJob(db, { id, from: ["PROVISIONING", "INIT"], to, fence, changes: { steps } });
   });
-  context.signals.jobChanged(attempt.job_id);
-  context.signals.changes.note(attempt.team_id, "jobs", attempt.job_id);
+  tellChange(context, attempt);
+}
+
+/** Shows that the cluster has accepted the job and has no room for it yet. */
+async function noteWaiting(context: Observing, attempt: OpenAttempt): Promise<void> {
+  const { status, job_id: id, attempt: fence } = attempt;
+  if (status !== "INIT") return;
+  await context.store.write((db) => moveJob(db, { id, from: ["INIT"], to: "PROVISIONING", fence }));
+  tellChange(context, attempt);
+}
+
+function tellChange({ signals }: Observing, { job_id, team_id }: OpenAttempt): void {
+  signals.jobChanged(job_id);
+  signals.changes.note(team_id, "jobs", job_id);
 }
 
 /** Withdraws an attempt whose start failed or was canceled. Its job is then queued again or canceled. */
