@@ -37,7 +37,11 @@ MOST_METRICS = 64 * 1024
 
 
 class Refused(Exception):
-    """The server refuses this runner: the attempt is somebody else's, or it is over."""
+    """The server refuses this runner: the attempt is somebody else's, or it is over. `code` is the HTTP status."""
+
+    def __init__(self, code, text):
+        super().__init__(f"{code} {text}")
+        self.code = code
 
 
 class Server:
@@ -57,7 +61,7 @@ class Server:
             except urllib.error.HTTPError as error:
                 text = error.read(4096).decode("utf-8", "replace")
                 if error.code in (401, 404, 409, 410):
-                    raise Refused(f"{error.code} {text}") from None
+                    raise Refused(error.code, text) from None
                 if error.code < 500 and error.code != 429 and error.code != 408:
                     raise RuntimeError(f"the server answered {error.code}: {text}") from None
             except (OSError, ValueError) as error:
@@ -159,14 +163,17 @@ class LogSender(threading.Thread):
 
     def run(self):
         try:
-            with open(self.path, "rb") as file:
-                while self.pass_on(file):
-                    pass
+            self.send()
         except Refused:
             self.attempt.refused = True
         except Exception as error:  # The main thread says it.
             self.problem = error
         self.attempt.log_done.set()
+
+    def send(self):
+        with open(self.path, "rb") as file:
+            while self.pass_on(file):
+                pass
 
     def pass_on(self, file):
         over = self.attempt.over.is_set()
@@ -246,18 +253,21 @@ class Runner:
             return REFUSED
         if sender.problem is not None:
             raise sender.problem
-        self.server.call(
-            "end",
-            {
-                "exit_code": code,
-                "phase": phase,
-                "finished_at": finished,
-                "log_size": sender.offset,
-                "steps": self.attempt.steps,
-                "metrics": self.metrics(),
-            },
-        )
+        report = {"exit_code": code, "phase": phase, "finished_at": finished, "metrics": self.metrics()}
+        self.report({**report, "steps": self.attempt.steps}, sender)
         return 0
+
+    def report(self, report, sender):
+        """Reports the end. If the server lacks a part of the log, because it lost what it had, sends that again."""
+        while True:
+            try:
+                self.server.call("end", {**report, "log_size": os.path.getsize(self.log)})
+                return
+            except Refused as refusal:
+                if refusal.code != 409:
+                    raise
+            sender.offset = 0
+            sender.send()
 
     def run_phases(self):
         phases = [
