@@ -15,7 +15,7 @@ const administrator = (level: "read" | "write"): Access & { kind: "admin" } => (
   scope: `ADMIN:${level}`,
   why: "a cluster runs jobs of several teams, and its options belong to the operator",
 });
-const ClusterParams = Type.Object({ name: Name });
+const ClusterParams = Type.Object({ cluster_name: Name });
 
 export const ManagedCluster = Type.Object(
   {
@@ -34,10 +34,14 @@ export const ManagedCluster = Type.Object(
 );
 export type ManagedCluster = Static<typeof ManagedCluster>;
 
+const Slots = Type.Integer({
+  minimum: 1,
+  maximum: managedClusterLimits.maxWorkers,
+  description: "total number of slots",
+});
+
 const settings = {
-  max_workers: maybe(
-    Type.Integer({ minimum: 1, maximum: managedClusterLimits.maxWorkers, description: "total number of slots" }),
-  ),
+  max_workers: maybe(Slots),
   teams: maybe(
     Type.Array(Name, {
       maxItems: managedClusterLimits.teams,
@@ -89,6 +93,7 @@ export const createCluster = defineRoute({
     name: Name,
     engine: oneOf(engineKindNames, { description: "kind of the engine that runs the cluster's jobs" }),
     ...settings,
+    max_workers: Slots,
   }),
   response: ManagedCluster,
   errors: ["not_found", "wrong_state"],
@@ -97,7 +102,7 @@ export const createCluster = defineRoute({
 export const getManagedCluster = defineRoute({
   id: "getManagedCluster",
   method: "GET",
-  path: "/api/clusters/{name}",
+  path: "/api/clusters/{cluster_name}",
   tag,
   summary: "Read a cluster with its settings",
   access: administrator("read"),
@@ -109,7 +114,7 @@ export const getManagedCluster = defineRoute({
 export const updateCluster = defineRoute({
   id: "updateCluster",
   method: "PATCH",
-  path: "/api/clusters/{name}",
+  path: "/api/clusters/{cluster_name}",
   tag,
   summary: "Change a cluster: its state, slots, teams, options and secrets",
   access: administrator("write"),
@@ -130,7 +135,7 @@ export const updateCluster = defineRoute({
 export const deleteCluster = defineRoute({
   id: "deleteCluster",
   method: "DELETE",
-  path: "/api/clusters/{name}",
+  path: "/api/clusters/{cluster_name}",
   tag,
   summary: "Remove a cluster on which no job runs or waits; jobs that ran on it stay",
   access: administrator("write"),
@@ -158,7 +163,7 @@ export type ClusterTest = Static<typeof ClusterTest>;
 export const testCluster = defineRoute({
   id: "testCluster",
   method: "POST",
-  path: "/api/clusters/{name}/test",
+  path: "/api/clusters/{cluster_name}/test",
   tag,
   summary: "Run a job that does nothing on a cluster, and tell step by step what works",
   access: administrator("write"),

@@ -137,7 +137,8 @@ const add: Handler<"cluster add"> = async ({ flags, arguments: { NAME: name } },
     throw usageError("--max-workers is missing", { why: "It is the number of slots that jobs may occupy at a time" });
   const engine = engineOf(flags.engine);
   const { client } = await connect(flags);
-  const cluster = await client.call(routes.createCluster, { body: { name, engine, ...settingsOf(flags, engine) } });
+  const body = { name, engine, ...settingsOf(flags, engine), max_workers: flags["max-workers"] };
+  const cluster = await client.call(routes.createCluster, { body });
   if (flags.json) return show(cluster, true, output);
   output.print(`Added cluster ${name}`);
   output.note(`Try it: millrace cluster test ${name}`);
@@ -154,12 +155,12 @@ const ls: Handler<"cluster ls"> = async ({ flags }, output) => {
 
 const showOne: Handler<"cluster show"> = async ({ flags, arguments: { NAME: name } }, output) => {
   const { client } = await connect(flags);
-  return show(await client.call(routes.getManagedCluster, { params: { name } }), flags.json, output);
+  return show(await client.call(routes.getManagedCluster, { params: { cluster_name: name } }), flags.json, output);
 };
 
 const set: Handler<"cluster set"> = async ({ flags, arguments: { NAME: name } }, output) => {
   const { client } = await connect(flags);
-  const { engine } = await client.call(routes.getManagedCluster, { params: { name } });
+  const { engine } = await client.call(routes.getManagedCluster, { params: { cluster_name: name } });
   const state = flags.state === undefined ? {} : { state: stateOf(flags.state) };
   const body = {
     ...state,
@@ -170,7 +171,7 @@ const set: Handler<"cluster set"> = async ({ flags, arguments: { NAME: name } },
   };
   if (Object.keys(body).length === 0)
     throw usageError("There is nothing to change: give at least one flag", { next: "millrace cluster set --help" });
-  return show(await client.call(routes.updateCluster, { params: { name }, body }), flags.json, output);
+  return show(await client.call(routes.updateCluster, { params: { cluster_name: name }, body }), flags.json, output);
 };
 
 function stateOf(text: string): ClusterState {
@@ -182,7 +183,10 @@ function stateOf(text: string): ClusterState {
 const drain: Handler<"cluster drain"> = async ({ flags, arguments: { NAME: name } }, output) => {
   const { client } = await connect(flags);
   const body = { state: "DRAINING" } as const;
-  const { busy_workers, waiting_jobs } = await client.call(routes.updateCluster, { params: { name }, body });
+  const { busy_workers, waiting_jobs } = await client.call(routes.updateCluster, {
+    params: { cluster_name: name },
+    body,
+  });
   output.print(`Cluster ${name} drains: ${busy_workers} slots are in use, ${waiting_jobs} jobs wait`);
   output.note(`To accept jobs again: millrace cluster set ${name} --state active`);
   return 0;
@@ -192,7 +196,7 @@ const test: Handler<"cluster test"> = async ({ flags, arguments: { NAME: name } 
   const { client } = await connect(flags);
   const seconds = flags.seconds ?? 60;
   output.note(`Running a job that does nothing on ${name}; this takes up to ${seconds} seconds`);
-  const result = await client.call(routes.testCluster, { params: { name }, body: { seconds } });
+  const result = await client.call(routes.testCluster, { params: { cluster_name: name }, body: { seconds } });
   if (flags.json) output.json(result);
   else for (const line of testLines(result)) output.print(line);
   return result.ok ? 0 : 1;
@@ -211,7 +215,7 @@ const remove: Handler<"cluster remove"> = async ({ flags, arguments: { NAME: nam
       async () => `The cluster ${name} will be removed with its options and secrets. Jobs that ran on it stay.`,
     );
   }
-  const { message } = await client.call(routes.deleteCluster, { params: { name } });
+  const { message } = await client.call(routes.deleteCluster, { params: { cluster_name: name } });
   output.print(message);
   return 0;
 };

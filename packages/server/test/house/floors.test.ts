@@ -60,6 +60,7 @@ const server: Floors = {
     "datachain",
     "domain",
     "engines",
+    "execution",
     "job-logs",
     "logs",
     "machine",
@@ -174,6 +175,7 @@ const engines: Floors = {
   runners: everyEngine,
   local: [...everyEngine, "disk-usage.ts", "nobodys-user.ts", "warehouse-view.ts"],
   "registry.ts": ["engine.ts", "runners"],
+  "kept-logs.ts": ["log-file.ts", "registry.ts"],
 };
 
 const localEngine: Floors = {

@@ -86,7 +86,6 @@ export function createCluster(
   { name, engine, ...settings }: NewCluster,
   now: number,
 ): Promise<ClusterRow> {
-  if (settings.max_workers == null) throw invalid("max_workers", "the number of slots of the new cluster");
   const { max_workers } = settings;
   return store.write(async (db) => {
     const row = await insertCluster(db, {

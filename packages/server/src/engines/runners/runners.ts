@@ -39,6 +39,8 @@ export interface Beat {
   readonly age: number;
   /** The orders that the runner has carried out. */
   readonly orders: Orders;
+  /** False if the runner only tells something and does not wait for an order. */
+  readonly wait?: boolean;
 }
 
 export interface ReportedEnd {
@@ -137,14 +139,15 @@ export class Runners {
   }
 
   /** Notes that the runner is alive, and returns its orders: when there is a new one, or after a while. */
-  async beat(key: string, { steps, age, orders }: Beat, gone: AbortSignal): Promise<Orders> {
+  async beat(key: string, { steps, age, orders, wait = true }: Beat, gone: AbortSignal): Promise<Orders> {
     const folder = this.#running(key);
     this.#hear(key, age * 1000);
-    if (JSON.stringify(steps) !== folder.text("steps")) {
+    // Two beats may overtake each other; steps are only ever added.
+    if (steps.length > folder.steps().length) {
       folder.writeJson("steps", steps);
       this.#onChange(key, steps.at(-1)?.name ?? "");
     }
-    if (sameOrders(this.#ordersOf(folder), orders)) await this.#newOrder(key, gone);
+    if (wait && sameOrders(this.#ordersOf(folder), orders)) await this.#newOrder(key, gone);
     if (folder.end()) throw over();
     return this.#ordersOf(folder);
   }

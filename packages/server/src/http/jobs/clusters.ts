@@ -25,7 +25,7 @@ export function clusterRoutes(app: FastifyInstance, context: JobContext): void {
   register(app, context, routes.listManagedClusters, async () => listManaged(context, await clusterSight(context)));
 
   register(app, context, routes.getManagedCluster, async ({ params }) =>
-    readManaged(context, params.name, await clusterSight(context)),
+    readManaged(context, params.cluster_name, await clusterSight(context)),
   );
 
   register(app, context, routes.createCluster, async ({ actor, body }) => {
@@ -35,19 +35,19 @@ export function clusterRoutes(app: FastifyInstance, context: JobContext): void {
   });
 
   register(app, context, routes.updateCluster, async ({ actor, params, body }) => {
-    await changeCluster(context, actor, params.name, body, clock.now());
+    await changeCluster(context, actor, params.cluster_name, body, clock.now());
     await context.keepEngines();
     signals.dispatch.wake();
-    return readManaged(context, params.name, await clusterSight(context));
+    return readManaged(context, params.cluster_name, await clusterSight(context));
   });
 
   register(app, context, routes.deleteCluster, async ({ actor, params }) => {
-    await removeCluster(context, actor, params.name, clock.now());
+    await removeCluster(context, actor, params.cluster_name, clock.now());
     await context.keepEngines();
-    return { message: `The cluster ${params.name} was removed. Jobs that ran on it stay.` };
+    return { message: `The cluster ${params.cluster_name} was removed. Jobs that ran on it stay.` };
   });
 
   register(app, context, routes.testCluster, async ({ params, body }) =>
-    testCluster(context, await existingCluster(store.db, params.name), body.seconds ?? 60),
+    testCluster(context, await existingCluster(store.db, params.cluster_name), body.seconds ?? 60),
   );
 }
