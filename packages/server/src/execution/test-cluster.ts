@@ -4,9 +4,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ClusterTest } from "@millrace/contract";
 import { type Attempt, attemptKey, type Engine, type JobSpec, type Observation } from "../engines/engine.ts";
 import { type Engines, openLog } from "../engines/registry.ts";
+import { trialScript } from "../runtimes/trial-script.ts";
 import type { ClusterRow } from "../store/queries/jobs/clusters.ts";
-
-const said = "Millrace can run jobs here.";
 
 class StepFailed extends Error {}
 
@@ -73,7 +72,7 @@ class Test {
     if (seen.state !== "EXITED") throw new StepFailed("It has not ended in time. Test again with more seconds.");
     const log = await this.#log();
     if (seen.exit.code !== 0) throw new StepFailed(`It ended with exit code ${seen.exit.code}. Its log: ${log}`);
-    if (!log.includes(said)) throw new StepFailed("It ended well, and its log is not here.");
+    if (!log.includes(trialScript.said)) throw new StepFailed("It ended well, and its log is not here.");
     return "It ended with exit code 0, and its log is here.";
   }
 
@@ -110,15 +109,16 @@ class Test {
 }
 
 function emptyJob(): JobSpec {
+  const { name, query, queryType } = trialScript;
   const jobId = `test-${randomUUID()}`;
   return {
     key: attemptKey(jobId, 1),
     jobId,
     teamId: 0,
     person: null,
-    name: "test.sh",
-    query: `echo "${said}"`,
-    queryType: "SHELL",
+    name,
+    query,
+    queryType,
     environment: {},
     params: {},
     pythonVersion: null,
