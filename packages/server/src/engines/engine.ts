@@ -152,7 +152,11 @@ export interface EnvironmentKeeper {
 }
 
 export interface Engine {
-  readonly capabilities: { readonly isolation: IsolationLevel };
+  readonly capabilities: {
+    readonly isolation: IsolationLevel;
+    /** The most attempts that the engine should have at a time; absent if only slots limit them. */
+    readonly inFlight?: number;
+  };
   /**
    * A value that the engine chooses. It is stored with every attempt before its submission and passed back as
    * `Attempt.epoch`. The local engine uses the boot id of its machine.

@@ -55,7 +55,8 @@ export class RunnerEngine implements Engine {
     this.#scripts = scripts;
     this.#runner = runner;
     this.#silenceMs = options.silenceMs ?? usualSilenceMs;
-    this.capabilities = { isolation: options.isolation };
+    const { inFlight } = options.placer;
+    this.capabilities = { isolation: options.isolation, ...(inFlight === undefined ? {} : { inFlight }) };
   }
 
   /** Submits an attempt. Concurrent calls with the same key share one submission, because only the last code works. */
@@ -127,6 +128,8 @@ export class RunnerEngine implements Engine {
 
   /** The state of an attempt that no runner has claimed. */
   #unclaimed(folder: RunnerFolder, handle: string | null, placed: Placed | undefined, isGone: boolean): Observation {
+    // It never ran, so another attempt may wait in its place.
+    if (placed?.isGivenUp) return { state: "ABSENT" };
     if (placed) return placed.isRunning ? { state: "SUBMITTED" } : { state: "WAITING", reason: placed.reason };
     if (handle === null && !folder.has("placed")) return { state: "ABSENT" };
     if (!isGone) return { state: "SUBMITTED" };
