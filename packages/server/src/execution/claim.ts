@@ -106,7 +106,7 @@ export async function claimJobs(db: Db, context: ClaimContext, cluster: ClusterR
 
 /** Returns how many more attempts the engine of a cluster takes, whatever their slots. */
 async function freePlaces(db: Db, { engines }: ClaimContext, cluster: ClusterRow): Promise<number> {
-  const { inFlight } = engines.of(cluster).capabilities;
+  const { inFlight } = engines.of(cluster);
   return inFlight === undefined ? Number.POSITIVE_INFINITY : inFlight - (await countOpen(db, cluster.id));
 }
 

@@ -102,7 +102,9 @@ export class RayCluster {
 
   async #startOnce(node: number, words: readonly string[]): Promise<void> {
     const { token, cpusPerNode = 2, environment = {} } = this.#options;
-    const usual = [`--num-cpus=${cpusPerNode}`, "--object-store-memory=80000000", "--disable-usage-stats"];
+    // A job that asks for the resource `node1` runs on that node.
+    const own = [`--num-cpus=${cpusPerNode}`, `--resources={"node${node}": 100}`];
+    const usual = [...own, "--object-store-memory=80000000", "--disable-usage-stats"];
     // Any free port for workers and agents: several clusters run beside each other.
     const ports = ["--min-worker-port=0", "--max-worker-port=0", `--dashboard-agent-listen-port=${await freePort()}`];
     const bin = dirname(rayPython());
@@ -138,11 +140,25 @@ export class RayCluster {
   }
 
   /** Kills the processes of a node, or of all nodes, until none is left. */
-  async kill(node?: number): Promise<void> {
-    for (let pids = this.pids(node); pids.length > 0; pids = this.pids(node)) {
-      for (const pid of pids) killNow(pid);
-      await pause(50);
-    }
+  kill = (node?: number): Promise<void> => killAll(() => this.pids(node));
+
+  /** Kills Ray's own processes on a node, but neither its jobs nor the shells that watch over them. */
+  killRay = (node: number): Promise<void> =>
+    killAll(() => this.pids(node).filter((pid) => !/keeper\.py|runner\.py|kill -s 0|^sleep/.test(commandOf(pid))));
+}
+
+async function killAll(find: () => number[]): Promise<void> {
+  for (let pids = find(); pids.length > 0; pids = find()) {
+    for (const pid of pids) killNow(pid);
+    await pause(50);
+  }
+}
+
+function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ");
+  } catch {
+    return "";
   }
 }
 

@@ -101,8 +101,8 @@ export class RayPlacer implements Placer {
     return ({ metadata }) => {
       const wanted = Number(metadata?.["millrace_cpus"]);
       if (nodes.length === 0 || !(wanted > 0)) return "Ray: waits for resources or for its start";
-      if (wanted > largest) return `Ray: waits for a node with ${wanted} CPUs; the largest has ${largest}`;
-      return `Ray: waits for ${wanted} CPUs or for its start; ${total - used} of ${total} CPUs are free`;
+      if (wanted > largest) return `Ray: waits for a node with ${cpus(wanted)}; the largest node has ${largest}`;
+      return `Ray: waits for ${cpus(wanted)} or for its start; ${total - used} of ${total} are free`;
     };
   }
 
@@ -141,11 +141,14 @@ function placedOf(job: RayJob, why: (job: RayJob) => string): Placed | undefined
   return undefined;
 }
 
-/** Returns the first line of what Ray says, and the last one, which ends the output of the entrypoint. */
+/** Returns the first line of what Ray says, and the last line of the entrypoint's output, which Ray appends. */
 function inShort(message: string): string {
-  const [first = "", ...rest] = message.split("\n").filter((line) => line.trim() !== "");
-  return [first, ...rest.slice(-1)].map((line) => line.slice(0, 300)).join(" ");
+  const [first = "", ...output] = message.split("\n").filter((line) => /\S/.test(line));
+  const last = output.filter((line) => !line.startsWith("Running entrypoint for job")).slice(-1);
+  return [first.replace(/, last available logs .*/, ":"), ...last].map((line) => line.slice(0, 300)).join(" ");
 }
+
+const cpus = (count: number) => (count === 1 ? "1 CPU" : `${count} CPUs`);
 
 const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
 

@@ -39,6 +39,7 @@ const deafMs = 15_000;
 
 export class RunnerEngine implements Engine {
   readonly capabilities: Engine["capabilities"];
+  readonly inFlight?: number;
   readonly #options: RunnerEngineOptions;
   readonly #scripts: ReadonlyMap<InsideScript, string>;
   readonly #runner: string;
@@ -55,8 +56,8 @@ export class RunnerEngine implements Engine {
     this.#scripts = scripts;
     this.#runner = runner;
     this.#silenceMs = options.silenceMs ?? usualSilenceMs;
-    const { inFlight } = options.placer;
-    this.capabilities = { isolation: options.isolation, ...(inFlight === undefined ? {} : { inFlight }) };
+    this.capabilities = { isolation: options.isolation };
+    if (options.placer.inFlight !== undefined) this.inFlight = options.placer.inFlight;
   }
 
   /** Submits an attempt. Concurrent calls with the same key share one submission, because only the last code works. */
