@@ -25,7 +25,7 @@ describe("Ray", { skip: await whyNoRay() }, () => {
   let placer: RayPlacer;
   before(async () => {
     cluster = await RayCluster.start({ token, nodes: 2, cpusPerNode: 2 });
-    engines = await RayEngines.beside(cluster);
+    engines = await RayEngines.beside(cluster, 60_000);
     engine = await engines.open();
     placer = await engines.placer();
   });

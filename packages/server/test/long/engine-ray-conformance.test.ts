@@ -17,7 +17,7 @@ engineConformance(
   "Ray",
   async () => {
     const cluster = await RayCluster.start({ token: "conformance-".repeat(4), nodes: 2, cpusPerNode: 4 });
-    const engines = await RayEngines.beside(cluster);
+    const engines = await RayEngines.beside(cluster, 1000);
     return {
       open: async ({ claimDelay } = {}) =>
         engines.open(claimDelay === undefined ? {} : { python: await engines.slowPython(claimDelay) }),

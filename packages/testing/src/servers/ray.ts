@@ -93,7 +93,7 @@ export class RayCluster {
       try {
         return await this.#startOnce(node, words);
       } catch (error) {
-        await this.kill(node);
+        await this.killRay(node);
         const { stderr = "", message } = error as Error & { stderr?: string };
         if (attempt === 4) throw new Error(`ray start failed: ${stderr.trim().split("\n").at(-1) || message}`);
       }

@@ -22,12 +22,17 @@ export class RayEngines {
   readonly folder: string;
   readonly #cluster: RayCluster;
 
-  static async beside(cluster: RayCluster): Promise<RayEngines> {
-    return new RayEngines(cluster, await startInProcess(), await mkdtemp(join(tmpdir(), "millrace-ray-jobs-")));
+  readonly #silenceMs: number;
+
+  /** `silenceMs`: an attempt that Ray no longer lists is lost after this time without a beat of its runner. */
+  static async beside(cluster: RayCluster, silenceMs: number): Promise<RayEngines> {
+    const folder = await mkdtemp(join(tmpdir(), "millrace-ray-jobs-"));
+    return new RayEngines(cluster, silenceMs, await startInProcess(), folder);
   }
 
-  private constructor(cluster: RayCluster, server: InProcessServer, folder: string) {
+  private constructor(cluster: RayCluster, silenceMs: number, server: InProcessServer, folder: string) {
     this.#cluster = cluster;
+    this.#silenceMs = silenceMs;
     this.server = server;
     this.folder = folder;
   }
@@ -43,7 +48,7 @@ export class RayEngines {
       runners: this.server.runners,
       placer: await this.placer(options),
       url: () => this.server.url,
-      silenceMs: 1000,
+      silenceMs: this.#silenceMs,
     });
 
   /** Returns a Python that starts only after this many seconds. */
