@@ -18,6 +18,7 @@ const backfills = "runs a month of pipelines: e2e/cli-backfill.test.ts";
 /**
  * Commands that are not run, and why. All others are; remove an entry here when its command is removed from the docs.
  */
+const rayCluster = "needs a Ray cluster: packages/server/test/engine/engine-ray.test.ts";
 const notRun: Readonly<Record<string, string>> = {
   "npm test": "this test is a part of it",
   "millrace credentials set aws --own --prompt AWS_SECRET_ACCESS_KEY": "is typed: e2e/cli-credentials.test.ts",
@@ -43,6 +44,11 @@ const notRun: Readonly<Record<string, string>> = {
   "millrace backfill show 7": backfills,
   "millrace backfill retry 7": backfills,
   "millrace backfill cancel 7": backfills,
+  "ray get-auth-token --generate > ray-token": rayCluster,
+  "millrace cluster add ray --engine ray --max-workers 64 --option address=http://ray-head:8265 --secret token=@ray-token":
+    rayCluster,
+  "millrace cluster test ray": rayCluster,
+  "millrace job run --cluster ray hello.py": rayCluster,
   "millrace notify set team@example.com --event schedule.failure schedule.overdue":
     "needs a mail server: e2e/cli-webhook.test.ts",
 };

@@ -2,17 +2,19 @@
 import type { Static, TObject } from "typebox";
 import type { ClusterIsolation } from "../clusters.ts";
 import { Type } from "../type.ts";
+import { RayOptions, RaySecrets } from "./ray-options.ts";
 import { SlurmOptions } from "./slurm-options.ts";
 
 interface EngineKind {
   readonly options: TObject;
-  /** Names of the secrets that clusters of this kind can have. */
-  readonly secrets: readonly string[];
+  /** Secrets that clusters of this kind can have: texts by name. */
+  readonly secrets: TObject;
   readonly isolation: ClusterIsolation;
 }
 
 export const engineKinds = {
-  slurm: { options: SlurmOptions, secrets: [], isolation: "none" },
+  slurm: { options: SlurmOptions, secrets: Type.Object({}), isolation: "none" },
+  ray: { options: RayOptions, secrets: RaySecrets, isolation: "none" },
 } as const satisfies Record<string, EngineKind>;
 
 export type EngineKindName = keyof typeof engineKinds;
@@ -35,6 +37,7 @@ const given = <S extends TObject>(schema: S) => {
 /** The options of all kinds. A request has those of the cluster's kind. */
 export const givenOptions = {
   slurm: Type.Optional(given(engineKinds.slurm.options)),
+  ray: Type.Optional(given(engineKinds.ray.options)),
 };
 
 /** Returns the defaults of a kind's options. */

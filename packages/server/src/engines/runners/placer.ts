@@ -22,9 +22,13 @@ export interface Placed {
   readonly isRunning: boolean;
   /** Why the runner has not been started yet, for the job's owner; empty if the engine says nothing. */
   readonly reason: string;
+  /** Set if the engine has given the runner up before it started. Nothing of the job has run then. */
+  readonly isGivenUp?: true;
 }
 
 export interface Placer {
+  /** The most runners that the engine should have at a time; absent if only slots limit them. */
+  readonly inFlight?: number;
   /** Returns a handle to store. Throws CannotStart or EngineUnreachable like `Engine.submit`. */
   place(placement: Placement): Promise<string>;
   /** Lists all runners that have been placed and have not ended, by key. Throws EngineUnreachable if it cannot. */

@@ -38,6 +38,7 @@ const deafMs = 15_000;
 
 export class RunnerEngine implements Engine {
   readonly capabilities: Engine["capabilities"];
+  readonly inFlight?: number;
   readonly #options: RunnerEngineOptions;
   readonly #scripts: ReadonlyMap<InsideScript, string>;
   readonly #runner: string;
@@ -55,6 +56,7 @@ export class RunnerEngine implements Engine {
     this.#runner = runner;
     this.#silenceMs = options.silenceMs ?? usualSilenceMs;
     this.capabilities = { isolation: options.isolation };
+    if (options.placer.inFlight !== undefined) this.inFlight = options.placer.inFlight;
   }
 
   /** Submits an attempt. Concurrent calls with the same key share one submission, because only the last code works. */
@@ -126,6 +128,8 @@ export class RunnerEngine implements Engine {
 
   /** The state of an attempt that no runner has claimed. */
   #unclaimed(folder: RunnerFolder, handle: string | null, placed: Placed | undefined, isGone: boolean): Observation {
+    // It never ran, so another attempt may wait in its place.
+    if (placed?.isGivenUp) return { state: "ABSENT" };
     if (placed) return placed.isRunning ? { state: "SUBMITTED" } : { state: "WAITING", reason: placed.reason };
     if (handle === null && !folder.has("placed")) return { state: "ABSENT" };
     if (!isGone) return { state: "SUBMITTED" };
