@@ -130,7 +130,11 @@ export class RunnerEngine implements Engine {
   #unclaimed(folder: RunnerFolder, handle: string | null, placed: Placed | undefined, isGone: boolean): Observation {
     // It never ran, so another attempt may wait in its place.
     if (placed?.isGivenUp) return { state: "ABSENT" };
-    if (placed) return placed.isRunning ? { state: "SUBMITTED" } : { state: "WAITING", reason: placed.reason };
+    if (placed?.isRunning) return { state: "SUBMITTED" };
+    if (placed) {
+      if (placed.reason !== "") folder.say(`The job waits on its cluster. ${placed.reason}`);
+      return { state: "WAITING", reason: placed.reason };
+    }
     if (handle === null && !folder.has("placed")) return { state: "ABSENT" };
     if (!isGone) return { state: "SUBMITTED" };
     // The claim decides: a runner that comes up now gets nothing.

@@ -109,6 +109,7 @@ export class Runners {
     const { instance } = folder.claimFor({ ...runner, at: Date.now() });
     if (instance === null || folder.end()) throw over();
     if (instance !== runner.instance) throw new RunnerRefused("taken", "Another runner has claimed this attempt.");
+    folder.beginLog();
     const token = randomBytes(32).toString("base64url");
     folder.write("token", hashOf(token));
     this.#hear(key, 0);
@@ -156,7 +157,7 @@ export class Runners {
   end(key: string, end: ReportedEnd): void {
     const folder = this.folder(key);
     if (folder.end()) return;
-    const size = folder.logSize();
+    const size = folder.sentSize();
     if (size < end.log_size)
       throw new RunnerRefused("incomplete", `The log has ${size} bytes here, not ${end.log_size}. Send the rest.`);
     folder.writeJson("end", {
