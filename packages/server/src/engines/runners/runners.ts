@@ -83,10 +83,14 @@ export class Runners {
   heard = (key: string) => this.#heard.get(key);
   forget = (key: string) => void this.#heard.delete(key);
 
-  /** Returns a new code with which one runner can claim the attempt. Earlier codes no longer work. */
+  /**
+   * Returns a new code with which a runner can claim the attempt. Earlier codes stay valid, because a runner that was
+   * placed with one may be found and adopted; only one runner can claim the attempt in any case.
+   */
   offer(key: string): string {
     const code = randomBytes(32).toString("base64url");
-    this.folder(key).write("code", hashOf(code));
+    const folder = this.folder(key);
+    folder.write("code", `${folder.text("code")}${hashOf(code)}\n`);
     return code;
   }
 
