@@ -46,14 +46,15 @@ const notRun: Readonly<Record<string, string>> = {
   "millrace backfill retry 7": backfills,
   "millrace backfill cancel 7": backfills,
   "ray get-auth-token --generate > ray-token": rayCluster,
-  "millrace cluster add ray --engine ray --max-workers 64 --option address=http://ray-head:8265 --secret token=@ray-token":
+  "millrace cluster add ray --engine ray --max-workers 64 --for main --option address=http://ray-head:8265 --secret token=@ray-token":
     rayCluster,
   "millrace cluster test ray": rayCluster,
   "millrace job run --cluster ray hello.py": rayCluster,
   "millrace notify set team@example.com --event schedule.failure schedule.overdue":
     "needs a mail server: e2e/cli-webhook.test.ts",
   "srun sh -c 'hostname; python3 --version; id -u'": slurm,
-  "millrace cluster add hpc --engine slurm --max-workers 64 --option partition=batch --option time=1-00:00:00": slurm,
+  "millrace cluster add hpc --engine slurm --max-workers 64 --for main --option partition=batch --option time=1-00:00:00":
+    slurm,
   "millrace cluster test hpc": slurm,
   "millrace job run hello.py --cluster hpc": slurm,
 };
