@@ -95,6 +95,7 @@ export const runnerBeat = defineRoute({
     age: Type.Number({ minimum: 0, description: "seconds since the runner began" }),
     orders: Orders,
     usage: Usage,
+    wait: Type.Optional(Type.Boolean({ description: "false: answer at once; default true" })),
   }),
   response: Orders,
   errors,

@@ -35,6 +35,8 @@ CANNOT_RUN = 92
 # Seconds that one request may take; a beat is answered after at most `BEAT` seconds.
 PATIENCE = 60
 BEAT = 5
+# A new step is told after this many seconds, unless the job has ended by then.
+STEP = 0.2
 # The most bytes of the log in one request.
 PIECE = 1024 * 1024
 MOST_METRICS = 64 * 1024
@@ -45,6 +47,8 @@ COUNTING_SHARE = 20
 GRACE = 20
 # Variables of the machine that a build of a virtualenv gets: how to reach packages, and nothing else.
 BUILD_VARIABLES = ("PIP_", "UV_", "SSL_CERT_", "REQUESTS_CA_BUNDLE", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY")
+# Beginnings of the names of variables by which a cluster tells a job what it was given. The job gets these.
+PASSED = ("SLURM_", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL")
 
 
 class Refused(Exception):
@@ -280,21 +284,36 @@ class Beats(threading.Thread):
 
     def run(self):
         while not self.attempt.over.is_set():
-            with self.attempt.lock:
-                steps = list(self.attempt.steps)
-            orders = {"cancel": self.attempt.canceled, "force": self.attempt.forced}
-            sent = time.monotonic()
-            body = {"steps": steps, "age": sent - self.attempt.began, "orders": orders, "usage": self.attempt.usage}
             try:
-                self.obey(self.server.call("beat", body, tries=1))
-                # The server counts from when it heard this beat, so this runner gives up before the server does.
-                self.attempt.heard = sent
+                self.beat(wait=True)
             except Refused:
                 self.attempt.refused = True
                 self.processes.signal(signal.SIGKILL)
                 return
             except Exception:
                 self.attempt.over.wait(1)
+
+    def beat(self, wait):
+        with self.attempt.lock:
+            steps = list(self.attempt.steps)
+            orders = {"cancel": self.attempt.canceled, "force": self.attempt.forced}
+        sent = time.monotonic()
+        body = {"steps": steps, "age": sent - self.attempt.began, "orders": orders, "wait": wait}
+        self.obey(self.server.call("beat", {**body, "usage": self.attempt.usage}, tries=1))
+        # The server counts from when it heard this beat, so this runner gives up before the server does.
+        self.attempt.heard = max(self.attempt.heard, sent)
+
+    def tell_step(self):
+        """Tells of a new step beside the beat that waits for orders. A job that ends at once need not tell."""
+
+        def tell():
+            if not self.attempt.over.wait(STEP):
+                try:
+                    self.beat(wait=False)
+                except Exception:
+                    pass  # The next beat tells it.
+
+        threading.Thread(target=tell, daemon=True).start()
 
     def obey(self, orders):
         with self.attempt.lock:
@@ -316,6 +335,7 @@ class Runner:
         self.server, self.job, self.folder = server, job, folder
         self.attempt = Attempt()
         self.processes = Processes()
+        self.beats = Beats(server, self.attempt, self.processes)
         self.work = os.path.join(folder, "work")
         self.input = os.path.join(folder, "input")
         self.log = os.path.join(folder, "log")
@@ -326,10 +346,9 @@ class Runner:
             os.mkdir(path, 0o700)
         open(self.log, "wb").close()
         sender = LogSender(self.server, self.log, self.attempt)
-        beats = Beats(self.server, self.attempt, self.processes)
         watch = Watch(self.attempt, self.processes, self.job, self.folder)
-        signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=self.leave, args=[beats], daemon=True).start())
-        for thread in (sender, beats, watch):
+        signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=self.leave, daemon=True).start())
+        for thread in (sender, self.beats, watch):
             thread.start()
         code, phase = self.run_phases()
         finished = now()
@@ -346,11 +365,11 @@ class Runner:
         self.report({**report, "steps": self.attempt.steps, "usage": usage, "over_limit": over}, sender)
         return 0
 
-    def leave(self, beats):
+    def leave(self):
         """The cluster wants its machine back: the job is asked to end, and killed after the grace."""
-        beats.obey({"cancel": True, "force": False})
+        self.beats.obey({"cancel": True, "force": False})
         if not self.attempt.over.wait(GRACE):
-            beats.obey({"cancel": True, "force": True})
+            self.beats.obey({"cancel": True, "force": True})
 
     def report(self, report, sender):
         """Reports the end. If the server lacks a part of the log, because it lost what it had, sends that again."""
@@ -384,6 +403,7 @@ class Runner:
                 if self.attempt.canceled or self.attempt.refused:
                     return 137 if self.attempt.forced else 143, last
                 self.attempt.steps.append({"name": name, "started_at": now()})
+            self.beats.tell_step()
             last = name
             code = self.guarded(run)
             if code != 0:
@@ -448,6 +468,7 @@ class Runner:
 
     def environment(self):
         own = {
+            **{name: value for name, value in os.environ.items() if name.startswith(PASSED)},
             "LANG": "C.UTF-8",
             "PATH": self.path(),
             "PYTHONUNBUFFERED": "1",

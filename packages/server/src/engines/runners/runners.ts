@@ -42,6 +42,8 @@ export interface Beat {
   /** The orders that the runner has carried out. */
   readonly orders: Orders;
   readonly usage: Usage | null;
+  /** False if the runner only tells something and does not wait for an order. */
+  readonly wait?: boolean;
 }
 
 /** What the processes of a job use. */
@@ -124,6 +126,7 @@ export class Runners {
     const { instance } = folder.claimFor({ ...runner, at: Date.now() });
     if (instance === null || folder.end()) throw over();
     if (instance !== runner.instance) throw new RunnerRefused("taken", "Another runner has claimed this attempt.");
+    folder.beginLog();
     const token = randomBytes(32).toString("base64url");
     folder.write("token", hashOf(token));
     this.#hear(key, 0);
@@ -154,18 +157,20 @@ export class Runners {
   }
 
   /** Notes that the runner is alive, and returns its orders: when there is a new one, or after a while. */
-  async beat(key: string, { steps, age, orders, usage }: Beat, gone: AbortSignal): Promise<Orders> {
+  async beat(key: string, beat: Beat, gone: AbortSignal): Promise<Orders> {
+    const { steps, age, orders, usage, wait = true } = beat;
     const folder = this.#running(key);
     this.#hear(key, age * 1000);
     if (usage && isDue(this.#sampled.get(key), 0, age * 1000)) {
       this.#sampled.set(key, age * 1000);
       noteUsage(folder, usage);
     }
-    if (JSON.stringify(steps) !== folder.text("steps")) {
+    // Two beats may overtake each other; steps are only ever added.
+    if (steps.length > folder.steps().length) {
       folder.writeJson("steps", steps);
       this.#onChange(key, steps.at(-1)?.name ?? "");
     }
-    if (!isNew(this.#ordersOf(folder), orders)) await this.#newOrder(key, gone);
+    if (wait && !isNew(this.#ordersOf(folder), orders)) await this.#newOrder(key, gone);
     if (folder.end()) throw over();
     return this.#ordersOf(folder);
   }
@@ -174,7 +179,7 @@ export class Runners {
   end(key: string, end: ReportedEnd): void {
     const folder = this.folder(key);
     if (folder.end()) return;
-    const size = folder.logSize();
+    const size = folder.sentSize();
     if (size < end.log_size)
       throw new RunnerRefused("incomplete", `The log has ${size} bytes here, not ${end.log_size}. Send the rest.`);
     if (end.usage) noteUsage(folder, end.usage);

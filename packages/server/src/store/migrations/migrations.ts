@@ -6,7 +6,9 @@ import type { Dialect } from "../drivers/prepare.ts";
 import { shareSpecs } from "../queries/jobs/job-texts.ts";
 import type { Tables } from "../schema/tables.ts";
 import { attemptHandles } from "./attempt-handles.ts";
+import { boundedReads } from "./bounded-reads.ts";
 import { countedVariables } from "./counted-variables.ts";
+import { managedClusters } from "./managed-clusters.ts";
 import { momentsAndTriggers } from "./moments-and-triggers.ts";
 import { scheduleHealth } from "./schedule-health.ts";
 import { timeLimitsAndRetries } from "./time-limits-and-retries.ts";
@@ -37,6 +39,8 @@ const migrations: readonly Migration[] = [
   countedVariables,
   attemptHandles,
   waitsForFiles,
+  boundedReads,
+  managedClusters,
 ];
 
 /** The schema version that this program writes. */
