@@ -106,7 +106,7 @@ export async function claimJobs(db: Db, context: ClaimContext, cluster: ClusterR
 
 /** Returns how many more attempts the engine of a cluster takes, whatever their slots. */
 async function freePlaces(db: Db, { engines }: ClaimContext, cluster: ClusterRow): Promise<number> {
-  const { inFlight } = engines.of(cluster);
+  const { inFlight } = engines.of(cluster.id);
   return inFlight === undefined ? Number.POSITIVE_INFINITY : inFlight - (await countOpen(db, cluster.id));
 }
 
@@ -169,7 +169,7 @@ async function claimJob(
     cluster_id: job.cluster_id,
     slots,
     server_id: context.serverId,
-    boot_id: context.engines.of(cluster).epoch ?? "",
+    boot_id: context.engines.of(cluster.id).epoch ?? "",
     created_at: now,
     signalled_at: null,
     timeout: (await rulesOf(db, job)).timeout || null,
