@@ -15,6 +15,7 @@ import { ClientSuite } from "./support/client-suite.ts";
 import { commandsOf, type DocumentedCommand, readFences, Terminal } from "./support/documented.ts";
 
 const backfills = "runs a month of pipelines: e2e/cli-backfill.test.ts";
+const slurm = "needs a Slurm cluster: packages/server/test/engine/slurm-cluster.test.ts";
 /**
  * Commands that are not run, and why. All others are; remove an entry here when its command is removed from the docs.
  */
@@ -45,12 +46,17 @@ const notRun: Readonly<Record<string, string>> = {
   "millrace backfill retry 7": backfills,
   "millrace backfill cancel 7": backfills,
   "ray get-auth-token --generate > ray-token": rayCluster,
-  "millrace cluster add ray --engine ray --max-workers 64 --option address=http://ray-head:8265 --secret token=@ray-token":
+  "millrace cluster add ray --engine ray --max-workers 64 --for main --option address=http://ray-head:8265 --secret token=@ray-token":
     rayCluster,
   "millrace cluster test ray": rayCluster,
   "millrace job run --cluster ray hello.py": rayCluster,
   "millrace notify set team@example.com --event schedule.failure schedule.overdue":
     "needs a mail server: e2e/cli-webhook.test.ts",
+  "srun sh -c 'hostname; python3 --version; id -u'": slurm,
+  "millrace cluster add hpc --engine slurm --max-workers 64 --for main --option partition=batch --option time=1-00:00:00":
+    slurm,
+  "millrace cluster test hpc": slurm,
+  "millrace job run hello.py --cluster hpc": slurm,
 };
 /** Commands that end with 1, as the page shows. */
 const failing = ["millrace job run broken.py"];

@@ -7,14 +7,14 @@ import { SlurmOptions } from "./slurm-options.ts";
 
 interface EngineKind {
   readonly options: TObject;
-  /** Names of the secrets that clusters of this kind can have. */
-  readonly secrets: readonly string[];
+  /** Secrets that clusters of this kind can have: texts by name. */
+  readonly secrets: TObject;
   readonly isolation: ClusterIsolation;
 }
 
 export const engineKinds = {
-  slurm: { options: SlurmOptions, secrets: [], isolation: "none" },
-  ray: { options: RayOptions, secrets: Object.keys(RaySecrets.properties), isolation: "none" },
+  slurm: { options: SlurmOptions, secrets: Type.Object({}), isolation: "none" },
+  ray: { options: RayOptions, secrets: RaySecrets, isolation: "none" },
 } as const satisfies Record<string, EngineKind>;
 
 export type EngineKindName = keyof typeof engineKinds;

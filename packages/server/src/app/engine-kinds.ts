@@ -1,20 +1,20 @@
 /** Opens the engines of managed clusters: each kind has its placer, and all share the rest. */
-import { type EngineKindName, engineKinds, type RayOptions } from "@millrace/contract";
+import type { RayOptions, RaySecrets, SlurmOptions } from "@millrace/contract";
 import { RayPlacer } from "../engines/ray/ray-placer.ts";
 import type { EngineSettings, OpenEngine } from "../engines/registry.ts";
 import type { Placer } from "../engines/runners/placer.ts";
 import { RunnerEngine } from "../engines/runners/runner-engine.ts";
+import { SlurmPlacer } from "../engines/slurm/slurm-placer.ts";
 
-type OpenPlacer = (settings: EngineSettings) => Promise<Placer>;
+const byRunner =
+  (isolation: "none" | "container", placerOf: (settings: EngineSettings) => Promise<Placer>): OpenEngine =>
+  async ({ runners, jobsDir, url, ...settings }) =>
+    RunnerEngine.open({ isolation, runners, jobsDir, url, placer: await placerOf(settings) });
 
-/** Returns a function that opens an engine whose runners this placer brings to their machines. */
-const withPlacer =
-  (kind: EngineKindName, openPlacer: OpenPlacer): OpenEngine =>
-  async ({ jobsDir, runners, url, ...settings }) => {
-    const { isolation } = engineKinds[kind];
-    return RunnerEngine.open({ isolation, jobsDir, runners, url, placer: await openPlacer(settings) });
-  };
-
+/** The contract's schemas have checked options and secrets. */
 export const engineOpeners: Readonly<Record<string, OpenEngine>> = {
-  ray: withPlacer("ray", ({ options, secrets: { token = "" } }) => RayPlacer.open(options as RayOptions, { token })),
+  slurm: byRunner("none", async ({ options }) => new SlurmPlacer(options as SlurmOptions)),
+  ray: byRunner("none", ({ options, secrets }) =>
+    RayPlacer.open(options as RayOptions, { token: "", ...secrets } as RaySecrets),
+  ),
 };
