@@ -15,10 +15,10 @@ import { ClientSuite } from "./support/client-suite.ts";
 import { commandsOf, type DocumentedCommand, readFences, Terminal } from "./support/documented.ts";
 
 const backfills = "runs a month of pipelines: e2e/cli-backfill.test.ts";
-const slurm = "needs a Slurm cluster: packages/server/test/engine/slurm-cluster.test.ts";
 /**
  * Commands that are not run, and why. All others are; remove an entry here when its command is removed from the docs.
  */
+const slurm = "needs a Slurm cluster: e2e/client-slurm.test.ts";
 const rayCluster = "needs a Ray cluster: packages/server/test/engine/engine-ray.test.ts";
 const notRun: Readonly<Record<string, string>> = {
   "npm test": "this test is a part of it",
