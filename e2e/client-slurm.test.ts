@@ -37,7 +37,7 @@ describe("datachain jobs on Slurm", { skip }, () => {
   }
 
   test("a script runs on a node, with its states and its log", async () => {
-    const result = await onCluster("where.sh", 'echo "node $SLURMD_NODENAME"; echo to stderr >&2');
+    const result = await onCluster("where.sh", 'echo "node $SLURM_JOB_NODELIST"; echo to stderr >&2');
     assert.match(logOf(result.stdout), /^node node\d+\nto stderr\n$/);
     assertStatuses(result.stdout, "COMPLETE");
     const { compute_cluster_name, exit_code } = await readJob(suite.api, jobIdOf(result));
@@ -64,7 +64,8 @@ describe("datachain jobs on Slurm", { skip }, () => {
     assertStatuses(result.stdout, "COMPLETE");
     const digest = createHash("sha256").update(bytes).digest("hex");
     assert.ok(logOf(result.stdout).endsWith(`1.17.0 hello 8\n${digest}\n`), result.stdout);
-    assert.ok(statusesOf(result.stdout).includes("INIT"), "the environment is built in INIT");
+    // Short states may be missed: the client sees what there is when it looks.
+    for (const state of ["PROVISIONING", "INIT"] as const) assert.ok(statusesOf(result.stdout).includes(state), state);
     const { steps } = await readJob(suite.api, jobIdOf(result));
     assert.deepEqual(
       steps?.map(({ name }) => name),
@@ -93,7 +94,7 @@ describe("datachain jobs on Slurm", { skip }, () => {
     await waitForStatus(suite.api, running.id, ["RUNNING"]);
     assert.equal((await client.run("job", "cancel", running.id)).code, 0);
     assert.equal((await waitForEnd(suite.api, running.id)).status, "CANCELED");
-    assert.equal(await readLog(suite.api, running.id), "up\ntidied\n");
+    assert.match(await readLog(suite.api, running.id), /^up\n(Terminated\n)?tidied\n$/);
     await slurm.command("scontrol", "update", "PartitionName=usual", "State=DOWN");
     const waiting = await createJob(suite.api, shell("echo ran", { compute_cluster_name: "hpc" }));
     await waitForStatus(suite.api, waiting.id, ["PROVISIONING"]);
@@ -109,7 +110,10 @@ describe("datachain jobs on Slurm", { skip }, () => {
       '# /// script\n# [tool.millrace]\n# timeout = "2s"\n# ///\nimport time\nprint("up", flush=True)\ntime.sleep(60)\n';
     const result = await onCluster("long.py", script);
     assert.equal(result.code, 1);
-    assert.match((await readJob(suite.api, jobIdOf(result))).error_message ?? "", /time limit of 2 s/i);
+    assert.match(
+      (await readJob(suite.api, jobIdOf(result))).error_message ?? "",
+      /ran longer than its limit of 2 seconds/,
+    );
   });
 
   test("a job goes on while the server is away, and its log is whole", async () => {

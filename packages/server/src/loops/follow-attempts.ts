@@ -187,8 +187,8 @@ async function noteSteps(
   if (!querying && status === "INIT" && steps === attempt.steps) return;
   await context.store.write(async (db) => {
     if (!querying && status === "INIT") return setSteps(db, id, fence, steps);
-    const to = querying ? "RUNNING" : "INIT";
-    return moveJob(db, { id, from: ["PROVISIONING", "INIT"], to, fence, changes: { steps } });
+    if (!querying) return moveJob(db, { id, from: ["PROVISIONING"], to: "INIT", fence, changes: { steps } });
+    return moveJob(db, { id, from: ["PROVISIONING", "INIT"], to: "RUNNING", fence, changes: { steps } });
   });
   context.signals.jobChanged(id);
   context.signals.changes.note(attempt.team_id, "jobs", id);
