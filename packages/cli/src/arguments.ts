@@ -1307,7 +1307,7 @@ export const commands = {
   "cluster add": {
     summary: "Add a cluster: Slurm, Ray or Kubernetes",
     details:
-      "Jobs of the cluster run on machines that Millrace does not manage; docs/engines.md has a page for each engine.\n" +
+      "Jobs of the cluster run on machines that Millrace does not manage. docs/clusters.md leads to a page for each engine.\n" +
       "A secret is read from a file, because other users of this machine can see a command line.",
     arguments: { NAME: { help: "Name of the new cluster: lower-case letters, digits, hyphens, underscores" } },
     flags: {
