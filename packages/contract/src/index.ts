@@ -186,6 +186,7 @@ export {
   type CreateBackfillInput,
 } from "./backfills.ts";
 export { type Client, createClient, type PlainRequest, requestOf } from "./client.ts";
+export { KubernetesOptions, KubernetesSecrets } from "./clusters/kubernetes-options.ts";
 export { type Cluster, clusterLimits, isolationLevels } from "./clusters.ts";
 export { type Credentials, type CredentialsInput, credentialLimits } from "./credentials.ts";
 export type { DatasetCopy } from "./dataset-copies.ts";
