@@ -30,34 +30,38 @@ const patienceMs = 60_000;
 /** A credential is renewed this many milliseconds before it expires. */
 const marginMs = 60_000;
 
+/** A credential, and until when it can be used, in milliseconds since the Unix epoch. */
+interface Printed extends Credential {
+  readonly until: number;
+}
+
 /** Credentials that a program prints, for as long as it says that they are valid. */
 class ExecCredentials implements Credentials {
   readonly #plugin: ExecPlugin;
-  #current: { readonly credential: Promise<Credential>; readonly until: number } | undefined;
+  #printed: Promise<Printed> | undefined;
 
   constructor(plugin: ExecPlugin) {
     this.#plugin = plugin;
   }
 
   async get(): Promise<Credential> {
-    if (this.#current && Date.now() < this.#current.until) return this.#current.credential;
-    const printed = this.#run();
-    const credential = printed.then(({ token, certificate }) => ({ token, certificate }));
-    this.#current = { credential, until: Number.POSITIVE_INFINITY };
-    try {
-      this.#current = { credential, until: (await printed).until };
-    } catch (error) {
-      this.#current = undefined;
+    const latest = this.#printed;
+    const known = await latest;
+    if (known && Date.now() < known.until) return known;
+    // Requests at the same time share one run of the program.
+    if (this.#printed === latest) this.#printed = undefined;
+    this.#printed ??= this.#run().catch((error) => {
+      this.#printed = undefined;
       throw error;
-    }
-    return credential;
+    });
+    return this.#printed;
   }
 
   renew(): void {
-    this.#current = undefined;
+    this.#printed = undefined;
   }
 
-  async #run() {
+  async #run(): Promise<Printed> {
     const { command, args, env, apiVersion } = this.#plugin;
     const info = { kind: "ExecCredential", apiVersion, spec: { interactive: false } };
     const { stdout } = await promisify(execFile)(command, args, {
@@ -79,7 +83,7 @@ interface ExecCredential {
   };
 }
 
-function credentialIn(printed: string, command: string): Credential & { readonly until: number } {
+function credentialIn(printed: string, command: string): Printed {
   const { token, clientCertificateData: cert, clientKeyData: key, expirationTimestamp } = statusIn(printed);
   const certificate = cert !== undefined && key !== undefined ? { cert, key } : undefined;
   if (token === undefined && certificate === undefined)
