@@ -6,9 +6,9 @@ import { defineRoute } from "./routes.ts";
 import { nullable } from "./schema.ts";
 import { Type } from "./type.ts";
 
-const access = { kind: "public", why: "A runner presents the secret of its attempt, not a token of a user." } as const;
+const access = { kind: "runner", why: "it presents the secret of its attempt, not a token of a user" } as const;
 const tag = "Runners";
-const errors = ["unauthorized", "wrong_state"] as const;
+const errors = ["gone"] as const;
 
 /** The attempt that a runner runs, as the engine named it. */
 const Key = Type.String({ pattern: "^[A-Za-z0-9_-]{1,64}\\.[0-9]{1,9}$" });
@@ -39,7 +39,7 @@ export const runnerClaim = defineRoute({
     python: Type.String({ maxLength: 40 }),
   }),
   response: Type.Object({ token: Type.String() }, { description: "the job, and a token for the other calls" }),
-  errors,
+  errors: [...errors, "wrong_state"],
 });
 
 export const runnerFile = defineRoute({
@@ -83,6 +83,7 @@ export const runnerBeat = defineRoute({
     steps: BegunSteps,
     age: Type.Number({ minimum: 0, description: "seconds since the runner began" }),
     orders: Orders,
+    wait: Type.Optional(Type.Boolean({ description: "false: answer at once; default true" })),
   }),
   response: Orders,
   errors,
@@ -106,5 +107,5 @@ export const runnerEnd = defineRoute({
   }),
   bodyLimit: 256 * 1024,
   response: Type.Object({}),
-  errors,
+  errors: [...errors, "wrong_state"],
 });

@@ -93,19 +93,13 @@ export const KubernetesOptions = Type.Object(
       description: "further annotations of the pods",
     }),
   },
-  { additionalProperties: false },
+  { $id: "KubernetesOptions", additionalProperties: false },
 );
 export type KubernetesOptions = Static<typeof KubernetesOptions>;
 
-export const KubernetesSecrets = Type.Object(
-  {
-    kubeconfig: Type.String({
-      default: "",
-      maxLength: 1_000_000,
-      description:
-        "a kubeconfig as JSON with its certificates inside; empty if the server itself runs in the Kubernetes cluster",
-    }),
-  },
-  { additionalProperties: false },
-);
-export type KubernetesSecrets = Static<typeof KubernetesSecrets>;
+/**
+ * `kubeconfig` is a kubeconfig as JSON, with its certificates in it. A server that runs in the Kubernetes cluster itself
+ * needs none.
+ */
+export const kubernetesSecrets = ["kubeconfig"] as const;
+export type KubernetesSecrets = Readonly<Partial<Record<(typeof kubernetesSecrets)[number], string>>>;

@@ -3,7 +3,7 @@
  * of retries, priorities and dependencies. Methods that only some engines have are optional; callers must work without
  * them.
  */
-import type { isolationLevels, QueryType, Step, UsageSample } from "@millrace/contract";
+import type { ClusterIsolation, isolationLevels, QueryType, Step, UsageSample } from "@millrace/contract";
 import type { DatasetAccess } from "../datachain/dataset-access.ts";
 
 export type IsolationLevel = (typeof isolationLevels)[number];
@@ -152,7 +152,7 @@ export interface EnvironmentKeeper {
 }
 
 export interface Engine {
-  readonly capabilities: { readonly isolation: IsolationLevel };
+  readonly capabilities: { readonly isolation: ClusterIsolation };
   /**
    * A value that the engine chooses. It is stored with every attempt before its submission and passed back as
    * `Attempt.epoch`. The local engine uses the boot id of its machine.

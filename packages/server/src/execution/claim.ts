@@ -161,7 +161,7 @@ async function claimJob(
     cluster_id: job.cluster_id,
     slots,
     server_id: context.serverId,
-    boot_id: context.engines.of(cluster).epoch ?? "",
+    boot_id: context.engines.of(cluster.id).epoch ?? "",
     created_at: now,
     signalled_at: null,
     timeout: (await rulesOf(db, job)).timeout || null,

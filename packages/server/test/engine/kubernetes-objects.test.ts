@@ -1,10 +1,11 @@
 /** The objects that the Kubernetes engine makes, and what it reads from those of others. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { KubernetesOptions } from "@millrace/contract";
+import { defaultOptions, type KubernetesOptions } from "@millrace/contract";
 import { pendingReason, warningsOf } from "../../src/engines/kubernetes/pending-reasons.ts";
 import { jobOf, nameOf, secretOf, times } from "../../src/engines/kubernetes/runner-job.ts";
-import { defaultsOf } from "../support/option-defaults.ts";
+
+const usual = defaultOptions("kubernetes") as KubernetesOptions;
 
 const placement = {
   key: "0b5ec5f2-0f2a-4d37-9f0d-7d1d4c1f8a11.12",
@@ -34,7 +35,7 @@ describe("the Job of an attempt", () => {
 
   it("asks for the resources of all workers, and limits all but processors", () => {
     const resources = { cpu: "500m", memory: "1.5Gi", "nvidia.com/gpu": "1" };
-    const { spec } = jobOf(placement, { ...defaultsOf(KubernetesOptions), resources });
+    const { spec } = jobOf(placement, { ...usual, resources });
     assert.deepEqual(spec.template.spec.containers[0]?.resources, {
       requests: { cpu: "1500m", memory: "4.5Gi", "nvidia.com/gpu": "3" },
       limits: { memory: "4.5Gi", "nvidia.com/gpu": "3" },
@@ -43,7 +44,7 @@ describe("the Job of an attempt", () => {
   });
 
   it("does not contain the code, nor anything else that the Secret has", () => {
-    const job = JSON.stringify(jobOf(placement, defaultsOf(KubernetesOptions)));
+    const job = JSON.stringify(jobOf(placement, usual));
     assert.doesNotMatch(job, /the-code|http:\/\/server|hello/);
     assert.match(JSON.stringify(secretOf(placement)), /the-code/);
   });

@@ -7,7 +7,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import { KubernetesOptions } from "@millrace/contract";
+import { defaultOptions, type KubernetesOptions } from "@millrace/contract";
 import { whyNoKubernetes } from "@millrace/testing/programs/kubernetes/kubernetes.ts";
 import { Kubernetes, nodeName } from "@millrace/testing/servers/kubernetes/kubernetes.ts";
 import { CannotStart, EngineUnreachable, type JobSpec, type Observation } from "../../src/engines/engine.ts";
@@ -21,13 +21,13 @@ import { markedProcesses } from "../engine/remote/marked-processes.ts";
 import { attemptNamed, observeOne } from "../support/attempts.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 import { jobSpec } from "../support/job-spec.ts";
-import { defaultsOf } from "../support/option-defaults.ts";
+import { type Gateway, openGateway } from "./gateway.ts";
 import { jobsNamespace, makeNamespace } from "./jobs-namespace.ts";
 
 const skip = await whyNoKubernetes();
 
 const usual: KubernetesOptions = {
-  ...defaultsOf(KubernetesOptions),
+  ...(defaultOptions("kubernetes") as KubernetesOptions),
   image: "local.test/python:1",
   image_pull_policy: "Never",
   resources: { cpu: "10m", memory: "64Mi" },
@@ -36,6 +36,7 @@ const usual: KubernetesOptions = {
 interface Site {
   readonly cluster: Kubernetes;
   readonly server: InProcessServer;
+  readonly gateway: Gateway;
   readonly placer: (options?: Partial<KubernetesOptions>) => KubernetesPlacer;
   readonly engine: (placer?: Placer) => Promise<RunnerEngine>;
 }
@@ -47,7 +48,8 @@ const site = () => (shared ??= startSite());
 async function startSite(): Promise<Site> {
   const cluster = await Kubernetes.start();
   const kubeconfig = await makeNamespace(cluster);
-  const server = await startInProcess({ MILLRACE_HOST: cluster.hostAddress });
+  const server = await startInProcess({ MILLRACE_ALLOWED_HOSTS: cluster.hostAddress });
+  const gateway = await openGateway(cluster.hostAddress, Number(new URL(server.url).port));
   const placer = (options: Partial<KubernetesOptions> = {}) =>
     new KubernetesPlacer({ ...usual, ...options }, { kubeconfig });
   const engine = (chosen: Placer = placer()) =>
@@ -56,10 +58,10 @@ async function startSite(): Promise<Site> {
       jobsDir: join(server.dataDir, "jobs"),
       runners: server.runners,
       placer: chosen,
-      url: () => server.url,
+      url: () => gateway.url,
       silenceMs: 1000,
     });
-  return { cluster, server, placer, engine };
+  return { cluster, server, gateway, placer, engine };
 }
 
 /** A placer whose runners wait before they do anything. */
@@ -101,7 +103,8 @@ describe("on Kubernetes", { skip }, () => {
   });
   after(async () => {
     await engine.close();
-    const { server } = await site();
+    const { server, gateway } = await site();
+    await gateway.close();
     await server.dispose();
     await cluster.stop();
   });
@@ -321,6 +324,19 @@ describe("on Kubernetes", { skip }, () => {
     await cluster.untilReady();
     assert.equal((await until(job.key, "EXITED")).exit.code, 3);
     assert.equal(await log(job.key), "before\nafter\n");
+  });
+
+  it("loses no byte of a log when the network between pod and server is cut in the middle of it", async () => {
+    const { gateway } = await site();
+    const job = spec("i=0; while [ $i -lt 400 ]; do i=$((i+1)); echo line $i; sleep 0.01; done; exit 6");
+    await engine.submit(job);
+    await untilSaid(job.key, "line 20");
+    gateway.cut();
+    await pause(5000);
+    assert.equal((await observeOne(engine, job.key)).state, "RUNNING");
+    gateway.mend();
+    assert.equal((await until(job.key, "EXITED")).exit.code, 6);
+    assert.equal(await log(job.key), [...Array(400).keys()].map((i) => `line ${i + 1}\n`).join(""));
   });
 
   it("gives nothing to a runner of a withdrawn attempt that comes up late", async () => {

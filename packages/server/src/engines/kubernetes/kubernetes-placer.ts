@@ -24,7 +24,7 @@ export class KubernetesPlacer implements Placer {
   readonly #api: KubernetesApi;
   #warnings: { readonly at: number; readonly of: ReadonlyMap<string, string> } | undefined;
 
-  constructor(options: KubernetesOptions, { kubeconfig }: KubernetesSecrets) {
+  constructor(options: KubernetesOptions, { kubeconfig = "" }: KubernetesSecrets) {
     this.#options = options;
     this.#api = new KubernetesApi({ kubeconfig, context: options.context });
   }

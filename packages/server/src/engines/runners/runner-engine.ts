@@ -5,7 +5,6 @@ import {
   CannotStart,
   type Engine,
   EngineUnreachable,
-  type IsolationLevel,
   type JobSpec,
   type LogSource,
   type Observation,
@@ -20,7 +19,7 @@ import { begunPhases, type Runners } from "./runners.ts";
 import { travellingJob } from "./travelling-job.ts";
 
 export interface RunnerEngineOptions {
-  readonly isolation: IsolationLevel;
+  readonly isolation: Engine["capabilities"]["isolation"];
   readonly jobsDir: string;
   readonly runners: Runners;
   readonly placer: Placer;

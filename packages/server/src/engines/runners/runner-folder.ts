@@ -35,8 +35,11 @@ export interface End extends Exit {
   readonly metrics: string | null;
 }
 
-/** Names of files that the cleanup of an ended attempt keeps. */
-const kept = new Set(["claim", "log", "end", "limit"]);
+/**
+ * Names of files that the cleanup of an ended attempt keeps. With the hashes of its secrets, a runner that comes late or
+ * repeats its end is answered correctly.
+ */
+const kept = new Set(["claim", "code", "token", "log", "end", "limit"]);
 
 export class RunnerFolder {
   readonly path: string;

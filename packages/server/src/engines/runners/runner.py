@@ -31,13 +31,19 @@ CANNOT_RUN = 92
 # Seconds that one request may take; a beat is answered after at most `BEAT` seconds.
 PATIENCE = 60
 BEAT = 5
+# A new step is told after this many seconds, unless the job has ended by then.
+STEP = 0.2
 # The most bytes of the log in one request.
 PIECE = 1024 * 1024
 MOST_METRICS = 64 * 1024
 
 
 class Refused(Exception):
-    """The server refuses this runner: the attempt is somebody else's, or it is over."""
+    """The server refuses this runner: the attempt is somebody else's, or it is over. `code` is the HTTP status."""
+
+    def __init__(self, code, text):
+        super().__init__(f"{code} {text}")
+        self.code = code
 
 
 class Server:
@@ -57,7 +63,7 @@ class Server:
             except urllib.error.HTTPError as error:
                 text = error.read(4096).decode("utf-8", "replace")
                 if error.code in (401, 404, 409, 410):
-                    raise Refused(f"{error.code} {text}") from None
+                    raise Refused(error.code, text) from None
                 if error.code < 500 and error.code != 429 and error.code != 408:
                     raise RuntimeError(f"the server answered {error.code}: {text}") from None
             except (OSError, ValueError) as error:
@@ -159,14 +165,17 @@ class LogSender(threading.Thread):
 
     def run(self):
         try:
-            with open(self.path, "rb") as file:
-                while self.pass_on(file):
-                    pass
+            self.send()
         except Refused:
             self.attempt.refused = True
         except Exception as error:  # The main thread says it.
             self.problem = error
         self.attempt.log_done.set()
+
+    def send(self):
+        with open(self.path, "rb") as file:
+            while self.pass_on(file):
+                pass
 
     def pass_on(self, file):
         over = self.attempt.over.is_set()
@@ -190,18 +199,33 @@ class Beats(threading.Thread):
 
     def run(self):
         while not self.attempt.over.is_set():
-            with self.attempt.lock:
-                steps = list(self.attempt.steps)
-            orders = {"cancel": self.attempt.canceled, "force": self.attempt.forced}
-            body = {"steps": steps, "age": time.monotonic() - self.attempt.began, "orders": orders}
             try:
-                self.obey(self.server.call("beat", body, tries=1))
+                self.beat(wait=True)
             except Refused:
                 self.attempt.refused = True
                 self.processes.signal(signal.SIGKILL)
                 return
             except Exception:
                 self.attempt.over.wait(1)
+
+    def beat(self, wait):
+        with self.attempt.lock:
+            steps = list(self.attempt.steps)
+            orders = {"cancel": self.attempt.canceled, "force": self.attempt.forced}
+        body = {"steps": steps, "age": time.monotonic() - self.attempt.began, "orders": orders, "wait": wait}
+        self.obey(self.server.call("beat", body, tries=1))
+
+    def tell_step(self):
+        """Tells of a new step beside the beat that waits for orders. A job that ends at once need not tell."""
+
+        def tell():
+            if not self.attempt.over.wait(STEP):
+                try:
+                    self.beat(wait=False)
+                except Exception:
+                    pass  # The next beat tells it.
+
+        threading.Thread(target=tell, daemon=True).start()
 
     def obey(self, orders):
         with self.attempt.lock:
@@ -224,6 +248,7 @@ class Runner:
         self.server, self.job, self.folder = server, job, folder
         self.attempt = Attempt()
         self.processes = Processes()
+        self.beats = Beats(server, self.attempt, self.processes)
         self.work = os.path.join(folder, "work")
         self.input = os.path.join(folder, "input")
         self.log = os.path.join(folder, "log")
@@ -234,9 +259,8 @@ class Runner:
             os.mkdir(path, 0o700)
         open(self.log, "wb").close()
         sender = LogSender(self.server, self.log, self.attempt)
-        beats = Beats(self.server, self.attempt, self.processes)
         sender.start()
-        beats.start()
+        self.beats.start()
         code, phase = self.run_phases()
         finished = now()
         self.processes.kill_all()
@@ -246,18 +270,21 @@ class Runner:
             return REFUSED
         if sender.problem is not None:
             raise sender.problem
-        self.server.call(
-            "end",
-            {
-                "exit_code": code,
-                "phase": phase,
-                "finished_at": finished,
-                "log_size": sender.offset,
-                "steps": self.attempt.steps,
-                "metrics": self.metrics(),
-            },
-        )
+        report = {"exit_code": code, "phase": phase, "finished_at": finished, "metrics": self.metrics()}
+        self.report({**report, "steps": self.attempt.steps}, sender)
         return 0
+
+    def report(self, report, sender):
+        """Reports the end. If the server lacks a part of the log, because it lost what it had, sends that again."""
+        while True:
+            try:
+                self.server.call("end", {**report, "log_size": os.path.getsize(self.log)})
+                return
+            except Refused as refusal:
+                if refusal.code != 409:
+                    raise
+            sender.offset = 0
+            sender.send()
 
     def run_phases(self):
         phases = [
@@ -279,6 +306,7 @@ class Runner:
                 if self.attempt.canceled or self.attempt.refused:
                     return 143, last
                 self.attempt.steps.append({"name": name, "started_at": now()})
+            self.beats.tell_step()
             last = name
             code = self.guarded(run)
             if code != 0:

@@ -4,23 +4,27 @@
  */
 import { hash, randomBytes } from "node:crypto";
 import { EventEmitter, once } from "node:events";
-import { createReadStream } from "node:fs";
+import { open } from "node:fs/promises";
 import { join } from "node:path";
-import type { Phase } from "../phases/steps.ts";
+import { type BegunPhase, phases } from "../phases/steps.ts";
 import { type Begun, RunnerFolder } from "./runner-folder.ts";
 
-/** A runner is refused: `wrong` secret, the attempt is `taken` by another runner, or it is `over`. */
+/**
+ * A runner is refused: the attempt is `taken` by another runner or `over`, its log is `incomplete`, or the file that it
+ * asks for is `missing`.
+ */
 export class RunnerRefused extends Error {
-  readonly why: "wrong" | "taken" | "over";
+  readonly why: "taken" | "over" | "incomplete" | "missing";
   constructor(why: RunnerRefused["why"], message: string) {
     super(message);
     this.why = why;
   }
 }
 
-/** What a runner presents with every call. */
+/** What a runner presents: the code of its attempt to claim it, then the token that it got. */
 export interface Presented {
   readonly key: string;
+  readonly kind: "code" | "token";
   readonly secret: string;
 }
 
@@ -35,6 +39,8 @@ export interface Beat {
   readonly age: number;
   /** The orders that the runner has carried out. */
   readonly orders: Orders;
+  /** False if the runner only tells something and does not wait for an order. */
+  readonly wait?: boolean;
 }
 
 export interface ReportedEnd {
@@ -92,10 +98,14 @@ export class Runners {
     this.#orders.emit(key);
   }
 
+  /** Tells whether this is the secret of the attempt. */
+  knows({ key, kind, secret }: Presented): boolean {
+    return isKey(key) && this.folder(key).holds(kind, hashOf(secret));
+  }
+
   /** Gives the attempt to a runner. The same runner may ask again, because an answer may be lost. */
-  claim({ key, secret }: Presented, runner: { readonly instance: string; readonly host: string }) {
-    const folder = this.#known(key);
-    if (!folder.holds("code", hashOf(secret))) throw wrong();
+  claim(key: string, runner: { readonly instance: string; readonly host: string }) {
+    const folder = this.folder(key);
     const { instance } = folder.claimFor({ ...runner, at: Date.now() });
     if (instance === null || folder.end()) throw over();
     if (instance !== runner.instance) throw new RunnerRefused("taken", "Another runner has claimed this attempt.");
@@ -107,14 +117,18 @@ export class Runners {
   }
 
   /** Opens an attached file of the job. */
-  file(presented: Presented, index: number) {
-    return createReadStream(join(this.#running(presented).path, `file.${index}`));
+  async file(key: string, index: number) {
+    try {
+      return (await open(join(this.#running(key).path, `file.${index}`))).createReadStream();
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+      throw new RunnerRefused("missing", `The job has no file ${index}.`);
+    }
   }
 
   /** Appends to the log; calls for one attempt are carried out one after another. Returns the size of the log then. */
-  append(presented: Presented, offset: number, bytes: Uint8Array): Promise<number> {
-    const folder = this.#running(presented);
-    const { key } = presented;
+  append(key: string, offset: number, bytes: Uint8Array): Promise<number> {
+    const folder = this.#running(key);
     const appending = (this.#appending.get(key) ?? Promise.resolve(0))
       .catch(() => 0)
       .then(() => folder.append(offset, bytes));
@@ -125,25 +139,26 @@ export class Runners {
   }
 
   /** Notes that the runner is alive, and returns its orders: when there is a new one, or after a while. */
-  async beat(presented: Presented, { steps, age, orders }: Beat, gone: AbortSignal): Promise<Orders> {
-    const folder = this.#running(presented);
-    const { key } = presented;
+  async beat(key: string, { steps, age, orders, wait = true }: Beat, gone: AbortSignal): Promise<Orders> {
+    const folder = this.#running(key);
     this.#hear(key, age * 1000);
-    if (JSON.stringify(steps) !== folder.text("steps")) {
+    // Two beats may overtake each other; steps are only ever added.
+    if (steps.length > folder.steps().length) {
       folder.writeJson("steps", steps);
       this.#onChange(key, steps.at(-1)?.name ?? "");
     }
-    if (sameOrders(this.#ordersOf(folder), orders)) await this.#newOrder(key, gone);
+    if (wait && sameOrders(this.#ordersOf(folder), orders)) await this.#newOrder(key, gone);
     if (folder.end()) throw over();
     return this.#ordersOf(folder);
   }
 
   /** Accepts the end of the attempt, once its log is here in full. Reporting it again changes nothing. */
-  end(presented: Presented, end: ReportedEnd): void {
-    const { key } = presented;
-    const folder = this.#claimed(presented);
+  end(key: string, end: ReportedEnd): void {
+    const folder = this.folder(key);
     if (folder.end()) return;
-    if (folder.logSize() < end.log_size) throw new RunnerRefused("taken", "The log is not here in full.");
+    const size = folder.logSize();
+    if (size < end.log_size)
+      throw new RunnerRefused("incomplete", `The log has ${size} bytes here, not ${end.log_size}. Send the rest.`);
     folder.writeJson("end", {
       code: end.exit_code,
       phase: end.phase,
@@ -165,30 +180,20 @@ export class Runners {
     this.#heard.set(key, { at: performance.now(), age });
   }
 
-  #known(key: string): RunnerFolder {
-    if (!isKey(key)) throw wrong();
-    return this.folder(key);
-  }
-
-  /** The folder of an attempt whose runner this is. */
-  #claimed({ key, secret }: Presented): RunnerFolder {
-    const folder = this.#known(key);
-    if (!folder.holds("token", hashOf(secret))) throw wrong();
-    return folder;
-  }
-
-  #running(presented: Presented): RunnerFolder {
-    const folder = this.#claimed(presented);
+  #running(key: string): RunnerFolder {
+    const folder = this.folder(key);
     if (folder.end()) throw over();
     return folder;
   }
 }
 
-const wrong = () => new RunnerRefused("wrong", "The code or token of the runner is not valid for this attempt.");
 const over = () => new RunnerRefused("over", "This attempt is over, or it was withdrawn.");
 
 const sameOrders = (a: Orders, b: Orders) => a.cancel === b.cancel && a.force === b.force;
 
 /** Returns the phases that a runner has begun, without names that are not known. */
-export const begunPhases = (steps: readonly Begun[]) =>
-  steps.map(({ name, started_at }) => ({ phase: name as Phase, at: started_at }));
+export const begunPhases = (steps: readonly Begun[]): BegunPhase[] =>
+  steps.flatMap(({ name, started_at: at }) => {
+    const phase = phases.find((known) => known === name);
+    return phase ? [{ phase, at }] : [];
+  });

@@ -1,7 +1,8 @@
 /** HTTP routes for runners: processes on other machines that run one attempt of a job each. */
-import { ApiError, routes } from "@millrace/contract";
+import { ApiError, type ErrorCode, routes } from "@millrace/contract";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { type Presented, RunnerRefused } from "../../engines/runners/runners.ts";
+import { RunnerRefused } from "../../engines/runners/runners.ts";
+import { networkOf } from "../connections/ip-addresses.ts";
 import type { RunnerContext } from "../requests/context.ts";
 import { JsonText, register } from "../requests/route.ts";
 
@@ -10,43 +11,53 @@ export function runnerRoutes(app: FastifyInstance, context: RunnerContext): void
   app.addContentTypeParser("application/octet-stream", { parseAs: "buffer" }, (_request, body, done) =>
     done(null, body),
   );
+  // Before the body is read, as for users.
+  app.addHook("onRequest", (request) => answering(() => authenticateRunner(context, request)));
 
-  register(app, context, routes.runnerClaim, ({ query, body, request }) =>
-    asRunner(context, request, async () => {
-      const { token, job } = runners.claim(presented(query, request), body);
+  register(app, context, routes.runnerClaim, ({ query, body }) =>
+    answering(async () => {
+      const { token, job } = runners.claim(query.key, body);
       // The job is JSON already.
       return new JsonText(`{"token":${JSON.stringify(token)},${job.slice(1)}`);
     }),
   );
-  register(app, context, routes.runnerFile, ({ query, request, reply }) =>
-    asRunner(context, request, async () => {
-      const content = runners.file(presented(query, request), query.index);
-      void reply.type("application/octet-stream").send(content);
+  register(app, context, routes.runnerFile, ({ query, reply }) =>
+    answering(async () => {
+      void reply.type("application/octet-stream").send(await runners.file(query.key, query.index));
       return undefined;
     }),
   );
   register(app, context, routes.runnerLog, ({ query, request }) =>
-    asRunner(context, request, async () => {
+    answering(async () => {
       const { body } = request;
       if (!Buffer.isBuffer(body)) throw new ApiError("bad_request", "The body must be the bytes of the log.");
-      return { size: await runners.append(presented(query, request), query.offset, body) };
+      return { size: await runners.append(query.key, query.offset, body) };
     }),
   );
   register(app, context, routes.runnerBeat, ({ query, body, request }) =>
-    asRunner(context, request, () => runners.beat(presented(query, request), body, goneSignal(request))),
+    answering(() => runners.beat(query.key, body, goneSignal(request))),
   );
-  register(app, context, routes.runnerEnd, ({ query, body, request }) =>
-    asRunner(context, request, async () => {
-      runners.end(presented(query, request), body);
+  register(app, context, routes.runnerEnd, ({ query, body }) =>
+    answering(async () => {
+      runners.end(query.key, body);
       return {};
     }),
   );
 }
 
-const presented = ({ key }: { readonly key: string }, { headers }: FastifyRequest): Presented => ({
-  key,
-  secret: /^Bearer (\S+)$/.exec(headers.authorization ?? "")?.[1] ?? "",
-});
+/** Checks the secret of an attempt. Wrong ones count against the same limit as wrong tokens of users. */
+async function authenticateRunner(context: RunnerContext, request: FastifyRequest): Promise<void> {
+  const { runners, limits, connections } = context;
+  const { key } = request.query as { readonly key?: unknown };
+  const secret = /^bearer\s+(\S+)\s*$/i.exec(request.headers.authorization ?? "")?.[1];
+  const isClaim = request.routeOptions.config.routeId === routes.runnerClaim.id;
+  if (secret === undefined || !runners.knows({ key: String(key), kind: isClaim ? "code" : "token", secret })) {
+    if (secret !== undefined) limits.badTokens.take(networkOf(request.ip ?? ""));
+    throw new ApiError("unauthorized", "The code or token of the runner is not valid for this attempt.");
+  }
+  request.runner = String(key);
+  connections.knowRunner(request.raw.socket, request.runner);
+}
 
 /** Aborted when the runner's connection closes. */
 function goneSignal({ raw }: FastifyRequest): AbortSignal {
@@ -55,14 +66,17 @@ function goneSignal({ raw }: FastifyRequest): AbortSignal {
   return gone.signal;
 }
 
-/** Answers a runner that is refused. Only wrong secrets count toward the limit of an address. */
-async function asRunner<T>(context: RunnerContext, request: FastifyRequest, work: () => Promise<T>): Promise<T> {
+const codes: Readonly<Record<RunnerRefused["why"], ErrorCode>> = {
+  taken: "wrong_state",
+  incomplete: "wrong_state",
+  over: "gone",
+  missing: "not_found",
+};
+
+async function answering<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if (!(error instanceof RunnerRefused)) throw error;
-    if (error.why !== "wrong") throw new ApiError("wrong_state", error.message);
-    context.limits.strangers.take(await context.callers.keyOf(request));
-    throw new ApiError("unauthorized", error.message);
+    throw error instanceof RunnerRefused ? new ApiError(codes[error.why], error.message) : error;
   }
 }
