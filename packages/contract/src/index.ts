@@ -194,8 +194,9 @@ export {
 } from "./backfills.ts";
 export { type Client, createClient, type PlainRequest, requestOf } from "./client.ts";
 export { defaultOptions, type EngineKindName, engineKindNames, engineKinds } from "./clusters/engine-kinds.ts";
-export type { KubernetesOptions, KubernetesSecrets } from "./clusters/kubernetes-options.ts";
-export type { SlurmOptions } from "./clusters/slurm-options.ts";
+export { KubernetesOptions, type KubernetesSecrets } from "./clusters/kubernetes-options.ts";
+export { RayOptions, RaySecrets } from "./clusters/ray-options.ts";
+export { SlurmOptions } from "./clusters/slurm-options.ts";
 export {
   type Cluster,
   type ClusterIsolation,

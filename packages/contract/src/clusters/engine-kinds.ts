@@ -2,19 +2,21 @@
 import type { Static, TObject } from "typebox";
 import type { ClusterIsolation } from "../clusters.ts";
 import { Type } from "../type.ts";
-import { KubernetesOptions, kubernetesSecrets } from "./kubernetes-options.ts";
+import { KubernetesOptions, KubernetesSecrets } from "./kubernetes-options.ts";
+import { RayOptions, RaySecrets } from "./ray-options.ts";
 import { SlurmOptions } from "./slurm-options.ts";
 
 interface EngineKind {
   readonly options: TObject;
-  /** Names of the secrets that clusters of this kind can have. */
-  readonly secrets: readonly string[];
+  /** Secrets that clusters of this kind can have: texts by name. */
+  readonly secrets: TObject;
   readonly isolation: ClusterIsolation;
 }
 
 export const engineKinds = {
-  kubernetes: { options: KubernetesOptions, secrets: kubernetesSecrets, isolation: "container" },
-  slurm: { options: SlurmOptions, secrets: [], isolation: "none" },
+  slurm: { options: SlurmOptions, secrets: Type.Object({}), isolation: "none" },
+  ray: { options: RayOptions, secrets: RaySecrets, isolation: "none" },
+  kubernetes: { options: KubernetesOptions, secrets: KubernetesSecrets, isolation: "container" },
 } as const satisfies Record<string, EngineKind>;
 
 export type EngineKindName = keyof typeof engineKinds;
@@ -36,8 +38,9 @@ const given = <S extends TObject>(schema: S) => {
 
 /** The options of all kinds. A request has those of the cluster's kind. */
 export const givenOptions = {
-  kubernetes: Type.Optional(given(engineKinds.kubernetes.options)),
   slurm: Type.Optional(given(engineKinds.slurm.options)),
+  ray: Type.Optional(given(engineKinds.ray.options)),
+  kubernetes: Type.Optional(given(engineKinds.kubernetes.options)),
 };
 
 /** Returns the defaults of a kind's options. */

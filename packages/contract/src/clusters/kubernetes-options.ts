@@ -97,9 +97,15 @@ export const KubernetesOptions = Type.Object(
 );
 export type KubernetesOptions = Static<typeof KubernetesOptions>;
 
-/**
- * `kubeconfig` is a kubeconfig as JSON, with its certificates in it. A server that runs in the Kubernetes cluster itself
- * needs none.
- */
-export const kubernetesSecrets = ["kubeconfig"] as const;
-export type KubernetesSecrets = Readonly<Partial<Record<(typeof kubernetesSecrets)[number], string>>>;
+export const KubernetesSecrets = Type.Object(
+  {
+    kubeconfig: Type.String({
+      default: "",
+      maxLength: 1_000_000,
+      description:
+        "a kubeconfig as JSON with its certificates in it; empty if the server itself runs in the Kubernetes cluster",
+    }),
+  },
+  { additionalProperties: false },
+);
+export type KubernetesSecrets = Static<typeof KubernetesSecrets>;

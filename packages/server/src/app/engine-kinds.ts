@@ -1,19 +1,26 @@
 /** Opens the engines of managed clusters: each kind has its placer, and all share the rest. */
-import { type EngineKindName, engineKinds, type KubernetesOptions } from "@millrace/contract";
+import type { KubernetesOptions, KubernetesSecrets, RayOptions, RaySecrets, SlurmOptions } from "@millrace/contract";
 import { KubernetesPlacer } from "../engines/kubernetes/kubernetes-placer.ts";
+import { RayPlacer } from "../engines/ray/ray-placer.ts";
 import type { EngineSettings, OpenEngine } from "../engines/registry.ts";
 import type { Placer } from "../engines/runners/placer.ts";
 import { RunnerEngine } from "../engines/runners/runner-engine.ts";
+import { SlurmPlacer } from "../engines/slurm/slurm-placer.ts";
 
-/** Opens an engine whose runners this placer places. */
-const withPlacer =
-  (kind: EngineKindName, placerOf: (settings: EngineSettings) => Placer): OpenEngine =>
-  ({ runners, jobsDir, url, ...settings }) =>
-    RunnerEngine.open({ isolation: engineKinds[kind].isolation, jobsDir, runners, placer: placerOf(settings), url });
+const byRunner =
+  (isolation: "none" | "container", placerOf: (settings: EngineSettings) => Promise<Placer>): OpenEngine =>
+  async ({ runners, jobsDir, url, ...settings }) =>
+    RunnerEngine.open({ isolation, runners, jobsDir, url, placer: await placerOf(settings) });
 
+/** The contract's schemas have checked options and secrets. */
 export const engineOpeners: Readonly<Record<string, OpenEngine>> = {
-  kubernetes: withPlacer(
-    "kubernetes",
-    ({ options, secrets }) => new KubernetesPlacer(options as KubernetesOptions, secrets),
+  slurm: byRunner("none", async ({ options }) => new SlurmPlacer(options as SlurmOptions)),
+  ray: byRunner("none", ({ options, secrets }) =>
+    RayPlacer.open(options as RayOptions, { token: "", ...secrets } as RaySecrets),
+  ),
+  kubernetes: byRunner(
+    "container",
+    async ({ options, secrets }) =>
+      new KubernetesPlacer(options as KubernetesOptions, { kubeconfig: "", ...secrets } as KubernetesSecrets),
   ),
 };

@@ -158,6 +158,8 @@ export interface Engine {
    * `Attempt.epoch`. The local engine uses the boot id of its machine.
    */
   readonly epoch?: string;
+  /** The most attempts that the engine should have at a time, whatever their slots; absent if only slots limit them. */
+  readonly inFlight?: number;
   /**
    * Submits an attempt. Returns a handle to store, or null if the key is enough to find the attempt. Repeating the call
    * with the same key is safe. Throws CannotStart if no retry would help, and EngineUnreachable if it is unknown

@@ -10,7 +10,7 @@ import { absentCreator } from "../domain/pipelines/pipeline-sources.ts";
 import { decryptJobSecrets, encryptJobSecrets } from "../domain/secrets/encryption.ts";
 import { iso } from "../domain/time/clock.ts";
 import type { Db } from "../store/drivers/store.ts";
-import { busySlots, openAttempt } from "../store/queries/jobs/attempts.ts";
+import { busySlots, countOpen, openAttempt } from "../store/queries/jobs/attempts.ts";
 import type { ClusterRow } from "../store/queries/jobs/clusters.ts";
 import { waitForFiles } from "../store/queries/jobs/file-waits.ts";
 import { moveJob } from "../store/queries/jobs/job-moves.ts";
@@ -62,6 +62,7 @@ export interface Claims {
  */
 export async function claimJobs(db: Db, context: ClaimContext, cluster: ClusterRow): Promise<Claims> {
   let free = cluster.max_workers - (await busySlots(db, cluster.id));
+  let places = await freePlaces(db, context, cluster);
   const room = await roomToRun(db, context.quotas);
   const claimed: Claimed[] = [];
   const refused: RefusedJob[] = [];
@@ -73,7 +74,7 @@ export async function claimJobs(db: Db, context: ClaimContext, cluster: ClusterR
       ? await headOfQueue(db, cluster.id, reach)
       : await headOfQueueWithout(db, cluster.id, reach, room.full);
   for (const waiting of head) {
-    if (free <= 0) break;
+    if (free <= 0 || places <= 0) break;
     if (waiting.slots > cluster.max_workers) {
       refused.push({ id: waiting.job_id, why: tooWide(cluster, waiting) });
       continue;
@@ -97,9 +98,16 @@ export async function claimJobs(db: Db, context: ClaimContext, cluster: ClusterR
     }
     claimed.push(job);
     free -= waiting.slots;
+    places -= 1;
   }
   if (claimed.length > 0 && passed.length > 0) await countPassedOver(db, passed);
   return { claimed, refused, lacksFiles };
+}
+
+/** Returns how many more attempts the engine of a cluster takes, whatever their slots. */
+async function freePlaces(db: Db, { engines }: ClaimContext, cluster: ClusterRow): Promise<number> {
+  const { inFlight } = engines.of(cluster.id);
+  return inFlight === undefined ? Number.POSITIVE_INFINITY : inFlight - (await countOpen(db, cluster.id));
 }
 
 /**

@@ -12,6 +12,8 @@ export interface EngineFixture {
   open(options?: { claimDelay?: string }): Promise<Engine>;
   /** Pids that still belong to an attempt. */
   processes(key: string): number[];
+  /** True if every job takes seconds: then what is repeated to find rare faults is repeated less, except in long tests. */
+  readonly isSlow?: boolean;
   /** True if the kernel kills all processes of a job at its end, so that nothing is left to sweep. */
   readonly leavesNothing: boolean;
   /** Kills the process that waits for the end of an attempt, with SIGKILL. */
@@ -41,6 +43,7 @@ export function engineConformance(
       await fixture.stop();
     });
 
+    const rounds = (usual: number) => (fixture.isSlow && process.env["MILLRACE_LONG_TESTS"] !== "1" ? 3 : usual);
     const until = async <S extends Observation["state"]>(key: string, state: S, on = engine) => {
       for (const deadline = Date.now() + 30_000; ; ) {
         const seen = await observeOne(on, key);
@@ -129,7 +132,7 @@ export function engineConformance(
     });
 
     it("runs an attempt once, however often it is submitted", async () => {
-      for (let round = 0; round < 20; round++) {
+      for (let round = 0; round < rounds(20); round++) {
         const job = spec("echo ran");
         await Promise.all([engine.submit(job), engine.submit(job)]);
         await until(job.key, "EXITED");
@@ -215,7 +218,7 @@ export function engineConformance(
     });
 
     it("misses no process that is in the middle of exec when the job ends", async () => {
-      const jobs = [...Array(30).keys()].map(() =>
+      const jobs = [...Array(rounds(30)).keys()].map(() =>
         spec("for i in 1 2 3 4 5 6; do sh -c 'exec sleep 100' & done; exit 0"),
       );
       for (const job of jobs) {
@@ -247,7 +250,7 @@ export function engineConformance(
 
     it("reports a job as lost if its supervisor was killed, and kills its remaining processes", async () => {
       // Repeated, because a process that was seen just before it became part of the job must not be overlooked.
-      for (let i = 0; i < 10; i++) {
+      for (let i = 0; i < rounds(10); i++) {
         const job = spec("sleep 1000");
         await engine.submit(job);
         await until(job.key, "RUNNING");

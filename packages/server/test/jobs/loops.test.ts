@@ -256,6 +256,44 @@ describe("loops", () => {
     await prepareLocalCluster(store, 1, "none");
   });
 
+  it("hand an engine no more attempts than it takes at a time, however many slots are free", async () => {
+    await store.write(async (db) => {
+      await db.deleteFrom("queue").execute();
+      await db.deleteFrom("attempts").execute();
+    });
+    await prepareLocalCluster(store, 10, "none");
+    for (let job = 0; job < 5; job++) await create({});
+    const submitted: string[] = [];
+    // A mock, because the engines with such a limit need a cluster.
+    const engine = {
+      inFlight: 3,
+      submit: async ({ jobId }: JobSpec) => {
+        submitted.push(jobId);
+        return null;
+      },
+    } as unknown as Engine;
+    const place = { blobs: blobsIn(dataDir), publicUrl: () => "", libraryVersion: "" };
+    const loop = dispatchJobs(
+      {
+        ...{ store, engines: new Engines([[1, engine]]), keys, signals, clock, log, metrics, disk, quotas },
+        ...{ faults: readFaults(""), serverId: "s", ...place },
+      },
+      localCluster,
+    );
+    await loop.runOnce();
+    await loop.runOnce();
+    assert.equal(submitted.length, 3);
+    await store.write((db) =>
+      db
+        .deleteFrom("attempts")
+        .where("job_id", "=", submitted[0] ?? "")
+        .execute(),
+    );
+    await loop.runOnce();
+    assert.equal(submitted.length, 4);
+    await prepareLocalCluster(store, 1, "none");
+  });
+
   it("write export files for all teams in rotation, even if one has many and large ones", async () => {
     const other = (await store.write((db) => insertTeam(db, { name: "other", created_at: iso(now) }))) ?? 0;
     const wanted = [

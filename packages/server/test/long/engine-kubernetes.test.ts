@@ -69,6 +69,7 @@ const slowly = (seconds: string, inner: KubernetesPlacer): Placer => ({
   place: (placement: Placement) =>
     inner.place({ ...placement, runner: `import time; time.sleep(${seconds})\n${placement.runner}` }),
   list: () => inner.list(),
+  ended: (keys) => inner.ended(keys),
   remove: (key) => inner.remove(key),
   close: () => inner.close(),
 });
@@ -81,6 +82,7 @@ engineConformance(
       open: ({ claimDelay = "0" } = {}) => engine(claimDelay === "0" ? placer() : slowly(claimDelay, placer())),
       processes: (key) => markedProcesses(key, "MILLRACE_ATTEMPT").pids,
       leavesNothing: true,
+      isSlow: true,
       killSupervisor: async (key) => {
         for (const pid of markedProcesses(key, "MILLRACE_RUNNER_KEY").pids) process.kill(pid, "SIGKILL");
       },
@@ -249,7 +251,14 @@ describe("on Kubernetes", { skip }, () => {
 
   it("makes one Job of two submissions of one attempt, by two servers that do not know of each other", async () => {
     const job = spec("echo ran");
-    const placement: Placement = { key: job.key, runner: "pass", variables: { A: "b" }, workers: 1, priority: 5 };
+    const placement: Placement = {
+      key: job.key,
+      runner: "pass",
+      variables: { A: "b" },
+      workers: 1,
+      priority: 5,
+      isRepeated: false,
+    };
     const [first, second] = [placer(), placer()];
     const handles = await Promise.all([first.place(placement), second.place(placement)]);
     assert.equal(handles[0], handles[1]);
@@ -372,10 +381,28 @@ describe("on Kubernetes", { skip }, () => {
     for (const program of ["kubelet", "containerd"] as const) await cluster.kill(program);
     for (const program of ["containerd", "kubelet"] as const) await cluster.startProgram(program);
     await cluster.untilReady();
+    const next = spec("echo next");
+    await engine.submit(next);
+    await until(next.key, "EXITED");
     assert.equal((await observeOne(engine, job.key)).state, "RUNNING");
     await engine.cancel(attemptNamed(job.key), false);
     assert.equal((await until(job.key, "EXITED")).exit.code, 143);
     assert.equal(await log(job.key), "before\n");
+  });
+
+  it("says that a job was lost because it used more memory than its limit", async () => {
+    const small = await open(placer({ resources: { cpu: "10m", memory: "48Mi" } }));
+    const job = spec("echo up; exec python3 -c 'x = bytearray(500_000_000)'", { queryType: "SHELL" });
+    await small.submit(job);
+    const killed = async () => {
+      const seen = await observeOne(small, job.key);
+      return seen.state === "EXITED" ? String(seen.exit.code) : seen.state === "LOST" ? seen.why : "";
+    };
+    for (const deadline = Date.now() + 60_000; (await killed()) === ""; await pause(200))
+      assert.ok(Date.now() < deadline, "the job was not killed");
+    // The kernel kills the job's process or the runner, whichever it finds first.
+    assert.match(await killed(), /^137$|used more memory than its limit/);
+    await small.close();
   });
 
   // The last test: the node does not come back.

@@ -152,7 +152,7 @@ function optionsOf(
 }
 
 async function newSecrets(db: Db, keys: KeyRing, row: ClusterRow, given: Readonly<Record<string, string>>) {
-  const known: readonly string[] = isKind(row.engine) ? engineKinds[row.engine].secrets : [];
+  const known = isKind(row.engine) ? Object.keys(engineKinds[row.engine].secrets.properties) : [];
   const unknown = Object.keys(given).find((name) => !known.includes(name));
   if (unknown !== undefined)
     throw invalid("secrets", known.length === 0 ? `none for the engine ${row.engine}` : `${known.join(", ")}`, unknown);

@@ -7,7 +7,7 @@ import { CannotStart, EngineUnreachable } from "../engine.ts";
 import type { Placed, Placement, Placer } from "../runners/placer.ts";
 import { KubernetesApi, Refused } from "./kubernetes-api.ts";
 import type { Job, KubernetesEvent, Pod } from "./objects.ts";
-import { pendingReason, warningsOf } from "./pending-reasons.ts";
+import { howEnded, pendingReason, warningsOf } from "./pending-reasons.ts";
 import { jobOf, keyAnnotation, nameOf, ourSelector, secretOf } from "./runner-job.ts";
 
 /** Events are read at most this often, and only while an object waits that says nothing of why. */
@@ -24,7 +24,7 @@ export class KubernetesPlacer implements Placer {
   readonly #api: KubernetesApi;
   #warnings: { readonly at: number; readonly of: ReadonlyMap<string, string> } | undefined;
 
-  constructor(options: KubernetesOptions, { kubeconfig = "" }: KubernetesSecrets) {
+  constructor(options: KubernetesOptions, { kubeconfig }: KubernetesSecrets) {
     this.#options = options;
     this.#api = new KubernetesApi({ kubeconfig, context: options.context });
   }
@@ -83,6 +83,18 @@ export class KubernetesPlacer implements Placer {
         this.#api.list<Pod>(await this.#path("pods", "v1"), query),
       ]);
       return await this.#placed(jobs.items, pods.items, pods.now);
+    } catch (error) {
+      throw error instanceof Refused ? unreachable(error) : error;
+    }
+  }
+
+  /** Lists again, because a runner may have ended after the list that does not have it. */
+  async ended(keys: readonly string[]): Promise<Map<string, string>> {
+    const wanted = new Set(keys);
+    try {
+      const pods = await this.#api.list<Pod>(await this.#path("pods", "v1"), { labelSelector: ourSelector });
+      const ended = pods.items.filter((pod) => wanted.has(keyOf(pod)) && isOver(pod, pods.now));
+      return new Map(ended.map((pod) => [keyOf(pod), howEnded(pod)]));
     } catch (error) {
       throw error instanceof Refused ? unreachable(error) : error;
     }

@@ -35,13 +35,16 @@ export interface Job {
 export interface ContainerStatus {
   readonly state?: {
     readonly waiting?: { readonly reason?: string; readonly message?: string };
-    readonly running?: object;
+    readonly terminated?: { readonly reason?: string; readonly exitCode?: number };
   };
 }
 
 export interface Pod {
   readonly metadata: Metadata;
   readonly status?: {
+    /** Why the pod failed as a whole, for example because it was evicted. */
+    readonly reason?: string;
+    readonly message?: string;
     readonly phase?: "Pending" | "Running" | "Succeeded" | "Failed" | "Unknown";
     readonly conditions?: readonly Condition[];
     readonly containerStatuses?: readonly ContainerStatus[];

@@ -1,4 +1,4 @@
-/** Why a pod has not started yet, in words for the job's owner. */
+/** Why a pod has not started yet, and how it ended, in words for the job's owner. */
 import type { KubernetesEvent, Pod } from "./objects.ts";
 
 /** States of a container that cannot start because of its image. */
@@ -23,6 +23,15 @@ export function pendingReason({ status = {} }: Pod): string {
 /** A node alternates between trying and waiting; without the words of waiting the reason stays the same. */
 const imageTrouble = (reason: string, message: string) =>
   oneLine(`Kubernetes cannot get the image: ${message.split("ErrImagePull: ").at(-1) || reason}`);
+
+/** Returns how a pod ended: why it was killed, or the exit code of the runner. */
+export function howEnded({ metadata, status = {} }: Pod): string {
+  const { reason = "", exitCode } = status.containerStatuses?.[0]?.state?.terminated ?? {};
+  if (status.reason) return oneLine(`Kubernetes: ${status.reason}: ${status.message ?? ""}`);
+  if (reason === "OOMKilled") return "Kubernetes: its pod used more memory than its limit";
+  if (exitCode !== undefined) return `Kubernetes: its pod ended with exit code ${exitCode}`;
+  return `Kubernetes: its pod ${metadata.name} is gone with its node`;
+}
 
 /** Returns the newest warning about each object, by its kind and name. */
 export function warningsOf(events: readonly KubernetesEvent[]): Map<string, string> {

@@ -36,8 +36,15 @@ const usualSilenceMs = 60_000;
 /** If a runner that must be killed has not been heard for this many milliseconds, the engine removes it. */
 const deafMs = 15_000;
 
+/** What the engine says of a runner: that it waits or runs, or how it ended. */
+interface Told {
+  readonly placed: Placed | undefined;
+  readonly ended: string | undefined;
+}
+
 export class RunnerEngine implements Engine {
   readonly capabilities: Engine["capabilities"];
+  readonly inFlight?: number;
   readonly #options: RunnerEngineOptions;
   readonly #scripts: ReadonlyMap<InsideScript, string>;
   readonly #runner: string;
@@ -55,9 +62,10 @@ export class RunnerEngine implements Engine {
     this.#runner = runner;
     this.#silenceMs = options.silenceMs ?? usualSilenceMs;
     this.capabilities = { isolation: options.isolation };
+    if (options.placer.inFlight !== undefined) this.inFlight = options.placer.inFlight;
   }
 
-  /** Submits an attempt. Concurrent calls with the same key share one submission, because only the last code works. */
+  /** Submits an attempt. Concurrent calls with the same key share one submission, so that they place one runner. */
   submit(spec: JobSpec): Promise<string> {
     const underWay = this.#submitting.get(spec.key);
     if (underWay) return underWay;
@@ -76,31 +84,52 @@ export class RunnerEngine implements Engine {
       for (const [index, file] of spec.files.entries()) await file.placeAt(`${folder.path}/file.${index}`);
       folder.writeJson("job", travellingJob(spec, this.#scripts));
     }
+    const isRepeated = folder.has("code");
     const variables = {
       MILLRACE_RUNNER_URL: url(),
       MILLRACE_RUNNER_KEY: spec.key,
       MILLRACE_RUNNER_CODE: runners.offer(spec.key),
     };
     const { key, workers, priority } = spec;
-    const handle = await placer.place({ key, runner: this.#runner, variables, workers, priority });
+    const handle = await placer.place({ key, runner: this.#runner, variables, workers, priority, isRepeated });
     folder.write("placed", handle);
     return handle;
   }
 
   async observe(attempts: readonly Attempt[]): Promise<Map<string, Observation>> {
-    const listed = await this.#options.placer.list();
-    return new Map(attempts.map((attempt) => [attempt.key, this.#look(attempt, listed.get(attempt.key))]));
+    const { placer } = this.#options;
+    try {
+      const listed = await placer.list();
+      const ended = await this.#ended(attempts.map(({ key }) => key).filter((key) => !listed.has(key)));
+      return new Map(
+        attempts.map((attempt) => {
+          const { key } = attempt;
+          return [key, this.#look(attempt, { placed: listed.get(key), ended: ended.get(key) })];
+        }),
+      );
+    } catch (error) {
+      // Only answers of the engine count: while it gives none, nothing is missing.
+      this.#missing.clear();
+      throw error;
+    }
   }
 
-  #look(attempt: Attempt, placed: Placed | undefined): Observation {
+  /** Asks the engine about runners that are neither listed nor heard. Most of the time there are none. */
+  async #ended(missing: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    const { placer } = this.#options;
+    const silent = missing.filter((key) => this.#isSilent(key, this.#silenceMs) && !this.#folder(key).has("end"));
+    return silent.length > 0 && placer.ended ? placer.ended(silent) : new Map();
+  }
+
+  #look(attempt: Attempt, told: Told): Observation {
     try {
-      return this.#observe(attempt, placed);
+      return this.#observe(attempt, told);
     } catch (error) {
       return { state: "UNKNOWN", error };
     }
   }
 
-  #observe({ key, handle }: Attempt, placed: Placed | undefined): Observation {
+  #observe({ key, handle }: Attempt, { placed, ended }: Told): Observation {
     const folder = this.#folder(key);
     const end = folder.end();
     if (end) {
@@ -116,23 +145,35 @@ export class RunnerEngine implements Engine {
     }
     const claim = folder.claim();
     if (claim?.instance === null) return { state: "ABSENT" };
-    const isGone = this.#isGone(key, placed);
-    if (claim === undefined) return this.#unclaimed(folder, handle, placed, isGone);
+    const isGone = this.#isGone(key, placed) || ended !== undefined;
+    if (claim === undefined) return this.#unclaimed(folder, handle, { placed, ended }, isGone);
     const steps = stepsOf(begunPhases(folder.steps()), undefined);
     if (!isGone || !this.#isSilent(key, this.#silenceMs))
       return { state: "RUNNING", steps, querying: steps.at(-1)?.name === "query" };
-    return { state: "LOST", steps, why: `its runner on ${claim.host} ended without a word` };
+    return {
+      state: "LOST",
+      steps,
+      why: `its runner on ${claim.host} ended without a word${ended === undefined ? "" : ` (${ended})`}`,
+    };
   }
 
   /** The state of an attempt that no runner has claimed. */
-  #unclaimed(folder: RunnerFolder, handle: string | null, placed: Placed | undefined, isGone: boolean): Observation {
-    if (placed) return placed.isRunning ? { state: "SUBMITTED" } : { state: "WAITING", reason: placed.reason };
+  #unclaimed(folder: RunnerFolder, handle: string | null, { placed, ended }: Told, isGone: boolean): Observation {
+    // It never ran, so another attempt may wait in its place.
+    if (placed?.isGivenUp) return { state: "ABSENT" };
+    if (placed?.isRunning) return { state: "SUBMITTED" };
+    if (placed) {
+      if (placed.reason !== "") folder.say(`The job waits on its cluster. ${placed.reason}`);
+      return { state: "WAITING", reason: placed.reason };
+    }
     if (handle === null && !folder.has("placed")) return { state: "ABSENT" };
     if (!isGone) return { state: "SUBMITTED" };
     // The claim decides: a runner that comes up now gets nothing.
     const claim = folder.claimFor({ instance: null, host: "", at: Date.now() });
     if (claim.instance !== null) return { state: "RUNNING", steps: [], querying: false };
-    return { state: "LOST", steps: [], why: "its runner ended before it reached this server" };
+    // If the engine has simply forgotten it, it never ran, and another attempt may take its place.
+    if (ended === undefined) return { state: "ABSENT" };
+    return { state: "LOST", steps: [], why: `its runner ended before it reached this server (${ended})` };
   }
 
   /** Whether the engine has not listed the attempt for a while. */
@@ -143,7 +184,7 @@ export class RunnerEngine implements Engine {
     }
     const since = this.#missing.get(key) ?? performance.now();
     this.#missing.set(key, since);
-    return performance.now() - since >= this.#silenceMs;
+    return performance.now() - since >= (this.#options.placer.absentMs ?? this.#silenceMs);
   }
 
   #isSilent(key: string, ms: number): boolean {
@@ -179,9 +220,11 @@ export class RunnerEngine implements Engine {
 
   async cleanup(key: string): Promise<void> {
     const { runners, placer } = this.#options;
+    const folder = this.#folder(key);
     this.#missing.delete(key);
     runners.forget(key);
-    await this.#folder(key).clean();
+    await folder.clean();
+    if (placer.leavesNothing && folder.has("end")) return;
     await placer.remove(key, null).catch((error) => {
       if (!(error instanceof EngineUnreachable)) throw error;
     });

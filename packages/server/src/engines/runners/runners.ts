@@ -83,10 +83,14 @@ export class Runners {
   heard = (key: string) => this.#heard.get(key);
   forget = (key: string) => void this.#heard.delete(key);
 
-  /** Returns a new code with which one runner can claim the attempt. Earlier codes no longer work. */
+  /**
+   * Returns a new code with which a runner can claim the attempt. Earlier codes stay valid, because a runner that was
+   * placed with one may be found and adopted; only one runner can claim the attempt in any case.
+   */
   offer(key: string): string {
     const code = randomBytes(32).toString("base64url");
-    this.folder(key).write("code", hashOf(code));
+    const folder = this.folder(key);
+    folder.write("code", `${folder.text("code")}${hashOf(code)}\n`);
     return code;
   }
 
@@ -109,6 +113,7 @@ export class Runners {
     const { instance } = folder.claimFor({ ...runner, at: Date.now() });
     if (instance === null || folder.end()) throw over();
     if (instance !== runner.instance) throw new RunnerRefused("taken", "Another runner has claimed this attempt.");
+    folder.beginLog();
     const token = randomBytes(32).toString("base64url");
     folder.write("token", hashOf(token));
     this.#hear(key, 0);
@@ -156,7 +161,7 @@ export class Runners {
   end(key: string, end: ReportedEnd): void {
     const folder = this.folder(key);
     if (folder.end()) return;
-    const size = folder.logSize();
+    const size = folder.sentSize();
     if (size < end.log_size)
       throw new RunnerRefused("incomplete", `The log has ${size} bytes here, not ${end.log_size}. Send the rest.`);
     folder.writeJson("end", {

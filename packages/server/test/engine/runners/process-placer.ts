@@ -10,6 +10,14 @@ import { join } from "node:path";
 import type { Placed, Placement, Placer } from "../../../src/engines/runners/placer.ts";
 import { identityOf, markedProcesses } from "../remote/marked-processes.ts";
 
+const killIfAlive = (pid: number): void => {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
+};
+
 export class ProcessPlacer implements Placer {
   readonly #folder: string;
   readonly #delay: number;
@@ -35,11 +43,8 @@ export class ProcessPlacer implements Placer {
     const placed = new Map<string, Placed>();
     for (const name of readdirSync(this.#folder)) {
       const key = name.slice(0, name.lastIndexOf("."));
-      if (this.#isAlive(name)) placed.set(key, { isRunning: true, reason: "" });
-      else {
-        this.#killRest(key);
-        rmSync(join(this.#folder, name));
-      }
+      if (this.#isAlive(name) || !this.#isClear(key)) placed.set(key, { isRunning: true, reason: "" });
+      else rmSync(join(this.#folder, name));
     }
     return placed;
   }
@@ -49,8 +54,11 @@ export class ProcessPlacer implements Placer {
     return identityOf(Number.parseInt(known, 10)) === known;
   }
 
-  #killRest(key: string): void {
-    for (const pid of markedProcesses(key, "MILLRACE_ATTEMPT").pids) process.kill(pid, "SIGKILL");
+  /** Kills what a dead runner left behind. Returns true once nothing is left: neither of the job nor on its way there. */
+  #isClear(key: string): boolean {
+    const marks = ["MILLRACE_ATTEMPT", "MILLRACE_RUNNER_KEY"].map((variable) => markedProcesses(key, variable));
+    for (const { pids } of marks) for (const pid of pids) killIfAlive(pid);
+    return marks.every(({ pids, isUnclear }) => pids.length === 0 && !isUnclear);
   }
 
   runners = (key: string): number[] =>

@@ -55,6 +55,12 @@ const sumOfSlots = prepared<{ clusterId: number }>()((db, value) =>
 export const busySlots = async (db: Db, clusterId: number): Promise<number> =>
   Number((await sumOfSlots(db, { clusterId })).rows[0]?.slots ?? 0);
 
+/** Counts the open attempts of a cluster. */
+export async function countOpen(db: Db, clusterId: number): Promise<number> {
+  const query = db.selectFrom("attempts").select((eb) => eb.fn.countAll<number>().as("open"));
+  return Number((await query.where("cluster_id", "=", clusterId).executeTakeFirst())?.open ?? 0);
+}
+
 /** Lists the team's jobs that hold slots of a cluster, the oldest attempt first. */
 export const slotHolders = (db: Db, clusterId: number, teamId: number, limit: number) =>
   db
