@@ -1,6 +1,7 @@
 /** What we present to the API server: a token that may be renewed while the server runs, a certificate, or both. */
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
+import { homedir } from "node:os";
 import { promisify } from "node:util";
 import type { ClientCertificate, ExecPlugin, Kubeconfig } from "./kubeconfig.ts";
 
@@ -29,6 +30,9 @@ const patienceMs = 60_000;
 
 /** A credential is renewed this many milliseconds before it expires. */
 const marginMs = 60_000;
+
+/** A program gets no other variables of the server, which may hold secrets. A kubeconfig can name more. */
+const usualVariables = () => ({ PATH: "/usr/local/bin:/usr/bin:/bin", HOME: homedir(), LANG: "C.UTF-8" });
 
 /** A credential, and until when it can be used, in milliseconds since the Unix epoch. */
 interface Printed extends Credential {
@@ -65,7 +69,7 @@ class ExecCredentials implements Credentials {
     const { command, args, env, apiVersion } = this.#plugin;
     const info = { kind: "ExecCredential", apiVersion, spec: { interactive: false } };
     const { stdout } = await promisify(execFile)(command, args, {
-      env: { ...process.env, ...env, KUBERNETES_EXEC_INFO: JSON.stringify(info) },
+      env: { ...usualVariables(), ...env, KUBERNETES_EXEC_INFO: JSON.stringify(info) },
       timeout: patienceMs,
     }).catch((error: Error) => {
       throw new Error(`the program ${command} of the kubeconfig failed: ${error.message}`, { cause: error });

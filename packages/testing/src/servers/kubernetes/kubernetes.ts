@@ -115,7 +115,7 @@ export class Kubernetes {
     await this.startProgram("kube-apiserver");
     await this.#until("the API server", () => this.request("GET", "/version"));
     const images = `ctr -a ${this.#place.folder}/containerd.sock -n k8s.io images import ${kubernetesImages}`;
-    await this.#until("containerd", () => this.#shell.run(images));
+    await this.#shell.run(images);
     for (const program of ["kube-controller-manager", "kube-scheduler", "kubelet"] as const)
       await this.startProgram(program);
     await this.untilReady();
@@ -135,7 +135,13 @@ export class Kubernetes {
   /** Starts a program that is not running. */
   async startProgram(program: Program): Promise<void> {
     const log = join(this.#place.folder, "log", program);
+    const before = existsSync(log) ? (await readFile(log)).length : 0;
     this.#pids.set(program, await this.#shell.start(this.#words(program), log));
+    // A kubelet that starts before containerd is ready ends at once.
+    if (program === "containerd")
+      await this.#until("containerd", async () =>
+        (await readFile(log)).subarray(before).includes("Start streaming server"),
+      );
   }
 
   /** Kills a program, and waits until it has ended. Containers outlive containerd and kubelet. */
@@ -233,7 +239,9 @@ export class Kubernetes {
     const { folder, group } = this.#place;
     await this.#shell.close();
     await rm(folder, { recursive: true, force: true, maxRetries: 10 });
-    for (const controller of await controlGroups()) await removeGroup(join(controller, group));
+    // Where both versions of control groups are mounted, the containers made a group in the newer one, too.
+    for (const controller of [...(await controlGroups()), join(groups, "unified")])
+      await removeGroup(join(controller, group));
   }
 }
 

@@ -24,7 +24,7 @@ export class NodeShell {
 
   static async open(): Promise<NodeShell> {
     const words = ["--net", "--mount", "--pid", "--fork", "--mount-proc", "--propagation", "slave", "bash", "-s"];
-    const child = spawn("unshare", words, { stdio: ["pipe", "pipe", "inherit"] });
+    const child = spawn("unshare", words, { stdio: ["pipe", "pipe", "ignore"] });
     const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream });
     const number = await connect(await firstLine(child, lines));
     const shell = new NodeShell(child, lines, number);
