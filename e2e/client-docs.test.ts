@@ -16,10 +16,10 @@ import { commandsOf, type DocumentedCommand, readFences, Terminal } from "./supp
 
 const backfills = "runs a month of pipelines: e2e/cli-backfill.test.ts";
 const kubernetes = "needs a Kubernetes cluster: packages/server/test/long/engine-kubernetes.test.ts has one";
-const slurm = "needs a Slurm cluster: packages/server/test/engine/slurm-cluster.test.ts";
 /**
  * Commands that are not run, and why. All others are; remove an entry here when its command is removed from the docs.
  */
+const slurm = "needs a Slurm cluster: e2e/client-slurm.test.ts";
 const rayCluster = "needs a Ray cluster: packages/server/test/engine/engine-ray.test.ts";
 const notRun: Readonly<Record<string, string>> = {
   "npm test": "this test is a part of it",
@@ -57,14 +57,15 @@ const notRun: Readonly<Record<string, string>> = {
   "rm kubeconfig kubeconfig.json": kubernetes,
   "millrace job run --cluster k8s hello.py": kubernetes,
   "ray get-auth-token --generate > ray-token": rayCluster,
-  "millrace cluster add ray --engine ray --max-workers 64 --option address=http://ray-head:8265 --secret token=@ray-token":
+  "millrace cluster add ray --engine ray --max-workers 64 --for main --option address=http://ray-head:8265 --secret token=@ray-token":
     rayCluster,
   "millrace cluster test ray": rayCluster,
   "millrace job run --cluster ray hello.py": rayCluster,
   "millrace notify set team@example.com --event schedule.failure schedule.overdue":
     "needs a mail server: e2e/cli-webhook.test.ts",
   "srun sh -c 'hostname; python3 --version; id -u'": slurm,
-  "millrace cluster add hpc --engine slurm --max-workers 64 --option partition=batch --option time=1-00:00:00": slurm,
+  "millrace cluster add hpc --engine slurm --max-workers 64 --for main --option partition=batch --option time=1-00:00:00":
+    slurm,
   "millrace cluster test hpc": slurm,
   "millrace job run hello.py --cluster hpc": slurm,
 };

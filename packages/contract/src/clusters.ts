@@ -7,7 +7,7 @@ import { Type } from "./type.ts";
 /** How jobs on the server's own machine are isolated. */
 export const isolationLevels = ["none", "uid", "bwrap"] as const;
 /** How jobs on any cluster are isolated. In a `container`, a job has its own files and processes. */
-export const clusterIsolation = [...isolationLevels, "container"] as const;
+const clusterIsolation = [...isolationLevels, "container"] as const;
 export type ClusterIsolation = (typeof clusterIsolation)[number];
 
 /**

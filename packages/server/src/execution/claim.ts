@@ -9,6 +9,7 @@ import { rulesOf } from "../domain/lifecycle/retries.ts";
 import { absentCreator } from "../domain/pipelines/pipeline-sources.ts";
 import { decryptJobSecrets, encryptJobSecrets } from "../domain/secrets/encryption.ts";
 import { iso } from "../domain/time/clock.ts";
+import { localKind } from "../engines/registry.ts";
 import type { Db } from "../store/drivers/store.ts";
 import { busySlots, countOpen, openAttempt } from "../store/queries/jobs/attempts.ts";
 import type { ClusterRow } from "../store/queries/jobs/clusters.ts";
@@ -154,10 +155,12 @@ async function claimJob(
   if (credentials instanceof CredentialsUnavailable) return refuse(credentials.message);
   const secrets = await encryptSecrets(db, context, id, [...secretsBefore(context, job), ...credentials.secrets]);
   const changes = { attempt: job.attempt + 1, started_at: now, secrets };
+  // Another cluster may have a queue of its own, in which the job waits before anything of it runs.
+  const to = cluster.engine === localKind ? "INIT" : "PROVISIONING";
   const moved = await moveJob(db, {
     id,
     from: jobStates.waiting,
-    to: "INIT",
+    to,
     fence: job.attempt,
     changes,
   });
@@ -174,7 +177,7 @@ async function claimJob(
     signalled_at: null,
     timeout: (await rulesOf(db, job)).timeout || null,
   });
-  return { job: { ...job, ...changes, status: "INIT" }, credentials };
+  return { job: { ...job, ...changes, status: to }, credentials };
 }
 
 /**

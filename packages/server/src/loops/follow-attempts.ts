@@ -172,7 +172,6 @@ async function progress(
   const isCanceling = attempt.status === "CANCELING";
   if (observation.state === "RUNNING")
     return isCanceling ? cancel(context, attempt) : noteSteps(context, attempt, observation);
-  if (observation.state === "WAITING" && !isCanceling) return noteWaiting(context, attempt);
   // The attempt has not started. While it is being submitted, the loop `dispatch-jobs` decides about it.
   if (isCanceling || (observation.state === "ABSENT" && !isStarting)) await takeBack(context, attempt);
 }
@@ -188,23 +187,11 @@ async function noteSteps(
   if (!querying && status === "INIT" && steps === attempt.steps) return;
   await context.store.write(async (db) => {
     if (!querying && status === "INIT") return setSteps(db, id, fence, steps);
-    const to = querying ? "RUNNING" : "INIT";
-    return moveJob(db, { id, from: ["PROVISIONING", "INIT"], to, fence, changes: { steps } });
+    if (!querying) return moveJob(db, { id, from: ["PROVISIONING"], to: "INIT", fence, changes: { steps } });
+    return moveJob(db, { id, from: ["PROVISIONING", "INIT"], to: "RUNNING", fence, changes: { steps } });
   });
-  tellChange(context, attempt);
-}
-
-/** Shows that the cluster has accepted the job and has no room for it yet. */
-async function noteWaiting(context: Observing, attempt: OpenAttempt): Promise<void> {
-  const { status, job_id: id, attempt: fence } = attempt;
-  if (status !== "INIT") return;
-  await context.store.write((db) => moveJob(db, { id, from: ["INIT"], to: "PROVISIONING", fence }));
-  tellChange(context, attempt);
-}
-
-function tellChange({ signals }: Observing, { job_id, team_id }: OpenAttempt): void {
-  signals.jobChanged(job_id);
-  signals.changes.note(team_id, "jobs", job_id);
+  context.signals.jobChanged(id);
+  context.signals.changes.note(attempt.team_id, "jobs", id);
 }
 
 /** Withdraws an attempt whose start failed or was canceled. Its job is then queued again or canceled. */

@@ -174,6 +174,8 @@ const engines: Floors = {
   phases: ["engine.ts"],
   runners: everyEngine,
   kubernetes: ["engine.ts", "runners"],
+  ray: ["engine.ts", "runners"],
+  slurm: ["engine.ts", "runners"],
   local: [...everyEngine, "disk-usage.ts", "nobodys-user.ts", "warehouse-view.ts"],
   "registry.ts": ["engine.ts", "runners"],
   "kept-logs.ts": ["log-file.ts", "registry.ts"],

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type Client, createClient, routes } from "@millrace/contract";
+import { insertInvitation } from "../../src/store/queries/people/invitations.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 import { addPerson, addTeam, refused, Visitor } from "../support/people.ts";
 
@@ -121,6 +122,36 @@ describe("an invitation", () => {
     await setRole("admin");
     await admin.call(routes.updateUser, { params: { username: "tess" }, body: { disabled: true } });
     await refused(signUp(demoted.code, "uma"), "not_found");
+  });
+
+  it("is one of at most 1,000 open ones of a team; a list of more shows the newest 1,000", async () => {
+    await addTeam(server, "many");
+    const many = { team_name: "many" };
+    const create = () => admin.call(routes.createInvitation, { params: many, body: { role: "viewer" } });
+    await create();
+    const put = (first: number, count: number) =>
+      server.store.write(async (db) => {
+        const { id: _, ...row } = await db
+          .selectFrom("invitations")
+          .selectAll()
+          .orderBy("id", "desc")
+          .limit(1)
+          .executeTakeFirstOrThrow();
+        for (let index = first; index < first + count; index++)
+          await insertInvitation(db, { ...row, hash: `many-${index}` });
+      });
+    await put(0, 998);
+    const last = await create();
+    await refused(create(), "wrong_state", /The team many already has 1000 open invitations, which is the limit\./);
+    await admin.call(routes.revokeInvitation, { params: { ...many, invitation_id: String(last.id) } });
+    const next = await create();
+    await put(998, 5);
+    const list = await admin.call(routes.listInvitations, { params: many });
+    assert.equal(list.length, 1000);
+    assert.ok(
+      list.some(({ id }) => id === next.id),
+      "the newest",
+    );
   });
 
   it("can be created by admins of the team only", async () => {

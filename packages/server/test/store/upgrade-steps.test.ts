@@ -202,6 +202,12 @@ const steps: readonly Step[] = [
   },
   {
     version: 21,
+    title: "reads that are bounded: only indexes",
+    before: async () => {},
+    added: {},
+  },
+  {
+    version: 22,
     title: "clusters that administrators manage: the existing one stays as it is, for all teams",
     before: async () => {},
     added: {

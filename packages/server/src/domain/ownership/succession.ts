@@ -5,12 +5,14 @@
 import { ApiError, type Work } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { WriteAgain } from "../../store/drivers/unavailable.ts";
+import { nextTurn } from "../../store/queries/batches.ts";
 import { teamNameOf } from "../../store/queries/people/teams.ts";
 import { findUser, lockUsers, type UserRow } from "../../store/queries/people/users.ts";
 import { pipelinesOf, schedulesOf, type Whose } from "../../store/queries/people/work.ts";
 import { lockPipeline, lockPipelines, updatePipeline } from "../../store/queries/pipelines/pipelines.ts";
 import { lockSchedule, updateSchedule } from "../../store/queries/schedules/schedules.ts";
 import { setTaskRunAs } from "../../store/queries/schedules/tasks.ts";
+import { nextLook } from "../../turns/large-answers.ts";
 import { audit } from "../access/audit.ts";
 import type { Edit } from "../access/edit.ts";
 import type { Principal } from "../access/principals.ts";
@@ -63,7 +65,7 @@ export async function readWork(
   { leaver, teamId, successor }: Departure,
   now: number,
 ): Promise<Work> {
-  const found = await findWork(db, { userId: leaver.id, teamId });
+  const found = await findWork(db, { userId: leaver.id, teamId }, nextLook);
   const owner = successor === undefined ? undefined : await newOwnerOf(db, leaver, successor);
   const refusal = owner && (await refusalOf(() => requireOwnerOfAll(db, found, principal, owner)));
   return { ...(await describeWork(db, found, owner?.id, now)), transfer_refused: refusal ?? null };
@@ -95,7 +97,7 @@ export async function handOverWork(
   const held = await holdWork(db, whose);
   await lockUsers(db, [leaver.id, id]);
   const owner = await newOwnerOf(db, leaver, successor);
-  const found = await findWork(db, whose);
+  const found = await findWork(db, whose, nextTurn);
   if (![...found.pipelines, ...found.schedules].every(({ row }) => held.has(row.id)))
     throw new WriteAgain("new work of the user started before the user was locked");
   await requireOwnerOfAll(db, found, principal, owner);

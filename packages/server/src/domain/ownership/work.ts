@@ -10,6 +10,8 @@ import { listTokens } from "../../store/queries/people/tokens.ts";
 import {
   hasNotBegun,
   pipelinesOf,
+  type RepeatedJob,
+  repeatedJobs,
   runningJobsOf,
   schedulesOf,
   tasksOf,
@@ -23,7 +25,7 @@ import { ofTeam, ofUser } from "../jobs/credentials.ts";
 import { type JobSpecFields, readSpec } from "../lifecycle/job-documents.ts";
 import { readRunAs, runsAs } from "../lifecycle/run-as.ts";
 import { readSettings, withSettings } from "../pipelines/pipeline-settings.ts";
-import { type Repeated, runsWithOriginals } from "../pipelines/update-pipeline-settings.ts";
+import type { Repeated } from "../pipelines/update-pipeline-settings.ts";
 import { iso } from "../time/clock.ts";
 
 type TaskRow = Awaited<ReturnType<typeof tasksOf>>[number];
@@ -52,8 +54,11 @@ export interface FoundWork {
   }[];
 }
 
-/** Finds the tasks, schedules and live pipelines that run in a user's name, or that the user owns. */
-export async function findWork(db: Db, whose: Whose): Promise<FoundWork> {
+/**
+ * Finds the tasks, schedules and live pipelines that run in a user's name, or that the user owns. `pause` is awaited
+ * before each batch of runs, so that other requests can run.
+ */
+export async function findWork(db: Db, whose: Whose, pause: () => Promise<void>): Promise<FoundWork> {
   const { userId } = whose;
   const tasks = (await tasksOf(db, whose))
     .filter((task) => runsAs(readRunAs(task), task.user_id) === userId)
@@ -61,12 +66,12 @@ export async function findWork(db: Db, whose: Whose): Promise<FoundWork> {
   const schedules = [];
   for (const row of await schedulesOf(db, whose)) {
     const template = await getPipeline(db, row.pipeline_id);
-    const found = template ? await runsOfUser(db, template, userId) : { runs: 0, credentials: [] };
+    const found = template ? await runsOfUser(db, template, userId, pause) : { runs: 0, credentials: [] };
     if (found.runs > 0 || row.user_id === userId) schedules.push({ row, ...found });
   }
   const pipelines = [];
   for (const row of await pipelinesOf(db, whose))
-    pipelines.push({ row, ...(await runsOfUser(db, row, userId, ({ run }) => hasNotBegun(run.status))) });
+    pipelines.push({ row, ...(await runsOfUser(db, row, userId, pause, ({ status }) => hasNotBegun(status))) });
   return { whose, tasks, schedules, pipelines };
 }
 
@@ -74,17 +79,39 @@ export async function findWork(db: Db, whose: Whose): Promise<FoundWork> {
 export const namesIn = ({ credentials_name: name, credentials_names: names }: JobSpecFields): readonly string[] =>
   names ?? (name === null || name === undefined ? [] : [name]);
 
+/** Number of runs that one statement reads. */
+const runsPart = 200;
+
 /** Counts the runs of a pipeline that have this user's rights, and collects the credential sets that these runs use. */
 async function runsOfUser(
   db: Db,
   pipeline: PipelineRow,
   userId: number,
-  counts: (repeated: Repeated) => boolean = () => true,
+  pause: () => Promise<void>,
+  counts: (run: RepeatedJob) => boolean = () => true,
 ) {
-  const all = await runsWithOriginals(db, pipeline);
-  const own = all.filter((repeated) => repeated.original.user_id === userId && counts(repeated));
-  return { runs: own.length, credentials: credentialsOf(pipeline, own) };
+  const runAs = readRunAs(pipeline);
+  const settings = readSettings(pipeline);
+  const credentials = new Set<string>();
+  let runs = 0;
+  for (let after = ""; ; ) {
+    await pause();
+    const part = await repeatedJobs(db, pipeline.id, after, runsPart);
+    for (const run of part) {
+      if (runsAs(runAs, run.user_id) !== userId || !counts(run)) continue;
+      runs++;
+      for (const name of namesIn(withSettings(credentialsIn(run), settings))) credentials.add(name);
+    }
+    if (part.length < runsPart) return { runs, credentials: [...credentials] };
+    after = part.at(-1)?.job_id ?? "";
+  }
 }
+
+const credentialsIn = ({ credentials_name, credentials_names }: RepeatedJob) =>
+  ({
+    credentials_name,
+    ...(credentials_names === null ? {} : { credentials_names: JSON.parse(credentials_names) as string[] }),
+  }) as JobSpecFields;
 
 /** Returns the names of the credential sets that these runs use, without duplicates. */
 export function credentialsOf(pipeline: PipelineRow, runs: readonly Repeated[]): string[] {

@@ -10,6 +10,7 @@ import {
 import type { Db, Store } from "../../store/drivers/store.ts";
 import {
   findOpenInvitation,
+  hasManyInvitations,
   insertInvitation,
   openInvitations,
   revokeInvitation,
@@ -25,6 +26,8 @@ import { join } from "./memberships.ts";
 import { hashPassword } from "./passwords.ts";
 import { addUser } from "./users.ts";
 
+/** Largest number of open invitations of a team. A list of more, from an earlier version, shows the newest. */
+const mostOpen = 1000;
 /** Days until an invitation expires, unless the request names another number. */
 const defaultDays = 7;
 
@@ -42,7 +45,7 @@ const describe = ({ id, role, email, username, created_at, expires_at }: Invitat
 });
 
 export const readInvitations = async (db: Db, team: Team, now: number): Promise<Invitation[]> =>
-  (await openInvitations(db, team.id, iso(now))).map(describe);
+  (await openInvitations(db, team.id, iso(now), mostOpen)).map(describe);
 
 /** The admin who invites, and the public URL of the server for the link. */
 export interface Inviter {
@@ -67,6 +70,7 @@ export async function createInvitation(
     expires_at: iso(now + (expires_in_days ?? defaultDays) * day),
   };
   const id = await store.write(async (db) => {
+    await requireFewInvitations(db, team, now);
     const id = await insertInvitation(db, { ...row, hash: hashSecret(code), created_by: principal.userId });
     const detail = [role, row.email].filter(Boolean).join(" for ");
     await audit(db, actor, { action: "invitation.create", team, target: String(id), detail }, now);
@@ -74,6 +78,14 @@ export async function createInvitation(
   });
   const url = `${publicUrl}/auth/invitation?code=${code}`;
   return { ...describe({ ...row, id, username: principal.username, team_name: team.name }), url };
+}
+
+async function requireFewInvitations(db: Db, team: Team, now: number): Promise<void> {
+  if (!(await hasManyInvitations(db, team.id, iso(now), mostOpen))) return;
+  throw new ApiError(
+    "wrong_state",
+    `The team ${team.name} already has ${mostOpen} open invitations, which is the limit. Revoke some, or wait until some were used or have expired.`,
+  );
 }
 
 export async function endInvitation(store: Store, { actor, team }: TeamCall, id: number, now: number): Promise<void> {

@@ -36,6 +36,8 @@ STEP = 0.2
 # The most bytes of the log in one request.
 PIECE = 1024 * 1024
 MOST_METRICS = 64 * 1024
+# Beginnings of the names of variables by which a cluster tells a job what it was given. The job gets these.
+PASSED = ("SLURM_", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL")
 
 
 class Refused(Exception):
@@ -368,6 +370,7 @@ class Runner:
 
     def environment(self):
         own = {
+            **{name: value for name, value in os.environ.items() if name.startswith(PASSED)},
             "LANG": "C.UTF-8",
             "PATH": os.environ.get("PATH", "/usr/local/bin:/usr/bin:/bin"),
             "PYTHONUNBUFFERED": "1",

@@ -6,6 +6,7 @@ import type { Dialect } from "../drivers/prepare.ts";
 import { shareSpecs } from "../queries/jobs/job-texts.ts";
 import type { Tables } from "../schema/tables.ts";
 import { attemptHandles } from "./attempt-handles.ts";
+import { boundedReads } from "./bounded-reads.ts";
 import { countedVariables } from "./counted-variables.ts";
 import { managedClusters } from "./managed-clusters.ts";
 import { momentsAndTriggers } from "./moments-and-triggers.ts";
@@ -38,6 +39,7 @@ const migrations: readonly Migration[] = [
   countedVariables,
   attemptHandles,
   waitsForFiles,
+  boundedReads,
   managedClusters,
 ];
 

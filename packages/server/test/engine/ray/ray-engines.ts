@@ -9,7 +9,7 @@ import { RunnerEngine } from "../../../src/engines/runners/runner-engine.ts";
 import { type InProcessServer, startInProcess } from "../../support/in-process.ts";
 
 /** The options of a cluster with their defaults. */
-export const rayOptions = (given: Partial<RayOptions>): RayOptions => ({
+const rayOptions = (given: Partial<RayOptions>): RayOptions => ({
   ...(Object.fromEntries(
     Object.entries(RayOptions.properties).map(([name, schema]) => [name, (schema as { default?: unknown }).default]),
   ) as RayOptions),

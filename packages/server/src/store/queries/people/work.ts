@@ -3,7 +3,8 @@
  * or because they were transferred to the user.
  */
 import { type JobStatus, jobStates, pipelineStates } from "@millrace/contract";
-import type { Db } from "../../drivers/store.ts";
+import { sql } from "kysely";
+import { type Db, isPostgres } from "../../drivers/store.ts";
 
 /** The user whose work is searched, and the team to search in; all teams if `teamId` is undefined. */
 export interface Whose {
@@ -102,6 +103,37 @@ export function pipelinesOf(db: Db, { userId, teamId }: Whose) {
     )
     .orderBy("id");
   return (teamId === undefined ? query : query.where("team_id", "=", teamId)).execute();
+}
+
+/** A run of a pipeline, and what it needs of the job that it repeats. */
+export interface RepeatedJob {
+  readonly job_id: string;
+  /** User who created the job that the run repeats. */
+  readonly user_id: number;
+  /** State of the run's own job; null if it has none. */
+  readonly status: JobStatus | null;
+  readonly credentials_name: string | null;
+  /** Names of credential sets as JSON. */
+  readonly credentials_names: string | null;
+}
+
+/** Lists runs of a pipeline after the one that repeats this job, in the order of the jobs, without reading scripts. */
+export function repeatedJobs(db: Db, pipelineId: string, after: string, limit: number): Promise<RepeatedJob[]> {
+  const field = (name: string) =>
+    isPostgres(db)
+      ? sql<string | null>`jobs.spec::json ->> ${sql.lit(name)}`
+      : sql<string | null>`json_extract(jobs.spec, ${sql.lit(`$.${name}`)})`;
+  return db
+    .selectFrom("pipeline_runs")
+    .innerJoin("jobs", "jobs.id", "pipeline_runs.job_id")
+    .leftJoin("jobs as made", "made.id", "pipeline_runs.created_job_id")
+    .select(["pipeline_runs.job_id", "jobs.user_id", "made.status"])
+    .select([field("credentials_name").as("credentials_name"), field("credentials_names").as("credentials_names")])
+    .where("pipeline_runs.pipeline_id", "=", pipelineId)
+    .where("pipeline_runs.job_id", ">", after)
+    .orderBy("pipeline_runs.job_id")
+    .limit(limit)
+    .execute();
 }
 
 /** Lists the distinct creators of the jobs that these pipelines repeat, with the `run_as` setting of each pipeline. */
